@@ -1,0 +1,66 @@
+use crate::DecodeError;
+use crate::wire::{Reader, Record, Write};
+use bytes::{BufMut, BytesMut};
+use std::ops::BitOr;
+
+/// What an entry of an access control list allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Permissions(pub i32);
+
+impl Permissions {
+    /// Read data and list children.
+    pub const READ: Self = Self(1);
+    /// Change data.
+    pub const WRITE: Self = Self(2);
+    /// Create children.
+    pub const CREATE: Self = Self(4);
+    /// Delete children.
+    pub const DELETE: Self = Self(8);
+    /// Change the access control list.
+    pub const ADMIN: Self = Self(16);
+    /// Everything.
+    pub const ALL: Self = Self(31);
+
+    /// True when all of `other` is allowed.
+    pub fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+impl BitOr for Permissions {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// An entry of an access control list: who, and what they may do.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Acl {
+    /// What is allowed.
+    pub permissions: Permissions,
+    /// How `id` is checked: `world`, `auth`, `digest`, `ip`, `x509`, `sasl`.
+    pub scheme: String,
+    /// Who, in the terms of the scheme.
+    pub id: String,
+}
+
+impl Acl {
+    /// Everybody may do everything.
+    pub fn open() -> Vec<Self> {
+        vec![Self { permissions: Permissions::ALL, scheme: "world".into(), id: "anyone".into() }]
+    }
+}
+
+impl Record for Acl {
+    fn write(&self, out: &mut BytesMut) {
+        out.put_i32(self.permissions.0);
+        out.string(&self.scheme);
+        out.string(&self.id);
+    }
+
+    fn read(reader: &mut Reader) -> Result<Self, DecodeError> {
+        Ok(Self { permissions: Permissions(reader.i32()?), scheme: reader.string()?, id: reader.string()? })
+    }
+}

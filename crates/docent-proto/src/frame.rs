@@ -1,0 +1,46 @@
+use crate::DecodeError;
+use crate::wire::length;
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+
+/// Cuts a stream of bytes into frames: a four-byte length, then that many bytes.
+///
+/// Nothing is reserved for a frame that was only announced: memory grows as its bytes arrive.
+#[derive(Debug, Clone, Copy)]
+pub struct Frames {
+    limit: usize,
+}
+
+impl Frames {
+    /// Accepts frames of up to `limit` bytes.
+    pub fn new(limit: usize) -> Self {
+        Self { limit }
+    }
+
+    /// Takes the next complete frame off the front of `received`, without its length; `None` when more bytes are needed.
+    ///
+    /// # Errors
+    /// [`DecodeError::FrameLength`] when the announced length is negative or above the limit. The stream is of no use
+    /// after that.
+    pub fn next(&self, received: &mut BytesMut) -> Result<Option<Bytes>, DecodeError> {
+        let Some(mut prefix) = received.get(..4) else { return Ok(None) };
+        let announced = prefix.get_i32();
+        let size = usize::try_from(announced)
+            .ok()
+            .filter(|size| *size <= self.limit)
+            .ok_or(DecodeError::FrameLength { length: announced, limit: self.limit })?;
+        if received.len() - 4 < size {
+            return Ok(None);
+        }
+        received.advance(4);
+        Ok(Some(received.split_to(size).freeze()))
+    }
+}
+
+/// Appends one frame to `out`: `body` writes the content, the length is filled in afterwards.
+pub fn write_frame(out: &mut BytesMut, body: impl FnOnce(&mut BytesMut)) {
+    let start = out.len();
+    out.put_i32(0);
+    body(out);
+    let size = length(out.len() - start - 4);
+    out[start..start + 4].copy_from_slice(&size.to_be_bytes());
+}

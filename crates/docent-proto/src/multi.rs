@@ -1,0 +1,242 @@
+use crate::request::{Create, CreateKind, OpCode};
+use crate::wire::{Reader, Record, Write};
+use crate::{Code, DecodeError, Stat};
+use bytes::{BufMut, Bytes, BytesMut};
+
+/// One operation of a multi.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MultiOp {
+    /// Create a node.
+    Create(Create),
+    /// Delete a node.
+    Delete {
+        /// The node.
+        path: String,
+        /// Version it must have; −1 for any.
+        version: i32,
+    },
+    /// Set a node's data.
+    SetData {
+        /// The node.
+        path: String,
+        /// The data; `None` is null.
+        data: Option<Bytes>,
+        /// Version it must have; −1 for any.
+        version: i32,
+    },
+    /// Check that a node exists with a version.
+    Check {
+        /// The node.
+        path: String,
+        /// Version it must have; −1 for any.
+        version: i32,
+    },
+    /// Read a node's data (only in a multi-read).
+    GetData {
+        /// The node.
+        path: String,
+    },
+    /// List a node's children (only in a multi-read).
+    GetChildren {
+        /// The node.
+        path: String,
+    },
+}
+
+impl MultiOp {
+    /// The node it is about.
+    pub fn path(&self) -> &str {
+        match self {
+            Self::Create(create) => &create.path,
+            Self::Delete { path, .. }
+            | Self::SetData { path, .. }
+            | Self::Check { path, .. }
+            | Self::GetData { path }
+            | Self::GetChildren { path } => path,
+        }
+    }
+
+    fn op(&self) -> OpCode {
+        match self {
+            Self::Create(create) => create.kind.op(),
+            Self::Delete { .. } => OpCode::Delete,
+            Self::SetData { .. } => OpCode::SetData,
+            Self::Check { .. } => OpCode::Check,
+            Self::GetData { .. } => OpCode::GetData,
+            Self::GetChildren { .. } => OpCode::GetChildren,
+        }
+    }
+
+    fn write(&self, out: &mut BytesMut) {
+        match self {
+            Self::Create(create) => create.write(out),
+            Self::Delete { path, version } | Self::Check { path, version } => {
+                out.string(path);
+                out.put_i32(*version);
+            }
+            Self::SetData { path, data, version } => {
+                out.string(path);
+                out.buffer(data.as_deref());
+                out.put_i32(*version);
+            }
+            Self::GetData { path } | Self::GetChildren { path } => {
+                out.string(path);
+                out.bool(false);
+            }
+        }
+    }
+
+    fn read(op: OpCode, reader: &mut Reader) -> Result<Self, DecodeError> {
+        if let Some(kind) = CreateKind::from_op(op) {
+            return Create::read(kind, reader).map(Self::Create);
+        }
+        Ok(match op {
+            OpCode::Delete => Self::Delete { path: reader.string()?, version: reader.i32()? },
+            OpCode::Check => Self::Check { path: reader.string()?, version: reader.i32()? },
+            OpCode::SetData => {
+                Self::SetData { path: reader.string()?, data: reader.buffer()?, version: reader.i32()? }
+            }
+            OpCode::GetData | OpCode::GetChildren => {
+                let path = reader.string()?;
+                let _watch = reader.bool()?;
+                if op == OpCode::GetData { Self::GetData { path } } else { Self::GetChildren { path } }
+            }
+            other => return Err(DecodeError::UnknownOpCode(other as i32)),
+        })
+    }
+}
+
+/// The result of one operation of a multi.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MultiResult {
+    /// The node was created.
+    Created {
+        /// Its path, with the number if it is sequential.
+        path: String,
+        /// Its stat, for the kinds of create that report it.
+        stat: Option<Stat>,
+    },
+    /// The node was deleted.
+    Deleted,
+    /// The data was set.
+    Set(Stat),
+    /// The check held.
+    Checked,
+    /// What was read.
+    Data {
+        /// The data; `None` is null.
+        data: Option<Bytes>,
+        /// The node's stat.
+        stat: Stat,
+    },
+    /// The children listed.
+    Children(Vec<String>),
+    /// The operation failed. In a multi of writes then none was applied: those before the one that failed have
+    /// [`Code::OK`], those after it [`Code::RUNTIME_INCONSISTENCY`].
+    Failed(Code),
+}
+
+/// The type in front of a failed operation's result, and of the mark that ends a multi.
+const NO_TYPE: i32 = -1;
+
+struct Header {
+    kind: i32,
+    done: bool,
+    error: i32,
+}
+
+impl Header {
+    const END: Self = Self { kind: NO_TYPE, done: true, error: -1 };
+
+    fn write(&self, out: &mut BytesMut) {
+        out.put_i32(self.kind);
+        out.bool(self.done);
+        out.put_i32(self.error);
+    }
+
+    fn read(reader: &mut Reader) -> Result<Self, DecodeError> {
+        Ok(Self { kind: reader.i32()?, done: reader.bool()?, error: reader.i32()? })
+    }
+}
+
+pub(crate) fn write_ops(ops: &[MultiOp], out: &mut BytesMut) {
+    for op in ops {
+        Header { kind: op.op() as i32, done: false, error: -1 }.write(out);
+        op.write(out);
+    }
+    Header::END.write(out);
+}
+
+pub(crate) fn read_ops(reader: &mut Reader) -> Result<Vec<MultiOp>, DecodeError> {
+    let mut ops = Vec::new();
+    loop {
+        let header = Header::read(reader)?;
+        if header.done {
+            return Ok(ops);
+        }
+        ops.push(MultiOp::read(OpCode::from_number(header.kind)?, reader)?);
+    }
+}
+
+pub(crate) fn write_results(results: &[MultiResult], out: &mut BytesMut) {
+    for result in results {
+        let kind = match result {
+            MultiResult::Created { stat: None, .. } => OpCode::Create as i32,
+            MultiResult::Created { stat: Some(_), .. } => OpCode::Create2 as i32,
+            MultiResult::Deleted => OpCode::Delete as i32,
+            MultiResult::Set(_) => OpCode::SetData as i32,
+            MultiResult::Checked => OpCode::Check as i32,
+            MultiResult::Data { .. } => OpCode::GetData as i32,
+            MultiResult::Children(_) => OpCode::GetChildren as i32,
+            MultiResult::Failed(_) => NO_TYPE,
+        };
+        let error = if let MultiResult::Failed(code) = result { code.0 } else { 0 };
+        Header { kind, done: false, error }.write(out);
+        match result {
+            MultiResult::Created { path, stat } => {
+                out.string(path);
+                if let Some(stat) = stat {
+                    stat.write(out);
+                }
+            }
+            MultiResult::Deleted | MultiResult::Checked => {}
+            MultiResult::Set(stat) => stat.write(out),
+            MultiResult::Data { data, stat } => {
+                out.buffer(data.as_deref());
+                stat.write(out);
+            }
+            MultiResult::Children(names) => out.vec(names, |out, name| out.string(name)),
+            MultiResult::Failed(code) => out.put_i32(code.0),
+        }
+    }
+    Header::END.write(out);
+}
+
+pub(crate) fn read_results(reader: &mut Reader) -> Result<Vec<MultiResult>, DecodeError> {
+    let mut results = Vec::new();
+    loop {
+        let header = Header::read(reader)?;
+        if header.done {
+            return Ok(results);
+        }
+        results.push(read_result(header.kind, reader)?);
+    }
+}
+
+fn read_result(kind: i32, reader: &mut Reader) -> Result<MultiResult, DecodeError> {
+    if kind == NO_TYPE {
+        return Ok(MultiResult::Failed(Code(reader.i32()?)));
+    }
+    Ok(match OpCode::from_number(kind)? {
+        OpCode::Create => MultiResult::Created { path: reader.string()?, stat: None },
+        OpCode::Create2 | OpCode::CreateContainer | OpCode::CreateTtl => {
+            MultiResult::Created { path: reader.string()?, stat: Some(Stat::read(reader)?) }
+        }
+        OpCode::Delete => MultiResult::Deleted,
+        OpCode::SetData => MultiResult::Set(Stat::read(reader)?),
+        OpCode::Check => MultiResult::Checked,
+        OpCode::GetData => MultiResult::Data { data: reader.buffer()?, stat: Stat::read(reader)? },
+        OpCode::GetChildren => MultiResult::Children(reader.vec(Reader::string)?),
+        other => return Err(DecodeError::UnknownOpCode(other as i32)),
+    })
+}

@@ -1,0 +1,96 @@
+/// A path that breaks one of ZooKeeper's rules.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("path {path:?} {rule}")]
+pub struct InvalidPath {
+    /// The path.
+    pub path: String,
+    /// The rule it breaks, as the end of a sentence.
+    pub rule: &'static str,
+}
+
+/// Checks `path` against ZooKeeper's rules: absolute, no empty, `.` or `..` segment, no trailing slash, and none of the
+/// characters that the server refuses (control characters, U+D800–F8FF, U+FFF0–FFFF and all beyond U+FFFF).
+///
+/// # Errors
+/// [`InvalidPath`] with the rule that is broken.
+pub fn validate_path(path: &str) -> Result<(), InvalidPath> {
+    match broken_rule(path) {
+        None => Ok(()),
+        Some(rule) => Err(InvalidPath { path: path.to_owned(), rule }),
+    }
+}
+
+fn broken_rule(path: &str) -> Option<&'static str> {
+    let Some(relative) = path.strip_prefix('/') else {
+        return Some(if path.is_empty() { "must not be empty" } else { "must start with '/'" });
+    };
+    if relative.is_empty() {
+        return None;
+    }
+    if relative.ends_with('/') {
+        return Some("must not end with '/'");
+    }
+    for segment in relative.split('/') {
+        match segment {
+            "" => return Some("must not have an empty segment"),
+            "." | ".." => return Some("must not have a segment '.' or '..'"),
+            _ => {}
+        }
+    }
+    relative.chars().any(is_refused).then_some("must not contain a character that ZooKeeper refuses")
+}
+
+/// The server looks at UTF-16 units, so a character beyond U+FFFF is seen as two surrogates, which it refuses.
+fn is_refused(c: char) -> bool {
+    matches!(c, '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{e000}'..='\u{f8ff}' | '\u{fff0}'..)
+}
+
+/// The path of the parent: `/` for a node at the top, `None` for the root itself.
+///
+/// ```
+/// assert_eq!(docent_proto::parent("/a/b"), Some("/a"));
+/// assert_eq!(docent_proto::parent("/a"), Some("/"));
+/// assert_eq!(docent_proto::parent("/"), None);
+/// ```
+pub fn parent(path: &str) -> Option<&str> {
+    let (parent, name) = path.rsplit_once('/')?;
+    match (parent, name) {
+        ("", "") => None,
+        ("", _) => Some("/"),
+        _ => Some(parent),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_that_the_server_takes_are_valid() {
+        for path in ["/", "/a", "/a/b", "/a.b", "/...", "/a b", "/ä/日本"] {
+            assert_eq!(validate_path(path), Ok(()), "{path}");
+        }
+    }
+
+    #[test]
+    fn every_broken_rule_is_named_together_with_the_path() {
+        for (path, rule) in [
+            ("", "must not be empty"),
+            ("a", "must start with '/'"),
+            ("/a/", "must not end with '/'"),
+            ("//", "must not end with '/'"),
+            ("/a//b", "must not have an empty segment"),
+            ("/./a", "must not have a segment '.' or '..'"),
+            ("/a/..", "must not have a segment '.' or '..'"),
+            ("/a\0", "must not contain a character that ZooKeeper refuses"),
+            ("/a\u{1f}", "must not contain a character that ZooKeeper refuses"),
+            ("/a\u{7f}", "must not contain a character that ZooKeeper refuses"),
+            ("/a\u{9f}", "must not contain a character that ZooKeeper refuses"),
+            ("/a\u{f8ff}", "must not contain a character that ZooKeeper refuses"),
+            ("/a\u{fff0}", "must not contain a character that ZooKeeper refuses"),
+        ] {
+            let error = validate_path(path).unwrap_err();
+            assert_eq!((error.path.as_str(), error.rule), (path, rule));
+        }
+    }
+}

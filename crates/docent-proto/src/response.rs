@@ -1,0 +1,159 @@
+use crate::multi::{self, MultiResult};
+use crate::request::OpCode;
+use crate::wire::{Reader, Record, Write};
+use crate::{Acl, Code, DecodeError, Stat};
+use bytes::{BufMut, Bytes, BytesMut};
+use std::fmt;
+
+/// In front of every reply and watch event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReplyHeader {
+    /// Number of the request answered, or one of [`xid`](crate::xid).
+    pub xid: i32,
+    /// Newest transaction the server had applied; −1 in a watch event.
+    pub zxid: i64,
+    /// Result.
+    pub code: Code,
+}
+
+impl Record for ReplyHeader {
+    fn write(&self, out: &mut BytesMut) {
+        out.put_i32(self.xid);
+        out.put_i64(self.zxid);
+        out.put_i32(self.code.0);
+    }
+
+    fn read(reader: &mut Reader) -> Result<Self, DecodeError> {
+        Ok(Self { xid: reader.i32()?, zxid: reader.i64()?, code: Code(reader.i32()?) })
+    }
+}
+
+/// The body of a successful reply.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Response {
+    /// Nothing: delete, ping, auth, watches, close.
+    Empty,
+    /// To a create.
+    Created {
+        /// The node's path, with the number if it is sequential.
+        path: String,
+        /// Its stat, for the kinds of create that report it.
+        stat: Option<Stat>,
+    },
+    /// To exists, set data and set access control list.
+    Stat(Stat),
+    /// To get data.
+    Data {
+        /// The data; `None` is null.
+        data: Option<Bytes>,
+        /// The node's stat.
+        stat: Stat,
+    },
+    /// To get children.
+    Children {
+        /// Names, in no order.
+        names: Vec<String>,
+        /// The node's stat, for the operation that reports it.
+        stat: Option<Stat>,
+    },
+    /// To get access control list.
+    Acl {
+        /// The list.
+        acl: Vec<Acl>,
+        /// The node's stat.
+        stat: Stat,
+    },
+    /// To sync.
+    Synced {
+        /// The path that was sent.
+        path: String,
+    },
+    /// To multi and multi-read: one result for each operation, in order.
+    Multi(Vec<MultiResult>),
+}
+
+impl Response {
+    /// Appends the body to `out`.
+    pub fn write(&self, out: &mut BytesMut) {
+        match self {
+            Self::Empty => {}
+            Self::Created { path, stat } => {
+                out.string(path);
+                if let Some(stat) = stat {
+                    stat.write(out);
+                }
+            }
+            Self::Stat(stat) => stat.write(out),
+            Self::Data { data, stat } => {
+                out.buffer(data.as_deref());
+                stat.write(out);
+            }
+            Self::Children { names, stat } => {
+                out.vec(names, |out, name| out.string(name));
+                if let Some(stat) = stat {
+                    stat.write(out);
+                }
+            }
+            Self::Acl { acl, stat } => {
+                out.vec(acl, |out, acl| Record::write(acl, out));
+                stat.write(out);
+            }
+            Self::Synced { path } => out.string(path),
+            Self::Multi(results) => multi::write_results(results, out),
+        }
+    }
+
+    /// Reads the body of a successful reply to an `op`.
+    ///
+    /// # Errors
+    /// When the bytes are not such a reply.
+    pub fn decode(op: OpCode, body: Bytes) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(body);
+        let response = Self::read(op, &mut reader)?;
+        reader.finish()?;
+        Ok(response)
+    }
+
+    fn read(op: OpCode, reader: &mut Reader) -> Result<Self, DecodeError> {
+        Ok(match op {
+            OpCode::Create => Self::Created { path: reader.string()?, stat: None },
+            OpCode::Create2 | OpCode::CreateContainer | OpCode::CreateTtl => {
+                Self::Created { path: reader.string()?, stat: Some(Stat::read(reader)?) }
+            }
+            OpCode::Exists | OpCode::SetData | OpCode::SetAcl => Self::Stat(Stat::read(reader)?),
+            OpCode::GetData => Self::Data { data: reader.buffer()?, stat: Stat::read(reader)? },
+            OpCode::GetAcl => Self::Acl { acl: reader.vec(Acl::read)?, stat: Stat::read(reader)? },
+            OpCode::GetChildren => Self::Children { names: reader.vec(Reader::string)?, stat: None },
+            OpCode::GetChildren2 => {
+                Self::Children { names: reader.vec(Reader::string)?, stat: Some(Stat::read(reader)?) }
+            }
+            OpCode::Sync => Self::Synced { path: reader.string()? },
+            OpCode::Multi | OpCode::MultiRead => Self::Multi(multi::read_results(reader)?),
+            OpCode::Delete
+            | OpCode::Ping
+            | OpCode::Check
+            | OpCode::RemoveWatches
+            | OpCode::Auth
+            | OpCode::SetWatches
+            | OpCode::CloseSession => Self::Empty,
+        })
+    }
+}
+
+// Payloads are never printed.
+impl fmt::Debug for Response {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("Empty"),
+            Self::Created { path, .. } => write!(f, "Created({path})"),
+            Self::Stat(stat) => write!(f, "{stat:?}"),
+            Self::Data { data, stat } => {
+                write!(f, "Data({} bytes, {stat:?})", data.as_ref().map_or(0, Bytes::len))
+            }
+            Self::Children { names, .. } => write!(f, "Children({})", names.len()),
+            Self::Acl { acl, .. } => write!(f, "Acl({})", acl.len()),
+            Self::Synced { path } => write!(f, "Synced({path})"),
+            Self::Multi(results) => write!(f, "Multi({})", results.len()),
+        }
+    }
+}

@@ -1,0 +1,62 @@
+use crate::DecodeError;
+use crate::wire::{Reader, Record};
+use bytes::{BufMut, BytesMut};
+
+/// What the server keeps about a node besides its data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub struct Stat {
+    /// Transaction that created the node.
+    pub czxid: i64,
+    /// Transaction that last changed its data.
+    pub mzxid: i64,
+    /// Creation time, in milliseconds since 1970 by the server's clock.
+    pub ctime: i64,
+    /// Time of the last change of data, in milliseconds since 1970 by the server's clock.
+    pub mtime: i64,
+    /// Number of changes of data.
+    pub version: i32,
+    /// Number of changes of the set of children.
+    pub cversion: i32,
+    /// Number of changes of the access control list.
+    pub aversion: i32,
+    /// Session that owns the node when it is ephemeral, else 0.
+    pub ephemeral_owner: i64,
+    /// Length of the data in bytes.
+    pub data_length: i32,
+    /// Number of children.
+    pub num_children: i32,
+    /// Transaction that last changed the set of children.
+    pub pzxid: i64,
+}
+
+impl Record for Stat {
+    fn write(&self, out: &mut BytesMut) {
+        out.put_i64(self.czxid);
+        out.put_i64(self.mzxid);
+        out.put_i64(self.ctime);
+        out.put_i64(self.mtime);
+        out.put_i32(self.version);
+        out.put_i32(self.cversion);
+        out.put_i32(self.aversion);
+        out.put_i64(self.ephemeral_owner);
+        out.put_i32(self.data_length);
+        out.put_i32(self.num_children);
+        out.put_i64(self.pzxid);
+    }
+
+    fn read(reader: &mut Reader) -> Result<Self, DecodeError> {
+        Ok(Self {
+            czxid: reader.i64()?,
+            mzxid: reader.i64()?,
+            ctime: reader.i64()?,
+            mtime: reader.i64()?,
+            version: reader.i32()?,
+            cversion: reader.i32()?,
+            aversion: reader.i32()?,
+            ephemeral_owner: reader.i64()?,
+            data_length: reader.i32()?,
+            num_children: reader.i32()?,
+            pzxid: reader.i64()?,
+        })
+    }
+}

@@ -1,0 +1,152 @@
+//! Jute's primitive types: big-endian integers, length-prefixed buffers and strings, counted vectors.
+
+use crate::DecodeError;
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+
+/// A value that can be written to and read from the wire.
+pub trait Record: Sized {
+    /// Appends the record to `out`.
+    fn write(&self, out: &mut BytesMut);
+
+    /// Reads the record from the front of `reader`.
+    ///
+    /// # Errors
+    /// When the bytes are not such a record.
+    fn read(reader: &mut Reader) -> Result<Self, DecodeError>;
+
+    /// Reads a record that takes up all of `bytes`.
+    ///
+    /// # Errors
+    /// When the bytes are not such a record, or go on after it.
+    fn decode(bytes: Bytes) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(bytes);
+        let record = Self::read(&mut reader)?;
+        reader.finish()?;
+        Ok(record)
+    }
+}
+
+/// Reads primitive values from received bytes. Buffers are slices of those bytes, not copies.
+#[derive(Debug)]
+pub struct Reader {
+    bytes: Bytes,
+}
+
+impl Reader {
+    /// Reads from the front of `bytes`.
+    pub fn new(bytes: Bytes) -> Self {
+        Self { bytes }
+    }
+
+    /// What has not been read yet.
+    pub fn into_rest(self) -> Bytes {
+        self.bytes
+    }
+
+    /// True when everything was read.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Ends the reading.
+    ///
+    /// # Errors
+    /// [`DecodeError::Trailing`] when bytes are left.
+    pub fn finish(self) -> Result<(), DecodeError> {
+        if self.bytes.is_empty() { Ok(()) } else { Err(DecodeError::Trailing(self.bytes.len())) }
+    }
+
+    fn need(&self, needed: usize) -> Result<(), DecodeError> {
+        let left = self.bytes.len();
+        if needed <= left { Ok(()) } else { Err(DecodeError::Truncated { needed, left }) }
+    }
+
+    pub(crate) fn bool(&mut self) -> Result<bool, DecodeError> {
+        self.need(1)?;
+        match self.bytes.get_u8() {
+            0 => Ok(false),
+            1 => Ok(true),
+            other => Err(DecodeError::InvalidBool(other)),
+        }
+    }
+
+    pub(crate) fn i32(&mut self) -> Result<i32, DecodeError> {
+        self.need(4)?;
+        Ok(self.bytes.get_i32())
+    }
+
+    pub(crate) fn i64(&mut self) -> Result<i64, DecodeError> {
+        self.need(8)?;
+        Ok(self.bytes.get_i64())
+    }
+
+    /// A length prefix: `None` for −1, which stands for null.
+    fn length(&mut self) -> Result<Option<usize>, DecodeError> {
+        let length = self.i32()?;
+        match usize::try_from(length) {
+            Ok(length) => Ok(Some(length)),
+            Err(_) if length == -1 => Ok(None),
+            Err(_) => Err(DecodeError::NegativeLength(length)),
+        }
+    }
+
+    pub(crate) fn buffer(&mut self) -> Result<Option<Bytes>, DecodeError> {
+        let Some(length) = self.length()? else { return Ok(None) };
+        self.need(length)?;
+        Ok(Some(self.bytes.split_to(length)))
+    }
+
+    pub(crate) fn string(&mut self) -> Result<String, DecodeError> {
+        let bytes = self.buffer()?.ok_or(DecodeError::InvalidString)?;
+        String::from_utf8(bytes.into()).map_err(|_| DecodeError::InvalidString)
+    }
+
+    /// A counted vector; null reads as empty. Memory grows with the items that are there, not with the count.
+    pub(crate) fn vec<T>(
+        &mut self,
+        mut item: impl FnMut(&mut Self) -> Result<T, DecodeError>,
+    ) -> Result<Vec<T>, DecodeError> {
+        const SMALLEST_ITEM: usize = 4;
+        let count = self.length()?.unwrap_or(0);
+        let mut items = Vec::with_capacity(count.min(self.bytes.len() / SMALLEST_ITEM));
+        for _ in 0..count {
+            items.push(item(self)?);
+        }
+        Ok(items)
+    }
+}
+
+/// Writes primitive values.
+pub(crate) trait Write: BufMut {
+    fn bool(&mut self, value: bool) {
+        self.put_u8(u8::from(value));
+    }
+
+    fn buffer(&mut self, value: Option<&[u8]>) {
+        match value {
+            None => self.put_i32(-1),
+            Some(bytes) => {
+                self.put_i32(length(bytes.len()));
+                self.put_slice(bytes);
+            }
+        }
+    }
+
+    fn string(&mut self, value: &str) {
+        self.buffer(Some(value.as_bytes()));
+    }
+
+    fn vec<T>(&mut self, items: &[T], mut item: impl FnMut(&mut Self, &T)) {
+        self.put_i32(length(items.len()));
+        for value in items {
+            item(self, value);
+        }
+    }
+}
+
+impl<B: BufMut + ?Sized> Write for B {}
+
+/// A length as the wire holds it. Callers keep frames far below 2 GiB; a longer one cannot be expressed at all.
+pub(crate) fn length(value: usize) -> i32 {
+    i32::try_from(value).expect("nothing that fits in a frame is longer than i32::MAX")
+}
