@@ -1,0 +1,234 @@
+use bytes::{Bytes, BytesMut};
+use docent_proto::{
+    Code, ConnectRequest, ConnectResponse, DecodeError, Frames, OpCode, Record, ReplyHeader, Request,
+    RequestFrame, Response, WatchEvent, write_frame, xid,
+};
+use std::collections::VecDeque;
+use std::io;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpStream, ToSocketAddrs};
+
+const FRAME_LIMIT: usize = 64 << 20;
+/// Everything a test waits for on a loopback link comes sooner than this.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Why a [`RawClient`] failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RawError {
+    /// The link.
+    #[error("link failed: {0}")]
+    Io(#[from] io::Error),
+    /// The server sent something that is not a reply.
+    #[error("reply could not be read: {0}")]
+    Decode(#[from] DecodeError),
+    /// The session asked for is gone.
+    #[error("session {0:#x} is gone")]
+    Gone(i64),
+    /// The server refused the request.
+    #[error("request failed: {0}")]
+    Refused(Code),
+}
+
+/// What a server sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    /// Its header.
+    pub header: ReplyHeader,
+    /// The body, when the header says success.
+    pub response: Option<Response>,
+    /// The frame as it came, without its length.
+    pub frame: Bytes,
+}
+
+/// A bare client for tests: one session on one link. It does only what it is told: no pings, no retries.
+///
+/// # On drop
+/// The link is closed, the session lives until it times out.
+#[derive(Debug)]
+pub struct RawClient {
+    stream: TcpStream,
+    received: BytesMut,
+    frames: Frames,
+    session: ConnectResponse,
+    next_xid: i32,
+    pending: VecDeque<(i32, OpCode)>,
+    events: VecDeque<WatchEvent>,
+}
+
+impl RawClient {
+    /// Opens a session.
+    ///
+    /// # Errors
+    /// When the link fails.
+    pub async fn open(server: impl ToSocketAddrs, timeout: Duration) -> Result<Self, RawError> {
+        Self::attach(server, &new_session(timeout)).await
+    }
+
+    /// Sends `connect` as the first frame: opens a session or attaches to one.
+    ///
+    /// # Errors
+    /// [`RawError::Gone`] when the session to attach to is gone.
+    pub async fn attach(server: impl ToSocketAddrs, connect: &ConnectRequest) -> Result<Self, RawError> {
+        let stream = TcpStream::connect(server).await?;
+        stream.set_nodelay(true)?;
+        let mut client = Self {
+            stream,
+            received: BytesMut::new(),
+            frames: Frames::new(FRAME_LIMIT),
+            session: ConnectResponse {
+                timeout_ms: 0,
+                session_id: 0,
+                password: Bytes::new(),
+                read_only: None,
+            },
+            next_xid: 1,
+            pending: VecDeque::new(),
+            events: VecDeque::new(),
+        };
+        let mut out = BytesMut::new();
+        write_frame(&mut out, |out| connect.write(out));
+        client.stream.write_all(&out).await?;
+        client.session = ConnectResponse::decode(client.frame().await?)?;
+        if client.session.timeout_ms <= 0 { Err(RawError::Gone(connect.session_id)) } else { Ok(client) }
+    }
+
+    /// What the server said when the link was made: session, password, timeout.
+    pub fn session(&self) -> &ConnectResponse {
+        &self.session
+    }
+
+    /// Sends requests in one write, without waiting. Returns the number of the last.
+    ///
+    /// # Errors
+    /// When the link fails.
+    pub async fn send(&mut self, requests: impl IntoIterator<Item = Request>) -> Result<i32, RawError> {
+        let mut out = BytesMut::new();
+        let mut last = 0;
+        for request in requests {
+            last = self.number(request.op());
+            self.pending.push_back((last, request.op()));
+            RequestFrame { xid: last, request }.encode(&mut out);
+        }
+        self.stream.write_all(&out).await?;
+        Ok(last)
+    }
+
+    /// Waits for the next reply. Watch events that come before it are kept for [`event`](Self::event).
+    ///
+    /// # Errors
+    /// When the link fails, which includes that nothing comes for 30 s.
+    pub async fn reply(&mut self) -> Result<Reply, RawError> {
+        loop {
+            let frame = self.frame().await?;
+            if let Some(reply) = self.understand(frame)? {
+                return Ok(reply);
+            }
+        }
+    }
+
+    /// Sends a request and waits for its reply, whatever its result.
+    ///
+    /// # Errors
+    /// When the link fails.
+    pub async fn ask(&mut self, request: Request) -> Result<Reply, RawError> {
+        let number = self.send([request]).await?;
+        loop {
+            let reply = self.reply().await?;
+            if reply.header.xid == number {
+                return Ok(reply);
+            }
+        }
+    }
+
+    /// Sends a request and waits for its success.
+    ///
+    /// # Errors
+    /// [`RawError::Refused`] when the server refuses it.
+    pub async fn call(&mut self, request: Request) -> Result<Response, RawError> {
+        let reply = self.ask(request).await?;
+        reply.response.ok_or(RawError::Refused(reply.header.code))
+    }
+
+    /// Waits for the next watch event.
+    ///
+    /// # Errors
+    /// When the link fails, which includes that nothing comes for 30 s.
+    pub async fn event(&mut self) -> Result<WatchEvent, RawError> {
+        loop {
+            if let Some(event) = self.events.pop_front() {
+                return Ok(event);
+            }
+            let frame = self.frame().await?;
+            self.understand(frame)?;
+        }
+    }
+
+    /// Ends the session.
+    ///
+    /// # Errors
+    /// When the link fails before the server said so.
+    pub async fn close(mut self) -> Result<(), RawError> {
+        self.call(Request::CloseSession).await.map(|_| ())
+    }
+
+    /// Waits for the next frame, whatever it is, without its length.
+    ///
+    /// # Errors
+    /// When the link fails, which includes that nothing comes for 30 s.
+    pub async fn frame(&mut self) -> Result<Bytes, RawError> {
+        loop {
+            if let Some(frame) = self.frames.next(&mut self.received)? {
+                return Ok(frame);
+            }
+            let read = tokio::time::timeout(PATIENCE, self.stream.read_buf(&mut self.received));
+            match read.await {
+                Ok(Ok(0)) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+                Ok(read) => read.map(|_| ())?,
+                Err(_) => return Err(io::Error::from(io::ErrorKind::TimedOut).into()),
+            }
+        }
+    }
+
+    fn number(&mut self, op: OpCode) -> i32 {
+        match op {
+            OpCode::Ping => xid::PING,
+            OpCode::Auth => xid::AUTH,
+            OpCode::SetWatches => xid::SET_WATCHES,
+            _ => {
+                self.next_xid += 1;
+                self.next_xid - 1
+            }
+        }
+    }
+
+    /// The reply that `frame` is; `None` for a watch event, which is kept.
+    fn understand(&mut self, frame: Bytes) -> Result<Option<Reply>, RawError> {
+        let mut body = frame.clone();
+        let header = ReplyHeader::decode(body.split_to(HEADER.min(body.len())))?;
+        if header.xid == xid::NOTIFICATION {
+            self.events.push_back(WatchEvent::decode(body)?);
+            return Ok(None);
+        }
+        let asked = self.pending.iter().position(|(number, _)| *number == header.xid);
+        let Some((_, op)) = asked.and_then(|index| self.pending.remove(index)) else {
+            return Err(io::Error::other(format!("reply {} answers no request", header.xid)).into());
+        };
+        let response = if header.code == Code::OK { Some(Response::decode(op, body)?) } else { None };
+        Ok(Some(Reply { header, response, frame }))
+    }
+}
+
+/// Bytes of a [`ReplyHeader`].
+const HEADER: usize = 16;
+
+fn new_session(timeout: Duration) -> ConnectRequest {
+    ConnectRequest {
+        last_zxid_seen: 0,
+        timeout_ms: i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX),
+        session_id: 0,
+        password: Bytes::from_static(&[0; 16]),
+        read_only: Some(false),
+    }
+}

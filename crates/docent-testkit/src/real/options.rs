@@ -1,0 +1,105 @@
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+/// How a [`RealServer`](super::RealServer) is set up.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct RealOptions {
+    /// The server's tick, which rounds the end of sessions. Default: 200 ms.
+    pub tick: Duration,
+    /// Shortest session timeout it grants. Default: 400 ms.
+    pub min_session_timeout: Duration,
+    /// Longest session timeout it grants. Default: 60 s.
+    pub max_session_timeout: Duration,
+    /// Takes nodes with a time to live. Default: false, as servers come.
+    pub extended_types: bool,
+    /// How often it looks for empty containers and dead nodes with a time to live. Default: 200 ms.
+    pub container_check_interval: Duration,
+    /// More system properties of the Java process. Default: none.
+    pub properties: Vec<(String, String)>,
+}
+
+impl Default for RealOptions {
+    fn default() -> Self {
+        Self {
+            tick: Duration::from_millis(200),
+            min_session_timeout: Duration::from_millis(400),
+            max_session_timeout: Duration::from_secs(60),
+            extended_types: false,
+            container_check_interval: Duration::from_millis(200),
+            properties: Vec::new(),
+        }
+    }
+}
+
+impl RealOptions {
+    /// Sets [`tick`](Self::tick).
+    #[must_use]
+    pub fn tick(mut self, tick: Duration) -> Self {
+        self.tick = tick;
+        self
+    }
+
+    /// Sets the range of session timeouts it grants.
+    #[must_use]
+    pub fn session_timeouts(mut self, shortest: Duration, longest: Duration) -> Self {
+        (self.min_session_timeout, self.max_session_timeout) = (shortest, longest);
+        self
+    }
+
+    /// Sets [`extended_types`](Self::extended_types).
+    #[must_use]
+    pub fn extended_types(mut self, enabled: bool) -> Self {
+        self.extended_types = enabled;
+        self
+    }
+
+    /// Sets [`container_check_interval`](Self::container_check_interval).
+    #[must_use]
+    pub fn container_check_interval(mut self, interval: Duration) -> Self {
+        self.container_check_interval = interval;
+        self
+    }
+
+    /// Adds one of [`properties`](Self::properties).
+    #[must_use]
+    pub fn property(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.properties.push((name.into(), value.into()));
+        self
+    }
+
+    /// The configuration file.
+    pub(super) fn config(&self, address: SocketAddr, data: &Path) -> String {
+        format!(
+            "tickTime={}\ndataDir={}\nclientPort={}\nclientPortAddress={}\nminSessionTimeout={}\n\
+             maxSessionTimeout={}\nmaxClientCnxns=0\n",
+            self.tick.as_millis(),
+            data.display(),
+            address.port(),
+            address.ip(),
+            self.min_session_timeout.as_millis(),
+            self.max_session_timeout.as_millis(),
+        )
+    }
+
+    /// The arguments of the Java process that come before the class.
+    pub(super) fn java_arguments(&self) -> Vec<String> {
+        // Made for a short life: a small heap, a quick start, nothing written outside the server's folder.
+        let mut arguments = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"]
+            .map(String::from)
+            .to_vec();
+        let interval = self.container_check_interval.as_millis().to_string();
+        let fixed = [
+            ("zookeeper.forceSync", "no"),
+            ("zookeeper.admin.enableServer", "false"),
+            ("zookeeper.4lw.commands.whitelist", "*"),
+            ("zookeeper.extendedTypesEnabled", if self.extended_types { "true" } else { "false" }),
+            ("znode.container.checkIntervalMs", &interval),
+            ("org.slf4j.simpleLogger.defaultLogLevel", "warn"),
+        ];
+        arguments.extend(fixed.map(|(name, value)| format!("-D{name}={value}")));
+        arguments.extend(self.properties.iter().map(|(name, value)| format!("-D{name}={value}")));
+        arguments
+    }
+}

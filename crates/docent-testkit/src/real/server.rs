@@ -1,0 +1,250 @@
+use super::java::Java;
+use super::process::{Process, Watchdog};
+use super::{Missing, RealOptions, StartError};
+use crate::ports;
+use std::ffi::OsString;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use std::{fs, thread};
+use tokio::sync::OnceCell;
+
+const MAIN_CLASS: &str = "org.apache.zookeeper.server.ZooKeeperServerMain";
+const START_LIMIT: Duration = Duration::from_secs(60);
+const POLL: Duration = Duration::from_millis(20);
+const LOG_TAIL: usize = 2_000;
+/// Somebody else may take the port between the look and the start.
+const PORT_ATTEMPTS: usize = 3;
+
+static SHARED: OnceCell<RealServer> = OnceCell::const_new();
+
+/// A real standalone ZooKeeper server: a Java process on a free loopback port, with a data folder of its own.
+///
+/// # On drop
+/// The process is killed (SIGKILL) and its folder removed, after a panic too. Both also go when the process that started
+/// it ends without dropping anything, be it killed.
+///
+/// # Examples
+/// ```no_run
+/// # async fn run() -> Result<(), docent_testkit::StartError> {
+/// let server = docent_testkit::RealServer::start().await?;
+/// println!("{}", server.connect_string());
+/// # Ok(()) }
+/// ```
+#[derive(Debug)]
+pub struct RealServer {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    // Dropped in this order: the process ends before its folder goes.
+    process: Mutex<Option<Process>>,
+    _watchdog: Watchdog,
+    java: Java,
+    options: RealOptions,
+    address: SocketAddr,
+    folder: PathBuf,
+}
+
+impl RealServer {
+    /// Says whether a real server can be started here.
+    ///
+    /// # Errors
+    /// What is missing, and how to get it.
+    pub fn available() -> Result<(), Missing> {
+        Java::find().map(|_| ())
+    }
+
+    /// Starts a server with the default options and waits until it serves.
+    ///
+    /// # Errors
+    /// When ZooKeeper is not installed or does not come up.
+    pub async fn start() -> Result<Self, StartError> {
+        Self::start_with(RealOptions::default()).await
+    }
+
+    /// Starts a server and waits until it serves.
+    ///
+    /// # Errors
+    /// When ZooKeeper is not installed or does not come up.
+    pub async fn start_with(options: RealOptions) -> Result<Self, StartError> {
+        blocking(move || {
+            let java = Java::find()?;
+            let mut attempt = 1;
+            loop {
+                match Inner::start(&java, &options) {
+                    Err(StartError::Ended { .. }) if attempt < PORT_ATTEMPTS => attempt += 1,
+                    started => return started.map(|inner| Self { inner: Arc::new(inner) }),
+                }
+            }
+        })
+        .await
+    }
+
+    /// The server that all tests of this process share, started by the first that asks. It ends with the process. Tests
+    /// keep apart by paths, and leave it running.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub async fn shared() -> Result<&'static Self, StartError> {
+        SHARED.get_or_try_init(Self::start).await
+    }
+
+    /// Where clients connect: `host:port`.
+    pub fn connect_string(&self) -> String {
+        self.inner.address.to_string()
+    }
+
+    /// Where it listens. It stays the same over restarts.
+    pub fn address(&self) -> SocketAddr {
+        self.inner.address
+    }
+
+    /// Where it keeps its data, configuration and log.
+    pub fn folder(&self) -> &Path {
+        &self.inner.folder
+    }
+
+    /// Id of the process; `None` while it is stopped.
+    pub fn pid(&self) -> Option<u32> {
+        self.inner.process().as_ref().map(Process::id)
+    }
+
+    /// Kills the process (SIGKILL). Port and data are kept for [`start_again`](Self::start_again).
+    pub fn stop(&self) {
+        self.inner.process().take();
+    }
+
+    /// Starts a stopped server on the same port and data, and waits until it serves. A running one is killed first.
+    ///
+    /// # Errors
+    /// When it does not come up.
+    pub async fn start_again(&self) -> Result<(), StartError> {
+        let inner = Arc::clone(&self.inner);
+        blocking(move || inner.launch()).await
+    }
+
+    /// Stops the process in its tracks (SIGSTOP): connections stay open, nothing is answered.
+    ///
+    /// # Errors
+    /// When it is not running.
+    pub fn freeze(&self) -> io::Result<()> {
+        self.inner.signal("STOP")
+    }
+
+    /// Lets a frozen process go on (SIGCONT).
+    ///
+    /// # Errors
+    /// When it is not running.
+    pub fn thaw(&self) -> io::Result<()> {
+        self.inner.signal("CONT")
+    }
+}
+
+impl Inner {
+    fn start(java: &Java, options: &RealOptions) -> Result<Self, StartError> {
+        let address = ports::free_address()?;
+        let folder = tempfile::Builder::new().prefix("docent-zookeeper-").tempdir()?;
+        let watchdog = Watchdog::over(folder.path())?;
+        // From here on the watchdog is the one that removes it.
+        let folder = folder.keep();
+        let inner = Self {
+            process: Mutex::new(None),
+            _watchdog: watchdog,
+            java: java.clone(),
+            options: options.clone(),
+            address,
+            folder,
+        };
+        inner.configure()?;
+        inner.launch()?;
+        Ok(inner)
+    }
+
+    fn configure(&self) -> io::Result<()> {
+        let data = self.folder.join("data");
+        fs::create_dir(&data)?;
+        fs::write(self.config_file(), self.options.config(self.address, &data))
+    }
+
+    fn config_file(&self) -> PathBuf {
+        self.folder.join("zoo.cfg")
+    }
+
+    fn launch(&self) -> Result<(), StartError> {
+        let mut arguments: Vec<OsString> =
+            self.options.java_arguments().into_iter().map(OsString::from).collect();
+        arguments.extend(["-cp".into(), self.java.class_path.clone(), MAIN_CLASS.into()]);
+        arguments.push(self.config_file().into());
+        let mut running = self.process();
+        // The old one ends before the new one binds the port.
+        running.take();
+        let mut process = Process::launch(&self.folder, &self.java.program, &arguments)?;
+        self.until_it_serves(&mut process)?;
+        *running = Some(process);
+        Ok(())
+    }
+
+    fn until_it_serves(&self, process: &mut Process) -> Result<(), StartError> {
+        let started = Instant::now();
+        while !serves(self.address) {
+            if let Some(status) = process.ended()? {
+                return Err(StartError::Ended { status, log: self.log_tail() });
+            }
+            if started.elapsed() > START_LIMIT {
+                return Err(StartError::Late { seconds: START_LIMIT.as_secs(), log: self.log_tail() });
+            }
+            thread::sleep(POLL);
+        }
+        // What answered may be another server that has the port.
+        match process.ended()? {
+            Some(status) => Err(StartError::Ended { status, log: self.log_tail() }),
+            None => Ok(()),
+        }
+    }
+
+    fn log_tail(&self) -> String {
+        let log = fs::read(self.folder.join("log")).unwrap_or_default();
+        String::from_utf8_lossy(&log[log.len().saturating_sub(LOG_TAIL)..]).into_owned()
+    }
+
+    fn signal(&self, name: &str) -> io::Result<()> {
+        match self.process().as_ref() {
+            Some(process) => process.signal(name),
+            None => Err(io::Error::other("the server is stopped")),
+        }
+    }
+
+    fn process(&self) -> MutexGuard<'_, Option<Process>> {
+        self.process.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// True when the server at `address` says that it serves requests.
+fn serves(address: SocketAddr) -> bool {
+    let ask = || -> io::Result<String> {
+        let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(1))?;
+        stream.set_read_timeout(Some(Duration::from_secs(1)))?;
+        stream.write_all(b"srvr")?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        Ok(answer)
+    };
+    ask().is_ok_and(|answer| answer.contains("Mode:"))
+}
+
+/// Runs what blocks for seconds beside the runtime: on its own threads, a proxy of the same test would stand still.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, StartError> + Send + 'static,
+) -> Result<T, StartError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(error) => Err(io::Error::other(error).into()),
+        },
+    }
+}
