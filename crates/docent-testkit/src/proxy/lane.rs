@@ -1,0 +1,206 @@
+use super::link::Broken;
+use super::state::{Settings, State};
+use super::tap::{Tap, Verdict};
+use super::trace::{Direction, Fate, FrameKind, Traced};
+use bytes::{BufMut, Bytes, BytesMut};
+use docent_proto::Frames;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+const FRAME_LIMIT: usize = 64 << 20;
+
+/// What happens to the frames of one direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Flow {
+    /// They are passed on.
+    #[default]
+    Pass,
+    /// They are swallowed for good, like the end of the stream; connections stay open.
+    Swallow,
+    /// They are kept and passed on later, as by a network that stalls and recovers.
+    Hold,
+}
+
+/// One direction of one link.
+#[derive(Debug)]
+pub(super) struct Lane<'a> {
+    pub(super) link: u64,
+    pub(super) direction: Direction,
+    pub(super) state: &'a State,
+    pub(super) tap: &'a Mutex<Tap>,
+}
+
+/// What waits to be delivered.
+#[derive(Debug)]
+enum Item {
+    /// A frame without its length. One of the client's has been looked at, and has a place in the trace.
+    Frame { frame: Bytes, traced: Option<usize> },
+    /// Bytes that are not frames, such as four-letter words.
+    Raw(Bytes),
+    /// The end of the stream.
+    End,
+    /// The end of the link.
+    Reset,
+}
+
+impl Lane<'_> {
+    /// Passes everything from one end to the other until the stream ends.
+    pub(super) async fn run(
+        self,
+        from: impl AsyncRead + Unpin,
+        to: impl AsyncWrite + Unpin,
+    ) -> Result<(), Broken> {
+        let (queue, items) = mpsc::unbounded_channel();
+        let collect = async {
+            self.collect(from, queue).await;
+            Ok(())
+        };
+        tokio::try_join!(collect, self.deliver(items, to)).map(|_| ())
+    }
+
+    async fn collect(&self, mut from: impl AsyncRead + Unpin, queue: UnboundedSender<(Instant, Item)>) {
+        let mut received = BytesMut::new();
+        let mut frames = Some(Frames::new(FRAME_LIMIT));
+        loop {
+            let end = match from.read_buf(&mut received).await {
+                Ok(0) => Some(Item::End),
+                Ok(_) => None,
+                Err(_) => Some(Item::Reset),
+            };
+            let due = Instant::now() + self.settings().borrow().delay;
+            // All that came together is noted before any of it is passed on: otherwise the reply to the first request
+            // could be noted before the second request, which was sent with it.
+            let mut items = self.cut(&mut received, &mut frames);
+            let ended = end.is_some() || matches!(items.last(), Some(Item::Reset));
+            items.extend(end);
+            for item in items {
+                // Delivery ends first only together with the link.
+                let _ = queue.send((due, item));
+            }
+            if ended {
+                return;
+            }
+        }
+    }
+
+    /// The complete frames in `received`. Once something is not a frame, all bytes are passed on as they are.
+    fn cut(&self, received: &mut BytesMut, frames: &mut Option<Frames>) -> Vec<Item> {
+        let mut items = Vec::new();
+        while let Some(splitter) = frames {
+            match splitter.next(received) {
+                Ok(Some(frame)) => items.push(self.examine(frame)),
+                Ok(None) => return items,
+                Err(_) => *frames = None,
+            }
+            if matches!(items.last(), Some(Item::Reset)) {
+                return items;
+            }
+        }
+        if !received.is_empty() {
+            items.push(Item::Raw(received.split().freeze()));
+        }
+        items
+    }
+
+    fn examine(&self, frame: Bytes) -> Item {
+        if self.direction == Direction::ToClient {
+            return Item::Frame { frame, traced: None };
+        }
+        match self.tap().request(&frame, self.state) {
+            Some(index) => Item::Frame { frame, traced: Some(index) },
+            None => Item::Reset,
+        }
+    }
+
+    async fn deliver(
+        &self,
+        mut items: UnboundedReceiver<(Instant, Item)>,
+        mut to: impl AsyncWrite + Unpin,
+    ) -> Result<(), Broken> {
+        while let Some((due, item)) = items.recv().await {
+            tokio::time::sleep_until(due).await;
+            match item {
+                Item::Frame { frame, traced } => self.deliver_frame(&frame, traced, &mut to).await?,
+                Item::Raw(bytes) => self.deliver_raw(&bytes, &mut to).await?,
+                Item::Reset => {
+                    let _ = self.end_may_pass().await;
+                    return Err(Broken);
+                }
+                Item::End => {
+                    self.end_may_pass().await?;
+                    return to.shutdown().await.map_err(|_| Broken);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn deliver_frame(
+        &self,
+        frame: &Bytes,
+        traced: Option<usize>,
+        to: &mut (impl AsyncWrite + Unpin),
+    ) -> Result<(), Broken> {
+        let swallowed = self.may_pass().await == Flow::Swallow;
+        let verdict = match traced {
+            None => self.tap().reply(frame, swallowed, self.state),
+            Some(index) if swallowed => {
+                self.state.mark_swallowed(index);
+                Verdict::Swallow
+            }
+            Some(_) => Verdict::Forward,
+        };
+        match verdict {
+            Verdict::Forward => {
+                let mut out = BytesMut::with_capacity(4 + frame.len());
+                docent_proto::write_frame(&mut out, |out| out.put_slice(frame));
+                to.write_all(&out).await.map_err(|_| Broken)
+            }
+            Verdict::Swallow => Ok(()),
+            Verdict::Reset => Err(Broken),
+        }
+    }
+
+    async fn deliver_raw(&self, bytes: &Bytes, to: &mut (impl AsyncWrite + Unpin)) -> Result<(), Broken> {
+        let mut traced = Traced::new(self.link, self.direction, FrameKind::Raw, bytes.len());
+        if self.may_pass().await == Flow::Swallow {
+            traced.fate = Fate::Swallowed;
+        }
+        let fate = traced.fate;
+        self.state.record(traced);
+        match fate {
+            Fate::Forwarded => to.write_all(bytes).await.map_err(|_| Broken),
+            Fate::Swallowed => Ok(()),
+        }
+    }
+
+    /// Waits while frames are held; then says whether they pass or are swallowed.
+    async fn may_pass(&self) -> Flow {
+        let mut settings = self.settings().subscribe();
+        // The sender outlives the links, so this cannot fail.
+        settings
+            .wait_for(|settings| settings.flow != Flow::Hold)
+            .await
+            .map_or(Flow::Swallow, |settings| settings.flow)
+    }
+
+    /// Waits until the other end may learn that this end is gone. When that was swallowed, it learns it by a reset once
+    /// frames pass again, as from a host that no longer knows the link.
+    async fn end_may_pass(&self) -> Result<(), Broken> {
+        let mut settings = self.settings().subscribe();
+        let swallowed = self.may_pass().await == Flow::Swallow;
+        let _ = settings.wait_for(|settings| settings.flow == Flow::Pass).await;
+        if swallowed { Err(Broken) } else { Ok(()) }
+    }
+
+    fn settings(&self) -> &watch::Sender<Settings> {
+        self.state.settings(self.direction)
+    }
+
+    fn tap(&self) -> MutexGuard<'_, Tap> {
+        self.tap.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,16 @@
+//! A proxy that understands frames, to break links with precision.
+
+mod expire;
+mod handle;
+mod lane;
+mod link;
+mod rule;
+mod state;
+mod tap;
+mod trace;
+
+pub use expire::{ExpireError, Sessions};
+pub use handle::Proxy;
+pub use lane::Flow;
+pub use rule::{Armed, On, Rule};
+pub use trace::{Direction, Fate, FrameKind, Traced, round_trips, watch_events};

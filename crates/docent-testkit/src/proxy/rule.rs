@@ -1,0 +1,153 @@
+use docent_proto::{MultiOp, OpCode, Request};
+use std::fmt;
+use tokio::sync::watch;
+
+/// Which request a [`Rule`] is about: the n-th that is of an operation and meets all conditions.
+#[must_use]
+pub struct On {
+    op: Option<OpCode>,
+    conditions: Vec<Condition>,
+    nth: usize,
+}
+
+type Condition = Box<dyn Fn(&Request) -> bool + Send>;
+
+/// What a [`Proxy`](super::Proxy) does to one request, once.
+///
+/// ```
+/// use docent_proto::OpCode;
+/// use docent_testkit::Rule;
+///
+/// let lost = Rule::on(OpCode::Create2).path(|path| path.starts_with("/locks/")).nth(2).swallow_reply();
+/// ```
+#[must_use]
+pub struct Rule {
+    on: On,
+    reaction: Reaction,
+    fired: watch::Sender<bool>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reaction {
+    SwallowReply,
+    ResetBefore,
+    ResetAfter,
+}
+
+impl Rule {
+    /// The first request that is an `op`.
+    pub fn on(op: OpCode) -> On {
+        On { op: Some(op), conditions: Vec::new(), nth: 1 }
+    }
+
+    /// The first request, whatever it is.
+    pub fn on_any() -> On {
+        On { op: None, conditions: Vec::new(), nth: 1 }
+    }
+
+    pub(super) fn armed(&self) -> Armed {
+        Armed { fired: self.fired.subscribe() }
+    }
+
+    /// Looks at a request; true when it is the one, or a later one because another rule had that.
+    pub(super) fn meets(&mut self, request: &Request) -> bool {
+        if !self.on.matches(request) {
+            return false;
+        }
+        self.on.nth = self.on.nth.saturating_sub(1);
+        self.on.nth == 0
+    }
+
+    pub(super) fn reaction(&self) -> Reaction {
+        self.reaction
+    }
+
+    pub(super) fn fire(&self) {
+        self.fired.send_replace(true);
+    }
+}
+
+impl On {
+    /// Only requests one of whose paths meets `condition`; those of a multi count.
+    pub fn path(self, condition: impl Fn(&str) -> bool + Send + 'static) -> Self {
+        self.when(move |request| match request {
+            Request::Multi(ops) | Request::MultiRead(ops) => ops.iter().map(MultiOp::path).any(&condition),
+            other => other.path().is_some_and(&condition),
+        })
+    }
+
+    /// Only requests that meet `condition`.
+    pub fn when(mut self, condition: impl Fn(&Request) -> bool + Send + 'static) -> Self {
+        self.conditions.push(Box::new(condition));
+        self
+    }
+
+    /// The `nth` such request instead of the first, counted from 1 and from when the rule is added.
+    ///
+    /// # Panics
+    /// When `nth` is 0.
+    pub fn nth(mut self, nth: usize) -> Self {
+        assert!(nth > 0, "requests are counted from 1");
+        self.nth = nth;
+        self
+    }
+
+    /// The request is applied, its reply never arrives, the link stays.
+    pub fn swallow_reply(self) -> Rule {
+        self.reaction(Reaction::SwallowReply)
+    }
+
+    /// The link is reset in place of sending the request: it is not applied.
+    pub fn reset_before(self) -> Rule {
+        self.reaction(Reaction::ResetBefore)
+    }
+
+    /// The link is reset in place of the reply: the request is applied, and the client cannot know.
+    pub fn reset_after(self) -> Rule {
+        self.reaction(Reaction::ResetAfter)
+    }
+
+    fn reaction(self, reaction: Reaction) -> Rule {
+        Rule { on: self, reaction, fired: watch::Sender::new(false) }
+    }
+
+    fn matches(&self, request: &Request) -> bool {
+        self.op.is_none_or(|op| op == request.op())
+            && self.conditions.iter().all(|condition| condition(request))
+    }
+}
+
+impl fmt::Debug for On {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("On").field("op", &self.op).field("nth", &self.nth).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rule").field("on", &self.on).field("reaction", &self.reaction).finish_non_exhaustive()
+    }
+}
+
+/// Tells when a rule did what it says.
+#[derive(Debug, Clone)]
+pub struct Armed {
+    fired: watch::Receiver<bool>,
+}
+
+impl Armed {
+    /// True once it did.
+    pub fn has_fired(&self) -> bool {
+        *self.fired.borrow()
+    }
+
+    /// Waits until it did. Waits for ever when the proxy ends before that.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn fired(&self) {
+        if self.fired.clone().wait_for(|fired| *fired).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}

@@ -1,0 +1,69 @@
+use super::expire::Sessions;
+use super::lane::Flow;
+use super::rule::Rule;
+use super::trace::{Direction, Fate, Traced};
+use docent_proto::Request;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// What all links of a proxy share.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) to_server: watch::Sender<Settings>,
+    pub(super) to_client: watch::Sender<Settings>,
+    pub(super) trace: watch::Sender<Vec<Traced>>,
+    pub(super) sessions: Sessions,
+    rules: Mutex<Vec<Rule>>,
+}
+
+/// How frames of one direction fare.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Settings {
+    pub(super) flow: Flow,
+    pub(super) delay: Duration,
+}
+
+impl State {
+    pub(super) fn new(sessions: Sessions) -> Self {
+        Self {
+            to_server: watch::Sender::default(),
+            to_client: watch::Sender::default(),
+            trace: watch::Sender::default(),
+            sessions,
+            rules: Mutex::default(),
+        }
+    }
+
+    pub(super) fn settings(&self, direction: Direction) -> &watch::Sender<Settings> {
+        match direction {
+            Direction::ToServer => &self.to_server,
+            Direction::ToClient => &self.to_client,
+        }
+    }
+
+    pub(super) fn add(&self, rule: Rule) {
+        self.rules.lock().unwrap_or_else(PoisonError::into_inner).push(rule);
+    }
+
+    /// Every rule counts the request; the first that it completes is taken out and returned.
+    pub(super) fn rule_for(&self, request: &Request) -> Option<Rule> {
+        let mut rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
+        let met: Vec<bool> = rules.iter_mut().map(|rule| rule.meets(request)).collect();
+        met.iter().position(|met| *met).map(|index| rules.remove(index))
+    }
+
+    /// Adds to the trace; the index is where.
+    pub(super) fn record(&self, frame: Traced) -> usize {
+        let mut index = 0;
+        self.trace.send_modify(|trace| {
+            index = trace.len();
+            trace.push(frame);
+        });
+        index
+    }
+
+    pub(super) fn mark_swallowed(&self, index: usize) {
+        self.trace.send_modify(|trace| trace[index].fate = Fate::Swallowed);
+    }
+}

@@ -1,0 +1,121 @@
+use super::rule::{Reaction, Rule};
+use super::state::State;
+use super::trace::{Direction, Fate, FrameKind, Traced};
+use bytes::{Buf, Bytes};
+use docent_proto::{ConnectResponse, OpCode, Record, ReplyHeader, Request, RequestFrame, WatchEvent, xid};
+use std::collections::VecDeque;
+
+/// Bytes of a [`ReplyHeader`].
+const HEADER: usize = 16;
+
+/// Listens to one link: knows which request a reply belongs to, and what the rules say about it.
+#[derive(Debug)]
+pub(super) struct Tap {
+    link: u64,
+    client_connected: bool,
+    server_connected: bool,
+    pending: VecDeque<Pending>,
+}
+
+#[derive(Debug)]
+struct Pending {
+    xid: i32,
+    op: Option<OpCode>,
+    path: Option<String>,
+    rule: Option<Rule>,
+}
+
+/// What to do with a frame of the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Forward,
+    Swallow,
+    Reset,
+}
+
+impl Tap {
+    pub(super) fn new(link: u64) -> Self {
+        Self { link, client_connected: false, server_connected: false, pending: VecDeque::new() }
+    }
+
+    /// Notes a frame of the client as it comes in. The index is its place in the trace; `None` means that the link is to
+    /// be reset in place of passing it on.
+    pub(super) fn request(&mut self, frame: &Bytes, state: &State) -> Option<usize> {
+        let mut traced = self.traced(Direction::ToServer, FrameKind::Connect, frame);
+        if !self.client_connected {
+            self.client_connected = true;
+            return Some(state.record(traced));
+        }
+        let Ok(number) = frame.clone().try_get_i32() else {
+            traced.kind = FrameKind::Raw;
+            return Some(state.record(traced));
+        };
+        let request = RequestFrame::decode(frame.clone()).ok().map(|frame| frame.request);
+        traced.kind = FrameKind::Request;
+        traced.xid = Some(number);
+        traced.op = request.as_ref().map(Request::op);
+        traced.path = request.as_ref().and_then(Request::path).map(str::to_owned);
+        let rule = request.as_ref().and_then(|request| state.rule_for(request));
+        if let Some(rule) = rule.as_ref().filter(|rule| rule.reaction() == Reaction::ResetBefore) {
+            traced.fate = Fate::Swallowed;
+            state.record(traced);
+            rule.fire();
+            return None;
+        }
+        self.pending.push_back(Pending { xid: number, op: traced.op, path: traced.path.clone(), rule });
+        Some(state.record(traced))
+    }
+
+    /// Notes a frame of the server as it goes out, or is swallowed for another reason than a rule.
+    pub(super) fn reply(&mut self, frame: &Bytes, swallowed: bool, state: &State) -> Verdict {
+        let (mut traced, rule) = self.understand(frame, state);
+        if swallowed || rule.is_some() {
+            traced.fate = Fate::Swallowed;
+        }
+        let verdict = match rule.as_ref().map(Rule::reaction) {
+            Some(Reaction::ResetBefore | Reaction::ResetAfter) => Verdict::Reset,
+            Some(Reaction::SwallowReply) => Verdict::Swallow,
+            None if swallowed => Verdict::Swallow,
+            None => Verdict::Forward,
+        };
+        state.record(traced);
+        if let Some(rule) = rule {
+            rule.fire();
+        }
+        verdict
+    }
+
+    /// What a frame of the server is, and the rule that waits for it.
+    fn understand(&mut self, frame: &Bytes, state: &State) -> (Traced, Option<Rule>) {
+        let mut traced = self.traced(Direction::ToClient, FrameKind::Connect, frame);
+        if !self.server_connected {
+            self.server_connected = true;
+            if let Ok(response) = ConnectResponse::decode(frame.clone()) {
+                state.sessions.remember(&response);
+            }
+            return (traced, None);
+        }
+        let mut body = frame.clone();
+        let Ok(header) = ReplyHeader::decode(body.split_to(HEADER.min(body.len()))) else {
+            traced.kind = FrameKind::Raw;
+            return (traced, None);
+        };
+        (traced.xid, traced.zxid) = (Some(header.xid), Some(header.zxid));
+        if header.xid == xid::NOTIFICATION {
+            traced.kind = FrameKind::Event;
+            if let Ok(event) = WatchEvent::decode(body) {
+                (traced.event, traced.path) = (Some(event.kind), Some(event.path));
+            }
+            return (traced, None);
+        }
+        (traced.kind, traced.code) = (FrameKind::Reply, Some(header.code));
+        let asked = self.pending.iter().position(|pending| pending.xid == header.xid);
+        let Some(pending) = asked.and_then(|index| self.pending.remove(index)) else { return (traced, None) };
+        (traced.op, traced.path) = (pending.op, pending.path);
+        (traced, pending.rule)
+    }
+
+    fn traced(&self, direction: Direction, kind: FrameKind, frame: &Bytes) -> Traced {
+        Traced::new(self.link, direction, kind, frame.len())
+    }
+}
