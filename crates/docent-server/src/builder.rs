@@ -1,0 +1,106 @@
+use crate::config::Config;
+use crate::net::{Bind, TcpBind};
+use crate::{Limits, Server, StartError};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+/// Sets a [`Server`] up.
+#[derive(Debug, Clone)]
+#[must_use = "a builder does nothing until it is started"]
+pub struct Builder {
+    config: Config,
+    address: SocketAddr,
+    allow_remote: bool,
+}
+
+impl Builder {
+    pub(crate) fn new() -> Self {
+        Self { config: Config::default(), address: (Ipv4Addr::LOCALHOST, 0).into(), allow_remote: false }
+    }
+
+    /// Sets the unit of session expiry; default 2 s. A session ends at the end of the tick in which its timeout does.
+    pub fn tick(mut self, tick: Duration) -> Self {
+        self.config.tick = tick;
+        self
+    }
+
+    /// Sets the shortest and the longest session timeout granted; default 2 and 20 ticks.
+    pub fn session_timeouts(mut self, min: Duration, max: Duration) -> Self {
+        self.config.session_timeouts = Some((min, max));
+        self
+    }
+
+    /// Sets how often containers without children are looked for; default every 60 s.
+    pub fn container_check(mut self, interval: Duration) -> Self {
+        self.config.container_check = interval;
+        self
+    }
+
+    /// Sets the port on 127.0.0.1 to listen on; default 0, which is any free one.
+    pub fn port(mut self, port: u16) -> Self {
+        self.address.set_port(port);
+        self
+    }
+
+    /// Sets the address to listen on; default 127.0.0.1 and any free port.
+    pub fn bind(mut self, address: SocketAddr) -> Self {
+        self.address = address;
+        self
+    }
+
+    /// Permits an address that others than this machine can reach. The server has neither TLS nor a durable store: think
+    /// twice.
+    pub fn allow_remote(mut self) -> Self {
+        self.allow_remote = true;
+        self
+    }
+
+    /// Sets what clients may use.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.config.limits = limits;
+        self
+    }
+
+    /// Keeps a list of all committed transactions, which grows for as long as the server lives; default off.
+    pub fn journal(mut self, journal: bool) -> Self {
+        self.config.journal = journal;
+        self
+    }
+
+    /// Sets what session passwords are derived from, so that runs of a simulation repeat exactly. Without it they are random.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.config.seed = Some(seed);
+        self
+    }
+
+    /// Starts the server on TCP.
+    ///
+    /// # Errors
+    /// [`StartError`] when the address is not allowed or cannot be had.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime with time and I/O enabled.
+    pub async fn start(self) -> Result<Server, StartError> {
+        self.start_on(TcpBind).await
+    }
+
+    /// Starts the server on listeners of another kind.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime with time enabled.
+    pub async fn start_on<B: Bind>(self, bind: B) -> Result<Server, StartError> {
+        if !self.allow_remote && !self.address.ip().is_loopback() {
+            return Err(StartError::NotLoopback(self.address));
+        }
+        Server::launch(self.config, bind, self.address).await
+    }
+}

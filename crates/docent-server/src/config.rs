@@ -1,0 +1,48 @@
+use crate::Limits;
+use std::time::Duration;
+
+/// What a server is started with; see [`Builder`](crate::Builder) for the meaning of the fields.
+#[derive(Debug, Clone)]
+pub(crate) struct Config {
+    pub(crate) tick: Duration,
+    pub(crate) session_timeouts: Option<(Duration, Duration)>,
+    pub(crate) container_check: Duration,
+    pub(crate) limits: Limits,
+    pub(crate) journal: bool,
+    pub(crate) seed: Option<u64>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            tick: Duration::from_secs(2),
+            session_timeouts: None,
+            container_check: Duration::from_secs(60),
+            limits: Limits::default(),
+            journal: false,
+            seed: None,
+        }
+    }
+}
+
+impl Config {
+    /// Expiry is counted in whole ticks, so a tick is never shorter than a millisecond.
+    pub(crate) fn tick_ms(&self) -> i64 {
+        millis(self.tick).max(1)
+    }
+
+    /// The shortest and the longest session timeout granted, in milliseconds.
+    pub(crate) fn timeouts_ms(&self) -> (i32, i32) {
+        let (min, max) = match self.session_timeouts {
+            Some((min, max)) => (millis(min), millis(max)),
+            None => (self.tick_ms().saturating_mul(2), self.tick_ms().saturating_mul(20)),
+        };
+        let wire = |ms: i64| i32::try_from(ms).unwrap_or(i32::MAX).max(1);
+        (wire(min), wire(max).max(wire(min)))
+    }
+}
+
+/// A duration in the unit of the wire; one that is too long for it never ends anyway.
+pub(crate) fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX / 4).min(i64::MAX / 4)
+}

@@ -1,0 +1,65 @@
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+
+/// Where links come from. Implemented for tokio's [`TcpListener`]; a simulation brings its own.
+pub trait Listener: Send + 'static {
+    /// A link: bytes both ways.
+    type Io: AsyncRead + AsyncWrite + Send + Unpin + 'static;
+
+    /// Waits for the next link.
+    ///
+    /// # Errors
+    /// When the operating system refuses; the server tries again.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    fn accept(&mut self) -> impl Future<Output = io::Result<(Self::Io, SocketAddr)>> + Send;
+
+    /// The address that clients connect to.
+    ///
+    /// # Errors
+    /// When the operating system does not tell.
+    fn local_addr(&self) -> io::Result<SocketAddr>;
+}
+
+/// How a listener is made: once at the start, and again each time the server comes back.
+pub trait Bind: Send + 'static {
+    /// What it makes.
+    type Listener: Listener;
+
+    /// Listens on `address`, where port 0 is any free one.
+    ///
+    /// # Errors
+    /// When the address cannot be had.
+    fn bind(&self, address: SocketAddr) -> impl Future<Output = io::Result<Self::Listener>> + Send;
+}
+
+impl Listener for TcpListener {
+    type Io = TcpStream;
+
+    async fn accept(&mut self) -> io::Result<(TcpStream, SocketAddr)> {
+        let (stream, peer) = TcpListener::accept(self).await?;
+        stream.set_nodelay(true)?;
+        Ok((stream, peer))
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        TcpListener::local_addr(self)
+    }
+}
+
+/// Listens by TCP.
+#[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
+pub struct TcpBind;
+
+impl Bind for TcpBind {
+    type Listener = TcpListener;
+
+    async fn bind(&self, address: SocketAddr) -> io::Result<TcpListener> {
+        TcpListener::bind(address).await
+    }
+}

@@ -1,0 +1,210 @@
+use crate::config::Config;
+use crate::net::{Bind, Command, Hub, Listener, Serve, serve};
+use crate::state::Effects;
+use crate::{Builder, NodeInfo, SessionInfo, StartError, Transaction};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// An embedded server. It runs on the tokio runtime it was started on.
+///
+/// On drop: the listener and all links are closed, without waiting. [`stop`](Self::stop) waits.
+#[derive(Debug)]
+#[must_use = "the server stops when it is dropped"]
+pub struct Server {
+    hub: Arc<Hub>,
+    commands: mpsc::Sender<Command>,
+    tasks: TaskTracker,
+    links: TaskTracker,
+    stop: CancellationToken,
+    address: SocketAddr,
+    connect_string: String,
+}
+
+impl Server {
+    /// Starts a server with the defaults: on 127.0.0.1 and any free port.
+    ///
+    /// # Errors
+    /// [`StartError`] when no port can be had.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime with time and I/O enabled.
+    pub async fn start() -> Result<Self, StartError> {
+        Self::builder().start().await
+    }
+
+    /// Sets a server up.
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
+
+    pub(crate) async fn launch<B: Bind>(
+        config: Config,
+        bind: B,
+        address: SocketAddr,
+    ) -> Result<Self, StartError> {
+        let failed = |source| StartError::Bind { address, source };
+        let listener = bind.bind(address).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let hub = Arc::new(Hub::new(config.clone()));
+        let (commands, receiver) = mpsc::channel(1);
+        let (tasks, links, stop) = (TaskTracker::new(), TaskTracker::new(), CancellationToken::new());
+        let task = Serve {
+            bind,
+            listener: Some(listener),
+            address,
+            hub: Arc::clone(&hub),
+            config,
+            links: links.clone(),
+            stop: stop.clone(),
+        };
+        tasks.spawn(serve(task, receiver));
+        Ok(Self { hub, commands, tasks, links, stop, address, connect_string: address.to_string() })
+    }
+
+    /// The address it listens on.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The address as clients want it: `127.0.0.1:port`.
+    pub fn connect_string(&self) -> &str {
+        &self.connect_string
+    }
+
+    /// Closes the listener and all links and waits until that is done. What was in the tree is gone.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: the server stops in any case.
+    pub async fn stop(self) {
+        self.stop.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+        self.drained().await;
+    }
+
+    /// Closes the listener and all links, and waits until that is done. The tree and the sessions stay; while the server does
+    /// not listen no session expires, as in an ensemble without a leader.
+    ///
+    /// # Errors
+    /// [`StartError::Stopped`] when the server's runtime is gone.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: the server stops listening in any case once the first poll returned.
+    pub async fn stop_listening(&self) -> Result<(), StartError> {
+        let (done, answer) = oneshot::channel();
+        self.command(Command::StopListening(done)).await?;
+        answer.await.map_err(|_| StartError::Stopped)?;
+        self.drained().await;
+        Ok(())
+    }
+
+    /// Listens on the same address again. Each session has its full timeout from now on.
+    ///
+    /// # Errors
+    /// [`StartError`] when the address was taken by another in the meantime.
+    ///
+    /// # Cancel safety
+    /// This method is *not* cancel safe: the server may listen or not.
+    pub async fn listen_again(&self) -> Result<(), StartError> {
+        let (done, answer) = oneshot::channel();
+        self.command(Command::ListenAgain(done)).await?;
+        let bound = answer.await.map_err(|_| StartError::Stopped)?;
+        bound.map_err(|source| StartError::Bind { address: self.address, source })
+    }
+
+    /// Stops listening and listens again: what clients see of a server that was restarted, with tree and sessions kept.
+    ///
+    /// # Errors
+    /// As [`listen_again`](Self::listen_again).
+    ///
+    /// # Cancel safety
+    /// This method is *not* cancel safe: the server may listen or not.
+    pub async fn restart(&self) -> Result<(), StartError> {
+        self.stop_listening().await?;
+        self.listen_again().await
+    }
+
+    /// Closes all links. Their sessions live on, and clients may come back at once.
+    pub fn drop_links(&self) {
+        self.hub.lock().cut_all();
+    }
+
+    /// Ends a session now: its ephemeral nodes are deleted in one transaction, watches fire, its link is closed. False when
+    /// there is no such session.
+    pub fn expire(&self, session: i64) -> bool {
+        let mut inner = self.hub.lock();
+        let mut effects = Effects::default();
+        let existed = inner.state.expire(session, self.hub.clock.now_ms(), &mut effects);
+        inner.carry_out(&effects);
+        existed
+    }
+
+    /// The ids of all sessions, in the order they were opened.
+    pub fn sessions(&self) -> Vec<i64> {
+        self.hub.lock().state.session_ids()
+    }
+
+    /// How many sessions there are.
+    pub fn session_count(&self) -> usize {
+        self.sessions().len()
+    }
+
+    /// What the server knows of a session; `None` when there is none with that id.
+    pub fn session(&self, id: i64) -> Option<SessionInfo> {
+        self.hub.lock().state.session(id)
+    }
+
+    /// How many links are open.
+    pub fn connection_count(&self) -> usize {
+        self.hub.lock().link_count()
+    }
+
+    /// How many watches are set, over all links.
+    pub fn watch_count(&self) -> usize {
+        self.hub.lock().state.watch_count()
+    }
+
+    /// The number of the last transaction.
+    pub fn zxid(&self) -> i64 {
+        self.hub.lock().state.zxid()
+    }
+
+    /// The paths of all nodes in order, without the root and what a server has below `/zookeeper` from the start.
+    pub fn nodes(&self) -> Vec<String> {
+        self.hub.lock().state.paths()
+    }
+
+    /// A node, read past all access control; `None` when it does not exist.
+    pub fn node(&self, path: &str) -> Option<NodeInfo> {
+        self.hub.lock().state.node_info(path)
+    }
+
+    /// All committed transactions in order; empty unless the builder was told to keep a journal.
+    pub fn journal(&self) -> Vec<Transaction> {
+        self.hub.lock().state.journal()
+    }
+
+    async fn command(&self, command: Command) -> Result<(), StartError> {
+        self.commands.send(command).await.map_err(|_| StartError::Stopped)
+    }
+
+    /// Waits until the tasks of all links that were cut have ended.
+    async fn drained(&self) {
+        self.links.close();
+        self.links.wait().await;
+        self.links.reopen();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop.cancel();
+        self.hub.lock().cut_all();
+    }
+}

@@ -1,0 +1,60 @@
+//! What tests and operators may look at.
+
+use super::State;
+use super::tree::SYSTEM;
+use crate::{NodeInfo, SessionInfo, Transaction};
+
+impl State {
+    pub(crate) fn zxid(&self) -> i64 {
+        self.zxid
+    }
+
+    pub(crate) fn node_count(&self) -> usize {
+        self.tree.len()
+    }
+
+    pub(crate) fn data_bytes(&self) -> usize {
+        self.tree.bytes()
+    }
+
+    pub(crate) fn watch_count(&self) -> usize {
+        self.watches.count()
+    }
+
+    pub(crate) fn session_ids(&self) -> Vec<i64> {
+        self.sessions.ids()
+    }
+
+    pub(crate) fn ephemeral_count(&self, session: i64) -> usize {
+        self.sessions.get(session).map_or(0, |session| session.ephemerals.len())
+    }
+
+    pub(crate) fn session(&self, id: i64) -> Option<SessionInfo> {
+        let session = self.sessions.get(id)?;
+        Some(SessionInfo {
+            id,
+            timeout: session.timeout(),
+            attached: session.attached,
+            ephemerals: session.ephemerals.iter().cloned().collect(),
+            watches: self.watches.count_of(id),
+            events_sent: session.events_sent,
+        })
+    }
+
+    /// The paths of all nodes that clients made, in order.
+    pub(crate) fn paths(&self) -> Vec<String> {
+        let made = self.tree.iter().map(|(path, _)| path).filter(|path| !SYSTEM.contains(path));
+        let mut paths: Vec<String> = made.map(str::to_owned).collect();
+        paths.sort_unstable();
+        paths
+    }
+
+    pub(crate) fn node_info(&self, path: &str) -> Option<NodeInfo> {
+        let node = self.tree.get(path)?;
+        Some(NodeInfo { data: node.data.clone(), stat: node.stat(), acl: node.acl.to_vec() })
+    }
+
+    pub(crate) fn journal(&self) -> Vec<Transaction> {
+        self.journal.clone().unwrap_or_default()
+    }
+}

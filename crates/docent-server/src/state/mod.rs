@@ -1,0 +1,159 @@
+//! The server as a pure state machine: no I/O and no clock. Time comes in as milliseconds since 1970 and never goes back.
+
+mod acl;
+mod commit;
+mod handshake;
+mod inspect;
+mod life;
+mod node;
+mod prepare;
+mod read;
+mod session;
+mod tree;
+mod watches;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use handshake::Handshake;
+pub(crate) use watches::Event;
+
+use crate::Transaction;
+use crate::config::Config;
+use docent_proto::{Code, OpCode, Request, Response};
+use session::Sessions;
+use std::collections::BTreeSet;
+use tree::Tree;
+use watches::Watches;
+
+/// Everything the server knows.
+#[derive(Debug)]
+pub(crate) struct State {
+    config: Config,
+    tree: Tree,
+    sessions: Sessions,
+    watches: Watches,
+    containers: BTreeSet<String>,
+    journal: Option<Vec<Transaction>>,
+    random: fastrand::Rng,
+    zxid: i64,
+    frozen: bool,
+}
+
+/// The answer to a request.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) zxid: i64,
+    pub(crate) result: Result<Response, Code>,
+    /// The link ends once the answer is written.
+    pub(crate) closes: bool,
+}
+
+/// What a step of the state machine asks to be done.
+#[derive(Debug, Default)]
+pub(crate) struct Effects {
+    /// Events to send, in this order and before the reply.
+    pub(crate) events: Vec<Event>,
+    /// Sessions that ended.
+    pub(crate) ended: Vec<i64>,
+}
+
+impl State {
+    pub(crate) fn new(config: Config, now: i64) -> Self {
+        Self {
+            tree: Tree::new(),
+            sessions: Sessions::new(config.tick_ms(), now),
+            watches: Watches::default(),
+            containers: BTreeSet::new(),
+            journal: config.journal.then(Vec::new),
+            random: config.seed.map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed),
+            zxid: 0,
+            frozen: false,
+            config,
+        }
+    }
+
+    /// Answers a request of a session. Its events are due before the answer.
+    pub(crate) fn apply(
+        &mut self,
+        session: i64,
+        request: &Request,
+        now: i64,
+        effects: &mut Effects,
+    ) -> Reply {
+        self.sessions.touch(session, now);
+        let result = match request {
+            Request::Create(_)
+            | Request::Delete { .. }
+            | Request::SetData { .. }
+            | Request::SetAcl { .. }
+            | Request::Multi(_) => self.write(session, request, now, effects),
+            Request::CloseSession => {
+                self.end_session(session, now, effects);
+                Ok(Response::Empty)
+            }
+            Request::Auth { .. } => Err(Code::AUTH_FAILED),
+            Request::Ping => Ok(Response::Empty),
+            Request::Sync { path } => Ok(Response::Synced { path: path.clone() }),
+            read => self.read(session, read, effects),
+        };
+        let closes = matches!(request, Request::CloseSession | Request::Auth { .. });
+        self.count_events(&effects.events);
+        Reply { zxid: self.zxid, result, closes }
+    }
+
+    /// The answer to an `op` whose body could not be read. It takes up a transaction number if it was to be a write.
+    pub(crate) fn unreadable(&mut self, session: i64, op: OpCode, now: i64) -> Reply {
+        self.sessions.touch(session, now);
+        if is_write(op) {
+            self.next_zxid();
+        }
+        Reply { zxid: self.zxid, result: Err(Code::MARSHALLING_ERROR), closes: false }
+    }
+
+    /// The answer to an operation that this server does not have.
+    pub(crate) fn unimplemented(&mut self, session: i64, now: i64) -> Reply {
+        self.sessions.touch(session, now);
+        Reply { zxid: -1, result: Err(Code::UNIMPLEMENTED), closes: true }
+    }
+
+    fn next_zxid(&mut self) -> i64 {
+        self.zxid += 1;
+        self.zxid
+    }
+
+    fn count_events(&mut self, events: &[Event]) {
+        for (session, _) in events {
+            if let Some(session) = self.sessions.get_mut(*session) {
+                session.events_sent += 1;
+            }
+        }
+    }
+}
+
+fn is_write(op: OpCode) -> bool {
+    match op {
+        OpCode::Create
+        | OpCode::Create2
+        | OpCode::CreateContainer
+        | OpCode::CreateTtl
+        | OpCode::Delete
+        | OpCode::SetData
+        | OpCode::SetAcl
+        | OpCode::Multi
+        | OpCode::Check
+        | OpCode::CloseSession => true,
+        OpCode::Exists
+        | OpCode::GetData
+        | OpCode::GetAcl
+        | OpCode::GetChildren
+        | OpCode::GetChildren2
+        | OpCode::Sync
+        | OpCode::Ping
+        | OpCode::MultiRead
+        | OpCode::RemoveWatches
+        | OpCode::Auth
+        | OpCode::SetWatches => false,
+    }
+}

@@ -1,0 +1,86 @@
+use bytes::Bytes;
+use docent_proto::{Acl, Stat};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// What ends the life of a node besides a delete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lifetime {
+    Persistent,
+    /// Goes with this session.
+    Ephemeral(i64),
+    /// Goes when it has lost its last child.
+    Container,
+}
+
+impl Lifetime {
+    /// The session that owns the node; clients see 0 for containers too.
+    pub(crate) fn owner(self) -> i64 {
+        if let Self::Ephemeral(session) = self { session } else { 0 }
+    }
+}
+
+/// A node of the tree.
+#[derive(Debug, Clone)]
+pub(crate) struct Node {
+    pub(crate) data: Option<Bytes>,
+    pub(crate) acl: Arc<[Acl]>,
+    pub(crate) lifetime: Lifetime,
+    pub(crate) children: BTreeSet<String>,
+    pub(crate) czxid: i64,
+    pub(crate) mzxid: i64,
+    pub(crate) pzxid: i64,
+    pub(crate) ctime: i64,
+    pub(crate) mtime: i64,
+    pub(crate) version: i32,
+    pub(crate) aversion: i32,
+    /// How many children were ever created: the number of the next sequential child.
+    pub(crate) creates: i32,
+}
+
+impl Node {
+    pub(crate) fn new(
+        data: Option<Bytes>,
+        acl: Arc<[Acl]>,
+        lifetime: Lifetime,
+        zxid: i64,
+        time: i64,
+    ) -> Self {
+        Self {
+            data,
+            acl,
+            lifetime,
+            children: BTreeSet::new(),
+            czxid: zxid,
+            mzxid: zxid,
+            pzxid: zxid,
+            ctime: time,
+            mtime: time,
+            version: 0,
+            aversion: 0,
+            creates: 0,
+        }
+    }
+
+    pub(crate) fn stat(&self) -> Stat {
+        let children = count(self.children.len());
+        Stat {
+            czxid: self.czxid,
+            mzxid: self.mzxid,
+            ctime: self.ctime,
+            mtime: self.mtime,
+            version: self.version,
+            // Clients count deletions too: every child ever created but those still there was deleted once.
+            cversion: self.creates.wrapping_mul(2).wrapping_sub(children),
+            aversion: self.aversion,
+            ephemeral_owner: self.lifetime.owner(),
+            data_length: count(self.data.as_ref().map_or(0, Bytes::len)),
+            num_children: children,
+            pzxid: self.pzxid,
+        }
+    }
+}
+
+fn count(value: usize) -> i32 {
+    i32::try_from(value).unwrap_or(i32::MAX)
+}

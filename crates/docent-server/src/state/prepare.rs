@@ -1,0 +1,229 @@
+//! The checks of a write, made against the tree and what earlier operations of the same multi are about to change. Their
+//! order decides which of several errors a client sees, so it follows ZooKeeper's.
+
+use super::acl::{self, Identity};
+use super::node::{Lifetime, Node};
+use super::tree::{self, SYSTEM, Tree};
+use crate::Limits;
+use bytes::Bytes;
+use docent_proto::{Acl, Code, Create, CreateKind, CreateMode, MultiOp, Permissions, validate_path};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// A change whose checks held: applying it cannot fail.
+#[derive(Debug, Clone)]
+pub(crate) enum Change {
+    Create {
+        path: String,
+        data: Option<Bytes>,
+        acl: Arc<[Acl]>,
+        lifetime: Lifetime,
+        parent_creates: i32,
+        with_stat: bool,
+    },
+    Delete {
+        path: String,
+    },
+    SetData {
+        path: String,
+        data: Option<Bytes>,
+        version: i32,
+    },
+    SetAcl {
+        path: String,
+        acl: Arc<[Acl]>,
+        version: i32,
+    },
+    Check,
+}
+
+/// What the checks need to know of a node.
+#[derive(Debug, Clone)]
+struct Record {
+    version: i32,
+    creates: i32,
+    children: usize,
+    bytes: usize,
+    is_ephemeral: bool,
+    acl: Arc<[Acl]>,
+}
+
+impl From<&Node> for Record {
+    fn from(node: &Node) -> Self {
+        Self {
+            version: node.version,
+            creates: node.creates,
+            children: node.children.len(),
+            bytes: tree::size(node.data.as_ref()),
+            is_ephemeral: matches!(node.lifetime, Lifetime::Ephemeral(_)),
+            acl: Arc::clone(&node.acl),
+        }
+    }
+}
+
+/// Prepares the operations of one transaction.
+#[derive(Debug)]
+pub(crate) struct Preparation<'a> {
+    tree: &'a Tree,
+    limits: &'a Limits,
+    session: i64,
+    identities: &'a [Identity],
+    /// Nodes that earlier operations are about to change; `None` for those about to be deleted.
+    pending: HashMap<String, Option<Record>>,
+    nodes: usize,
+    bytes: usize,
+}
+
+impl<'a> Preparation<'a> {
+    pub(crate) fn new(tree: &'a Tree, limits: &'a Limits, session: i64, identities: &'a [Identity]) -> Self {
+        let nodes = tree.len() - SYSTEM.len();
+        Self { tree, limits, session, identities, pending: HashMap::new(), nodes, bytes: tree.bytes() }
+    }
+
+    /// Checks one operation of a multi, or one that could be.
+    pub(crate) fn operation(&mut self, op: &MultiOp) -> Result<Change, Code> {
+        match op {
+            MultiOp::Create(create) => self.create(create),
+            MultiOp::Delete { path, version } => self.delete(path, *version),
+            MultiOp::SetData { path, data, version } => self.set_data(path, data.as_ref(), *version),
+            MultiOp::Check { path, version } => self.check(path, *version),
+            MultiOp::GetData { .. } | MultiOp::GetChildren { .. } => Err(Code::MARSHALLING_ERROR),
+        }
+    }
+
+    pub(crate) fn create(&mut self, create: &Create) -> Result<Change, Code> {
+        let mode = CreateMode::from_flags(create.flags).ok_or(Code::BAD_ARGUMENTS)?;
+        if mode.has_ttl() {
+            return Err(Code::UNIMPLEMENTED);
+        }
+        if matches!(create.kind, CreateKind::Ttl(ttl) if ttl >= 0) {
+            return Err(Code::BAD_ARGUMENTS);
+        }
+        let parent_path = parent_of(&create.path)?;
+        let acl = acl::fix(&create.acl, self.identities)?;
+        let mut parent = self.record(parent_path)?;
+        acl::check(&parent.acl, Permissions::CREATE, self.identities)?;
+        let path = match mode.is_sequential() {
+            true => format!("{}{:010}", create.path, parent.creates),
+            false => create.path.clone(),
+        };
+        valid(&path)?;
+        if self.record(&path).is_ok() {
+            return Err(Code::NODE_EXISTS);
+        }
+        if parent.is_ephemeral {
+            return Err(Code::NO_CHILDREN_FOR_EPHEMERALS);
+        }
+        let bytes = tree::size(create.data.as_ref());
+        self.grow(1, path.len() + bytes)?;
+        // At the end of its range the counter goes on with negative numbers inside a multi, but is not stored as such.
+        parent.creates = parent.creates.wrapping_add(1);
+        parent.children += 1;
+        let parent_creates = parent.creates;
+        let is_ephemeral = mode.is_ephemeral();
+        self.pending.insert(parent_path.to_owned(), Some(parent));
+        let record =
+            Record { version: 0, creates: 0, children: 0, bytes, is_ephemeral, acl: Arc::clone(&acl) };
+        self.pending.insert(path.clone(), Some(record));
+        let lifetime = match create.kind {
+            CreateKind::Container => Lifetime::Container,
+            _ if is_ephemeral => Lifetime::Ephemeral(self.session),
+            _ => Lifetime::Persistent,
+        };
+        let with_stat = create.kind != CreateKind::Plain;
+        let data = tree::owned(create.data.as_ref());
+        Ok(Change::Create { path, data, acl, lifetime, parent_creates, with_stat })
+    }
+
+    pub(crate) fn delete(&mut self, path: &str, version: i32) -> Result<Change, Code> {
+        if SYSTEM.contains(&path) {
+            return Err(Code::BAD_ARGUMENTS);
+        }
+        let parent_path = parent_of(path)?;
+        let mut parent = self.record(parent_path)?;
+        acl::check(&parent.acl, Permissions::DELETE, self.identities)?;
+        let node = self.record(path)?;
+        next_version(node.version, version)?;
+        if node.children > 0 {
+            return Err(Code::NOT_EMPTY);
+        }
+        parent.children -= 1;
+        self.nodes -= 1;
+        self.bytes -= path.len() + node.bytes;
+        self.pending.insert(parent_path.to_owned(), Some(parent));
+        self.pending.insert(path.to_owned(), None);
+        Ok(Change::Delete { path: path.to_owned() })
+    }
+
+    pub(crate) fn set_data(
+        &mut self,
+        path: &str,
+        data: Option<&Bytes>,
+        version: i32,
+    ) -> Result<Change, Code> {
+        valid(path)?;
+        let mut node = self.record(path)?;
+        acl::check(&node.acl, Permissions::WRITE, self.identities)?;
+        let version = next_version(node.version, version)?;
+        let bytes = tree::size(data);
+        self.grow(0, bytes.saturating_sub(node.bytes))?;
+        self.bytes -= node.bytes.saturating_sub(bytes);
+        node.bytes = bytes;
+        node.version = version;
+        self.pending.insert(path.to_owned(), Some(node));
+        Ok(Change::SetData { path: path.to_owned(), data: tree::owned(data), version })
+    }
+
+    pub(crate) fn set_acl(&mut self, path: &str, acl: &[Acl], version: i32) -> Result<Change, Code> {
+        valid(path)?;
+        let acl = acl::fix(acl, self.identities)?;
+        let node = self.tree.get(path).ok_or(Code::NO_NODE)?;
+        acl::check(&node.acl, Permissions::ADMIN, self.identities)?;
+        let version = next_version(node.aversion, version)?;
+        Ok(Change::SetAcl { path: path.to_owned(), acl, version })
+    }
+
+    fn check(&mut self, path: &str, version: i32) -> Result<Change, Code> {
+        valid(path)?;
+        let node = self.record(path)?;
+        acl::check(&node.acl, Permissions::READ, self.identities)?;
+        next_version(node.version, version)?;
+        Ok(Change::Check)
+    }
+
+    fn record(&self, path: &str) -> Result<Record, Code> {
+        match self.pending.get(path) {
+            Some(pending) => pending.clone(),
+            None => self.tree.get(path).map(Record::from),
+        }
+        .ok_or(Code::NO_NODE)
+    }
+
+    /// Counts what is about to be added, within the limits.
+    fn grow(&mut self, nodes: usize, bytes: usize) -> Result<(), Code> {
+        let over = self.nodes + nodes > self.limits.nodes || self.bytes + bytes > self.limits.total_bytes;
+        if over && nodes + bytes > 0 {
+            return Err(Code::QUOTA_EXCEEDED);
+        }
+        self.nodes += nodes;
+        self.bytes += bytes;
+        Ok(())
+    }
+}
+
+/// What is in front of the last slash. For a node at the top that is the empty path.
+fn parent_of(path: &str) -> Result<&str, Code> {
+    match path.rsplit_once('/') {
+        Some((parent, _)) if !path.contains('\0') => Ok(parent),
+        _ => Err(Code::BAD_ARGUMENTS),
+    }
+}
+
+fn valid(path: &str) -> Result<(), Code> {
+    validate_path(path).map_err(|_| Code::BAD_ARGUMENTS)
+}
+
+/// The version after a change that expects `expected`, where −1 expects nothing.
+fn next_version(current: i32, expected: i32) -> Result<i32, Code> {
+    if expected == -1 || expected == current { Ok(current.wrapping_add(1)) } else { Err(Code::BAD_VERSION) }
+}

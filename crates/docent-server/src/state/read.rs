@@ -1,0 +1,157 @@
+use super::acl::{self, Identity};
+use super::node::Node;
+use super::watches::{Aspect, Event, event};
+use super::{Effects, State};
+use docent_proto::{Acl, Code, EventKind, MultiOp, MultiResult, Permissions, Request, Response, Watches};
+
+impl State {
+    /// Answers a request that changes nothing but watches.
+    pub(super) fn read(
+        &mut self,
+        session: i64,
+        request: &Request,
+        effects: &mut Effects,
+    ) -> Result<Response, Code> {
+        match request {
+            Request::Exists { path, watch } => {
+                if path.contains('\0') {
+                    return Err(Code::BAD_ARGUMENTS);
+                }
+                // The watch stays on a missing node: it is how one waits for its creation.
+                self.watch(session, Aspect::Data, path, *watch)?;
+                self.node(path).map(|node| Response::Stat(node.stat()))
+            }
+            Request::GetData { path, watch } => {
+                let node = self.readable(session, path)?;
+                let response = Response::Data { data: node.data.clone(), stat: node.stat() };
+                self.watch(session, Aspect::Data, path, *watch)?;
+                Ok(response)
+            }
+            Request::GetChildren { path, watch } | Request::GetChildren2 { path, watch } => {
+                let node = self.readable(session, path)?;
+                let with_stat = matches!(request, Request::GetChildren2 { .. });
+                let names = node.children.iter().cloned().collect();
+                let response = Response::Children { names, stat: with_stat.then(|| node.stat()) };
+                self.watch(session, Aspect::Children, path, *watch)?;
+                Ok(response)
+            }
+            Request::GetAcl { path } => self.access(session, path),
+            Request::MultiRead(ops) => self.multi_read(session, ops),
+            Request::RemoveWatches { path, kind } => match self.watches.remove(session, path, *kind) {
+                true => Ok(Response::Empty),
+                false => Err(Code::NO_WATCHER),
+            },
+            Request::SetWatches(watches) => self.set_watches(session, watches, &mut effects.events),
+            _ => Err(Code::UNIMPLEMENTED),
+        }
+    }
+
+    fn access(&self, session: i64, path: &str) -> Result<Response, Code> {
+        let node = self.node(path)?;
+        let identities = self.identities(session);
+        acl::check(&node.acl, Permissions::READ | Permissions::ADMIN, identities)?;
+        let is_admin = acl::check(&node.acl, Permissions::ADMIN, identities).is_ok();
+        let shown = |entry: &Acl| match (is_admin, entry.scheme.as_str(), entry.id.split_once(':')) {
+            (false, "digest", Some((user, _))) => Acl { id: format!("{user}:x"), ..entry.clone() },
+            _ => entry.clone(),
+        };
+        Ok(Response::Acl { acl: node.acl.iter().map(shown).collect(), stat: node.stat() })
+    }
+
+    /// Each operation succeeds or fails on its own.
+    fn multi_read(&self, session: i64, ops: &[MultiOp]) -> Result<Response, Code> {
+        let mut results = Vec::with_capacity(ops.len());
+        let mut bytes = 0;
+        for op in ops {
+            let result = match op {
+                MultiOp::GetData { path } => self
+                    .readable(session, path)
+                    .map(|node| MultiResult::Data { data: node.data.clone(), stat: node.stat() }),
+                MultiOp::GetChildren { path } => self
+                    .readable(session, path)
+                    .map(|node| MultiResult::Children(node.children.iter().cloned().collect())),
+                _ => return Err(Code::MARSHALLING_ERROR),
+            };
+            let result = result.unwrap_or_else(MultiResult::Failed);
+            bytes += weight(&result);
+            if bytes > self.config.limits.reply_bytes {
+                return Err(Code::QUOTA_EXCEEDED);
+            }
+            results.push(result);
+        }
+        Ok(Response::Multi(results))
+    }
+
+    /// Sets watches again. What changed since the client last looked fires at once and is not watched.
+    fn set_watches(
+        &mut self,
+        session: i64,
+        watches: &Watches,
+        events: &mut Vec<Event>,
+    ) -> Result<Response, Code> {
+        let added = watches.data.len() + watches.exist.len() + watches.child.len();
+        if self.watches.count_of(session).saturating_add(added) > self.config.limits.watches_per_connection {
+            return Err(Code::QUOTA_EXCEEDED);
+        }
+        let since = watches.relative_zxid;
+        for path in &watches.data {
+            match self.tree.get(path) {
+                None => events.push(event(session, EventKind::Deleted, path)),
+                Some(node) if node.mzxid > since => events.push(event(session, EventKind::DataChanged, path)),
+                Some(_) => self.watches.add(session, Aspect::Data, path),
+            }
+        }
+        for path in &watches.exist {
+            match self.tree.get(path) {
+                Some(_) => events.push(event(session, EventKind::Created, path)),
+                None => self.watches.add(session, Aspect::Data, path),
+            }
+        }
+        for path in &watches.child {
+            match self.tree.get(path) {
+                None => events.push(event(session, EventKind::Deleted, path)),
+                Some(node) if node.pzxid > since => {
+                    events.push(event(session, EventKind::ChildrenChanged, path))
+                }
+                Some(_) => self.watches.add(session, Aspect::Children, path),
+            }
+        }
+        Ok(Response::Empty)
+    }
+
+    fn watch(&mut self, session: i64, aspect: Aspect, path: &str, wanted: bool) -> Result<(), Code> {
+        if !wanted || self.watches.has(session, aspect, path) {
+            return Ok(());
+        }
+        if self.watches.count_of(session) >= self.config.limits.watches_per_connection {
+            return Err(Code::QUOTA_EXCEEDED);
+        }
+        self.watches.add(session, aspect, path);
+        Ok(())
+    }
+
+    fn node(&self, path: &str) -> Result<&Node, Code> {
+        self.tree.get(path).ok_or(Code::NO_NODE)
+    }
+
+    fn readable(&self, session: i64, path: &str) -> Result<&Node, Code> {
+        let node = self.node(path)?;
+        acl::check(&node.acl, Permissions::READ, self.identities(session))?;
+        Ok(node)
+    }
+
+    fn identities(&self, session: i64) -> &[Identity] {
+        self.sessions.get(session).map_or(&[], |session| &session.identities)
+    }
+}
+
+/// About how many bytes a result takes up in the reply.
+fn weight(result: &MultiResult) -> usize {
+    const HEADER_AND_STAT: usize = 80;
+    HEADER_AND_STAT
+        + match result {
+            MultiResult::Data { data, .. } => super::tree::size(data.as_ref()),
+            MultiResult::Children(names) => names.iter().map(|name| name.len() + 4).sum(),
+            _ => 0,
+        }
+}

@@ -1,0 +1,110 @@
+use super::acl::Identity;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::time::Duration;
+
+/// A session.
+pub(crate) struct Session {
+    pub(crate) password: [u8; 16],
+    pub(crate) timeout_ms: i32,
+    /// End of the tick in which it ends unless it is touched, in milliseconds.
+    expires_at: i64,
+    /// Who the client is on its present link.
+    pub(crate) identities: Vec<Identity>,
+    pub(crate) ephemerals: BTreeSet<String>,
+    pub(crate) attached: bool,
+    pub(crate) events_sent: u64,
+}
+
+impl Session {
+    pub(crate) fn timeout(&self) -> Duration {
+        Duration::from_millis(u64::from(self.timeout_ms.unsigned_abs()))
+    }
+}
+
+// The password of a session is all one needs to take it over or close it: it is never printed.
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("timeout_ms", &self.timeout_ms).finish_non_exhaustive()
+    }
+}
+
+/// The sessions by their id, and when each of them ends.
+#[derive(Debug)]
+pub(crate) struct Sessions {
+    sessions: BTreeMap<i64, Session>,
+    tick_ms: i64,
+    last_id: i64,
+}
+
+impl Sessions {
+    /// The ids of sessions count up from the time, so that servers that follow each other do not give out the same one.
+    pub(crate) fn new(tick_ms: i64, now: i64) -> Self {
+        const ID_BITS: i64 = 0x00ff_ffff_ffff_ffff;
+        Self { sessions: BTreeMap::new(), tick_ms, last_id: now.wrapping_shl(16) & ID_BITS }
+    }
+
+    /// Opens a session and returns its id.
+    pub(crate) fn open(&mut self, timeout_ms: i32, password: [u8; 16], now: i64) -> i64 {
+        self.last_id += 1;
+        let session = Session {
+            password,
+            timeout_ms,
+            expires_at: self.bucket(now, timeout_ms),
+            identities: Vec::new(),
+            ephemerals: BTreeSet::new(),
+            attached: false,
+            events_sent: 0,
+        };
+        self.sessions.insert(self.last_id, session);
+        self.last_id
+    }
+
+    /// Puts the end of a session off by its timeout.
+    pub(crate) fn touch(&mut self, id: i64, now: i64) {
+        let Some(timeout_ms) = self.sessions.get(&id).map(|session| session.timeout_ms) else { return };
+        let expires_at = self.bucket(now, timeout_ms);
+        if let Some(session) = self.sessions.get_mut(&id) {
+            session.expires_at = expires_at;
+        }
+    }
+
+    /// Gives every session a full timeout.
+    pub(crate) fn touch_all(&mut self, now: i64) {
+        for id in self.ids() {
+            self.touch(id, now);
+        }
+    }
+
+    /// Sessions that were not touched in time, in the order of their ids.
+    pub(crate) fn overdue(&self, now: i64) -> Vec<i64> {
+        self.sessions.iter().filter(|(_, session)| session.expires_at <= now).map(|(id, _)| *id).collect()
+    }
+
+    /// Time is cut into ticks, and a session ends at the end of the tick in which its timeout does.
+    fn bucket(&self, now: i64, timeout_ms: i32) -> i64 {
+        (now.saturating_add(i64::from(timeout_ms)) / self.tick_ms)
+            .saturating_add(1)
+            .saturating_mul(self.tick_ms)
+    }
+
+    pub(crate) fn remove(&mut self, id: i64) -> Option<Session> {
+        self.sessions.remove(&id)
+    }
+
+    pub(crate) fn get(&self, id: i64) -> Option<&Session> {
+        self.sessions.get(&id)
+    }
+
+    pub(crate) fn get_mut(&mut self, id: i64) -> Option<&mut Session> {
+        self.sessions.get_mut(&id)
+    }
+
+    pub(crate) fn ids(&self) -> Vec<i64> {
+        self.sessions.keys().copied().collect()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.sessions.len()
+    }
+}

@@ -1,0 +1,104 @@
+use super::acl;
+use super::node::{Lifetime, Node};
+use bytes::Bytes;
+use docent_proto::parent;
+use std::collections::HashMap;
+
+/// Nodes that no client can delete.
+pub(crate) const SYSTEM: [&str; 4] = ["/", "/zookeeper", "/zookeeper/quota", "/zookeeper/config"];
+
+/// The nodes by their path.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    nodes: HashMap<String, Node>,
+    bytes: usize,
+}
+
+impl Tree {
+    /// The tree of a server that was never used.
+    pub(crate) fn new() -> Self {
+        let mut tree = Self { nodes: HashMap::new(), bytes: 0 };
+        for path in SYSTEM {
+            let acl = if path == "/zookeeper/config" { acl::read_only() } else { acl::open() };
+            tree.add(path, Node::new(Some(Bytes::new()), acl, Lifetime::Persistent, 0, 0));
+        }
+        if let Some(config) = tree.get_mut("/zookeeper/config") {
+            config.aversion = -1;
+        }
+        tree
+    }
+
+    /// The node at `path`. The empty path is the root too: that is what the parent of a node at the top looks like when a
+    /// path is cut at its last slash.
+    pub(crate) fn get(&self, path: &str) -> Option<&Node> {
+        self.nodes.get(root_alias(path))
+    }
+
+    pub(crate) fn get_mut(&mut self, path: &str) -> Option<&mut Node> {
+        self.nodes.get_mut(root_alias(path))
+    }
+
+    /// Adds a node and enters it at its parent.
+    pub(crate) fn add(&mut self, path: &str, node: Node) {
+        if let Some(parent) = self.parent_mut(path) {
+            parent.children.insert(name(path).to_owned());
+        }
+        self.bytes += path.len() + size(node.data.as_ref());
+        self.nodes.insert(path.to_owned(), node);
+    }
+
+    /// Takes a node away and strikes it off at its parent.
+    pub(crate) fn remove(&mut self, path: &str) -> Option<Node> {
+        let node = self.nodes.remove(path)?;
+        self.bytes -= path.len() + size(node.data.as_ref());
+        if let Some(parent) = self.parent_mut(path) {
+            parent.children.remove(name(path));
+        }
+        Some(node)
+    }
+
+    /// Replaces a node's data.
+    pub(crate) fn replace_data(&mut self, path: &str, data: Option<Bytes>) {
+        let added = size(data.as_ref());
+        let Some(node) = self.nodes.get_mut(root_alias(path)) else { return };
+        let removed = size(node.data.as_ref());
+        node.data = data;
+        self.bytes = self.bytes + added - removed;
+    }
+
+    pub(crate) fn parent_mut(&mut self, path: &str) -> Option<&mut Node> {
+        self.nodes.get_mut(parent(path)?)
+    }
+
+    /// All paths, in no order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Node)> {
+        self.nodes.iter().map(|(path, node)| (path.as_str(), node))
+    }
+
+    /// How many nodes there are.
+    pub(crate) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Bytes of all paths and data.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+/// Copies data out of the received bytes it is a part of, which would otherwise live as long as the node.
+pub(crate) fn owned(data: Option<&Bytes>) -> Option<Bytes> {
+    data.map(|data| Bytes::copy_from_slice(data))
+}
+
+pub(crate) fn size(data: Option<&Bytes>) -> usize {
+    data.map_or(0, Bytes::len)
+}
+
+fn root_alias(path: &str) -> &str {
+    if path.is_empty() { "/" } else { path }
+}
+
+fn name(path: &str) -> &str {
+    path.rsplit_once('/').map_or(path, |(_, name)| name)
+}

@@ -1,0 +1,82 @@
+use super::commit::Commit;
+use super::prepare::{Change, Preparation};
+use super::{Effects, State};
+use docent_proto::{Code, MultiOp, MultiResult, Request, Response};
+
+impl State {
+    /// Makes a write. It takes up a transaction number also when it fails.
+    pub(super) fn write(
+        &mut self,
+        session: i64,
+        request: &Request,
+        now: i64,
+        effects: &mut Effects,
+    ) -> Result<Response, Code> {
+        let commit = Commit { zxid: self.next_zxid(), session, now };
+        if let Request::Multi(ops) = request {
+            return self.multi(commit, ops, effects);
+        }
+        let change = self.prepare(session, |preparation| match request {
+            Request::Create(create) => preparation.create(create),
+            Request::Delete { path, version } => preparation.delete(path, *version),
+            Request::SetData { path, data, version } => preparation.set_data(path, data.as_ref(), *version),
+            Request::SetAcl { path, acl, version } => preparation.set_acl(path, acl, *version),
+            _ => Err(Code::UNIMPLEMENTED),
+        })?;
+        Ok(match self.commit(commit, change, &mut effects.events) {
+            MultiResult::Created { path, stat } => Response::Created { path, stat },
+            MultiResult::Set(stat) => Response::Stat(stat),
+            _ => Response::Empty,
+        })
+    }
+
+    /// Applies all operations or none. A failure is told in the results; the reply as a whole succeeds.
+    fn multi(&mut self, commit: Commit, ops: &[MultiOp], effects: &mut Effects) -> Result<Response, Code> {
+        if ops.iter().any(|op| matches!(op, MultiOp::GetData { .. } | MultiOp::GetChildren { .. })) {
+            return Err(Code::MARSHALLING_ERROR);
+        }
+        let prepared = self.prepare(commit.session, |preparation| {
+            let mut changes = Vec::with_capacity(ops.len());
+            for (index, op) in ops.iter().enumerate() {
+                changes.push(preparation.operation(op).map_err(|code| (index, code))?);
+            }
+            Ok(changes)
+        });
+        let results = match prepared {
+            Ok(changes) => self.commit_all(commit, changes, effects),
+            Err((failed, code)) => failures(ops.len(), failed, code),
+        };
+        Ok(Response::Multi(results))
+    }
+
+    fn commit_all(
+        &mut self,
+        commit: Commit,
+        changes: Vec<Change>,
+        effects: &mut Effects,
+    ) -> Vec<MultiResult> {
+        changes.into_iter().map(|change| self.commit(commit, change, &mut effects.events)).collect()
+    }
+
+    fn prepare<T, E>(
+        &self,
+        session: i64,
+        work: impl FnOnce(&mut Preparation<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let identities = self.sessions.get(session).map_or(&[][..], |session| &session.identities);
+        work(&mut Preparation::new(&self.tree, &self.config.limits, session, identities))
+    }
+}
+
+/// The results of a multi whose operation `failed` failed with `code`.
+fn failures(count: usize, failed: usize, code: Code) -> Vec<MultiResult> {
+    (0..count)
+        .map(|index| {
+            MultiResult::Failed(match index.cmp(&failed) {
+                std::cmp::Ordering::Less => Code::OK,
+                std::cmp::Ordering::Equal => code,
+                std::cmp::Ordering::Greater => Code::RUNTIME_INCONSISTENCY,
+            })
+        })
+        .collect()
+}

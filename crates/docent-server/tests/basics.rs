@@ -1,0 +1,34 @@
+//! The everyday operations over TCP.
+
+mod support;
+
+use docent_proto::{Code, CreateMode, EventKind, Request, Response, WatchEvent};
+use docent_server::Server;
+use support::Peer;
+
+#[tokio::test]
+async fn a_node_is_created_read_changed_and_deleted() {
+    let server = Server::start().await.unwrap();
+    let mut peer = Peer::open(&server).await;
+    assert_eq!(peer.create("/a", CreateMode::Persistent).await, Ok("/a".to_owned()));
+    assert_eq!(peer.create("/a", CreateMode::Persistent).await, Err(Code::NODE_EXISTS));
+    peer.set_data("/a", b"one").await.unwrap();
+    let Ok(Response::Data { data, stat }) = peer.get_data("/a", false).await else { panic!() };
+    assert_eq!((data.as_deref(), stat.version, stat.data_length), (Some(&b"one"[..]), 1, 3));
+    assert_eq!(peer.delete("/a").await, Ok(Response::Empty));
+    assert_eq!(peer.delete("/a").await, Err(Code::NO_NODE));
+    assert!(server.nodes().is_empty());
+}
+
+#[tokio::test]
+async fn a_watch_fires_on_the_link_that_set_it() {
+    let server = Server::start().await.unwrap();
+    let (mut watcher, mut writer) = (Peer::open(&server).await, Peer::open(&server).await);
+    assert_eq!(watcher.exists("/a", true).await, Err(Code::NO_NODE));
+    writer.create("/a", CreateMode::Ephemeral).await.unwrap();
+    assert_eq!(watcher.event().await, WatchEvent { kind: EventKind::Created, path: "/a".into() });
+    watcher.get_data("/a", true).await.unwrap();
+    assert_eq!(writer.call(Request::CloseSession).await, Ok(Response::Empty));
+    assert_eq!(watcher.event().await, WatchEvent { kind: EventKind::Deleted, path: "/a".into() });
+    assert!(writer.is_closed().await);
+}

@@ -1,0 +1,184 @@
+//! A client that sends frames and looks at what comes back, nothing more.
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+
+use bytes::{Bytes, BytesMut};
+use docent_proto::{
+    Acl, Code, ConnectRequest, ConnectResponse, Create, CreateMode, Frames, Reader, Record, ReplyHeader,
+    Request, RequestFrame, Response, WatchEvent, write_frame, xid,
+};
+use docent_server::Server;
+use std::collections::VecDeque;
+use std::future::Future;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// Nothing here takes longer unless it is broken.
+const BOUND: Duration = Duration::from_secs(10);
+
+pub(crate) async fn bounded<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(BOUND, future).await.expect("it should have happened by now")
+}
+
+pub(crate) struct Peer {
+    stream: TcpStream,
+    received: BytesMut,
+    last_xid: i32,
+    pub(crate) session: ConnectResponse,
+    pub(crate) events: VecDeque<WatchEvent>,
+    pub(crate) last_zxid: i64,
+}
+
+pub(crate) fn fresh(timeout_ms: i32) -> ConnectRequest {
+    ConnectRequest {
+        last_zxid_seen: 0,
+        timeout_ms,
+        session_id: 0,
+        password: Bytes::from_static(&[0; 16]),
+        read_only: Some(false),
+    }
+}
+
+impl Peer {
+    pub(crate) async fn open(server: &Server) -> Self {
+        Self::handshake(server, &fresh(10_000)).await.expect("a new session is granted")
+    }
+
+    /// Connects with `request`; `None` when the server closes the link without a word.
+    pub(crate) async fn handshake(server: &Server, request: &ConnectRequest) -> Option<Self> {
+        let mut stream = TcpStream::connect(server.connect_string()).await.unwrap();
+        let mut out = BytesMut::new();
+        write_frame(&mut out, |out| request.write(out));
+        stream.write_all(&out).await.unwrap();
+        let session =
+            ConnectResponse { timeout_ms: 0, session_id: 0, password: Bytes::new(), read_only: None };
+        let mut peer = Self {
+            stream,
+            received: BytesMut::new(),
+            last_xid: 0,
+            session,
+            events: VecDeque::new(),
+            last_zxid: 0,
+        };
+        let frame = peer.frame().await?;
+        peer.session = ConnectResponse::decode(frame).unwrap();
+        Some(peer)
+    }
+
+    /// Attaches to this peer's session by a new link.
+    pub(crate) async fn reattach(&self, server: &Server) -> Self {
+        Self::handshake(server, &self.ticket()).await.expect("the server answers")
+    }
+
+    /// The request to attach to this peer's session.
+    pub(crate) fn ticket(&self) -> ConnectRequest {
+        let ConnectResponse { session_id, password, timeout_ms, .. } = self.session.clone();
+        ConnectRequest {
+            last_zxid_seen: self.last_zxid,
+            timeout_ms,
+            session_id,
+            password,
+            read_only: Some(false),
+        }
+    }
+
+    /// The next frame; `None` once the server closed the link.
+    pub(crate) async fn frame(&mut self) -> Option<Bytes> {
+        loop {
+            if let Some(frame) = Frames::new(1 << 30).next(&mut self.received).unwrap() {
+                return Some(frame);
+            }
+            match bounded(self.stream.read_buf(&mut self.received)).await {
+                Ok(0) | Err(_) => return None,
+                Ok(_) => {}
+            }
+        }
+    }
+
+    pub(crate) async fn send_bytes(&mut self, bytes: &[u8]) {
+        self.stream.write_all(bytes).await.unwrap();
+    }
+
+    /// Sends a request without waiting and returns its number.
+    pub(crate) async fn send(&mut self, request: Request) -> i32 {
+        self.last_xid += 1;
+        let xid = match request {
+            Request::Ping => xid::PING,
+            Request::SetWatches(_) => xid::SET_WATCHES,
+            Request::Auth { .. } => xid::AUTH,
+            _ => self.last_xid,
+        };
+        let mut out = BytesMut::new();
+        RequestFrame { xid, request }.encode(&mut out);
+        self.send_bytes(&out).await;
+        xid
+    }
+
+    /// The header and body of the next reply; events that come before it are kept. `None` once the link is closed.
+    pub(crate) async fn reply(&mut self) -> Option<(ReplyHeader, Bytes)> {
+        loop {
+            let mut reader = Reader::new(self.frame().await?);
+            let header = ReplyHeader::read(&mut reader).unwrap();
+            if header.xid == xid::NOTIFICATION {
+                self.events.push_back(WatchEvent::decode(reader.into_rest()).unwrap());
+                continue;
+            }
+            self.last_zxid = self.last_zxid.max(header.zxid);
+            return Some((header, reader.into_rest()));
+        }
+    }
+
+    pub(crate) async fn call(&mut self, request: Request) -> Result<Response, Code> {
+        let op = request.op();
+        let xid = self.send(request).await;
+        let (header, body) = self.reply().await.expect("the link stays open");
+        assert_eq!(header.xid, xid);
+        header.code.into_result()?;
+        Ok(Response::decode(op, body).unwrap())
+    }
+
+    /// The next event, whether it came already or comes now.
+    pub(crate) async fn event(&mut self) -> WatchEvent {
+        if let Some(event) = self.events.pop_front() {
+            return event;
+        }
+        let mut reader = Reader::new(self.frame().await.expect("the link stays open"));
+        let header = ReplyHeader::read(&mut reader).unwrap();
+        assert_eq!((header.xid, header.zxid), (xid::NOTIFICATION, -1));
+        WatchEvent::decode(reader.into_rest()).unwrap()
+    }
+
+    pub(crate) async fn create(&mut self, path: &str, mode: CreateMode) -> Result<String, Code> {
+        match self.call(Request::Create(node(path, mode))).await? {
+            Response::Created { path, .. } => Ok(path),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(crate) async fn exists(&mut self, path: &str, watch: bool) -> Result<Response, Code> {
+        self.call(Request::Exists { path: path.into(), watch }).await
+    }
+
+    pub(crate) async fn get_data(&mut self, path: &str, watch: bool) -> Result<Response, Code> {
+        self.call(Request::GetData { path: path.into(), watch }).await
+    }
+
+    pub(crate) async fn set_data(&mut self, path: &str, data: &[u8]) -> Result<Response, Code> {
+        let data = Some(Bytes::copy_from_slice(data));
+        self.call(Request::SetData { path: path.into(), data, version: -1 }).await
+    }
+
+    pub(crate) async fn delete(&mut self, path: &str) -> Result<Response, Code> {
+        self.call(Request::Delete { path: path.into(), version: -1 }).await
+    }
+
+    /// True when the server closes the link; what it sends before that is dropped.
+    pub(crate) async fn is_closed(&mut self) -> bool {
+        while self.frame().await.is_some() {}
+        true
+    }
+}
+
+pub(crate) fn node(path: &str, mode: CreateMode) -> Create {
+    Create::new(path.into(), Bytes::new(), Acl::open(), mode, 0)
+}
