@@ -1,13 +1,19 @@
 #![doc = include_str!("../README.md")]
 
+mod backend;
+mod options;
 mod ports;
 mod proxy;
 mod raw;
 mod real;
+mod test_server;
 
+pub use backend::Backend;
+pub use options::ServerOptions;
 pub use proxy::{
     Armed, Direction, ExpireError, Fate, Flow, FrameKind, On, Proxy, Rule, Sessions, Traced, round_trips,
     watch_events,
 };
 pub use raw::{RawClient, RawError, Reply};
-pub use real::{Missing, RealOptions, RealServer, StartError};
+pub use real::{Missing, RealServer, StartError};
+pub use test_server::TestServer;

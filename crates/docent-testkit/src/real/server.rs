@@ -1,7 +1,7 @@
 use super::java::Java;
 use super::process::{Process, Watchdog};
-use super::{Missing, RealOptions, StartError};
-use crate::ports;
+use super::{Missing, StartError};
+use crate::{ServerOptions, ports};
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -44,7 +44,7 @@ struct Inner {
     process: Mutex<Option<Process>>,
     _watchdog: Watchdog,
     java: Java,
-    options: RealOptions,
+    options: ServerOptions,
     address: SocketAddr,
     folder: PathBuf,
 }
@@ -63,14 +63,14 @@ impl RealServer {
     /// # Errors
     /// When ZooKeeper is not installed or does not come up.
     pub async fn start() -> Result<Self, StartError> {
-        Self::start_with(RealOptions::default()).await
+        Self::start_with(ServerOptions::default()).await
     }
 
     /// Starts a server and waits until it serves.
     ///
     /// # Errors
     /// When ZooKeeper is not installed or does not come up.
-    pub async fn start_with(options: RealOptions) -> Result<Self, StartError> {
+    pub async fn start_with(options: ServerOptions) -> Result<Self, StartError> {
         blocking(move || {
             let java = Java::find()?;
             let mut attempt = 1;
@@ -145,7 +145,7 @@ impl RealServer {
 }
 
 impl Inner {
-    fn start(java: &Java, options: &RealOptions) -> Result<Self, StartError> {
+    fn start(java: &Java, options: &ServerOptions) -> Result<Self, StartError> {
         let address = ports::free_address()?;
         let folder = tempfile::Builder::new().prefix("docent-zookeeper-").tempdir()?;
         let watchdog = Watchdog::over(folder.path())?;

@@ -2,25 +2,25 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-/// How a [`RealServer`](super::RealServer) is set up.
+/// How a server is set up: a [`RealServer`](crate::RealServer), or either [`Backend`](crate::Backend).
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct RealOptions {
+pub struct ServerOptions {
     /// The server's tick, which rounds the end of sessions. Default: 200 ms.
     pub tick: Duration,
     /// Shortest session timeout it grants. Default: 400 ms.
     pub min_session_timeout: Duration,
     /// Longest session timeout it grants. Default: 60 s.
     pub max_session_timeout: Duration,
-    /// Takes nodes with a time to live. Default: false, as servers come.
+    /// Takes nodes with a time to live; the embedded server always does. Default: false, as real servers come.
     pub extended_types: bool,
     /// How often it looks for empty containers and dead nodes with a time to live. Default: 200 ms.
     pub container_check_interval: Duration,
-    /// More system properties of the Java process. Default: none.
+    /// More system properties of the Java process of a real server. Default: none.
     pub properties: Vec<(String, String)>,
 }
 
-impl Default for RealOptions {
+impl Default for ServerOptions {
     fn default() -> Self {
         Self {
             tick: Duration::from_millis(200),
@@ -33,7 +33,7 @@ impl Default for RealOptions {
     }
 }
 
-impl RealOptions {
+impl ServerOptions {
     /// Sets [`tick`](Self::tick).
     #[must_use]
     pub fn tick(mut self, tick: Duration) -> Self {
@@ -70,7 +70,7 @@ impl RealOptions {
     }
 
     /// The configuration file.
-    pub(super) fn config(&self, address: SocketAddr, data: &Path) -> String {
+    pub(crate) fn config(&self, address: SocketAddr, data: &Path) -> String {
         format!(
             "tickTime={}\ndataDir={}\nclientPort={}\nclientPortAddress={}\nminSessionTimeout={}\n\
              maxSessionTimeout={}\nmaxClientCnxns=0\n",
@@ -84,7 +84,7 @@ impl RealOptions {
     }
 
     /// The arguments of the Java process that come before the class.
-    pub(super) fn java_arguments(&self) -> Vec<String> {
+    pub(crate) fn java_arguments(&self) -> Vec<String> {
         // Made for a short life: a small heap, a quick start, nothing written outside the server's folder.
         let mut arguments = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"]
             .map(String::from)

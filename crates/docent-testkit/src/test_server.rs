@@ -1,0 +1,190 @@
+use crate::{ExpireError, Proxy, RawClient, RealServer, ServerOptions, StartError, ports};
+use docent_proto::{Acl, Create, CreateMode, Request};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+/// A Java process takes 250 MB: besides the shared server there is at most one more.
+static OWN_REAL_SERVER: Semaphore = Semaphore::const_new(1);
+static ROOTS: AtomicU64 = AtomicU64::new(1);
+const SESSION_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A server for one test, behind a proxy, with a path of the test's own. Made by [`Backend`](crate::Backend).
+///
+/// # On drop
+/// The proxy and the server go, unless the server is shared.
+#[derive(Debug)]
+pub struct TestServer {
+    // Dropped in this order: clients lose the proxy first.
+    front: Proxy,
+    server: Server,
+    own: bool,
+    root: String,
+}
+
+#[derive(Debug)]
+enum Server {
+    Embedded(docent_server::Server),
+    Shared(&'static RealServer),
+    Own { real: RealServer, _permit: SemaphorePermit<'static> },
+}
+
+impl TestServer {
+    pub(crate) async fn embedded(options: &ServerOptions, own: bool) -> Self {
+        let address = ports::free_address().expect("a port is free on loopback");
+        let server = docent_server::Server::builder()
+            .tick(options.tick)
+            .session_timeouts(options.min_session_timeout, options.max_session_timeout)
+            .container_check(options.container_check_interval)
+            .port(address.port())
+            .start()
+            .await
+            .expect("the embedded server starts on a free port");
+        Self::new(Server::Embedded(server), own).await
+    }
+
+    pub(crate) async fn shared() -> Self {
+        Self::new(Server::Shared(started(RealServer::shared().await)), false).await
+    }
+
+    pub(crate) async fn real(options: ServerOptions) -> Self {
+        let permit = OWN_REAL_SERVER.acquire().await.expect("nobody closes the semaphore");
+        let real = started(RealServer::start_with(options).await);
+        Self::new(Server::Own { real, _permit: permit }, true).await
+    }
+
+    async fn new(server: Server, own: bool) -> Self {
+        let front = Proxy::start(server.address()).await.expect("a port is free on loopback");
+        let root = format!("/test-{}", ROOTS.fetch_add(1, Ordering::Relaxed));
+        let server = Self { front, server, own, root };
+        server.make_root().await;
+        server
+    }
+
+    async fn make_root(&self) {
+        let mut client = self.client().await;
+        let create =
+            Create::new(self.root.clone(), Vec::new().into(), Acl::open(), CreateMode::Persistent, 0);
+        client.call(Request::Create(create)).await.expect("the test's own path does not exist yet");
+        client.close().await.expect("the server closes a session that was just opened");
+    }
+
+    /// Where clients connect: the [front](Self::front) proxy, as `host:port`.
+    pub fn connect_string(&self) -> String {
+        self.front.connect_string()
+    }
+
+    /// The proxy that [`connect_string`](Self::connect_string) leads to. It notes all sessions, so that any of them can be
+    /// [ended](Self::expire).
+    pub fn front(&self) -> &Proxy {
+        &self.front
+    }
+
+    /// One more proxy in front of the server, for a client whose link is to be broken apart from others.
+    ///
+    /// # Panics
+    /// When no port is free on loopback.
+    pub async fn proxy(&self) -> Proxy {
+        Proxy::start_with(self.server.address(), self.front.sessions().clone())
+            .await
+            .expect("a port is free on loopback")
+    }
+
+    /// The server itself, past all proxies.
+    pub fn address(&self) -> SocketAddr {
+        self.server.address()
+    }
+
+    /// An existing path that no other test uses.
+    pub fn root(&self) -> &str {
+        &self.root
+    }
+
+    /// The path of `name` below [`root`](Self::root).
+    pub fn path(&self, name: &str) -> String {
+        format!("{}/{name}", self.root)
+    }
+
+    /// A bare client with a session of its own, past all proxies.
+    ///
+    /// # Panics
+    /// When the server does not answer.
+    pub async fn client(&self) -> RawClient {
+        RawClient::open(self.server.address(), SESSION_TIMEOUT)
+            .await
+            .expect("a running server opens a session")
+    }
+
+    /// Ends a session as expiry does. It is gone when this returns.
+    ///
+    /// # Errors
+    /// When the session came through no proxy of this server or is gone already, or the server cannot be reached.
+    pub async fn expire(&self, session_id: i64) -> Result<(), ExpireError> {
+        self.front.expire_session(session_id).await
+    }
+
+    /// Stops the server; its port, nodes and sessions are kept for [`start_again`](Self::start_again).
+    ///
+    /// # Panics
+    /// When the server came from [`Backend::start`](crate::Backend::start): that one may be shared.
+    pub async fn stop(&self) {
+        self.assert_own();
+        match &self.server {
+            Server::Embedded(server) => {
+                server.stop_listening().await.expect("the server's runtime is this test's, which runs");
+            }
+            Server::Own { real, .. } => real.stop(),
+            Server::Shared(_) => {}
+        }
+    }
+
+    /// Starts a stopped server on the same port and waits until it serves. Each session has its full timeout again.
+    ///
+    /// # Panics
+    /// As [`stop`](Self::stop), and when it does not come up.
+    pub async fn start_again(&self) {
+        self.assert_own();
+        match &self.server {
+            Server::Embedded(server) => server.listen_again().await.expect("the port is still free"),
+            Server::Own { real, .. } => started(real.start_again().await),
+            Server::Shared(_) => {}
+        }
+    }
+
+    /// The embedded server, for what only that can do.
+    pub fn as_embedded(&self) -> Option<&docent_server::Server> {
+        match &self.server {
+            Server::Embedded(server) => Some(server),
+            Server::Shared(_) | Server::Own { .. } => None,
+        }
+    }
+
+    /// The real server, for what only that can do.
+    pub fn as_real(&self) -> Option<&RealServer> {
+        match &self.server {
+            Server::Embedded(_) => None,
+            Server::Shared(real) => Some(real),
+            Server::Own { real, .. } => Some(real),
+        }
+    }
+
+    fn assert_own(&self) {
+        assert!(self.own, "this server may be shared: a test that stops it takes one from start_own");
+    }
+}
+
+impl Server {
+    fn address(&self) -> SocketAddr {
+        match self {
+            Self::Embedded(server) => server.local_addr(),
+            Self::Shared(real) => real.address(),
+            Self::Own { real, .. } => real.address(),
+        }
+    }
+}
+
+/// A test that needs a real server fails without one, saying what to install.
+fn started<T>(result: Result<T, StartError>) -> T {
+    result.unwrap_or_else(|error| panic!("{error}"))
+}

@@ -1,0 +1,54 @@
+//! What a test can rely on, whichever server it runs against.
+
+use docent_proto::{Acl, Code, Create, CreateMode, Request};
+use docent_testkit::{Backend, RawClient, TestServer, both_backends};
+use std::time::Duration;
+
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+fn create(server: &TestServer, name: &str, mode: CreateMode) -> Request {
+    Request::Create(Create::new(server.path(name), "value".into(), Acl::open(), mode, 0))
+}
+
+fn exists(server: &TestServer, name: &str) -> Request {
+    Request::Exists { path: server.path(name), watch: false }
+}
+
+both_backends! {
+    async fn each_test_has_a_path_of_its_own(backend: Backend) {
+        let (first, second) = (backend.start().await, backend.start().await);
+        assert_ne!(first.root(), second.root());
+        for server in [first, second] {
+            let listing = Request::GetChildren { path: server.root().into(), watch: false };
+            server.client().await.call(listing).await.unwrap();
+        }
+    }
+
+    async fn a_session_of_any_proxy_can_be_ended(backend: Backend) {
+        let server = backend.start().await;
+        let proxy = server.proxy().await;
+        for address in [proxy.address(), server.front().address()] {
+            let mut client = RawClient::open(address, TIMEOUT).await.unwrap();
+            client.call(create(&server, "mine", CreateMode::Ephemeral)).await.unwrap();
+            server.expire(client.session().session_id).await.unwrap();
+            let reply = server.client().await.ask(exists(&server, "mine")).await.unwrap();
+            assert_eq!(reply.header.code, Code::NO_NODE);
+        }
+    }
+
+    async fn a_server_of_its_own_keeps_nodes_and_sessions_over_a_restart(backend: Backend) {
+        let server = backend.start_own().await;
+        let mut client = server.client().await;
+        client.call(create(&server, "kept", CreateMode::Ephemeral)).await.unwrap();
+        server.stop().await;
+        assert!(client.ask(exists(&server, "kept")).await.is_err());
+        assert!(RawClient::open(server.address(), TIMEOUT).await.is_err());
+        server.start_again().await;
+        server.client().await.call(exists(&server, "kept")).await.unwrap();
+    }
+
+    #[should_panic(expected = "a test that stops it takes one from start_own")]
+    async fn a_server_that_may_be_shared_cannot_be_stopped(backend: Backend) {
+        backend.start().await.stop().await;
+    }
+}
