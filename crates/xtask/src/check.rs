@@ -1,0 +1,39 @@
+use crate::cargo::{cargo, run as execute, succeeds};
+use crate::stages::Stages;
+use anyhow::Result;
+use std::env;
+use std::path::{Path, PathBuf};
+
+/// What must hold of every commit besides its tests.
+pub(crate) fn run() -> Result<()> {
+    let mut stages = Stages::start();
+    stages.run("format", || execute(&mut cargo("fmt --all --check")))?;
+    stages.run("lints", || {
+        execute(&mut cargo("clippy --workspace --all-targets --all-features -- -D warnings"))
+    })?;
+    stages.run("docs", || {
+        execute(cargo("doc --workspace --no-deps --all-features").env("RUSTDOCFLAGS", "-D warnings"))
+    })?;
+    stages.run("dependencies", dependencies)?;
+    stages.finish()
+}
+
+fn dependencies() -> Result<()> {
+    if !succeeds(&mut cargo("deny --version")) {
+        println!("left out: bans, licences, sources and advisories, because cargo-deny is not installed");
+        return Ok(());
+    }
+    execute(&mut cargo("deny --all-features check bans licenses sources"))?;
+    if advisories().is_some_and(|database| database.is_dir()) {
+        return execute(&mut cargo("deny --all-features check advisories --disable-fetch"));
+    }
+    println!("left out: advisories, because there is no database at hand");
+    Ok(())
+}
+
+/// Where cargo-deny keeps the database once it has fetched it.
+fn advisories() -> Option<PathBuf> {
+    let home = env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| env::var_os("HOME").map(|home| Path::new(&home).join(".cargo")))?;
+    Some(home.join("advisory-dbs"))
+}

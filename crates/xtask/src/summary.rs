@@ -1,0 +1,71 @@
+use std::fmt;
+
+/// What became of tests, over any number of runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Summary {
+    pub(crate) passed: u64,
+    pub(crate) failed: u64,
+    pub(crate) skipped: u64,
+}
+
+impl Summary {
+    /// Adds a line of a test harness, if it is one that sums up a run.
+    pub(crate) fn add_line(&mut self, line: &str) {
+        // A test that writes without ending its line may have begun this one.
+        let Some((_, counts)) = line.split_once("test result: ") else { return };
+        for (number, word) in counts.split([' ', '.', ';']).zip(counts.split([' ', '.', ';']).skip(1)) {
+            let Ok(number) = number.parse::<u64>() else { continue };
+            match word {
+                "passed" => self.passed += number,
+                "failed" => self.failed += number,
+                "ignored" => self.skipped += number,
+                _ => {}
+            }
+        }
+    }
+
+    /// True when there was something to pass and nothing failed.
+    pub(crate) fn is_good(self) -> bool {
+        self.passed > 0 && self.failed == 0
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn summary(lines: &[&str]) -> Summary {
+        let mut summary = Summary::default();
+        lines.iter().for_each(|line| summary.add_line(line));
+        summary
+    }
+
+    #[test]
+    fn all_runs_are_summed_up_also_those_that_failed() {
+        let summary = summary(&[
+            "running 5 tests",
+            "test result: ok. 3 passed; 0 failed; 2 ignored; 0 measured; 7 filtered out; finished in 0.00s",
+            "test result: FAILED. 10 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.20s",
+        ]);
+        assert_eq!(summary, Summary { passed: 13, failed: 1, skipped: 2 });
+        assert_eq!(summary.to_string(), "13 passed, 1 failed, 2 skipped");
+        assert!(!summary.is_good());
+    }
+
+    #[test]
+    fn what_is_not_a_result_is_not_counted() {
+        assert_eq!(summary(&["test a ... ok", "4 passed", "2 failed"]), Summary::default());
+    }
+
+    #[test]
+    fn no_tests_at_all_is_not_good() {
+        assert!(!summary(&["test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured"]).is_good());
+        assert!(summary(&["test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured"]).is_good());
+    }
+}

@@ -1,0 +1,49 @@
+use crate::cargo::{cargo, run as execute};
+use crate::packages;
+use crate::stages::Stages;
+use crate::summary::Summary;
+use anyhow::{Context, Result, bail, ensure};
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+const TESTS: &str = "test --workspace --all-features --no-fail-fast";
+
+/// Every test, also those that need a real ZooKeeper. The last line says how many passed, failed and were skipped.
+pub(crate) fn run() -> Result<()> {
+    let mut summary = Summary::default();
+    let done = run_stages(&mut summary);
+    if let Err(error) = &done {
+        eprintln!("error: {error:#}");
+    }
+    println!("{summary}");
+    if done.is_err() { std::process::exit(1) } else { Ok(()) }
+}
+
+fn run_stages(summary: &mut Summary) -> Result<()> {
+    let mut stages = Stages::start();
+    stages.run("packages", packages::ensure_zookeeper)?;
+    let built = stages.run("build", || execute(&mut cargo(&format!("{TESTS} --no-run"))));
+    // What could be built is tested all the same.
+    let tested = stages.run("tests", || tests(&mut cargo(&format!("{TESTS} -- --include-ignored")), summary));
+    let in_time = stages.finish();
+    built.and(tested).and(in_time)
+}
+
+fn tests(command: &mut Command, summary: &mut Summary) -> Result<()> {
+    let mut child =
+        command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot run {command:?}"))?;
+    let output = child.stdout.take().context("the output was not piped")?;
+    for line in BufReader::new(output).split(b'\n') {
+        let line = line?;
+        let line = String::from_utf8_lossy(&line);
+        println!("{line}");
+        summary.add_line(&line);
+    }
+    let status = child.wait()?;
+    if summary.failed > 0 {
+        bail!("{} tests failed", summary.failed);
+    }
+    ensure!(status.success(), "{command:?} failed: {status}");
+    ensure!(summary.is_good(), "no test was run");
+    Ok(())
+}
