@@ -180,6 +180,7 @@ impl Inner {
                 let number = if request == Request::Ping { xid::PING } else { number };
                 (self.state.apply(session, &request, now, &mut effects), number)
             }
+            Err(Unreadable::Body(OpCode::Auth)) => return self.cut(id),
             Err(Unreadable::Body(op)) => (self.state.unreadable(session, op, now), number),
             Err(Unreadable::Operation) => (self.state.unimplemented(session, now), number),
         };

@@ -1,6 +1,7 @@
 //! The server as a pure state machine: no I/O and no clock. Time comes in as milliseconds since 1970 and never goes back.
 
 mod acl;
+mod auth;
 mod commit;
 mod handshake;
 mod inspect;
@@ -93,14 +94,16 @@ impl State {
                 self.end_session(session, now, effects);
                 Ok(Response::Empty)
             }
-            Request::Auth { .. } => Err(Code::AUTH_FAILED),
+            Request::Auth { scheme, credentials } => self.authenticate(session, scheme, credentials),
             Request::Ping => Ok(Response::Empty),
             Request::Sync { path } => Ok(Response::Synced { path: path.clone() }),
             read => self.read(session, read, effects),
         };
-        let closes = matches!(request, Request::CloseSession | Request::Auth { .. });
         self.count_events(&effects.events);
-        Reply { zxid: self.zxid, result, closes }
+        let is_auth = matches!(request, Request::Auth { .. });
+        let closes = matches!(request, Request::CloseSession) || (is_auth && result.is_err());
+        // ZooKeeper answers credentials before they reach what knows the transactions.
+        Reply { zxid: if is_auth { 0 } else { self.zxid }, result, closes }
     }
 
     /// The answer to an `op` whose body could not be read. It takes up a transaction number if it was to be a write.

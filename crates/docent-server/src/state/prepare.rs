@@ -80,10 +80,10 @@ impl<'a> Preparation<'a> {
         Self { tree, limits, session, identities, pending: HashMap::new(), nodes, bytes: tree.bytes() }
     }
 
-    /// Checks one operation of a multi, or one that could be.
-    pub(crate) fn operation(&mut self, op: &MultiOp) -> Result<Change, Code> {
+    /// Checks one operation of a multi.
+    pub(super) fn operation(&mut self, op: &MultiOp) -> Result<Change, Code> {
         match op {
-            MultiOp::Create(create) => self.create(create),
+            MultiOp::Create(create) => self.create(&Create { kind: kind_in_multi(create), ..create.clone() }),
             MultiOp::Delete { path, version } => self.delete(path, *version),
             MultiOp::SetData { path, data, version } => self.set_data(path, data.as_ref(), *version),
             MultiOp::Check { path, version } => self.check(path, *version),
@@ -209,6 +209,11 @@ impl<'a> Preparation<'a> {
         self.bytes += bytes;
         Ok(())
     }
+}
+
+/// In a multi the mode alone decides which kind of create it is, and only containers are answered with a stat.
+fn kind_in_multi(create: &Create) -> CreateKind {
+    if create.flags == CreateMode::Container.flags() { CreateKind::Container } else { CreateKind::Plain }
 }
 
 /// What is in front of the last slash. For a node at the top that is the empty path.

@@ -111,7 +111,7 @@ impl State {
             match self.tree.get(path) {
                 None => events.push(event(session, EventKind::Deleted, path)),
                 Some(node) if node.pzxid > since => {
-                    events.push(event(session, EventKind::ChildrenChanged, path))
+                    events.push(event(session, EventKind::ChildrenChanged, path));
                 }
                 Some(_) => self.watches.add(session, Aspect::Children, path),
             }

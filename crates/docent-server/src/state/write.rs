@@ -1,7 +1,7 @@
 use super::commit::Commit;
 use super::prepare::{Change, Preparation};
 use super::{Effects, State};
-use docent_proto::{Code, MultiOp, MultiResult, Request, Response};
+use docent_proto::{Code, CreateKind, CreateMode, MultiOp, MultiResult, Request, Response};
 
 impl State {
     /// Makes a write. It takes up a transaction number also when it fails.
@@ -32,7 +32,7 @@ impl State {
 
     /// Applies all operations or none. A failure is told in the results; the reply as a whole succeeds.
     fn multi(&mut self, commit: Commit, ops: &[MultiOp], effects: &mut Effects) -> Result<Response, Code> {
-        if ops.iter().any(|op| matches!(op, MultiOp::GetData { .. } | MultiOp::GetChildren { .. })) {
+        if !ops.iter().all(can_be_written) {
             return Err(Code::MARSHALLING_ERROR);
         }
         let prepared = self.prepare(commit.session, |preparation| {
@@ -79,4 +79,16 @@ fn failures(count: usize, failed: usize, code: Code) -> Vec<MultiResult> {
             })
         })
         .collect()
+}
+
+/// False for reads, and for a mode with a time to live in a create that has none: such a multi is refused as a whole.
+fn can_be_written(op: &MultiOp) -> bool {
+    match op {
+        MultiOp::GetData { .. } | MultiOp::GetChildren { .. } => false,
+        MultiOp::Create(create) => {
+            let has_ttl = CreateMode::from_flags(create.flags).is_some_and(CreateMode::has_ttl);
+            !has_ttl || matches!(create.kind, CreateKind::Ttl(_))
+        }
+        MultiOp::Delete { .. } | MultiOp::SetData { .. } | MultiOp::Check { .. } => true,
+    }
 }
