@@ -3,7 +3,9 @@
 use super::State;
 use super::node::{Lifetime, Node};
 use super::prepare::Change;
-use super::watches::Event;
+use super::session::Sessions;
+use super::tree::Tree;
+use super::watches::{Audience, Event};
 use crate::journal::{Transaction, TransactionKind};
 use bytes::Bytes;
 use docent_proto::{Acl, MultiResult, Stat, parent};
@@ -69,7 +71,12 @@ impl State {
             }
         }
         self.record(commit, TransactionKind::Created, path, lifetime.owner());
-        self.watches.created(path, parent(path).unwrap_or("/"), events);
+        let parent = parent(path).unwrap_or("/");
+        self.watches.created(
+            audience(&self.tree, &self.sessions, path),
+            audience(&self.tree, &self.sessions, parent),
+            events,
+        );
         stat
     }
 
@@ -90,7 +97,8 @@ impl State {
             }
         }
         self.record(commit, TransactionKind::Deleted, path, node.lifetime.owner());
-        self.watches.deleted(path, parent(path).unwrap_or("/"), events);
+        let parent = audience(&self.tree, &self.sessions, parent(path).unwrap_or("/"));
+        self.watches.deleted(Audience { path, acl: &node.acl, sessions: &self.sessions }, parent, events);
     }
 
     fn replace_data(
@@ -108,7 +116,7 @@ impl State {
         node.mtime = commit.now;
         let (stat, owner) = (node.stat(), node.lifetime.owner());
         self.record(commit, TransactionKind::DataSet, path, owner);
-        self.watches.data_set(path, events);
+        self.watches.data_set(audience(&self.tree, &self.sessions, path), events);
         stat
     }
 
@@ -127,4 +135,8 @@ impl State {
             journal.push(Transaction { zxid, time_ms, session, kind, path: path.to_owned(), owner });
         }
     }
+}
+
+fn audience<'a>(tree: &'a Tree, sessions: &'a Sessions, path: &'a str) -> Audience<'a> {
+    Audience { path, acl: tree.get(path).map_or(&[], |node| &node.acl), sessions }
 }

@@ -1,4 +1,4 @@
-use super::acl::{self, Identity};
+use super::acl;
 use super::node::Node;
 use super::watches::{Aspect, Event, event};
 use super::{Effects, State};
@@ -48,7 +48,7 @@ impl State {
 
     fn access(&self, session: i64, path: &str) -> Result<Response, Code> {
         let node = self.node(path)?;
-        let identities = self.identities(session);
+        let identities = self.sessions.identities(session);
         acl::check(&node.acl, Permissions::READ | Permissions::ADMIN, identities)?;
         let is_admin = acl::check(&node.acl, Permissions::ADMIN, identities).is_ok();
         let shown = |entry: &Acl| match (is_admin, entry.scheme.as_str(), entry.id.split_once(':')) {
@@ -136,12 +136,8 @@ impl State {
 
     fn readable(&self, session: i64, path: &str) -> Result<&Node, Code> {
         let node = self.node(path)?;
-        acl::check(&node.acl, Permissions::READ, self.identities(session))?;
+        acl::check(&node.acl, Permissions::READ, self.sessions.identities(session))?;
         Ok(node)
-    }
-
-    fn identities(&self, session: i64) -> &[Identity] {
-        self.sessions.get(session).map_or(&[], |session| &session.identities)
     }
 }
 

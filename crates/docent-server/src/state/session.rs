@@ -100,6 +100,11 @@ impl Sessions {
         self.sessions.get_mut(&id)
     }
 
+    /// Who the client of a session is.
+    pub(crate) fn identities(&self, id: i64) -> &[Identity] {
+        self.get(id).map_or(&[], |session| &session.identities)
+    }
+
     pub(crate) fn ids(&self) -> Vec<i64> {
         self.sessions.keys().copied().collect()
     }

@@ -1,4 +1,6 @@
-use docent_proto::{EventKind, WatchEvent, WatchKind};
+use super::acl;
+use super::session::Sessions;
+use docent_proto::{Acl, EventKind, Permissions, WatchEvent, WatchKind};
 use std::collections::{BTreeSet, HashMap};
 
 /// What a watch looks at.
@@ -12,6 +14,23 @@ pub(crate) enum Aspect {
 
 /// A watch event and the session it is for.
 pub(crate) type Event = (i64, WatchEvent);
+
+/// A node that something happened to, and who may know.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Audience<'a> {
+    pub(crate) path: &'a str,
+    pub(crate) acl: &'a [Acl],
+    pub(crate) sessions: &'a Sessions,
+}
+
+impl Audience<'_> {
+    /// Tells those of `watching` who may read the node. The watch of anybody else is gone all the same.
+    fn tell<'s>(self, watching: impl Iterator<Item = &'s i64>, kind: EventKind, events: &mut Vec<Event>) {
+        let may_read =
+            |id: &&i64| acl::check(self.acl, Permissions::READ, self.sessions.identities(**id)).is_ok();
+        events.extend(watching.filter(may_read).map(|id| event(*id, kind, self.path)));
+    }
+}
 
 /// The one-shot watches of all links. A session has one link at most, so a watch is known by its session.
 #[derive(Debug, Default)]
@@ -64,34 +83,33 @@ impl Watches {
     }
 
     /// A node was created.
-    pub(crate) fn created(&mut self, path: &str, parent: &str, events: &mut Vec<Event>) {
-        self.fire(Aspect::Data, path, EventKind::Created, events);
+    pub(crate) fn created(&mut self, node: Audience<'_>, parent: Audience<'_>, events: &mut Vec<Event>) {
+        self.fire(Aspect::Data, node, EventKind::Created, events);
         self.fire(Aspect::Children, parent, EventKind::ChildrenChanged, events);
     }
 
     /// A node's data was set.
-    pub(crate) fn data_set(&mut self, path: &str, events: &mut Vec<Event>) {
-        self.fire(Aspect::Data, path, EventKind::DataChanged, events);
+    pub(crate) fn data_set(&mut self, node: Audience<'_>, events: &mut Vec<Event>) {
+        self.fire(Aspect::Data, node, EventKind::DataChanged, events);
     }
 
     /// A node was deleted. Who watched both its data and its children is told once.
-    pub(crate) fn deleted(&mut self, path: &str, parent: &str, events: &mut Vec<Event>) {
-        let told = self.fire(Aspect::Data, path, EventKind::Deleted, events);
-        for session in self.take(Aspect::Children, path).difference(&told) {
-            events.push(event(*session, EventKind::Deleted, path));
-        }
+    pub(crate) fn deleted(&mut self, node: Audience<'_>, parent: Audience<'_>, events: &mut Vec<Event>) {
+        let told = self.fire(Aspect::Data, node, EventKind::Deleted, events);
+        let watching = self.take(Aspect::Children, node.path);
+        node.tell(watching.difference(&told), EventKind::Deleted, events);
         self.fire(Aspect::Children, parent, EventKind::ChildrenChanged, events);
     }
 
     fn fire(
         &mut self,
         aspect: Aspect,
-        path: &str,
+        node: Audience<'_>,
         kind: EventKind,
         events: &mut Vec<Event>,
     ) -> BTreeSet<i64> {
-        let sessions = self.take(aspect, path);
-        events.extend(sessions.iter().map(|session| event(*session, kind, path)));
+        let sessions = self.take(aspect, node.path);
+        node.tell(sessions.iter(), kind, events);
         sessions
     }
 

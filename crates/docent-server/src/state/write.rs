@@ -63,7 +63,7 @@ impl State {
         session: i64,
         work: impl FnOnce(&mut Preparation<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
-        let identities = self.sessions.get(session).map_or(&[][..], |session| &session.identities);
+        let identities = self.sessions.identities(session);
         work(&mut Preparation::new(&self.tree, &self.config.limits, session, identities))
     }
 }

@@ -1,4 +1,5 @@
 //! A client that sends frames and looks at what comes back, nothing more.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
 use bytes::{Bytes, BytesMut};
