@@ -1,1 +1,40 @@
-//! docent-core
+#![doc = include_str!("../README.md")]
+
+mod cleanup;
+mod client;
+mod clock;
+mod config;
+mod connect_string;
+mod core;
+mod epoch;
+mod error;
+mod fence;
+mod held;
+mod keeper;
+mod lease;
+mod lost;
+mod namespace;
+mod node;
+mod retry;
+mod session;
+mod state;
+mod supervisor;
+mod ticket;
+
+pub use client::{Client, ClientBuilder, Transaction, TransactionResult};
+pub use clock::{BootClock, Clock, Timestamp, TokioClock};
+pub use config::ParentKind;
+pub use connect_string::ServerAddress;
+pub use error::{Error, ErrorKind};
+pub use fence::{Fence, ParseFenceError};
+pub use lost::{Lost, LostReason};
+pub use node::{Children, CreateMode, Created, Node, Stat};
+pub use retry::RetryPolicy;
+pub use session::transport::{Io, TcpTransport, Transport};
+pub use state::{Connection, ConnectionState, StateWatcher};
+pub use ticket::Participant;
+
+/// What recipes are made of: tickets in lines, and the holds they become. For those who write recipes of their own.
+pub mod recipe {
+    pub use crate::ticket::{Hold, Line, LineKey, Ticket, WaitError};
+}

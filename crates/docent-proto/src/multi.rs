@@ -56,6 +56,17 @@ impl MultiOp {
         }
     }
 
+    /// Bytes it adds to a request: its fields and the header in front of it.
+    pub(crate) fn payload_len(&self) -> usize {
+        const HEADER_AND_LENGTHS: usize = 32;
+        HEADER_AND_LENGTHS
+            + match self {
+                Self::Create(create) => create.payload_len(),
+                Self::SetData { path, data, .. } => path.len() + data.as_ref().map_or(0, Bytes::len),
+                other => other.path().len(),
+            }
+    }
+
     fn op(&self) -> OpCode {
         match self {
             Self::Create(create) => create.kind.op(),

@@ -146,6 +146,11 @@ impl Create {
         Self { kind, path, data: Some(data), acl, flags: mode.flags() }
     }
 
+    pub(crate) fn payload_len(&self) -> usize {
+        let acl: usize = self.acl.iter().map(|acl| 12 + acl.scheme.len() + acl.id.len()).sum();
+        self.path.len() + self.data.as_ref().map_or(0, Bytes::len) + acl
+    }
+
     pub(crate) fn write(&self, out: &mut BytesMut) {
         out.string(&self.path);
         out.buffer(self.data.as_deref());
@@ -354,6 +359,20 @@ impl Request {
         }
     }
 
+    /// Bytes of the paths and data it carries: nearly all of a large request's size.
+    pub fn payload_len(&self) -> usize {
+        match self {
+            Self::Create(create) => create.payload_len(),
+            Self::SetData { path, data, .. } => path.len() + data.as_ref().map_or(0, Bytes::len),
+            Self::Multi(ops) | Self::MultiRead(ops) => ops.iter().map(MultiOp::payload_len).sum(),
+            Self::SetWatches(watches) => {
+                [&watches.data, &watches.exist, &watches.child].into_iter().flatten().map(String::len).sum()
+            }
+            Self::Auth { scheme, credentials } => scheme.len() + credentials.len(),
+            other => other.path().map_or(0, str::len),
+        }
+    }
+
     /// Appends the request's body, without header, to `out`.
     pub fn write(&self, out: &mut BytesMut) {
         match self {
@@ -480,10 +499,15 @@ pub struct RequestFrame {
 impl RequestFrame {
     /// Appends the frame, with its length, to `out`.
     pub fn encode(&self, out: &mut BytesMut) {
+        Self::encode_parts(self.xid, &self.request, out);
+    }
+
+    /// Appends the frame of `request` with number `xid`, with its length, to `out`.
+    pub fn encode_parts(xid: i32, request: &Request, out: &mut BytesMut) {
         write_frame(out, |out| {
-            out.put_i32(self.xid);
-            out.put_i32(self.request.op() as i32);
-            self.request.write(out);
+            out.put_i32(xid);
+            out.put_i32(request.op() as i32);
+            request.write(out);
         });
     }
 

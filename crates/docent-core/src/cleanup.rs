@@ -1,0 +1,298 @@
+//! Deletes that must happen: released tickets and creates whose future was dropped or whose reply was lost.
+//!
+//! `Drop` submits the delete in order with other calls and hands what is left to the one worker of the client. The worker
+//! tries until the node is gone, or until the session that owned it is gone by the servers' word.
+
+use crate::core::Core;
+use crate::epoch::Epoch;
+use crate::session::{Cause, Lane, Outcome, Pending, SessionEnd};
+use docent_proto::{Code, Request, Response, parent};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+
+/// Between attempts when a server answers that it will not do it now.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Takes deletes that must happen. Never blocks, also outside a runtime.
+#[derive(Debug, Clone)]
+pub(crate) struct Cleanup {
+    jobs: mpsc::UnboundedSender<Job>,
+}
+
+#[derive(Debug)]
+enum Job {
+    /// Delete a node whose name is ours alone.
+    Node { epoch: Arc<Epoch>, path: String, reply: Pending, done: Option<oneshot::Sender<Left>> },
+    /// Delete a node later, unless it is gone by then.
+    Later { epoch: Arc<Epoch>, path: String, delay: Duration },
+    /// Find out what became of a create, and undo it.
+    Create { epoch: Arc<Epoch>, prefix: String, reply: Option<Pending> },
+    /// Tell when nothing is left to do.
+    Drained(oneshot::Sender<()>),
+}
+
+impl Cleanup {
+    pub(crate) fn new() -> (Self, CleanupWorker) {
+        let (jobs, queue) = mpsc::unbounded_channel();
+        (Self { jobs }, CleanupWorker { queue })
+    }
+
+    pub(crate) fn delete_later(&self, epoch: &Arc<Epoch>, path: String, delay: Duration) {
+        self.send(Job::Later { epoch: Arc::clone(epoch), path, delay });
+    }
+
+    /// Undoes a create of a node whose path begins with `prefix`, once its outcome is known. `reply` is the outcome if it
+    /// is still to come; without it the create may or may not have been applied.
+    pub(crate) fn undo_create(&self, epoch: &Arc<Epoch>, prefix: String, reply: Option<Pending>) {
+        self.send(Job::Create { epoch: Arc::clone(epoch), prefix, reply });
+    }
+
+    /// Waits until nothing is left to do.
+    pub(crate) async fn drained(&self) {
+        let (done, drained) = oneshot::channel();
+        self.send(Job::Drained(done));
+        // The worker ends only with the client: then nothing is left either.
+        let _ = drained.await;
+    }
+
+    fn send(&self, job: Job) {
+        // Without a worker the client is closed, and its sessions with it.
+        let _ = self.jobs.send(job);
+    }
+}
+
+/// The delete of a node whose name is ours alone, on its way. Dropping it hands what is left to the worker.
+#[derive(Debug)]
+pub(crate) struct Leaving {
+    epoch: Arc<Epoch>,
+    path: String,
+    reply: Pending,
+}
+
+/// What became of a node that was to be deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Left {
+    /// It is gone.
+    Gone,
+    /// The servers refuse to delete it.
+    Refused(Code),
+    /// The client was closed; the node goes with its session.
+    Closed,
+    /// Not yet: the worker goes on.
+    Timeout,
+}
+
+impl Leaving {
+    /// Submits the delete: it has its place in the order of calls now.
+    pub(crate) fn new(epoch: Arc<Epoch>, path: String) -> Self {
+        let reply = epoch.session.submit(delete(&path), Lane::Cleanup);
+        Self { epoch, path, reply }
+    }
+
+    /// Waits until the node is gone, at most until `deadline`.
+    pub(crate) async fn by(mut self, deadline: Instant) -> Left {
+        let wait = async {
+            match (&mut self.reply).await {
+                Outcome::Reply(reply) if matches!(reply.result, Ok(_) | Err(Code::NO_NODE)) => {
+                    Some(Left::Gone)
+                }
+                outcome => {
+                    self.reply = Pending::ready(outcome);
+                    None
+                }
+            }
+        };
+        match tokio::time::timeout_at(deadline, wait).await {
+            Ok(Some(left)) => return left,
+            Ok(None) => {}
+            Err(_) => return Left::Timeout,
+        }
+        // It takes more than one attempt: that is the worker's business.
+        let (done, left) = oneshot::channel();
+        self.hand_over(Some(done));
+        match tokio::time::timeout_at(deadline, left).await {
+            Ok(Ok(left)) => left,
+            Ok(Err(_)) => Left::Closed,
+            Err(_) => Left::Timeout,
+        }
+    }
+
+    fn hand_over(&mut self, done: Option<oneshot::Sender<Left>>) {
+        if self.reply.is_open() {
+            let reply = std::mem::replace(&mut self.reply, Pending::taken());
+            let path = std::mem::take(&mut self.path);
+            self.epoch.cleanup.send(Job::Node { epoch: Arc::clone(&self.epoch), path, reply, done });
+        }
+    }
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        self.hand_over(None);
+    }
+}
+
+pub(crate) struct CleanupWorker {
+    queue: mpsc::UnboundedReceiver<Job>,
+}
+
+impl CleanupWorker {
+    /// Runs until the client is closed.
+    pub(crate) async fn run(mut self, core: Arc<Core>) {
+        let mut open: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
+        let mut waiting: Vec<oneshot::Sender<()>> = Vec::new();
+        loop {
+            if open.is_empty() {
+                for drained in waiting.drain(..) {
+                    let _ = drained.send(());
+                }
+            }
+            let job = tokio::select! {
+                biased;
+                Some(()) = open.next() => continue,
+                job = self.queue.recv() => job,
+                () = core.finished.cancelled() => return,
+            };
+            let core = core.as_ref();
+            match job {
+                None => return,
+                Some(Job::Drained(done)) => waiting.push(done),
+                Some(Job::Node { epoch, path, reply, done }) => open.push(
+                    async move {
+                        let left = delete_node(core, epoch, path, Some(reply)).await;
+                        if let Some(done) = done {
+                            let _ = done.send(left);
+                        }
+                    }
+                    .boxed(),
+                ),
+                Some(Job::Later { epoch, path, delay }) => open.push(
+                    async move {
+                        tokio::select! {
+                            () = tokio::time::sleep(delay) => {}
+                            () = core.closing.cancelled() => {}
+                        }
+                        let _ = delete_node(core, epoch, path, None).await;
+                    }
+                    .boxed(),
+                ),
+                Some(Job::Create { epoch, prefix, reply }) => {
+                    open.push(undo_create(core, epoch, prefix, reply).boxed());
+                }
+            }
+        }
+    }
+}
+
+fn delete(path: &str) -> Request {
+    Request::Delete { path: path.to_owned(), version: -1 }
+}
+
+async fn delete_node(core: &Core, mut epoch: Arc<Epoch>, path: String, reply: Option<Pending>) -> Left {
+    let mut reply = reply.unwrap_or_else(|| epoch.session.submit(delete(&path), Lane::Cleanup));
+    loop {
+        match reply.await {
+            Outcome::Reply(answer) => match answer.result {
+                // The name is ours alone: a node that is not there was deleted by us, or its session is gone.
+                Ok(_) | Err(Code::NO_NODE | Code::SESSION_EXPIRED) => return Left::Gone,
+                Err(Code::THROTTLED) => tokio::time::sleep(PAUSE).await,
+                Err(code) => {
+                    tracing::error!(%path, epoch = epoch.number, %code, "a node of ours could not be deleted");
+                    return Left::Refused(code);
+                }
+            },
+            Outcome::NotSent(cause) | Outcome::Unknown(cause) => match after(core, &epoch, cause).await {
+                Some(next) => epoch = next,
+                None if core.closing.is_cancelled() => return Left::Closed,
+                None => return Left::Gone,
+            },
+        }
+        reply = epoch.session.submit(delete(&path), Lane::Cleanup);
+    }
+}
+
+/// Finds nodes of a create whose reply was lost, by the id in their names, and deletes them.
+async fn undo_create(core: &Core, mut epoch: Arc<Epoch>, prefix: String, reply: Option<Pending>) {
+    if let Some(reply) = reply {
+        match reply.await {
+            Outcome::Reply(answer) => match answer.result {
+                Ok(Response::Created { path, .. }) => {
+                    delete_node(core, epoch, path, None).await;
+                    return;
+                }
+                _ => return,
+            },
+            Outcome::NotSent(_) => return,
+            Outcome::Unknown(cause) => match after(core, &epoch, cause).await {
+                Some(next) => epoch = next,
+                None => return,
+            },
+        }
+    }
+    let folder = parent(&prefix).unwrap_or("/");
+    loop {
+        match epoch_find(&epoch, folder, &prefix).await {
+            Ok(paths) => {
+                for path in paths {
+                    let _ = delete_node(core, Arc::clone(&epoch), path, None).await;
+                }
+                return;
+            }
+            Err(cause) => match after(core, &epoch, cause).await {
+                Some(next) => epoch = next,
+                None => return,
+            },
+        }
+    }
+}
+
+/// The children of `folder` whose path begins with `prefix`, after the server has caught up with its leader: a create that
+/// was sent on an earlier link of the session is seen then, or never happens.
+pub(crate) async fn epoch_find(epoch: &Epoch, folder: &str, prefix: &str) -> Result<Vec<String>, Cause> {
+    loop {
+        let sync = epoch.session.submit(Request::Sync { path: folder.to_owned() }, Lane::Cleanup);
+        let request = Request::GetChildren2 { path: folder.to_owned(), watch: false };
+        let list = epoch.session.submit(request, Lane::Cleanup);
+        let (sync, list) = (sync.await, list.await);
+        match (sync, list) {
+            (Outcome::Reply(sync), Outcome::Reply(list)) => match (sync.result, list.result) {
+                (Ok(_), Ok(Response::Children { names, .. })) => {
+                    let folder = if folder == "/" { "" } else { folder };
+                    let paths = names.into_iter().map(|name| format!("{folder}/{name}"));
+                    return Ok(paths.filter(|path| path.starts_with(prefix)).collect());
+                }
+                (_, Err(Code::NO_NODE)) => return Ok(Vec::new()),
+                (_, Err(Code::SESSION_EXPIRED)) => return Err(Cause::Ended(SessionEnd::Expired)),
+                (sync, list) => {
+                    tracing::debug!(%folder, ?sync, ?list, "could not look for a node of ours");
+                    tokio::time::sleep(PAUSE).await;
+                }
+            },
+            (_, Outcome::NotSent(Cause::Ended(end)) | Outcome::Unknown(Cause::Ended(end))) => {
+                return Err(Cause::Ended(end));
+            }
+            // The link was lost between the two: together they prove nothing.
+            _ => {}
+        }
+    }
+}
+
+/// Where to go on after a request failed for `cause`; `None` when there is nothing to do any more.
+async fn after(core: &Core, epoch: &Arc<Epoch>, cause: Cause) -> Option<Arc<Epoch>> {
+    match cause {
+        // The servers ended the session, or acknowledged its end: its ephemeral nodes went with it.
+        Cause::Ended(SessionEnd::Expired | SessionEnd::Closed) => None,
+        // The servers may keep the session, and its nodes, for a while.
+        Cause::Ended(SessionEnd::Abandoned) => core.epoch_after(epoch.number).await.ok(),
+        Cause::LinkLost | Cause::Deadline => Some(Arc::clone(epoch)),
+        Cause::QueueFull | Cause::TooLarge { .. } => {
+            tokio::time::sleep(PAUSE).await;
+            Some(Arc::clone(epoch))
+        }
+    }
+}

@@ -1,0 +1,209 @@
+use super::Client;
+use crate::cleanup::Cleanup;
+use crate::clock::Clock;
+use crate::config::{Config, ParentKind};
+use crate::connect_string::{ConnectString, ServerAddress};
+use crate::core::Core;
+use crate::error::{Error, ErrorKind};
+use crate::namespace::Namespace;
+use crate::retry::RetryPolicy;
+use crate::session::transport::Transport;
+use crate::state::ConnectionState;
+use crate::supervisor::supervise;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Settings of a client. The defaults are safe.
+#[derive(Debug, Clone)]
+#[must_use = "a builder does nothing until `connect` or `build` is called"]
+pub struct ClientBuilder {
+    connect_string: String,
+    config: Config,
+}
+
+impl ClientBuilder {
+    pub(super) fn new(connect_string: &str) -> Self {
+        Self { connect_string: connect_string.to_owned(), config: Config::default() }
+    }
+
+    /// Puts all paths of this client below `path`, which is created on demand. It follows a chroot in the connect string.
+    pub fn namespace(mut self, path: impl Into<String>) -> Self {
+        self.config.namespace = path.into();
+        self
+    }
+
+    /// Session timeout to ask for; the servers may grant another. Default 20 s, at least 1 ms, at most 2^31 − 1 ms.
+    ///
+    /// After this long without a sign of life the servers end the session. Locks are certain for two thirds of it, or less
+    /// when it is short; see [`server_tick`](Self::server_tick).
+    pub fn session_timeout(mut self, timeout: Duration) -> Self {
+        self.config.session_timeout = timeout;
+        self
+    }
+
+    /// How long an operation may take with waiting for a link, queueing and retries. Default 15 s. Waiting in the line of a
+    /// lock is not limited by it.
+    pub fn operation_timeout(mut self, timeout: Duration) -> Self {
+        self.config.operation_timeout = timeout;
+        self
+    }
+
+    /// When to try operations again. Default [`RetryPolicy::exponential`].
+    pub fn retry(mut self, policy: RetryPolicy) -> Self {
+        self.config.retry = policy;
+        self
+    }
+
+    /// The servers' `tickTime`. Default 2 s, as in the configuration that ZooKeeper ships.
+    ///
+    /// A server may end a session up to a tick early as its client sees it, so the lease of locks leaves a tick unused.
+    /// Setting this lower than the servers' value makes a lock's lease unsafe.
+    pub fn server_tick(mut self, tick: Duration) -> Self {
+        self.config.server_tick = tick;
+        self
+    }
+
+    /// Grants locks although the session timeout is below four ticks of the server. Their leases then rest on less margin
+    /// than a follower that was cut off may need: a lock may be handed on before its holder knows.
+    pub fn accept_short_lease(mut self) -> Self {
+        self.config.accept_short_lease = true;
+        self
+    }
+
+    /// What kind of node missing parents are made as. Default containers.
+    pub fn parents(mut self, kind: ParentKind) -> Self {
+        self.config.parents = kind;
+        self
+    }
+
+    /// Written into the nodes of locks, for people who look at them. Default: the local address towards the first server when
+    /// that is given as an address, else the host's name.
+    pub fn identity(mut self, identity: impl Into<String>) -> Self {
+        self.config.identity = Some(identity.into());
+        self
+    }
+
+    /// Largest request in bytes: the servers' `jute.maxbuffer`. Default 1 MiB − 1. Larger ones fail with `TooLarge`.
+    pub fn max_request(mut self, bytes: usize) -> Self {
+        self.config.max_request = bytes;
+        self
+    }
+
+    /// Largest reply in bytes. Default 64 MiB: a listing of a million children is above the limit for requests. A larger one
+    /// costs the link.
+    pub fn max_reply(mut self, bytes: usize) -> Self {
+        self.config.max_reply = bytes;
+        self
+    }
+
+    /// Most requests that may wait for a link or a reply. Default 10,000. More fail with `Overloaded` once the retry policy
+    /// gives up.
+    pub fn max_waiting(mut self, requests: usize) -> Self {
+        self.config.max_waiting = requests;
+        self
+    }
+
+    /// Where the time comes from. Default [`BootClock`](crate::BootClock).
+    pub fn clock(mut self, clock: impl Clock) -> Self {
+        self.config.clock = Arc::new(clock);
+        self
+    }
+
+    /// How servers are reached. Default [`TcpTransport`](crate::TcpTransport).
+    pub fn transport(mut self, transport: impl Transport) -> Self {
+        self.config.transport = Arc::new(transport);
+        self
+    }
+
+    /// Starts the client and waits for its first session.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build), and `Timeout` when there is no session within the operation timeout; the source says why.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: nothing is left behind.
+    pub async fn connect(self) -> Result<Client, Error> {
+        let client = self.build()?;
+        let mut state = client.state();
+        let connected = state.reached(ConnectionState::Connected);
+        match tokio::time::timeout_at(client.deadline(), connected).await {
+            Ok(connection) if connection == ConnectionState::Connected => Ok(client),
+            Ok(_) => Err(Error::new(ErrorKind::Closed, "connect")),
+            Err(_) => {
+                let error = Error::new(ErrorKind::Timeout, "connect");
+                Err(match client.core().last_error.get() {
+                    Some(source) => error.because(source.to_string()).caused_by(source),
+                    None => error,
+                })
+            }
+        }
+    }
+
+    /// Starts the client, which connects in the background.
+    ///
+    /// # Errors
+    /// `InvalidInput` for settings that break a rule, and outside a tokio runtime.
+    pub fn build(self) -> Result<Client, Error> {
+        let ConnectString { servers, chroot } = ConnectString::parse(&self.connect_string)?;
+        let namespace = Namespace::new(&chroot, &self.config.namespace)?;
+        self.check()?;
+        let runtime = tokio::runtime::Handle::try_current()
+            .map_err(|_| Error::invalid_input("connect", "a client must be built inside a tokio runtime"))?;
+        let identity = self.config.identity.clone().unwrap_or_else(|| local_identity(&servers));
+        let (cleanup, worker) = Cleanup::new();
+        let (core, session) = Core::new(self.config, namespace, identity, servers, cleanup);
+        tracing::info!("no credentials are configured: nodes are created open to everybody");
+        core.tasks.spawn_on(supervise(Arc::clone(&core), session), &runtime);
+        core.tasks.spawn_on(worker.run(Arc::clone(&core)), &runtime);
+        core.tasks.close();
+        Ok(Client::from_core(core))
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        let config = &self.config;
+        let invalid = |detail: String| Err(Error::invalid_input("connect", detail));
+        if config.session_timeout.as_millis() == 0
+            || i32::try_from(config.session_timeout.as_millis()).is_err()
+        {
+            return invalid(format!(
+                "session timeout {:?} must be from 1 ms to 2^31 − 1 ms",
+                config.session_timeout
+            ));
+        }
+        if config.operation_timeout.is_zero() {
+            return invalid("operation timeout 0 must be longer than nothing".to_owned());
+        }
+        if config.server_tick.is_zero() {
+            return invalid("server tick 0 must be longer than nothing".to_owned());
+        }
+        for (name, value) in [
+            ("largest request", config.max_request),
+            ("largest reply", config.max_reply),
+            ("number of waiting requests", config.max_waiting),
+        ] {
+            if value == 0 {
+                return invalid(format!("{name} 0 must be at least 1"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The local address towards the first server, without sending anything, or the host's name.
+fn local_identity(servers: &[ServerAddress]) -> String {
+    let towards = servers.first().and_then(|server| match server.host.as_str() {
+        "localhost" => Some((IpAddr::V4(Ipv4Addr::LOCALHOST), server.port)),
+        host => host.parse().ok().map(|address: IpAddr| (address, server.port)),
+    });
+    let address = towards.and_then(|(address, port)| {
+        let any = match address {
+            IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        };
+        let socket = UdpSocket::bind((any, 0)).ok()?;
+        socket.connect((address, port)).ok()?;
+        Some(socket.local_addr().ok()?.ip().to_string())
+    });
+    address.unwrap_or_else(|| rustix::system::uname().nodename().to_string_lossy().into_owned())
+}

@@ -1,0 +1,207 @@
+//! One logical operation: a deadline over waiting for a link, queueing and retries.
+
+use super::Client;
+use crate::epoch::Epoch;
+use crate::error::{Error, ErrorKind};
+use crate::retry::Backoff;
+use crate::session::{Cause, Lane, Outcome, SessionEnd};
+use docent_proto::{Code, Request, Response};
+use std::sync::Arc;
+use tokio::time::Instant;
+
+/// What may be done about a request whose outcome is unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcomes {
+    /// It changes nothing, or doing it twice is like doing it once: send it again.
+    Repeatable,
+    /// It could be doubled: tell the caller.
+    Once,
+}
+
+impl Client {
+    pub(crate) fn deadline(&self) -> Instant {
+        // A timeout beyond the range of the clock is no timeout; a century will do.
+        const A_CENTURY: std::time::Duration = std::time::Duration::from_secs(100 * 365 * 24 * 60 * 60);
+        Instant::now() + self.operation_timeout.min(A_CENTURY)
+    }
+
+    pub(crate) async fn read(
+        &self,
+        operation: &'static str,
+        path: &str,
+        request: Request,
+    ) -> Result<Response, Error> {
+        let (result, _) = self.call(operation, path, request, Outcomes::Repeatable).await?;
+        result.map_err(|code| Error::from_code(code, operation).at(path))
+    }
+
+    pub(crate) async fn write(
+        &self,
+        operation: &'static str,
+        path: &str,
+        request: Request,
+    ) -> Result<Response, Error> {
+        let (result, _) = self.call(operation, path, request, Outcomes::Once).await?;
+        result.map_err(|code| Error::from_code(code, operation).at(path))
+    }
+
+    /// Sends `request` until a server answers, as far as `outcomes` and the retry policy allow. Returns the answer and the
+    /// epoch it is from. `path` is the one for errors.
+    pub(crate) async fn call(
+        &self,
+        operation: &'static str,
+        path: &str,
+        request: Request,
+        outcomes: Outcomes,
+    ) -> Result<(Result<Response, Code>, Arc<Epoch>), Error> {
+        let mut attempts = Attempts::new(self, operation, path, outcomes);
+        loop {
+            let epoch = attempts.epoch().await?;
+            let outcome = epoch.session.submit(request.clone(), Lane::Call).by(attempts.deadline).await;
+            if let Some(result) = attempts.judge(&epoch, outcome).await? {
+                return Ok((result, epoch));
+            }
+        }
+    }
+}
+
+/// The attempts of one logical operation.
+pub(crate) struct Attempts<'a> {
+    client: &'a Client,
+    operation: &'static str,
+    path: &'a str,
+    outcomes: Outcomes,
+    pub(crate) deadline: Instant,
+    backoff: Option<Backoff>,
+    /// The epoch that has ended since the last attempt.
+    ended: u64,
+    attempt: u32,
+}
+
+impl<'a> Attempts<'a> {
+    pub(crate) fn new(
+        client: &'a Client,
+        operation: &'static str,
+        path: &'a str,
+        outcomes: Outcomes,
+    ) -> Self {
+        let deadline = client.deadline();
+        Self { client, operation, path, outcomes, deadline, backoff: None, ended: 0, attempt: 1 }
+    }
+
+    /// The epoch for the next attempt.
+    pub(crate) async fn epoch(&self) -> Result<Arc<Epoch>, Error> {
+        let core = self.client.core();
+        let epoch = core.epoch();
+        if epoch.number > self.ended {
+            return Ok(epoch);
+        }
+        match tokio::time::timeout_at(self.deadline, core.epoch_after(self.ended)).await {
+            Ok(Ok(epoch)) => Ok(epoch),
+            Ok(Err(_)) => Err(self.error(ErrorKind::Closed)),
+            Err(_) => Err(self.timeout()),
+        }
+    }
+
+    /// The answer, or `None` when the request is to be sent again, after a pause that is over when this returns.
+    pub(crate) async fn judge(
+        &mut self,
+        epoch: &Epoch,
+        outcome: Outcome,
+    ) -> Result<Option<Result<Response, Code>>, Error> {
+        let (sent, cause) = match outcome {
+            Outcome::Reply(reply) => match reply.result {
+                Err(Code::SESSION_EXPIRED) => (false, Cause::Ended(SessionEnd::Expired)),
+                Err(Code::THROTTLED) => (false, Cause::QueueFull),
+                result => {
+                    tracing::trace!(
+                        operation = self.operation,
+                        path = self.path,
+                        epoch = epoch.number,
+                        attempt = self.attempt,
+                        zxid = reply.zxid,
+                        "answered"
+                    );
+                    return Ok(Some(result));
+                }
+            },
+            Outcome::NotSent(cause) => (false, cause),
+            Outcome::Unknown(cause) => (true, cause),
+        };
+        self.retry(epoch, sent, cause).await?;
+        Ok(None)
+    }
+
+    async fn retry(&mut self, epoch: &Epoch, sent: bool, cause: Cause) -> Result<(), Error> {
+        let unknown = sent && self.outcomes == Outcomes::Once;
+        match cause {
+            Cause::Ended(SessionEnd::Closed) => {
+                return Err(self.error(ErrorKind::Closed).maybe_applied(unknown));
+            }
+            _ if unknown => return Err(self.unknown()),
+            Cause::Deadline => return Err(self.timeout()),
+            Cause::TooLarge { size, limit } => {
+                let detail = format!("{size} bytes, the limit is {limit}");
+                return Err(self.error(ErrorKind::TooLarge).because(detail));
+            }
+            Cause::Ended(_) => self.ended = epoch.number,
+            Cause::LinkLost | Cause::QueueFull => {}
+        }
+        self.pause(cause).await
+    }
+
+    async fn pause(&mut self, cause: Cause) -> Result<(), Error> {
+        let policy = &self.client.core().config.retry;
+        let Some(pause) = self.backoff.get_or_insert_with(|| policy.start()).next() else {
+            return Err(match cause {
+                Cause::QueueFull => self.error(ErrorKind::Overloaded),
+                _ => self.timeout(),
+            });
+        };
+        self.attempt += 1;
+        tracing::debug!(
+            operation = self.operation,
+            path = self.path,
+            attempt = self.attempt,
+            ?cause,
+            ?pause,
+            "trying again"
+        );
+        if Instant::now() + pause >= self.deadline {
+            return Err(if cause == Cause::QueueFull {
+                self.error(ErrorKind::Overloaded)
+            } else {
+                self.timeout()
+            });
+        }
+        tokio::select! {
+            () = tokio::time::sleep(pause) => Ok(()),
+            () = self.client.core().closing.cancelled() => Err(self.error(ErrorKind::Closed)),
+        }
+    }
+
+    pub(crate) fn error(&self, kind: ErrorKind) -> Error {
+        Error::new(kind, self.operation).at(self.path)
+    }
+
+    pub(crate) fn timeout(&self) -> Error {
+        self.with_source(self.error(ErrorKind::Timeout))
+    }
+
+    fn unknown(&self) -> Error {
+        self.with_source(self.error(ErrorKind::OutcomeUnknown))
+    }
+
+    /// Why there is no link, if there is none.
+    fn with_source(&self, error: Error) -> Error {
+        match self.client.core().last_error.get() {
+            Some(source) => error.because(source.to_string()).caused_by(source),
+            None => error,
+        }
+    }
+}
+
+/// An answer that does not fit its request. The codec reads each answer as what its request asks for.
+pub(crate) fn unexpected(operation: &'static str, response: &Response) -> Error {
+    Error::new(ErrorKind::Server(0), operation).because(format!("unexpected answer {response:?}"))
+}

@@ -1,0 +1,68 @@
+use super::Client;
+use super::call::{Attempts, Outcomes, unexpected};
+use crate::config::ParentKind;
+use crate::epoch::Epoch;
+use crate::error::Error;
+use crate::node::{CreateMode, Created};
+use crate::session::{Lane, Pending};
+use bytes::Bytes;
+use docent_proto::{Acl, Code, Create, CreateMode as WireMode, Request, Response, parent};
+
+/// How often missing parents are made before the error is passed on. A server may delete an empty container right after we
+/// saw that it exists.
+pub(crate) const PARENT_ROUNDS: u32 = 3;
+
+/// Creates a node; on `NoNode` its parents and then the node again, in one trip.
+pub(super) async fn create(
+    client: &Client,
+    path: &str,
+    data: Bytes,
+    mode: CreateMode,
+) -> Result<Created, Error> {
+    if let Some(ttl) = mode.bad_ttl() {
+        let detail = format!("time to live {ttl:?} must be from 1 ms to 2^40 ms");
+        return Err(Error::invalid_input("create", detail).at(path));
+    }
+    let (wire_mode, ttl) = mode.to_proto();
+    let namespace = &client.core().namespace;
+    let full = if wire_mode.is_sequential() {
+        namespace.full_sequential("create", path)?
+    } else {
+        namespace.full("create", path)?
+    };
+    let request = Request::Create(Create::new(full.clone(), data, Acl::open(), wire_mode, ttl));
+    let mut attempts = Attempts::new(client, "create", path, Outcomes::Once);
+    let mut missing_parents = 0;
+    loop {
+        let epoch = attempts.epoch().await?;
+        let parents = if missing_parents > 0 { create_parents(client, &epoch, &full) } else { Vec::new() };
+        let outcome = epoch.session.submit(request.clone(), Lane::Call).by(attempts.deadline).await;
+        drop(parents);
+        match attempts.judge(&epoch, outcome).await? {
+            Some(Err(Code::NO_NODE)) if missing_parents < PARENT_ROUNDS => missing_parents += 1,
+            Some(Ok(Response::Created { path, stat: Some(stat) })) => {
+                return Ok(Created { path: namespace.relative(&path), stat: stat.into() });
+            }
+            Some(Ok(other)) => return Err(unexpected("create", &other)),
+            Some(Err(code)) => return Err(Error::from_code(code, "create").at(path)),
+            None => {}
+        }
+    }
+}
+
+/// Submits creates of all parents of `full`, outermost first. Nobody needs their answers: a parent may exist, or be one that
+/// we may not create in; whether it worked shows in the answer to what is submitted after them. Keep what is returned until
+/// then, because dropping it takes back what was not sent.
+pub(crate) fn create_parents(client: &Client, epoch: &Epoch, full: &str) -> Vec<Pending> {
+    let mode = match client.core().config.parents {
+        ParentKind::Container => WireMode::Container,
+        ParentKind::Persistent => WireMode::Persistent,
+    };
+    let mut paths: Vec<_> = std::iter::successors(parent(full), |path| parent(path)).collect();
+    paths.pop();
+    let creates = paths.into_iter().rev().map(|path| {
+        let create = Create::new(path.to_owned(), Bytes::new(), Acl::open(), mode, 0);
+        epoch.session.submit(Request::Create(create), Lane::Call)
+    });
+    creates.collect()
+}

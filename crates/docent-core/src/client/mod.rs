@@ -1,0 +1,239 @@
+//! The client: a cheap handle, its builder, and the operations on nodes.
+
+mod builder;
+mod call;
+mod create;
+mod transaction;
+
+pub use builder::ClientBuilder;
+pub(crate) use call::{Attempts, Outcomes, unexpected};
+pub(crate) use create::{PARENT_ROUNDS, create_parents};
+pub use transaction::{Transaction, TransactionResult};
+
+use crate::core::Core;
+use crate::error::Error;
+use crate::node::{Children, CreateMode, Created, Node, Stat};
+use crate::state::StateWatcher;
+use bytes::Bytes;
+use docent_proto::{Code, Request, Response};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A client of a ZooKeeper ensemble: one session at a time, healed by itself.
+///
+/// Cheap to clone; all clones share the session. Two tasks run for each client, whatever the number of clones: one for the
+/// session and one for cleanups.
+///
+/// # On drop
+/// When the last clone and everything built on it are dropped, the session is closed in the background. Use
+/// [`close`](Self::close) to wait for that.
+#[derive(Clone)]
+pub struct Client {
+    handle: Arc<Handle>,
+    operation_timeout: Duration,
+}
+
+/// Its drop is the drop of the last clone.
+struct Handle {
+    core: Arc<Core>,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.core.closing.cancel();
+    }
+}
+
+impl Client {
+    /// Connects with default settings to `host:port,host:port/chroot` and waits for the first session.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a connect string that breaks a rule, `Timeout` when no server answered within the operation
+    /// timeout (15 s); its source says why.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: nothing is left behind.
+    pub async fn connect(connect_string: impl AsRef<str>) -> Result<Self, Error> {
+        Self::builder(connect_string).connect().await
+    }
+
+    /// Prepares a client with settings of its own.
+    pub fn builder(connect_string: impl AsRef<str>) -> ClientBuilder {
+        ClientBuilder::new(connect_string.as_ref())
+    }
+
+    pub(crate) fn from_core(core: Arc<Core>) -> Self {
+        let operation_timeout = core.config.operation_timeout;
+        Self { handle: Arc::new(Handle { core }), operation_timeout }
+    }
+
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.handle.core
+    }
+
+    /// A clone whose operations take at most `timeout` each, with waiting for a link and retries.
+    #[must_use]
+    pub fn with_operation_timeout(&self, timeout: Duration) -> Self {
+        Self { operation_timeout: timeout, ..self.clone() }
+    }
+
+    /// Observes the connection state.
+    pub fn state(&self) -> StateWatcher {
+        StateWatcher::new(self.core().connection.subscribe())
+    }
+
+    /// The number of the present session at the servers; `None` before the first was opened.
+    pub fn session_id(&self) -> Option<i64> {
+        Some(self.core().epoch().session.id()).filter(|id| *id != 0)
+    }
+
+    /// The timeout of the present session as the servers granted it; `None` before the first link.
+    pub fn session_timeout(&self) -> Option<Duration> {
+        Some(self.core().epoch().lease.timeout()).filter(|timeout| !timeout.is_zero())
+    }
+
+    /// Closes the client: every pending future ends with `Closed`, pending deletes are carried out, the session is ended on
+    /// the server and both tasks end. Takes at most the operation timeout; a session that could not be ended then ends by
+    /// itself. Calling it again waits for the same end.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: closing goes on.
+    pub async fn close(&self) {
+        self.core().closing.cancel();
+        self.core().tasks.wait().await;
+    }
+
+    /// Creates a node, and missing parents before it.
+    ///
+    /// # Errors
+    /// `NodeExists`, `NoAuth`, `NoChildrenForEphemerals`, `InvalidInput`, `TooLarge`, `Timeout`, `Closed`; `OutcomeUnknown`
+    /// when the reply was lost.
+    ///
+    /// # Cancel safety
+    /// This method is *not* cancel safe: the node may have been created.
+    pub async fn create(
+        &self,
+        path: &str,
+        data: impl Into<Bytes>,
+        mode: CreateMode,
+    ) -> Result<Created, Error> {
+        create::create(self, path, data.into(), mode).await
+    }
+
+    /// Reads a node's data.
+    ///
+    /// # Errors
+    /// `NoNode`, `NoAuth`, `InvalidInput`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn get(&self, path: &str) -> Result<Node, Error> {
+        let full = self.core().namespace.full("get", path)?;
+        match self.read("get", path, Request::GetData { path: full, watch: false }).await? {
+            Response::Data { data, stat } => Ok(Node { data: data.unwrap_or_default(), stat: stat.into() }),
+            other => Err(unexpected("get", &other)),
+        }
+    }
+
+    /// Sets a node's data, if it has `version`; `None` for any.
+    ///
+    /// # Errors
+    /// `NoNode`, `BadVersion`, `NoAuth`, `InvalidInput`, `TooLarge`, `Timeout`, `Closed`; `OutcomeUnknown` when the reply was
+    /// lost.
+    ///
+    /// # Cancel safety
+    /// This method is *not* cancel safe: the data may have been set.
+    pub async fn set(
+        &self,
+        path: &str,
+        data: impl Into<Bytes>,
+        version: impl Into<Option<i32>>,
+    ) -> Result<Stat, Error> {
+        let full = self.core().namespace.full("set", path)?;
+        let request = Request::SetData { path: full, data: Some(data.into()), version: wire(version.into()) };
+        match self.write("set", path, request).await? {
+            Response::Stat(stat) => Ok(stat.into()),
+            other => Err(unexpected("set", &other)),
+        }
+    }
+
+    /// Deletes a node, if it has `version`; `None` for any.
+    ///
+    /// # Errors
+    /// `NoNode`, `BadVersion`, `NotEmpty`, `NoAuth`, `InvalidInput`, `Timeout`, `Closed`; `OutcomeUnknown` when the reply was
+    /// lost.
+    ///
+    /// # Cancel safety
+    /// This method is *not* cancel safe: the node may have been deleted.
+    pub async fn delete(&self, path: &str, version: impl Into<Option<i32>>) -> Result<(), Error> {
+        let full = self.core().namespace.full("delete", path)?;
+        self.write("delete", path, Request::Delete { path: full, version: wire(version.into()) })
+            .await
+            .map(drop)
+    }
+
+    /// Reads a node's stat; `None` when there is no node.
+    ///
+    /// # Errors
+    /// `InvalidInput`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn exists(&self, path: &str) -> Result<Option<Stat>, Error> {
+        let full = self.core().namespace.full("exists", path)?;
+        let (result, _) = self
+            .call("exists", path, Request::Exists { path: full, watch: false }, Outcomes::Repeatable)
+            .await?;
+        match result {
+            Ok(Response::Stat(stat)) => Ok(Some(stat.into())),
+            Err(Code::NO_NODE) => Ok(None),
+            Ok(other) => Err(unexpected("exists", &other)),
+            Err(code) => Err(Error::from_code(code, "exists").at(path)),
+        }
+    }
+
+    /// Lists a node's children.
+    ///
+    /// # Errors
+    /// `NoNode`, `NoAuth`, `InvalidInput`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn children(&self, path: &str) -> Result<Children, Error> {
+        let full = self.core().namespace.full("children", path)?;
+        match self.read("children", path, Request::GetChildren2 { path: full, watch: false }).await? {
+            Response::Children { names, stat: Some(stat) } => Ok(Children { names, stat: stat.into() }),
+            other => Err(unexpected("children", &other)),
+        }
+    }
+
+    /// Prepares several writes that are applied together or not at all.
+    pub fn transaction(&self) -> Transaction {
+        Transaction::new(self.clone())
+    }
+
+    /// Waits until the server this client talks to has everything that its leader had when the request reached it. Reads
+    /// that follow are at least that new.
+    ///
+    /// # Errors
+    /// `InvalidInput`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn sync(&self, path: &str) -> Result<(), Error> {
+        let full = self.core().namespace.full("sync", path)?;
+        self.read("sync", path, Request::Sync { path: full }).await.map(drop)
+    }
+}
+
+/// A version as the wire holds it.
+fn wire(version: Option<i32>) -> i32 {
+    version.unwrap_or(-1)
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("core", self.core()).finish_non_exhaustive()
+    }
+}

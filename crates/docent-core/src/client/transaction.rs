@@ -1,0 +1,184 @@
+use super::call::{Attempts, Outcomes, unexpected};
+use super::{Client, wire};
+use crate::error::{Error, ErrorKind};
+use crate::held::Held;
+use crate::node::{CreateMode, Created, Stat};
+use crate::session::Lane;
+use bytes::Bytes;
+use docent_proto::{Acl, Code, Create, MultiOp, MultiResult, Request, Response};
+use std::sync::Arc;
+
+/// Several writes that are applied together or not at all.
+///
+/// ```no_run
+/// # async fn example(client: docent_core::Client) -> Result<(), docent_core::Error> {
+/// client
+///     .transaction()
+///     .check("/config", 3)
+///     .set("/config", "new", None)
+///     .delete("/config/old", None)
+///     .commit()
+///     .await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+#[must_use = "a transaction does nothing until it is committed"]
+pub struct Transaction {
+    client: Client,
+    /// What it is bound to: the guard must hold, and the first operation checks its node.
+    held: Option<Arc<Held>>,
+    ops: Vec<MultiOp>,
+    /// The first thing wrong with what was added.
+    invalid: Option<Error>,
+}
+
+/// The result of one operation of a committed transaction, in the order they were added.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TransactionResult {
+    /// A node was created.
+    Created(Created),
+    /// Data was set.
+    Set(Stat),
+    /// A node was deleted.
+    Deleted,
+    /// A check held.
+    Checked,
+}
+
+impl Transaction {
+    pub(super) fn new(client: Client) -> Self {
+        Self { client, held: None, ops: Vec::new(), invalid: None }
+    }
+
+    /// A transaction that is applied only while `held` is.
+    pub(crate) fn held(client: Client, held: Arc<Held>) -> Self {
+        let check = MultiOp::Check { path: held.path.clone(), version: -1 };
+        Self { client, held: Some(held), ops: vec![check], invalid: None }
+    }
+
+    fn add(mut self, path: Result<String, Error>, op: impl FnOnce(String) -> MultiOp) -> Self {
+        match path {
+            Ok(path) => self.ops.push(op(path)),
+            Err(error) => self.invalid = self.invalid.or(Some(error)),
+        }
+        self
+    }
+
+    fn full(&self, path: &str) -> Result<String, Error> {
+        self.client.core().namespace.full("transaction", path)
+    }
+
+    /// Creates a node. Parents must exist.
+    pub fn create(self, path: &str, data: impl Into<Bytes>, mode: CreateMode) -> Self {
+        let (wire_mode, ttl) = mode.to_proto();
+        let full = match mode.bad_ttl() {
+            Some(ttl) => {
+                let detail = format!("time to live {ttl:?} must be from 1 ms to 2^40 ms");
+                Err(Error::invalid_input("transaction", detail).at(path))
+            }
+            None if wire_mode.is_sequential() => {
+                self.client.core().namespace.full_sequential("transaction", path)
+            }
+            None => self.full(path),
+        };
+        let data = data.into();
+        self.add(full, |path| MultiOp::Create(Create::new(path, data, Acl::open(), wire_mode, ttl)))
+    }
+
+    /// Sets a node's data, if it has `version`; `None` for any.
+    pub fn set(self, path: &str, data: impl Into<Bytes>, version: impl Into<Option<i32>>) -> Self {
+        let (full, data, version) = (self.full(path), data.into(), wire(version.into()));
+        self.add(full, |path| MultiOp::SetData { path, data: Some(data), version })
+    }
+
+    /// Deletes a node, if it has `version`; `None` for any.
+    pub fn delete(self, path: &str, version: impl Into<Option<i32>>) -> Self {
+        let (full, version) = (self.full(path), wire(version.into()));
+        self.add(full, |path| MultiOp::Delete { path, version })
+    }
+
+    /// Checks that a node exists and has `version`; `None` for any.
+    pub fn check(self, path: &str, version: impl Into<Option<i32>>) -> Self {
+        let (full, version) = (self.full(path), wire(version.into()));
+        self.add(full, |path| MultiOp::Check { path, version })
+    }
+
+    /// Applies the operations, all or none, and returns their results in order.
+    ///
+    /// # Errors
+    /// That of the operation that failed, with its path: then nothing was applied. On a guard's transaction `Lost` when the
+    /// guard does not hold any more. `OutcomeUnknown` when the reply was lost. `InvalidInput` for an empty transaction or one
+    /// with a bad path, `TooLarge` when all together exceed the servers' limit: then nothing was sent.
+    ///
+    /// # Cancel safety
+    /// This method is *not* cancel safe: the operations may have been applied.
+    pub async fn commit(mut self) -> Result<Vec<TransactionResult>, Error> {
+        if let Some(error) = self.invalid.take() {
+            return Err(error);
+        }
+        let guard_checks = usize::from(self.held.is_some());
+        if self.ops.len() == guard_checks {
+            return Err(Error::invalid_input("transaction", "a transaction needs at least one operation"));
+        }
+        let results = match self.held.take() {
+            None => self.commit_anywhere().await?,
+            Some(held) => self.commit_held(&held).await?,
+        };
+        self.results(results, guard_checks)
+    }
+
+    async fn commit_anywhere(&mut self) -> Result<Vec<MultiResult>, Error> {
+        let request = Request::Multi(self.ops.clone());
+        match self.client.write("transaction", self.ops[0].path(), request).await? {
+            Response::Multi(results) => Ok(results),
+            other => Err(unexpected("transaction", &other)),
+        }
+    }
+
+    /// In the guard's session or not at all.
+    async fn commit_held(&mut self, held: &Held) -> Result<Vec<MultiResult>, Error> {
+        let path = self.client.core().namespace.relative(&held.path);
+        let mut attempts = Attempts::new(&self.client, "transaction", &path, Outcomes::Once);
+        loop {
+            held.check().map_err(|reason| attempts.error(ErrorKind::Lost(reason)))?;
+            let request = Request::Multi(self.ops.clone());
+            let outcome = held.epoch.session.submit(request, Lane::Call).by(attempts.deadline).await;
+            match attempts.judge(&held.epoch, outcome).await? {
+                Some(Ok(Response::Multi(results))) => {
+                    if let Some(MultiResult::Failed(Code::NO_NODE)) = results.first() {
+                        let reason = held.lose(crate::lost::LostReason::NodeDeleted);
+                        return Err(attempts.error(ErrorKind::Lost(reason)));
+                    }
+                    return Ok(results);
+                }
+                Some(Ok(other)) => return Err(unexpected("transaction", &other)),
+                Some(Err(code)) => return Err(Error::from_code(code, "transaction").at(&path)),
+                None => {}
+            }
+        }
+    }
+
+    fn results(&self, results: Vec<MultiResult>, skip: usize) -> Result<Vec<TransactionResult>, Error> {
+        let namespace = &self.client.core().namespace;
+        let failed = results.iter().zip(&self.ops).find_map(|(result, op)| match result {
+            MultiResult::Failed(code) if *code != Code::OK => Some((*code, op.path())),
+            _ => None,
+        });
+        if let Some((code, path)) = failed {
+            return Err(Error::from_code(code, "transaction").at(&namespace.relative(path)));
+        }
+        let results = results.into_iter().skip(skip).map(|result| match result {
+            MultiResult::Created { path, stat } => Ok(TransactionResult::Created(Created {
+                path: namespace.relative(&path),
+                stat: stat.unwrap_or_default().into(),
+            })),
+            MultiResult::Set(stat) => Ok(TransactionResult::Set(stat.into())),
+            MultiResult::Deleted => Ok(TransactionResult::Deleted),
+            MultiResult::Checked => Ok(TransactionResult::Checked),
+            other => Err(unexpected("transaction", &Response::Multi(vec![other]))),
+        });
+        results.collect()
+    }
+}

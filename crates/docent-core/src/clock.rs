@@ -1,0 +1,129 @@
+//! Time as the lease sees it: a clock that goes on while the machine sleeps.
+
+use std::fmt;
+use std::time::Duration;
+
+/// A point in time of a [`Clock`]. Only the distance between two of them has a meaning.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Timestamp(u64);
+
+impl Timestamp {
+    /// The point `nanos` nanoseconds after the clock's origin.
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// Nanoseconds since the clock's origin.
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// Time from `earlier` to this, zero if it is not earlier.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl std::ops::Add<Duration> for Timestamp {
+    type Output = Self;
+
+    fn add(self, duration: Duration) -> Self {
+        Self(self.0.saturating_add(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)))
+    }
+}
+
+impl std::ops::Sub<Duration> for Timestamp {
+    type Output = Self;
+
+    fn sub(self, duration: Duration) -> Self {
+        Self(self.0.saturating_sub(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)))
+    }
+}
+
+impl fmt::Debug for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", Duration::from_nanos(self.0))
+    }
+}
+
+/// Where the time comes from. Leases rest on it, so it must run whenever the world does: a clock that stops while the
+/// machine is suspended would let a guard believe in a lease that ended long ago.
+pub trait Clock: fmt::Debug + Send + Sync + 'static {
+    /// The time now. Never less than what an earlier call returned.
+    fn now(&self) -> Timestamp;
+}
+
+/// The default: time since boot, suspend included (`CLOCK_BOOTTIME`; on systems without it `CLOCK_MONOTONIC`).
+#[derive(Debug, Clone, Copy, Default)]
+pub struct BootClock;
+
+impl Clock for BootClock {
+    fn now(&self) -> Timestamp {
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        let id = rustix::time::ClockId::Boottime;
+        #[cfg(not(any(target_os = "linux", target_os = "android")))]
+        let id = rustix::time::ClockId::Monotonic;
+        let time = rustix::time::clock_gettime(id);
+        let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+        let nanos = u64::try_from(time.tv_nsec).unwrap_or(0);
+        Timestamp(seconds.saturating_mul(1_000_000_000).saturating_add(nanos))
+    }
+}
+
+/// Tokio's clock, which tests can pause and a simulation can drive.
+#[derive(Debug, Clone, Copy)]
+pub struct TokioClock {
+    origin: tokio::time::Instant,
+}
+
+impl TokioClock {
+    /// A clock that starts now, at one day, so that no lease starts at zero.
+    pub fn new() -> Self {
+        Self { origin: tokio::time::Instant::now() }
+    }
+}
+
+impl Default for TokioClock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Clock for TokioClock {
+    fn now(&self) -> Timestamp {
+        const A_DAY: Duration = Duration::from_secs(24 * 60 * 60);
+        Timestamp(0) + A_DAY + self.origin.elapsed()
+    }
+}
+
+/// Waits until `clock` has reached `deadline`. Checks again after each sleep, because the timer may run on a clock that
+/// stood still meanwhile.
+pub(crate) async fn sleep_until(clock: &dyn Clock, deadline: Timestamp) {
+    loop {
+        let left = deadline.since(clock.now());
+        if left.is_zero() {
+            return;
+        }
+        tokio::time::sleep(left).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_boot_clock_runs_forward() {
+        let earlier = BootClock.now();
+        assert!(BootClock.now() >= earlier);
+    }
+
+    #[test]
+    fn arithmetic_saturates() {
+        let end = Timestamp::from_nanos(u64::MAX);
+        assert_eq!(end + Duration::MAX, end);
+        assert_eq!(Timestamp::default() - Duration::MAX, Timestamp::default());
+        assert_eq!(Timestamp::default().since(end), Duration::ZERO);
+    }
+}

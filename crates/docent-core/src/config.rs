@@ -1,0 +1,54 @@
+use crate::clock::{BootClock, Clock};
+use crate::retry::RetryPolicy;
+use crate::session::transport::{TcpTransport, Transport};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What kind of node missing parents are made as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum ParentKind {
+    /// Containers, which the server deletes some time after their last child went.
+    #[default]
+    Container,
+    /// Persistent nodes, for servers before 3.5.3.
+    Persistent,
+}
+
+/// The knobs of a client; see the setters of [`ClientBuilder`](crate::ClientBuilder).
+#[derive(Debug, Clone)]
+pub(crate) struct Config {
+    pub(crate) namespace: String,
+    pub(crate) session_timeout: Duration,
+    pub(crate) operation_timeout: Duration,
+    pub(crate) retry: RetryPolicy,
+    pub(crate) server_tick: Duration,
+    pub(crate) accept_short_lease: bool,
+    pub(crate) parents: ParentKind,
+    pub(crate) identity: Option<String>,
+    pub(crate) max_request: usize,
+    pub(crate) max_reply: usize,
+    pub(crate) max_waiting: usize,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) transport: Arc<dyn Transport>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            namespace: String::new(),
+            session_timeout: Duration::from_secs(20),
+            operation_timeout: Duration::from_secs(15),
+            retry: RetryPolicy::default(),
+            server_tick: Duration::from_secs(2),
+            accept_short_lease: false,
+            parents: ParentKind::default(),
+            identity: None,
+            max_request: 1024 * 1024 - 1,
+            max_reply: 64 * 1024 * 1024,
+            max_waiting: 10_000,
+            clock: Arc::new(BootClock),
+            transport: Arc::new(TcpTransport),
+        }
+    }
+}

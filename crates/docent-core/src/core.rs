@@ -1,0 +1,138 @@
+use crate::cleanup::Cleanup;
+use crate::config::Config;
+use crate::connect_string::ServerAddress;
+use crate::epoch::Epoch;
+use crate::error::{Error, ErrorKind};
+use crate::lease::Lease;
+use crate::namespace::Namespace;
+use crate::session::dialer::{Dialer, LastError, Start};
+use crate::session::{SessionEnd, SessionSettings, WireSession};
+use crate::state::{Connection, ConnectionState};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// What the handles of one client share with its two tasks.
+pub(crate) struct Core {
+    /// Tells clients of one process apart.
+    pub(crate) id: u64,
+    pub(crate) config: Config,
+    pub(crate) namespace: Namespace,
+    /// Written into nodes when the caller gives no data.
+    pub(crate) identity: String,
+    servers: Vec<ServerAddress>,
+    pub(crate) epochs: watch::Sender<Arc<Epoch>>,
+    pub(crate) connection: watch::Sender<Connection>,
+    pub(crate) last_error: LastError,
+    pub(crate) cleanup: Cleanup,
+    /// Cancelled when the client is to close.
+    pub(crate) closing: CancellationToken,
+    /// Cancelled when nothing is left to do.
+    pub(crate) finished: CancellationToken,
+    pub(crate) tasks: TaskTracker,
+}
+
+/// Runs a session until it ends.
+pub(crate) type SessionTask = BoxFuture<'static, SessionEnd>;
+
+impl Core {
+    pub(crate) fn new(
+        config: Config,
+        namespace: Namespace,
+        identity: String,
+        servers: Vec<ServerAddress>,
+        cleanup: Cleanup,
+    ) -> (Arc<Self>, SessionTask) {
+        static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+        let last_error = LastError::default();
+        let (epoch, task) = open(&config, &servers, &last_error, &cleanup, 1, 0, Start::AtOnce);
+        let connection = Connection { state: ConnectionState::Connecting, epoch: 1, suspensions: 0 };
+        let core = Self {
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            config,
+            namespace,
+            identity,
+            servers,
+            epochs: watch::Sender::new(Arc::new(epoch)),
+            connection: watch::Sender::new(connection),
+            last_error,
+            cleanup,
+            closing: CancellationToken::new(),
+            finished: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+        };
+        (Arc::new(core), task)
+    }
+
+    /// Opens the session after the one of `epoch`.
+    pub(crate) fn open_next(&self, epoch: &Epoch) -> (Arc<Epoch>, SessionTask) {
+        let last_zxid = epoch.wire.last_zxid();
+        let number = epoch.number + 1;
+        let (epoch, task) = open(
+            &self.config,
+            &self.servers,
+            &self.last_error,
+            &self.cleanup,
+            number,
+            last_zxid,
+            Start::Jittered,
+        );
+        let epoch = Arc::new(epoch);
+        self.epochs.send_replace(Arc::clone(&epoch));
+        (epoch, task)
+    }
+
+    pub(crate) fn epoch(&self) -> Arc<Epoch> {
+        Arc::clone(&self.epochs.borrow())
+    }
+
+    /// The first epoch after `number`.
+    pub(crate) async fn epoch_after(&self, number: u64) -> Result<Arc<Epoch>, Error> {
+        let mut epochs = self.epochs.subscribe();
+        tokio::select! {
+            biased;
+            () = self.closing.cancelled() => Err(Error::new(ErrorKind::Closed, "connect")),
+            epoch = epochs.wait_for(|epoch| epoch.number > number) => match epoch {
+                Ok(epoch) => Ok(Arc::clone(&epoch)),
+                Err(_) => Err(Error::new(ErrorKind::Closed, "connect")),
+            },
+        }
+    }
+}
+
+fn open(
+    config: &Config,
+    servers: &[ServerAddress],
+    last_error: &LastError,
+    cleanup: &Cleanup,
+    number: u64,
+    last_zxid: i64,
+    start: Start,
+) -> (Epoch, SessionTask) {
+    let settings = SessionSettings {
+        timeout: config.session_timeout,
+        last_zxid,
+        queue_limit: config.max_waiting,
+        inbound_limit: config.max_reply,
+        outbound_limit: config.max_request,
+    };
+    let lease = Arc::new(Lease::new(config.server_tick));
+    let dialer = Dialer::new(Arc::clone(&config.transport), servers.to_vec(), last_error.clone(), start);
+    let clock = Arc::clone(&config.clock);
+    let (session, task) = WireSession::open(settings, Arc::clone(&lease), Arc::clone(&clock), dialer);
+    (Epoch::new(number, session, lease, clock, cleanup.clone()), task.boxed())
+}
+
+impl fmt::Debug for Core {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Core")
+            .field("connection", &*self.connection.borrow())
+            .field("epoch", &self.epoch())
+            .finish_non_exhaustive()
+    }
+}

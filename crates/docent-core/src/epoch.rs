@@ -1,0 +1,91 @@
+use crate::cleanup::Cleanup;
+use crate::clock::Clock;
+use crate::held::{Held, HeldTable};
+use crate::lease::Lease;
+use crate::lost::LostReason;
+use crate::session::{Session, SessionEnd, WireSession};
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+/// One session of a client with all that is tied to it. Everything that a session owns carries its epoch.
+pub(crate) struct Epoch {
+    /// 1, 2, 3 …
+    pub(crate) number: u64,
+    pub(crate) session: Arc<dyn Session>,
+    pub(crate) wire: WireSession,
+    pub(crate) lease: Arc<Lease>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) cleanup: Cleanup,
+    /// Guards that this session holds.
+    pub(crate) held: HeldTable,
+    end: OnceLock<SessionEnd>,
+}
+
+impl Epoch {
+    pub(crate) fn new(
+        number: u64,
+        wire: WireSession,
+        lease: Arc<Lease>,
+        clock: Arc<dyn Clock>,
+        cleanup: Cleanup,
+    ) -> Self {
+        Self {
+            number,
+            session: Arc::new(wire.clone()),
+            wire,
+            lease,
+            clock,
+            cleanup,
+            held: HeldTable::default(),
+            end: OnceLock::new(),
+        }
+    }
+
+    /// The session is over: its guards are lost.
+    pub(crate) fn end(&self, end: SessionEnd) {
+        let _ = self.end.set(end);
+        let reason = reason(end);
+        for held in self.held.all() {
+            held.lose(reason);
+        }
+    }
+
+    pub(crate) fn ended(&self) -> Option<SessionEnd> {
+        self.end.get().copied()
+    }
+
+    /// Why a guard of this epoch whose lease is over is lost.
+    pub(crate) fn lost_reason(&self) -> LostReason {
+        self.ended().map_or(LostReason::LeaseExpired, reason)
+    }
+
+    /// Adds a guard, unless the session has ended or its lease has run out.
+    pub(crate) fn hold(self: &Arc<Self>, path: String, czxid: i64) -> Option<Arc<Held>> {
+        let mark = self.lease.mark(self.clock.now())?;
+        let held = Arc::new(Held::new(Arc::clone(self), path, czxid, mark));
+        self.held.add(&held);
+        // The epoch may have ended, and lost its guards, just before this one was added.
+        if let Some(end) = self.ended() {
+            held.lose(reason(end));
+            return None;
+        }
+        Some(held)
+    }
+}
+
+fn reason(end: SessionEnd) -> LostReason {
+    match end {
+        SessionEnd::Expired => LostReason::SessionExpired,
+        SessionEnd::Abandoned => LostReason::SessionAbandoned,
+        SessionEnd::Closed => LostReason::Closed,
+    }
+}
+
+impl fmt::Debug for Epoch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Epoch")
+            .field("number", &self.number)
+            .field("session", &self.session)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,265 @@
+use crate::lost::LostReason;
+use docent_proto::Code;
+use std::error::Error as StdError;
+use std::fmt;
+use std::sync::Arc;
+
+/// What went wrong, as far as a caller would act on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// An argument breaks a rule; nothing was sent.
+    InvalidInput,
+    /// Data or request is larger than the servers accept; nothing was sent.
+    TooLarge,
+    /// No server could be reached, or none answered, before the deadline. It surely was not applied.
+    Timeout,
+    /// The link was lost, or the deadline passed, after the request was sent: it may have been applied.
+    OutcomeUnknown,
+    /// The node does not exist.
+    NoNode,
+    /// The node exists already.
+    NodeExists,
+    /// The version given is not the node's version.
+    BadVersion,
+    /// The node has children.
+    NotEmpty,
+    /// The parent is ephemeral and cannot have children.
+    NoChildrenForEphemerals,
+    /// Permission is missing.
+    NoAuth,
+    /// The access control list is empty or not valid.
+    InvalidAcl,
+    /// A quota of the path is used up.
+    QuotaExceeded,
+    /// The server has the operation switched off.
+    Unsupported,
+    /// The session that the operation was bound to has ended.
+    SessionChanged,
+    /// The guard is lost.
+    Lost(LostReason),
+    /// The session's timeout is shorter than four ticks of the server: no lease can be trusted.
+    ShortLease,
+    /// The parent's counter of sequential children is near its end.
+    SequenceExhausted,
+    /// Too many requests are waiting; this one was not sent.
+    Overloaded,
+    /// The client was closed.
+    Closed,
+    /// Another code of the server.
+    Server(i32),
+}
+
+impl ErrorKind {
+    /// True when the same call may succeed later without anything being changed by the caller.
+    pub fn is_retryable(self) -> bool {
+        match self {
+            Self::Timeout | Self::Overloaded | Self::SessionChanged => true,
+            Self::InvalidInput
+            | Self::TooLarge
+            // Repeating a call whose effect is unknown could double it.
+            | Self::OutcomeUnknown
+            | Self::NoNode
+            | Self::NodeExists
+            | Self::BadVersion
+            | Self::NotEmpty
+            | Self::NoChildrenForEphemerals
+            | Self::NoAuth
+            | Self::InvalidAcl
+            | Self::QuotaExceeded
+            | Self::Unsupported
+            | Self::Lost(_)
+            | Self::ShortLease
+            | Self::SequenceExhausted
+            | Self::Closed
+            | Self::Server(_) => false,
+        }
+    }
+
+    fn text(self) -> &'static str {
+        match self {
+            Self::InvalidInput => "invalid input",
+            Self::TooLarge => "request is too large",
+            Self::Timeout => "no answer before the deadline; nothing was applied",
+            Self::OutcomeUnknown => "sent, but no reply came: it may have been applied",
+            Self::NoNode => "no such node",
+            Self::NodeExists => "node exists already",
+            Self::BadVersion => "version does not match",
+            Self::NotEmpty => "node has children",
+            Self::NoChildrenForEphemerals => "ephemeral nodes cannot have children",
+            Self::NoAuth => "permission denied",
+            Self::InvalidAcl => "access control list is not valid",
+            Self::QuotaExceeded => "quota exceeded",
+            Self::Unsupported => "the server does not support this",
+            Self::SessionChanged => "the session has ended",
+            Self::Lost(_) => "the guard is lost",
+            Self::ShortLease => "session timeout is too short for a lease",
+            Self::SequenceExhausted => "the sequence numbers of this path are nearly used up",
+            Self::Overloaded => "too many requests are waiting",
+            Self::Closed => "the client is closed",
+            Self::Server(_) => "the server answered with an error",
+        }
+    }
+}
+
+/// An error of Docent's core. Small and cheap to clone.
+#[derive(Clone)]
+pub struct Error(Arc<Inner>);
+
+#[derive(Clone)]
+struct Inner {
+    kind: ErrorKind,
+    operation: &'static str,
+    path: Option<String>,
+    may_have_applied: bool,
+    detail: Option<String>,
+    source: Option<Arc<dyn StdError + Send + Sync>>,
+}
+
+impl Error {
+    pub(crate) fn new(kind: ErrorKind, operation: &'static str) -> Self {
+        Self(Arc::new(Inner {
+            kind,
+            operation,
+            path: None,
+            may_have_applied: kind == ErrorKind::OutcomeUnknown,
+            detail: None,
+            source: None,
+        }))
+    }
+
+    /// An error about an argument of a recipe: `detail` names the value and the rule.
+    pub fn invalid_input(operation: &'static str, detail: impl Into<String>) -> Self {
+        Self::new(ErrorKind::InvalidInput, operation).because(detail)
+    }
+
+    pub(crate) fn from_code(code: Code, operation: &'static str) -> Self {
+        let kind = match code {
+            Code::NO_NODE => ErrorKind::NoNode,
+            Code::NODE_EXISTS => ErrorKind::NodeExists,
+            Code::BAD_VERSION => ErrorKind::BadVersion,
+            Code::NOT_EMPTY => ErrorKind::NotEmpty,
+            Code::NO_CHILDREN_FOR_EPHEMERALS => ErrorKind::NoChildrenForEphemerals,
+            Code::NO_AUTH => ErrorKind::NoAuth,
+            Code::INVALID_ACL => ErrorKind::InvalidAcl,
+            Code::QUOTA_EXCEEDED => ErrorKind::QuotaExceeded,
+            Code::UNIMPLEMENTED | Code::RECONFIG_DISABLED => ErrorKind::Unsupported,
+            Code::BAD_ARGUMENTS => ErrorKind::InvalidInput,
+            Code::SESSION_EXPIRED => ErrorKind::SessionChanged,
+            other => ErrorKind::Server(other.0),
+        };
+        let error = Self::new(kind, operation);
+        match kind {
+            ErrorKind::Server(_) => error.because(code.to_string()),
+            _ => error,
+        }
+    }
+
+    fn edit(mut self, change: impl FnOnce(&mut Inner)) -> Self {
+        change(Arc::make_mut(&mut self.0));
+        self
+    }
+
+    pub(crate) fn at(self, path: &str) -> Self {
+        let path = path.to_owned();
+        self.edit(|inner| inner.path = Some(path))
+    }
+
+    pub(crate) fn because(self, detail: impl Into<String>) -> Self {
+        let detail = detail.into();
+        self.edit(|inner| inner.detail = Some(detail))
+    }
+
+    pub(crate) fn caused_by(self, source: Arc<dyn StdError + Send + Sync>) -> Self {
+        self.edit(|inner| inner.source = Some(source))
+    }
+
+    pub(crate) fn maybe_applied(self, may_have_applied: bool) -> Self {
+        self.edit(|inner| inner.may_have_applied = may_have_applied)
+    }
+
+    /// What went wrong.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// The path it is about.
+    pub fn path(&self) -> Option<&str> {
+        self.0.path.as_deref()
+    }
+
+    /// The operation that failed, such as `create`.
+    pub fn operation(&self) -> &'static str {
+        self.0.operation
+    }
+
+    /// True when the same call may succeed later. See [`ErrorKind::is_retryable`].
+    pub fn is_retryable(&self) -> bool {
+        self.0.kind.is_retryable()
+    }
+
+    /// True when the operation may have taken effect although it failed.
+    pub fn may_have_applied(&self) -> bool {
+        self.0.may_have_applied
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.operation)?;
+        if let Some(path) = &self.0.path {
+            write!(f, " {path:?}")?;
+        }
+        match (&self.0.detail, self.0.kind) {
+            (Some(detail), ErrorKind::InvalidInput | ErrorKind::Server(_)) => write!(f, ": {detail}"),
+            (Some(detail), kind) => write!(f, ": {}: {detail}", kind.text()),
+            (None, ErrorKind::Lost(reason)) => write!(f, ": the guard is lost: {reason}"),
+            (None, kind) => write!(f, ": {}", kind.text()),
+        }?;
+        // A closed client says so; whether the effect is there is the other thing a caller needs.
+        if self.0.may_have_applied && self.0.kind != ErrorKind::OutcomeUnknown {
+            f.write_str(" (it may have been applied)")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Error")
+            .field("kind", &self.0.kind)
+            .field("operation", &self.0.operation)
+            .field("path", &self.0.path)
+            .field("may_have_applied", &self.0.may_have_applied)
+            .field("detail", &self.0.detail)
+            .field("source", &self.0.source)
+            .finish()
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.0.source.as_ref().map(|source| source.as_ref() as _)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_small_and_says_what_where_and_why() {
+        assert_eq!(size_of::<Error>(), size_of::<usize>());
+        let error = Error::from_code(Code::NO_NODE, "get").at("/a");
+        assert_eq!(error.to_string(), "get \"/a\": no such node");
+        let error = Error::invalid_input("acquire", "permits 0 must be at least 1");
+        assert_eq!(error.to_string(), "acquire: permits 0 must be at least 1");
+    }
+
+    #[test]
+    fn only_an_unknown_outcome_may_have_been_applied() {
+        assert!(Error::new(ErrorKind::OutcomeUnknown, "set").may_have_applied());
+        assert!(!Error::new(ErrorKind::Timeout, "set").may_have_applied());
+        assert!(!ErrorKind::OutcomeUnknown.is_retryable());
+    }
+}

@@ -1,0 +1,234 @@
+//! Until when a session is certain to live.
+//!
+//! Only an acknowledged *write* proves that a quorum knew the session when the write was sent; reads, pings and `sync` are
+//! answered by a server that may have lost its leader. So the lease runs from the send time of the last acknowledged
+//! write, and ends a margin before the servers may end the session.
+
+use crate::clock::Timestamp;
+use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+use std::time::Duration;
+use tokio::sync::Notify;
+
+/// What the servers' pace adds to a margin besides their tick.
+const RELAY_SLACK: Duration = Duration::from_millis(100);
+
+/// The lease of one session. Written by the session's driver alone, read by every guard.
+#[derive(Debug)]
+pub(crate) struct Lease {
+    tick: Duration,
+    /// Smallest timeout the server ever granted this session.
+    timeout: AtomicU64,
+    /// Send time of the newest acknowledged write; 0 for none.
+    proof: AtomicU64,
+    /// End of the lease; 0 when there is none.
+    deadline: AtomicU64,
+    /// How often the lease ran out and began again. A guard from before a lapse is lost for ever.
+    lapses: AtomicU64,
+    /// Rung when the deadline moves to an earlier time or a lease begins.
+    changed: Notify,
+}
+
+/// A lease as it was at one moment: what a guard keeps to see that it never ran out since.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LeaseMark(u64);
+
+impl Lease {
+    pub(crate) fn new(tick: Duration) -> Self {
+        Self {
+            tick,
+            timeout: AtomicU64::new(0),
+            proof: AtomicU64::new(0),
+            deadline: AtomicU64::new(0),
+            lapses: AtomicU64::new(0),
+            changed: Notify::new(),
+        }
+    }
+
+    /// The session was attached: `granted` is its timeout, asked for at `sent`. A smaller one than before cuts the
+    /// running lease to what that request proves, because the server may end the session that much earlier now.
+    pub(crate) fn attached(&self, granted: Duration, sent: Timestamp) {
+        let known = Duration::from_nanos(self.timeout.load(Relaxed));
+        if !known.is_zero() && granted >= known {
+            return;
+        }
+        self.timeout.store(nanos(granted), Relaxed);
+        let cut = self.end_after(sent).as_nanos();
+        if self.deadline.load(Relaxed) > cut {
+            self.deadline.store(cut, Release);
+            self.changed.notify_waiters();
+        }
+    }
+
+    /// A write sent at `sent` was acknowledged, as is seen `now`.
+    pub(crate) fn renew(&self, sent: Timestamp, now: Timestamp) {
+        if sent.as_nanos() <= self.proof.load(Relaxed) {
+            return;
+        }
+        self.proof.store(sent.as_nanos(), Relaxed);
+        let end = self.end_after(sent).as_nanos();
+        let old = self.deadline.load(Relaxed);
+        if old <= now.as_nanos() {
+            // Guards of the lease that ran out must see the lapse no later than the new deadline.
+            self.lapses.fetch_add(1, Release);
+        }
+        if end > old {
+            self.deadline.store(end, Release);
+        }
+        if old <= now.as_nanos() {
+            self.changed.notify_waiters();
+        }
+    }
+
+    /// The session has ended: so has its lease, for good.
+    pub(crate) fn end(&self) {
+        self.lapses.fetch_add(1, Release);
+        self.deadline.store(0, Release);
+        self.changed.notify_waiters();
+    }
+
+    fn end_after(&self, sent: Timestamp) -> Timestamp {
+        let timeout = self.timeout();
+        sent + timeout.saturating_sub(margin(timeout, self.tick))
+    }
+
+    /// Smallest timeout granted, zero before the first link.
+    pub(crate) fn timeout(&self) -> Duration {
+        Duration::from_nanos(self.timeout.load(Relaxed))
+    }
+
+    /// The part of the timeout that the lease leaves unused.
+    pub(crate) fn margin(&self) -> Duration {
+        margin(self.timeout(), self.tick)
+    }
+
+    /// True when the timeout is too short, in ticks of the server, for the lease to be trusted.
+    pub(crate) fn is_short(&self) -> bool {
+        self.timeout() < self.tick * 4
+    }
+
+    pub(crate) fn tick(&self) -> Duration {
+        self.tick
+    }
+
+    pub(crate) fn deadline(&self) -> Timestamp {
+        Timestamp::from_nanos(self.deadline.load(Acquire))
+    }
+
+    /// Send time of the newest acknowledged write.
+    pub(crate) fn proof(&self) -> Timestamp {
+        Timestamp::from_nanos(self.proof.load(Relaxed))
+    }
+
+    /// Marks the lease for a guard that begins now; `None` when it has run out.
+    pub(crate) fn mark(&self, now: Timestamp) -> Option<LeaseMark> {
+        let deadline = self.deadline();
+        (now < deadline).then(|| LeaseMark(self.lapses.load(Acquire)))
+    }
+
+    /// True when the lease has not run out since `mark` was made.
+    pub(crate) fn holds(&self, mark: LeaseMark, now: Timestamp) -> bool {
+        // The deadline first: a reader that sees a new one also sees the lapse that came before it.
+        let deadline = self.deadline();
+        now < deadline && LeaseMark(self.lapses.load(Acquire)) == mark
+    }
+
+    /// Resolves when a lease began or was cut; a renewal in time is no news.
+    pub(crate) fn changed(&self) -> tokio::sync::futures::Notified<'_> {
+        self.changed.notified()
+    }
+}
+
+/// A third of the timeout, or what one relay between servers and one tick of their expiry clock may hide.
+fn margin(timeout: Duration, tick: Duration) -> Duration {
+    (timeout / 3).max(timeout / 6 + tick + RELAY_SLACK)
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn at(seconds: u64) -> Timestamp {
+        Timestamp::default() + SECOND * u32::try_from(seconds).unwrap()
+    }
+
+    fn lease(timeout: u64) -> Lease {
+        let lease = Lease::new(SECOND);
+        lease.attached(SECOND * u32::try_from(timeout).unwrap(), at(100));
+        lease
+    }
+
+    #[test]
+    fn the_margin_is_a_third_or_what_a_relay_and_a_tick_may_hide() {
+        assert_eq!(margin(SECOND * 30, SECOND), SECOND * 10);
+        assert_eq!(margin(SECOND * 6, SECOND * 2), SECOND * 3 + Duration::from_millis(100));
+    }
+
+    #[test]
+    fn an_attached_session_has_no_lease_before_its_first_acknowledged_write() {
+        assert_eq!(lease(30).mark(at(100)), None);
+    }
+
+    #[test]
+    fn the_lease_runs_from_the_send_time_of_the_write() {
+        let lease = lease(30);
+        lease.renew(at(101), at(105));
+        assert_eq!(lease.deadline(), at(121));
+    }
+
+    #[test]
+    fn a_guard_from_before_a_lapse_stays_lost() {
+        let lease = lease(30);
+        lease.renew(at(101), at(101));
+        let mark = lease.mark(at(102)).unwrap();
+        assert!(lease.holds(mark, at(120)));
+        assert!(!lease.holds(mark, at(121)));
+        lease.renew(at(120), at(122));
+        assert!(!lease.holds(mark, at(123)), "the reply came after the lease had run out");
+        assert!(lease.mark(at(123)).is_some(), "new guards may begin");
+    }
+
+    #[test]
+    fn a_renewal_in_time_keeps_guards() {
+        let lease = lease(30);
+        lease.renew(at(101), at(101));
+        let mark = lease.mark(at(102)).unwrap();
+        lease.renew(at(110), at(112));
+        assert!(lease.holds(mark, at(125)));
+    }
+
+    #[test]
+    fn a_smaller_timeout_cuts_the_running_lease() {
+        let lease = lease(30);
+        lease.renew(at(101), at(101));
+        let mark = lease.mark(at(102)).unwrap();
+        lease.attached(SECOND * 6, at(103));
+        assert_eq!(lease.deadline(), at(103) + SECOND * 4 - Duration::from_millis(100));
+        assert!(!lease.holds(mark, at(107)));
+        lease.attached(SECOND * 30, at(104));
+        assert_eq!(lease.timeout(), SECOND * 6, "the smallest timeout ever granted counts");
+    }
+
+    #[test]
+    fn an_ended_session_has_no_lease() {
+        let lease = lease(30);
+        lease.renew(at(101), at(101));
+        let mark = lease.mark(at(102)).unwrap();
+        lease.end();
+        assert!(!lease.holds(mark, at(102)));
+        assert_eq!(lease.mark(at(102)), None);
+    }
+
+    #[test]
+    fn an_older_write_acknowledged_later_changes_nothing() {
+        let lease = lease(30);
+        lease.renew(at(110), at(110));
+        lease.renew(at(105), at(111));
+        assert_eq!(lease.deadline(), at(130));
+    }
+}

@@ -1,0 +1,37 @@
+use std::fmt;
+
+/// Why a guard was lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LostReason {
+    /// No write was acknowledged in time: the servers may end the session soon.
+    LeaseExpired,
+    /// The servers ended the session.
+    SessionExpired,
+    /// The session was given up, because no server could be reached for too long.
+    SessionAbandoned,
+    /// Somebody deleted the guard's node.
+    NodeDeleted,
+    /// The client was closed.
+    Closed,
+}
+
+impl fmt::Display for LostReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::LeaseExpired => "no write was acknowledged before the lease ran out",
+            Self::SessionExpired => "the servers ended the session",
+            Self::SessionAbandoned => "no server could be reached for too long",
+            Self::NodeDeleted => "its node was deleted by somebody else",
+            Self::Closed => "the client was closed",
+        })
+    }
+}
+
+/// A guard is lost: what it protected may be held by somebody else now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the guard is lost: {reason}")]
+pub struct Lost {
+    /// Why.
+    pub reason: LostReason,
+}

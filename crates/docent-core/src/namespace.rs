@@ -1,0 +1,91 @@
+use crate::error::Error;
+use docent_proto::validate_path;
+
+/// Where a client's paths are in the tree: chroot and namespace together. The only place that maps them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Namespace {
+    /// Absolute, without a trailing slash; empty for none.
+    prefix: String,
+}
+
+impl Namespace {
+    pub(crate) fn new(chroot: &str, namespace: &str) -> Result<Self, Error> {
+        for part in [chroot, namespace] {
+            if !part.is_empty() {
+                check("connect", part)?;
+            }
+        }
+        let part = |part: &str| if part == "/" { String::new() } else { part.to_owned() };
+        Ok(Self { prefix: part(chroot) + &part(namespace) })
+    }
+
+    /// The path as the server knows it.
+    pub(crate) fn full(&self, operation: &'static str, path: &str) -> Result<String, Error> {
+        check(operation, path)?;
+        Ok(match (self.prefix.as_str(), path) {
+            ("", path) => path.to_owned(),
+            (prefix, "/") => prefix.to_owned(),
+            (prefix, path) => format!("{prefix}{path}"),
+        })
+    }
+
+    /// The full path of a sequential node's prefix, whose last segment may be empty.
+    pub(crate) fn full_sequential(&self, operation: &'static str, path: &str) -> Result<String, Error> {
+        // The server checks the path with its number, and so does this.
+        let mut full =
+            self.full(operation, &format!("{path}0")).map_err(|error| match check(operation, path) {
+                Err(named) => named,
+                Ok(()) => error,
+            })?;
+        full.pop();
+        Ok(full)
+    }
+
+    /// The path as the user knows it.
+    pub(crate) fn relative(&self, full: &str) -> String {
+        match full.strip_prefix(&self.prefix) {
+            Some("") => "/".to_owned(),
+            Some(relative) if relative.starts_with('/') => relative.to_owned(),
+            _ => full.to_owned(),
+        }
+    }
+}
+
+fn check(operation: &'static str, path: &str) -> Result<(), Error> {
+    validate_path(path).map_err(|error| Error::invalid_input(operation, error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_mapped_there_and_back() {
+        let namespace = Namespace::new("/shop", "/eu").unwrap();
+        for (path, full) in [("/", "/shop/eu"), ("/a", "/shop/eu/a"), ("/a/b", "/shop/eu/a/b")] {
+            assert_eq!(namespace.full("get", path).unwrap(), full);
+            assert_eq!(namespace.relative(full), path);
+        }
+        assert_eq!(Namespace::default().full("get", "/").unwrap(), "/");
+    }
+
+    #[test]
+    fn a_path_that_only_begins_like_the_namespace_is_not_in_it() {
+        let namespace = Namespace::new("/shop", "").unwrap();
+        assert_eq!(namespace.relative("/shopping/a"), "/shopping/a");
+    }
+
+    #[test]
+    fn a_sequential_prefix_may_end_with_a_slash() {
+        let namespace = Namespace::new("/shop", "").unwrap();
+        assert_eq!(namespace.full_sequential("create", "/a/").unwrap(), "/shop/a/");
+        assert!(namespace.full_sequential("create", "a").unwrap_err().to_string().contains("\"a\""));
+    }
+
+    #[test]
+    fn invalid_paths_name_value_and_rule() {
+        let error = Namespace::default().full("get", "a").unwrap_err();
+        assert_eq!(error.to_string(), "get: path \"a\" must start with '/'");
+        assert!(Namespace::new("", "shop").is_err());
+    }
+}

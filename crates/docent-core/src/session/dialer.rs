@@ -1,0 +1,150 @@
+use super::LinkError;
+use super::transport::{Io, Transport};
+use crate::connect_string::ServerAddress;
+use crate::retry::{Backoff, RetryPolicy};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Links that lived shorter than this do not start the backoff over, so that a server which accepts and drops is not
+/// hammered.
+const LIVED: Duration = Duration::from_secs(1);
+
+/// The least time an attempt gets, however short the session's timeout.
+const SHORTEST_ATTEMPT: Duration = Duration::from_millis(250);
+
+/// Finds a server to talk to: all of them in random order, names resolved anew each round, a pause between rounds.
+#[derive(Debug)]
+pub(crate) struct Dialer {
+    transport: Arc<dyn Transport>,
+    servers: Vec<ServerAddress>,
+    /// What is left of this round.
+    candidates: Vec<(ServerAddress, SocketAddr)>,
+    first_round: bool,
+    backoff: Backoff,
+    attached_at: Option<Instant>,
+    last_error: LastError,
+}
+
+/// Why there is no link, for the errors of operations that wait for one.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LastError(Arc<Mutex<Option<Arc<LinkError>>>>);
+
+impl LastError {
+    pub(crate) fn set(&self, error: Option<LinkError>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = error.map(Arc::new);
+    }
+
+    pub(crate) fn get(&self) -> Option<Arc<LinkError>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// When the first attempt is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Start {
+    AtOnce,
+    /// After a random pause, because others may have lost their sessions at the same time.
+    Jittered,
+}
+
+impl Dialer {
+    pub(crate) fn new(
+        transport: Arc<dyn Transport>,
+        servers: Vec<ServerAddress>,
+        last_error: LastError,
+        start: Start,
+    ) -> Self {
+        Self {
+            transport,
+            servers,
+            candidates: Vec::new(),
+            first_round: start == Start::AtOnce,
+            backoff: pace(),
+            attached_at: None,
+            last_error,
+        }
+    }
+
+    /// How long connecting and shaking hands with one server may take: with several servers a share each, so that one
+    /// that does not answer leaves time for the others.
+    pub(crate) fn attempt_timeout(&self, session_timeout: Duration) -> Duration {
+        let shares = u32::try_from(self.servers.len().clamp(1, 3)).unwrap_or(3);
+        (session_timeout / 3 / shares).max(SHORTEST_ATTEMPT)
+    }
+
+    /// The session was attached over the link that was dialled last.
+    pub(crate) fn attached(&mut self) {
+        self.attached_at = Some(Instant::now());
+        self.candidates.clear();
+        self.last_error.set(None);
+    }
+
+    /// The link is gone, or never came to an attached session.
+    pub(crate) fn lost(&mut self, error: LinkError) {
+        self.last_error.set(Some(error));
+        if self.attached_at.take().is_some_and(|at| at.elapsed() >= LIVED) {
+            self.first_round = true;
+            self.backoff = pace();
+        }
+    }
+
+    /// Connects to the next server that can be connected to. Waits for as long as there is none.
+    pub(crate) async fn next(&mut self, session_timeout: Duration) -> Box<dyn Io> {
+        let limit = self.attempt_timeout(session_timeout);
+        loop {
+            let Some((server, address)) = self.candidates.pop() else {
+                self.next_round(limit).await;
+                continue;
+            };
+            match tokio::time::timeout(limit, self.transport.dial(&server, address)).await {
+                Ok(Ok(io)) => {
+                    tracing::debug!(%server, %address, "connected");
+                    return io;
+                }
+                Ok(Err(error)) => {
+                    self.failed(LinkError::Dial { server: shown(&server, address), source: Arc::new(error) })
+                }
+                Err(_) => self.failed(LinkError::DialTimeout {
+                    server: shown(&server, address),
+                    seconds: limit.as_secs_f64(),
+                }),
+            }
+        }
+    }
+
+    async fn next_round(&mut self, limit: Duration) {
+        if !std::mem::take(&mut self.first_round) {
+            let pause = self.backoff.next().unwrap_or(Duration::from_secs(1));
+            tokio::time::sleep(pause).await;
+        }
+        for server in self.servers.clone() {
+            let resolved = tokio::time::timeout(limit, self.transport.resolve(&server)).await;
+            match resolved.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
+                Ok(addresses) => {
+                    self.candidates.extend(addresses.into_iter().map(|address| (server.clone(), address)));
+                }
+                Err(error) => {
+                    self.failed(LinkError::Resolve { host: server.host, source: Arc::new(error) });
+                }
+            }
+        }
+        fastrand::shuffle(&mut self.candidates);
+    }
+
+    fn failed(&self, error: LinkError) {
+        tracing::debug!(%error, "no link");
+        self.last_error.set(Some(error));
+    }
+}
+
+fn shown(server: &ServerAddress, address: SocketAddr) -> String {
+    let (server, address) = (server.to_string(), address.to_string());
+    if server == address { server } else { format!("{server} ({address})") }
+}
+
+/// Between rounds: soon enough that a session survives, jittered so that a fleet does not come back in step.
+fn pace() -> Backoff {
+    RetryPolicy::exponential().between(Duration::from_millis(50), Duration::from_millis(900)).start()
+}

@@ -1,0 +1,168 @@
+use super::dialer::Dialer;
+use super::machine::Machine;
+use super::transport::Io;
+use super::wire::Shared;
+use super::{LinkError, SessionEnd, Withdraw};
+use crate::clock::{Clock, Timestamp, sleep_until};
+use bytes::{Buf, BytesMut};
+use std::future::{Future, pending, poll_fn};
+use std::io;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use tokio::io::AsyncWrite;
+
+/// Most bytes asked of the socket at once, and what a read buffer starts with.
+const READ_SIZE: usize = 64 * 1024;
+
+/// Runs the machine of one session over one link after another, until the session ends.
+#[derive(Debug)]
+pub(super) struct Driver {
+    shared: Arc<Shared>,
+    withdraw: Arc<dyn Withdraw>,
+    dialer: Dialer,
+}
+
+impl Driver {
+    pub(super) fn new(shared: Arc<Shared>, dialer: Dialer) -> Self {
+        let withdraw = Arc::clone(&shared) as Arc<dyn Withdraw>;
+        Self { shared, withdraw, dialer }
+    }
+
+    pub(super) async fn run(mut self) -> SessionEnd {
+        loop {
+            let io = match self.dial().await {
+                Ok(io) => io,
+                Err(end) => return end,
+            };
+            let error = self.serve(io).await;
+            tracing::debug!(%error, "link is down");
+            self.dialer.lost(error);
+            self.shared.change(Machine::link_down);
+            if let Some(end) = self.shared.lock().ended() {
+                return end;
+            }
+        }
+    }
+
+    /// Finds the next server, unless the session ends before that.
+    async fn dial(&mut self) -> Result<Box<dyn Io>, SessionEnd> {
+        let shared = Arc::clone(&self.shared);
+        let timeout = shared.lock().timeout();
+        let mut dial = pin!(self.dialer.next(timeout));
+        loop {
+            // A machine whose link is down has nothing to say about the link.
+            let _ = shared.change(|machine| machine.tick(shared.clock.now()));
+            let (ended, deadline) = {
+                let machine = shared.lock();
+                (machine.ended(), machine.next_deadline())
+            };
+            if let Some(end) = ended {
+                return Err(end);
+            }
+            tokio::select! {
+                io = &mut dial => return Ok(io),
+                () = shared.bell.notified() => {}
+                () = wait_for(shared.clock.as_ref(), deadline) => {}
+            }
+        }
+    }
+
+    /// Serves a link until it is lost or the session ends.
+    async fn serve(&mut self, io: Box<dyn Io>) -> LinkError {
+        let shared = Arc::clone(&self.shared);
+        let mut link = LinkIo { io, input: BytesMut::with_capacity(READ_SIZE), output: BytesMut::new() };
+        let timeout = self.dialer.attempt_timeout(shared.lock().timeout());
+        let now = shared.clock.now();
+        shared.change(|machine| machine.link_up(now, now + timeout, &mut link.output));
+        let mut attached = false;
+        loop {
+            let deadline = {
+                let mut machine = shared.lock();
+                if machine.ended().is_some() {
+                    return LinkError::ClosedByServer;
+                }
+                machine.write(shared.clock.now(), &mut link.output);
+                machine.next_deadline()
+            };
+            let result = match link.wait(&shared, deadline).await {
+                Ok(Woken::Rung) => continue,
+                Ok(Woken::Received) => {
+                    let now = shared.clock.now();
+                    shared.change(|machine| machine.received(now, &mut link.input, &self.withdraw))
+                }
+                Ok(Woken::Deadline) => shared.change(|machine| machine.tick(shared.clock.now())),
+                Err(error) => Err(error),
+            };
+            if let Err(error) = result {
+                return error;
+            }
+            if !attached && shared.lock().link_state().up {
+                attached = true;
+                self.dialer.attached();
+            }
+        }
+    }
+}
+
+/// Why the driver goes on.
+enum Woken {
+    Received,
+    Rung,
+    Deadline,
+}
+
+/// A link with what was received and not understood yet, and what is to be sent.
+struct LinkIo {
+    io: Box<dyn Io>,
+    input: BytesMut,
+    output: BytesMut,
+}
+
+impl LinkIo {
+    /// Sends what there is to send until something is received, a request is submitted or `deadline` comes. What has
+    /// been received is seen before the deadline is: after a pause of the process the reply may be there already.
+    async fn wait(&mut self, shared: &Shared, deadline: Option<Timestamp>) -> Result<Woken, LinkError> {
+        let mut rung = pin!(shared.bell.notified());
+        let mut timer = pin!(wait_for(shared.clock.as_ref(), deadline));
+        poll_fn(|cx| {
+            self.poll_send(cx)?;
+            if self.poll_receive(cx)?.is_ready() {
+                return Poll::Ready(Ok(Woken::Received));
+            }
+            if rung.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(Ok(Woken::Rung));
+            }
+            timer.as_mut().poll(cx).map(|()| Ok(Woken::Deadline))
+        })
+        .await
+    }
+
+    fn poll_send(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
+        while !self.output.is_empty() {
+            match Pin::new(&mut self.io).poll_write(cx, &self.output)? {
+                Poll::Ready(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Poll::Ready(sent) => self.output.advance(sent),
+                Poll::Pending => return Ok(()),
+            }
+        }
+        let _ = Pin::new(&mut self.io).poll_flush(cx)?;
+        Ok(())
+    }
+
+    fn poll_receive(&mut self, cx: &mut Context<'_>) -> Result<Poll<()>, LinkError> {
+        self.input.reserve(READ_SIZE);
+        match tokio_util::io::poll_read_buf(Pin::new(&mut self.io), cx, &mut self.input)? {
+            Poll::Ready(0) => Err(LinkError::ClosedByServer),
+            Poll::Ready(_) => Ok(Poll::Ready(())),
+            Poll::Pending => Ok(Poll::Pending),
+        }
+    }
+}
+
+async fn wait_for(clock: &dyn Clock, deadline: Option<Timestamp>) {
+    match deadline {
+        Some(deadline) => sleep_until(clock, deadline).await,
+        None => pending().await,
+    }
+}

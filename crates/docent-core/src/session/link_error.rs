@@ -1,0 +1,32 @@
+use docent_proto::DecodeError;
+use std::io;
+use std::sync::Arc;
+
+/// Why a link could not be made or was lost.
+#[derive(Debug, Clone, thiserror::Error)]
+pub(crate) enum LinkError {
+    #[error("could not resolve {host:?}")]
+    Resolve { host: String, source: Arc<io::Error> },
+    #[error("could not connect to {server}")]
+    Dial { server: String, source: Arc<io::Error> },
+    #[error("no connection to {server} within {seconds:.3} s")]
+    DialTimeout { server: String, seconds: f64 },
+    #[error("the server closed the connection")]
+    ClosedByServer,
+    #[error("the connection failed")]
+    Io(#[source] Arc<io::Error>),
+    #[error("the server gave no reply in time")]
+    Silent,
+    #[error("the server did not answer the handshake in time")]
+    Handshake,
+    #[error("the server broke the protocol: {0}")]
+    Protocol(String),
+    #[error("the server sent what cannot be read")]
+    Decode(#[from] DecodeError),
+}
+
+impl From<io::Error> for LinkError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(Arc::new(error))
+    }
+}

@@ -1,0 +1,249 @@
+//! One ZooKeeper session: what the rest of core needs from it, and our own implementation of it.
+//!
+//! [`machine`] is the protocol, pure; [`driver`] is the task that runs it over a [`transport`]; [`dialer`] finds a server.
+
+pub(crate) mod dialer;
+mod driver;
+mod link_error;
+mod machine;
+mod requests;
+pub(crate) mod transport;
+mod watches;
+mod wire;
+
+pub(crate) use link_error::LinkError;
+pub(crate) use wire::WireSession;
+
+use docent_proto::{Code, EventKind, Request, Response};
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+/// A session as core uses it.
+pub(crate) trait Session: fmt::Debug + Send + Sync + 'static {
+    /// Enqueues `request`; it has its place in the order of calls when this returns.
+    fn submit(&self, request: Request, lane: Lane) -> Pending;
+
+    /// The session's number; 0 until it was attached for the first time.
+    fn id(&self) -> i64;
+
+    /// Ends every waiting call and watch with [`SessionEnd::Closed`] and takes requests of [`Lane::Cleanup`] only.
+    fn drain(&self);
+
+    /// Ends the session on the server, after everything that was submitted before.
+    fn close(&self);
+}
+
+/// Which limits a request is under.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lane {
+    /// The queue's limit.
+    Call,
+    /// None: deletes of our own nodes must get through. Bounded by the number of live nodes.
+    Cleanup,
+}
+
+/// What a request ended in: exactly one of these.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// The server answered.
+    Reply(Reply),
+    /// It never left the process: surely not applied.
+    NotSent(Cause),
+    /// It was written and no reply came: it may have been applied.
+    Unknown(Cause),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cause {
+    LinkLost,
+    Ended(SessionEnd),
+    Deadline,
+    QueueFull,
+    TooLarge { size: usize, limit: usize },
+}
+
+/// A server's answer.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) result: Result<Response, Code>,
+    /// Newest transaction the server had applied.
+    pub(crate) zxid: i64,
+    /// The watch that the request left, if it asked for one and the server left it.
+    pub(crate) watch: Option<Watch>,
+}
+
+/// How a session ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum SessionEnd {
+    /// The server said that it is gone.
+    Expired,
+    /// It was given up; the servers may still keep it for a while.
+    Abandoned,
+    /// We closed it.
+    Closed,
+}
+
+/// A submitted request. Dropping it withdraws the request if it was not written yet.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    state: PendingState,
+}
+
+#[derive(Debug)]
+enum PendingState {
+    Ready(Option<Outcome>),
+    Waiting { outcome: oneshot::Receiver<Outcome>, id: u64, session: Arc<dyn Withdraw> },
+}
+
+/// Takes a request back.
+pub(crate) trait Withdraw: fmt::Debug + Send + Sync {
+    /// True when the request had not been written and never will be.
+    fn withdraw(&self, id: u64) -> bool;
+    /// Forgets a subscriber of a watch.
+    fn unregister(&self, id: u64, path: &str, kind: WatchKind);
+}
+
+impl Pending {
+    pub(crate) fn ready(outcome: Outcome) -> Self {
+        Self { state: PendingState::Ready(Some(outcome)) }
+    }
+
+    /// One whose outcome was taken.
+    pub(crate) fn taken() -> Self {
+        Self { state: PendingState::Ready(None) }
+    }
+
+    pub(crate) fn waiting(outcome: oneshot::Receiver<Outcome>, id: u64, session: Arc<dyn Withdraw>) -> Self {
+        Self { state: PendingState::Waiting { outcome, id, session } }
+    }
+
+    /// Waits for the outcome until `deadline`; then the request is withdrawn, or its outcome is unknown. In the latter
+    /// case a reply may still come: this can be awaited again.
+    pub(crate) async fn by(&mut self, deadline: Instant) -> Outcome {
+        match tokio::time::timeout_at(deadline, &mut *self).await {
+            Ok(outcome) => outcome,
+            Err(_) if self.withdraw() => Outcome::NotSent(Cause::Deadline),
+            Err(_) => Outcome::Unknown(Cause::Deadline),
+        }
+    }
+
+    /// Takes the request back. True when it surely was not and never will be sent.
+    pub(crate) fn withdraw(&mut self) -> bool {
+        let PendingState::Waiting { id, session, .. } = &self.state else { return false };
+        let withdrawn = session.withdraw(*id);
+        if withdrawn {
+            self.state = PendingState::Ready(None);
+        }
+        withdrawn
+    }
+
+    /// True when the outcome has not been taken yet.
+    pub(crate) fn is_open(&self) -> bool {
+        !matches!(self.state, PendingState::Ready(None))
+    }
+}
+
+impl Future for Pending {
+    type Output = Outcome;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Outcome> {
+        let outcome = match &mut self.state {
+            PendingState::Ready(outcome) => {
+                outcome.take().expect("a request has one outcome and is not polled after it")
+            }
+            PendingState::Waiting { outcome, .. } => match Pin::new(outcome).poll(cx) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(outcome) => {
+                    // Only a runtime that shuts down drops the driver with requests in it.
+                    outcome.unwrap_or(Outcome::Unknown(Cause::Ended(SessionEnd::Abandoned)))
+                }
+            },
+        };
+        self.state = PendingState::Ready(None);
+        Poll::Ready(outcome)
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        self.withdraw();
+    }
+}
+
+/// Which of the client's tables a watch is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum WatchKind {
+    /// Data of a node that existed.
+    Data,
+    /// Existence of a node that did not.
+    Exist,
+    /// Children.
+    Child,
+}
+
+/// A one-shot watch. Resolves when it fires or its session ends; dropping it removes it.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    pub(crate) fired: oneshot::Receiver<Fired>,
+    pub(crate) id: u64,
+    pub(crate) path: String,
+    pub(crate) kind: WatchKind,
+    pub(crate) session: Option<Arc<dyn Withdraw>>,
+}
+
+/// What ended a watch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fired {
+    Event(EventKind),
+    Ended(SessionEnd),
+}
+
+impl Future for Watch {
+    type Output = Fired;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Fired> {
+        match Pin::new(&mut self.fired).poll(cx) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(fired) => {
+                self.session = None;
+                Poll::Ready(fired.unwrap_or(Fired::Ended(SessionEnd::Abandoned)))
+            }
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if let Some(session) = self.session.take() {
+            session.unregister(self.id, &self.path, self.kind);
+        }
+    }
+}
+
+/// The link of a session, as the supervisor publishes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LinkState {
+    pub(crate) up: bool,
+    /// How often the link was lost.
+    pub(crate) losses: u64,
+}
+
+/// What a session is opened with.
+#[derive(Debug, Clone)]
+pub(crate) struct SessionSettings {
+    pub(crate) timeout: Duration,
+    /// Newest transaction seen in any session of the client.
+    pub(crate) last_zxid: i64,
+    /// Most requests that may wait.
+    pub(crate) queue_limit: usize,
+    /// Largest frame taken from a server.
+    pub(crate) inbound_limit: usize,
+    /// Largest frame sent, `jute.maxbuffer` of the servers.
+    pub(crate) outbound_limit: usize,
+}

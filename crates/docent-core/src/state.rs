@@ -1,0 +1,129 @@
+use futures_core::Stream;
+use futures_util::stream;
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use tokio::sync::watch;
+
+/// Where a client stands with its ensemble.
+///
+/// `Connecting → Connected ⇄ Suspended → Lost → Connected` (in the next epoch), and `Closed` at the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ConnectionState {
+    /// No session yet.
+    Connecting,
+    /// A session is attached to a server.
+    Connected,
+    /// The link is down; the session may live on. Guards may be lost by their own deadline meanwhile.
+    Suspended,
+    /// The session is over. What it held is lost; a new session is being opened.
+    Lost,
+    /// The client was closed.
+    Closed,
+}
+
+/// The state together with what a slow observer could have missed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Connection {
+    /// The state.
+    pub state: ConnectionState,
+    /// Counts the client's sessions: 1, 2, 3 …
+    pub epoch: u64,
+    /// How often the link was lost, in all sessions together.
+    pub suspensions: u64,
+}
+
+impl PartialEq<ConnectionState> for Connection {
+    fn eq(&self, state: &ConnectionState) -> bool {
+        self.state == *state
+    }
+}
+
+/// Observes the connection state of a client.
+///
+/// Level-triggered: a slow observer skips intermediate states, but `epoch` and `suspensions` tell that something happened.
+/// It never holds anything up. As a `Stream` it yields the present state first, then each change, and ends after `Closed`.
+pub struct StateWatcher {
+    receiver: watch::Receiver<Connection>,
+    stream: Option<stream::BoxStream<'static, Connection>>,
+}
+
+impl StateWatcher {
+    pub(crate) fn new(receiver: watch::Receiver<Connection>) -> Self {
+        Self { receiver, stream: None }
+    }
+
+    /// The state now.
+    pub fn current(&self) -> Connection {
+        *self.receiver.borrow()
+    }
+
+    /// Waits until the state is another than this watcher has seen, and returns it. On a closed client it returns
+    /// `Closed` at once.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn changed(&mut self) -> Connection {
+        if self.current() != ConnectionState::Closed {
+            // The sender goes away only with a client whose runtime was shut down.
+            if self.receiver.changed().await.is_err() {
+                return Connection { state: ConnectionState::Closed, ..self.current() };
+            }
+        }
+        *self.receiver.borrow_and_update()
+    }
+
+    /// Waits until the state is `state`; returns at once if it is. On a closed client it returns `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn reached(&mut self, state: ConnectionState) -> Connection {
+        loop {
+            let current = *self.receiver.borrow_and_update();
+            if current == state || current == ConnectionState::Closed {
+                return current;
+            }
+            let changed = self.changed().await;
+            if changed == ConnectionState::Closed {
+                return changed;
+            }
+        }
+    }
+}
+
+impl fmt::Debug for StateWatcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("StateWatcher").field(&self.current()).finish()
+    }
+}
+
+impl Clone for StateWatcher {
+    fn clone(&self) -> Self {
+        Self::new(self.receiver.clone())
+    }
+}
+
+impl Stream for StateWatcher {
+    type Item = Connection;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Connection>> {
+        let this = &mut *self;
+        let stream = this.stream.get_or_insert_with(|| {
+            let mut watcher = Self::new(this.receiver.clone());
+            watcher.receiver.mark_changed();
+            Box::pin(stream::unfold((watcher, false), |(mut watcher, ended)| async move {
+                if ended {
+                    return None;
+                }
+                let connection = if watcher.receiver.has_changed().unwrap_or(false) {
+                    *watcher.receiver.borrow_and_update()
+                } else {
+                    watcher.changed().await
+                };
+                Some((connection, (watcher, connection == ConnectionState::Closed)))
+            }))
+        });
+        stream.as_mut().poll_next(cx)
+    }
+}

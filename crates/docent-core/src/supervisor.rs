@@ -1,0 +1,89 @@
+//! The one task that owns a client's sessions: runs the present one, keeps its guards' lease, opens the next.
+
+use crate::core::{Core, SessionTask};
+use crate::epoch::Epoch;
+use crate::keeper;
+use crate::session::{LinkState, SessionEnd};
+use crate::state::ConnectionState;
+use std::pin::pin;
+use std::sync::Arc;
+
+/// Runs until the client is closed and its session is.
+pub(crate) async fn supervise(core: Arc<Core>, mut task: SessionTask) {
+    let mut epoch = core.epoch();
+    loop {
+        let end = run_epoch(&core, &epoch, task).await;
+        epoch.end(end);
+        if core.closing.is_cancelled() {
+            break;
+        }
+        tracing::warn!(epoch = epoch.number, session_id = %hex(&epoch), ?end, "session is lost");
+        core.connection.send_modify(|connection| connection.state = ConnectionState::Lost);
+        (epoch, task) = core.open_next(&epoch);
+    }
+    tracing::info!(epoch = epoch.number, "client is closed");
+    core.connection.send_modify(|connection| connection.state = ConnectionState::Closed);
+    core.finished.cancel();
+}
+
+/// Runs one session until it ends or, when the client closes, until it is closed or the operation timeout is over.
+async fn run_epoch(core: &Arc<Core>, epoch: &Arc<Epoch>, mut task: SessionTask) -> SessionEnd {
+    let mut keeper = pin!(keeper::keep(epoch));
+    let mut close = pin!(close(core, epoch));
+    let mut link = epoch.wire.link();
+    let mut losses = 0;
+    loop {
+        tokio::select! {
+            end = &mut task => return end,
+            () = &mut keeper => {}
+            Ok(()) = link.changed() => {
+                let state = *link.borrow_and_update();
+                publish(core, epoch, state, &mut losses);
+            }
+            () = &mut close => return SessionEnd::Closed,
+        }
+    }
+}
+
+/// Waits until the client is to close, then ends the session in order: no new calls, pending deletes, the session itself.
+/// Resolves when that took longer than an operation may.
+async fn close(core: &Core, epoch: &Epoch) {
+    core.closing.cancelled().await;
+    epoch.session.drain();
+    let end = async {
+        core.cleanup.drained().await;
+        epoch.session.close();
+        std::future::pending::<()>().await;
+    };
+    let _ = tokio::time::timeout(core.config.operation_timeout, end).await;
+}
+
+fn publish(core: &Core, epoch: &Epoch, link: LinkState, losses: &mut u64) {
+    let state = match link.up {
+        true => ConnectionState::Connected,
+        false if link.losses > 0 => ConnectionState::Suspended,
+        false => return,
+    };
+    if state == ConnectionState::Connected {
+        tracing::info!(epoch = epoch.number, session_id = %hex(epoch), "connected");
+        if epoch.lease.is_short() {
+            tracing::warn!(
+                timeout = ?epoch.lease.timeout(),
+                tick = ?epoch.lease.tick(),
+                "session timeout is below four ticks of the server: locks are refused unless short leases are accepted"
+            );
+        }
+    } else {
+        tracing::info!(epoch = epoch.number, session_id = %hex(epoch), "suspended");
+    }
+    core.connection.send_modify(|connection| {
+        connection.state = state;
+        connection.epoch = epoch.number;
+        connection.suspensions += link.losses - *losses;
+    });
+    *losses = link.losses;
+}
+
+fn hex(epoch: &Epoch) -> String {
+    format!("{:#x}", epoch.session.id())
+}

@@ -1,0 +1,143 @@
+use super::line::{Line, Ticket};
+use super::name::{is_in_danger_zone, is_running_out, protected, sequence};
+use super::place::Place;
+use crate::cleanup::epoch_find;
+use crate::client::{Attempts, Outcomes, PARENT_ROUNDS, create_parents, unexpected};
+use crate::epoch::Epoch;
+use crate::error::{Error, ErrorKind};
+use crate::session::{Cause, Lane, Outcome, Pending};
+use bytes::Bytes;
+use docent_proto::{Acl, Code, Create, CreateMode, Request, Response, Stat, parent};
+use std::sync::Arc;
+
+/// A create on its way. If it is dropped, the node is deleted as soon as its fate is known: the cleanup worker is told the
+/// node's id whatever happened to the reply.
+struct Intent {
+    epoch: Arc<Epoch>,
+    /// Full path without the number.
+    prefix: String,
+    create: Pending,
+    /// True when the reply was lost: the node may be there.
+    unknown: bool,
+}
+
+impl Intent {
+    fn submit(epoch: &Arc<Epoch>, folder: &str, marker: &str, data: Bytes) -> Self {
+        let prefix = format!("{folder}/{}", protected(marker));
+        let create = Create::new(prefix.clone(), data, Acl::open(), CreateMode::EphemeralSequential, 0);
+        let create = epoch.session.submit(Request::Create(create), Lane::Call);
+        Self { epoch: Arc::clone(epoch), prefix, create, unknown: false }
+    }
+}
+
+impl Intent {
+    /// Looks for the node after its reply was lost, in the same session. It must belong to this session: a node that does
+    /// not is no place in the line. Once absence is proven nothing is left to clean up.
+    async fn find(&mut self, attempts: &Attempts<'_>) -> Result<Option<(String, Stat)>, Error> {
+        self.unknown = true;
+        match tokio::time::timeout_at(attempts.deadline, self.look()).await {
+            Ok(Ok(found)) => {
+                self.unknown = false;
+                Ok(found)
+            }
+            // The session has ended: the cleanup worker sees to what may be left of it.
+            Ok(Err(_)) => Ok(None),
+            Err(_) => Err(attempts.timeout()),
+        }
+    }
+
+    async fn look(&self) -> Result<Option<(String, Stat)>, Cause> {
+        let session = &self.epoch.session;
+        let folder = parent(&self.prefix).unwrap_or("/");
+        'paths: for path in epoch_find(&self.epoch, folder, &self.prefix).await? {
+            loop {
+                let request = Request::Exists { path: path.clone(), watch: false };
+                match session.submit(request, Lane::Cleanup).await {
+                    Outcome::Reply(reply) => match reply.result {
+                        Ok(Response::Stat(stat)) if stat.ephemeral_owner == session.id() => {
+                            return Ok(Some((path, stat)));
+                        }
+                        _ => continue 'paths,
+                    },
+                    Outcome::NotSent(Cause::LinkLost) | Outcome::Unknown(Cause::LinkLost) => {}
+                    Outcome::NotSent(cause) | Outcome::Unknown(cause) => return Err(cause),
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Drop for Intent {
+    fn drop(&mut self) {
+        let reply = if self.create.is_open() && !self.create.withdraw() {
+            Some(std::mem::replace(&mut self.create, Pending::taken()))
+        } else {
+            None
+        };
+        if reply.is_some() || self.unknown {
+            self.epoch.cleanup.undo_create(&self.epoch, std::mem::take(&mut self.prefix), reply);
+        }
+    }
+}
+
+/// Creates a ticket and lists the line in one trip.
+pub(super) async fn draw(line: &Line, data: Option<Bytes>) -> Result<Ticket, Error> {
+    let client = line.client();
+    let data = data.unwrap_or_else(|| Bytes::from(client.core().identity.clone()));
+    // A create that is doubled is cleaned up by its id.
+    let mut attempts = Attempts::new(client, "draw", line.path(), Outcomes::Repeatable);
+    let mut missing_parents = 0;
+    loop {
+        let epoch = attempts.epoch().await?;
+        let parents = if missing_parents > 0 {
+            create_parents(client, &epoch, &format!("{}/ticket", line.full_path()))
+        } else {
+            Vec::new()
+        };
+        let mut intent = Intent::submit(&epoch, line.full_path(), line.marker(), data.clone());
+        let mut list = epoch.session.submit(list(line), Lane::Call);
+        let outcome = intent.create.by(attempts.deadline).await;
+        drop(parents);
+        if let Outcome::Unknown(Cause::LinkLost) = outcome
+            && let Some((path, stat)) = intent.find(&attempts).await?
+        {
+            return ticket(line, &epoch, path, stat.czxid);
+        }
+        match attempts.judge(&epoch, outcome).await? {
+            Some(Ok(Response::Created { path, stat: Some(stat) })) => {
+                // From here on the ticket's drop deletes the node.
+                let mut ticket = ticket(line, &epoch, path, stat.czxid)?;
+                // The listing counts only if it was made after the create, on the same link.
+                if let Outcome::Reply(reply) = list.by(attempts.deadline).await
+                    && let Ok(Response::Children { names, .. }) = reply.result
+                {
+                    ticket.place = Place::find(ticket.name(), &names, line.marker());
+                }
+                return Ok(ticket);
+            }
+            Some(Err(Code::NO_NODE)) if missing_parents < PARENT_ROUNDS => missing_parents += 1,
+            Some(Ok(other)) => return Err(unexpected("draw", &other)),
+            Some(Err(code)) => return Err(Error::from_code(code, "draw").at(line.path())),
+            None => {}
+        }
+    }
+}
+
+pub(super) fn list(line: &Line) -> Request {
+    Request::GetChildren2 { path: line.full_path().to_owned(), watch: false }
+}
+
+fn ticket(line: &Line, epoch: &Arc<Epoch>, path: String, czxid: i64) -> Result<Ticket, Error> {
+    let ticket = Ticket { line: line.clone(), epoch: Arc::clone(epoch), path, czxid, place: Place::Unlisted };
+    let sequence = sequence(ticket.name(), line.marker()).unwrap_or(-1);
+    if is_in_danger_zone(sequence) {
+        return Err(Error::new(ErrorKind::SequenceExhausted, "draw")
+            .at(line.path())
+            .because(format!("the number {sequence} is near the end of the servers' counter")));
+    }
+    if is_running_out(sequence) {
+        tracing::warn!(path = %line.path(), sequence, "less than half of the path's sequence numbers is left");
+    }
+    Ok(ticket)
+}

@@ -1,0 +1,176 @@
+use super::line::Ticket;
+use crate::cleanup::Left;
+use crate::client::{Attempts, Outcomes, Transaction};
+use crate::error::{Error, ErrorKind};
+use crate::fence::Fence;
+use crate::held::Held;
+use crate::lost::{Lost, LostReason};
+use crate::session::Lane;
+use docent_proto::{Code, MultiOp, MultiResult, Request, Response};
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use tokio_util::sync::CancellationToken;
+
+/// What a ticket that came to its turn holds exclusively. The guards of recipes are made of it.
+///
+/// # On drop
+/// The node is deleted, as with [`Ticket`].
+#[must_use = "dropping a hold gives it up"]
+pub struct Hold {
+    // Fields are dropped in this order.
+    held: ReleaseOnDrop,
+    ticket: Ticket,
+}
+
+impl Hold {
+    pub(super) fn new(ticket: Ticket, held: Arc<Held>) -> Self {
+        Self { held: ReleaseOnDrop(held), ticket }
+    }
+
+    /// The fencing token.
+    pub fn fence(&self) -> Fence {
+        self.held.fence
+    }
+
+    /// The path of its node.
+    pub fn path(&self) -> String {
+        self.ticket.path()
+    }
+
+    /// True while it is certain that nobody else holds it: compares clock and session, without I/O. Right even after the
+    /// process was frozen. Once false it never becomes true again.
+    pub fn is_held(&self) -> bool {
+        self.held.check().is_ok()
+    }
+
+    /// As [`is_held`](Self::is_held), with the reason.
+    ///
+    /// # Errors
+    /// [`Lost`] with the first reason.
+    pub fn check(&self) -> Result<(), Lost> {
+        self.held.check().map_err(|reason| Lost { reason })
+    }
+
+    /// Resolves when it is lost.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn lost(&self) -> LostReason {
+        self.held.lost().await
+    }
+
+    /// Cancelled when it is lost; not when it is released.
+    pub fn token(&self) -> CancellationToken {
+        self.held.token().clone()
+    }
+
+    /// Polls `future` for as long as it is held: the clock is looked at before every poll.
+    ///
+    /// # Errors
+    /// [`Lost`] as soon as it is lost; `future` is dropped then.
+    ///
+    /// # Cancel safety
+    /// As cancel safe as `future`.
+    pub async fn run<F: Future>(&self, future: F) -> Result<F::Output, Lost> {
+        let mut future = pin!(future);
+        let mut lost = pin!(self.held.lost());
+        poll_fn(|cx| {
+            if let Err(reason) = self.held.check() {
+                return Poll::Ready(Err(Lost { reason }));
+            }
+            if let Poll::Ready(reason) = lost.as_mut().poll(cx) {
+                return Poll::Ready(Err(Lost { reason }));
+            }
+            future.as_mut().poll(cx).map(Ok)
+        })
+        .await
+    }
+
+    /// Asks a quorum whether it is held. It was, at one moment between call and return; [`is_held`](Self::is_held) says
+    /// whether it may still be.
+    ///
+    /// # Errors
+    /// `Lost`, `Timeout`, `NoAuth`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn verify(&self) -> Result<(), Error> {
+        let mut attempts =
+            Attempts::new(self.ticket.line.client(), "verify", self.ticket.line.path(), Outcomes::Repeatable);
+        loop {
+            self.held.check().map_err(|reason| attempts.error(ErrorKind::Lost(reason)))?;
+            let check = MultiOp::Check { path: self.held.path.clone(), version: -1 };
+            let request = Request::Multi(vec![check]);
+            let outcome = self.held.epoch.session.submit(request, Lane::Call).by(attempts.deadline).await;
+            return match attempts.judge(&self.held.epoch, outcome).await? {
+                None => continue,
+                Some(Ok(Response::Multi(results))) => match results.first() {
+                    Some(MultiResult::Failed(Code::NO_NODE)) => {
+                        let reason = self.held.lose(LostReason::NodeDeleted);
+                        Err(attempts.error(ErrorKind::Lost(reason)))
+                    }
+                    Some(MultiResult::Failed(code)) => {
+                        Err(Error::from_code(*code, "verify").at(self.ticket.line.path()))
+                    }
+                    _ => self.held.check().map_err(|reason| attempts.error(ErrorKind::Lost(reason))),
+                },
+                Some(Ok(_)) => Err(attempts.error(ErrorKind::Server(0))),
+                Some(Err(code)) => Err(Error::from_code(code, "verify").at(self.ticket.line.path())),
+            };
+        }
+    }
+
+    /// Prepares writes that are applied, all together, only while it is held.
+    pub fn transaction(&self) -> Transaction {
+        Transaction::held(self.ticket.line.client().clone(), Arc::clone(&self.held))
+    }
+
+    /// Gives it up and waits until its node is deleted.
+    ///
+    /// # Errors
+    /// `Lost` when it had been lost before. `Timeout` when no server could be reached in time, `Closed`: the node is deleted
+    /// in the background then, or goes with its session.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: the release goes on in the background.
+    pub async fn release(self) -> Result<(), Error> {
+        let was_held = self.held.check();
+        self.held.release();
+        let line = self.ticket.line.clone();
+        let left = self.ticket.leave().by(line.client().deadline()).await;
+        let error = |kind| Error::new(kind, "release").at(line.path());
+        match (was_held, left) {
+            (Err(reason), _) => Err(error(ErrorKind::Lost(reason))),
+            (Ok(()), Left::Gone) => Ok(()),
+            (Ok(()), Left::Refused(code)) => Err(Error::from_code(code, "release").at(line.path())),
+            (Ok(()), Left::Closed) => Err(error(ErrorKind::Closed)),
+            (Ok(()), Left::Timeout) => Err(error(ErrorKind::Timeout).because("it goes on in the background")),
+        }
+    }
+}
+
+/// Marks the guard as over before the ticket's drop deletes the node: that is no loss.
+struct ReleaseOnDrop(Arc<Held>);
+
+impl Drop for ReleaseOnDrop {
+    fn drop(&mut self) {
+        self.0.release();
+    }
+}
+
+impl std::ops::Deref for ReleaseOnDrop {
+    type Target = Arc<Held>;
+
+    fn deref(&self) -> &Arc<Held> {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Hold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.held.fmt(f)
+    }
+}

@@ -1,0 +1,159 @@
+use super::draw;
+use super::name::sequence;
+use super::participant::{self, Participant};
+use super::place::Place;
+use crate::cleanup::Leaving;
+use crate::client::Client;
+use crate::epoch::Epoch;
+use crate::error::Error;
+use crate::fence::Fence;
+use bytes::Bytes;
+use std::fmt;
+use std::sync::Arc;
+
+/// A line of tickets: the children of one node, in the order of their numbers.
+#[derive(Debug, Clone)]
+pub struct Line(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    client: Client,
+    /// As the user wrote it.
+    path: String,
+    full: String,
+    /// What stands before the number in a ticket's name.
+    marker: &'static str,
+}
+
+/// Tells lines apart within a process.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct LineKey {
+    client: u64,
+    path: String,
+}
+
+impl Line {
+    /// The line at `path`, whose tickets have `marker` before their number (as `lock-`).
+    ///
+    /// # Errors
+    /// `InvalidInput` when the path breaks a rule or is the root.
+    pub fn new(client: &Client, path: &str, marker: &'static str) -> Result<Self, Error> {
+        let full = client.core().namespace.full("line", path)?;
+        if path == "/" {
+            return Err(Error::invalid_input("line", "path \"/\" must not be the root"));
+        }
+        Ok(Self(Arc::new(Inner { client: client.clone(), path: path.to_owned(), full, marker })))
+    }
+
+    /// The client it belongs to.
+    pub fn client(&self) -> &Client {
+        &self.0.client
+    }
+
+    /// The path, as it was given.
+    pub fn path(&self) -> &str {
+        &self.0.path
+    }
+
+    /// Equal for lines of the same client at the same path.
+    pub fn key(&self) -> LineKey {
+        LineKey { client: self.0.client.core().id, path: self.0.full.clone() }
+    }
+
+    /// The path as the servers know it: with chroot and namespace.
+    pub(super) fn full_path(&self) -> &str {
+        &self.0.full
+    }
+
+    pub(super) fn marker(&self) -> &'static str {
+        self.0.marker
+    }
+
+    /// Takes a ticket. Its node holds `data`, or the client's identity without.
+    ///
+    /// # Errors
+    /// `Timeout`, `NoAuth`, `TooLarge`, `SequenceExhausted`, `ShortLease`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe, but you lose your place in the line: the ticket's node is deleted.
+    pub async fn draw(&self, data: Option<Bytes>) -> Result<Ticket, Error> {
+        draw::draw(self, data).await
+    }
+
+    /// Everybody in the line, first the holder.
+    ///
+    /// # Errors
+    /// `NoAuth`, `Timeout`, `Closed`. A line that does not exist is empty.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn participants(&self) -> Result<Vec<Participant>, Error> {
+        participant::list_all(self).await
+    }
+
+    /// True when nobody is in the line, at the server this client talks to.
+    ///
+    /// # Errors
+    /// `NoAuth`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn is_empty(&self) -> Result<bool, Error> {
+        Ok(participant::names(self).await?.iter().all(|name| sequence(name, self.marker()).is_none()))
+    }
+}
+
+/// A place in a line. It is kept until it is dropped, its node is deleted or its session ends.
+///
+/// # On drop
+/// The node is deleted: submitted in order with other calls, and tried until it is done. Never blocks or panics, also
+/// outside a runtime.
+#[must_use = "dropping a ticket gives up the place in the line"]
+pub struct Ticket {
+    pub(super) line: Line,
+    pub(super) epoch: Arc<Epoch>,
+    /// Full path of the node.
+    pub(super) path: String,
+    pub(super) czxid: i64,
+    /// As the listing showed it that was made together with the ticket.
+    pub(super) place: Place,
+}
+
+impl Ticket {
+    /// The path of the ticket's node.
+    pub fn path(&self) -> String {
+        self.line.client().core().namespace.relative(&self.path)
+    }
+
+    /// The fence that the ticket's guard has or would have.
+    pub fn fence(&self) -> Fence {
+        Fence::from_czxid(self.czxid)
+    }
+
+    /// Submits the delete of the node. Whoever drops what is returned leaves the rest to the cleanup worker.
+    pub(super) fn leave(mut self) -> Leaving {
+        Leaving::new(Arc::clone(&self.epoch), std::mem::take(&mut self.path))
+    }
+
+    pub(super) fn name(&self) -> &str {
+        self.path.rsplit('/').next().unwrap_or_default()
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        if !self.path.is_empty() {
+            drop(Leaving::new(Arc::clone(&self.epoch), std::mem::take(&mut self.path)));
+        }
+    }
+}
+
+impl fmt::Debug for Ticket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ticket")
+            .field("path", &self.path)
+            .field("epoch", &self.epoch.number)
+            .field("place", &self.place)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,88 @@
+use uuid::Uuid;
+
+/// Numbers in the last part of the server's 32-bit counter, where it may stick or wrap and repeat.
+const DANGER_FROM: i32 = i32::MAX - (1 << 20);
+
+/// From here on a warning is due: half of the numbers are used up.
+const WARN_FROM: i32 = 1 << 30;
+
+/// The protected name of a node to be created: `_c_<uuid>-<marker>`, to which the server appends a number. The id tells our
+/// node from all others when the reply to its creation is lost. The format is Curator's.
+pub(super) fn protected(marker: &str) -> String {
+    format!("_c_{}-{marker}", Uuid::new_v4())
+}
+
+/// The number at the end of a contender's name: ten digits, or a minus and ten digits, right after the last `marker`. `None`
+/// for names of others.
+pub(super) fn sequence(name: &str, marker: &str) -> Option<i32> {
+    let (_, number) = name.rsplit_once(marker)?;
+    let digits = number.strip_prefix('-').unwrap_or(number);
+    if digits.len() != 10 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    number.parse().ok()
+}
+
+/// True when order by number cannot be relied on any more.
+pub(super) fn is_in_danger_zone(sequence: i32) -> bool {
+    sequence < 0 || sequence > DANGER_FROM
+}
+
+/// True when somebody should see to it before the numbers run out.
+pub(super) fn is_running_out(sequence: i32) -> bool {
+    sequence >= WARN_FROM
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_protected_name_is_curators() {
+        let name = protected("lock-");
+        let uuid = name.strip_prefix("_c_").unwrap().strip_suffix("-lock-").unwrap();
+        assert_eq!(Uuid::parse_str(uuid).unwrap().get_version_num(), 4);
+        assert_eq!(uuid.len(), 36);
+    }
+
+    #[test]
+    fn contenders_of_curator_and_go_are_understood() {
+        for name in [
+            "_c_9a794062-0b31-421c-9cfe-0699f14437da-lock-0000000031",
+            "_c_8eb6557ec51a32d1e0cb91e4d5e9a5c5-lock-0000000031",
+            "lock-0000000031",
+        ] {
+            assert_eq!(sequence(name, "lock-"), Some(31), "{name}");
+        }
+        assert_eq!(sequence("lock--2147483648", "lock-"), Some(i32::MIN));
+    }
+
+    #[test]
+    fn other_names_are_nobody() {
+        for name in [
+            "foo",
+            "lock",
+            "lock-",
+            "lock-abc",
+            "lock-12345678901",
+            "lock-000000001",
+            "-0000000001",
+            "lock-+000000001",
+            "lock-9999999999",
+            "lock-000000000a",
+            "",
+        ] {
+            assert_eq!(sequence(name, "lock-"), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_danger_zone_is_the_end_of_the_counter_and_what_comes_after() {
+        assert!(!is_in_danger_zone(0));
+        assert!(!is_in_danger_zone(DANGER_FROM));
+        assert!(is_in_danger_zone(DANGER_FROM + 1));
+        assert!(is_in_danger_zone(i32::MAX));
+        assert!(is_in_danger_zone(-1));
+        assert!(is_running_out(1 << 30));
+    }
+}

@@ -1,0 +1,80 @@
+use super::draw::list;
+use super::line::Line;
+use super::name::sequence;
+use crate::client::Outcomes;
+use crate::error::Error;
+use crate::fence::Fence;
+use bytes::Bytes;
+use docent_proto::{Code, Request, Response};
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+use std::time::SystemTime;
+
+/// Reads of participants under way at the same time.
+const IN_FLIGHT: usize = 64;
+
+/// Somebody in a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Participant {
+    /// Name of the node.
+    pub name: String,
+    /// The number in the line.
+    pub sequence: i32,
+    /// True for the first in the line: the holder, unless it was lost.
+    pub holds: bool,
+    /// What was written into the node: by default an address or host name.
+    pub identity: Bytes,
+    /// When the place was taken, by the server's clock.
+    pub since: SystemTime,
+    /// The session that owns the place.
+    pub session_id: i64,
+    /// The fence it has or would have.
+    pub fence: Fence,
+}
+
+/// Names of all children; none when there is no line.
+pub(super) async fn names(line: &Line) -> Result<Vec<String>, Error> {
+    let (result, _) =
+        line.client().call("participants", line.path(), list(line), Outcomes::Repeatable).await?;
+    match result {
+        Ok(Response::Children { names, .. }) => Ok(names),
+        Ok(_) | Err(Code::NO_NODE) => Ok(Vec::new()),
+        Err(code) => Err(Error::from_code(code, "participants").at(line.path())),
+    }
+}
+
+pub(super) async fn list_all(line: &Line) -> Result<Vec<Participant>, Error> {
+    let names = names(line).await?;
+    let mut participants: Vec<Participant> = stream::iter(names)
+        .map(|name| read(line, name))
+        .buffer_unordered(IN_FLIGHT)
+        .try_filter_map(|participant| std::future::ready(Ok(participant)))
+        .try_collect()
+        .await?;
+    participants.sort_by_key(|participant| (participant.sequence, participant.fence));
+    if let Some(first) = participants.first_mut() {
+        first.holds = true;
+    }
+    Ok(participants)
+}
+
+/// `None` for a name that is no contender's, and for one that has left since.
+async fn read(line: &Line, name: String) -> Result<Option<Participant>, Error> {
+    let Some(sequence) = sequence(&name, line.marker()) else { return Ok(None) };
+    let path = format!("{}/{name}", line.full_path());
+    let request = Request::GetData { path, watch: false };
+    let (result, _) = line.client().call("participants", line.path(), request, Outcomes::Repeatable).await?;
+    match result {
+        Ok(Response::Data { data, stat }) => Ok(Some(Participant {
+            name,
+            sequence,
+            holds: false,
+            identity: data.unwrap_or_default(),
+            since: crate::node::Stat::from(stat).created,
+            session_id: stat.ephemeral_owner,
+            fence: Fence::from_czxid(stat.czxid),
+        })),
+        Ok(_) | Err(Code::NO_NODE) => Ok(None),
+        Err(code) => Err(Error::from_code(code, "participants").at(line.path())),
+    }
+}

@@ -1,0 +1,228 @@
+use bytes::Bytes;
+use docent_proto::{
+    Acl, Code, ConnectRequest, ConnectResponse, Create, CreateKind, EventKind, MultiOp, MultiResult, OpCode,
+    Permissions, ReplyHeader, Request, Response, Stat, WatchEvent, WatchKind, Watches,
+};
+use proptest::collection::vec;
+use proptest::prelude::{Just, Strategy, any, prop_oneof};
+
+/// Every operation there is.
+pub(crate) const OPS: [OpCode; 21] = [
+    OpCode::Create,
+    OpCode::Delete,
+    OpCode::Exists,
+    OpCode::GetData,
+    OpCode::SetData,
+    OpCode::GetAcl,
+    OpCode::SetAcl,
+    OpCode::GetChildren,
+    OpCode::Sync,
+    OpCode::Ping,
+    OpCode::GetChildren2,
+    OpCode::Check,
+    OpCode::Multi,
+    OpCode::Create2,
+    OpCode::RemoveWatches,
+    OpCode::CreateContainer,
+    OpCode::CreateTtl,
+    OpCode::MultiRead,
+    OpCode::Auth,
+    OpCode::SetWatches,
+    OpCode::CloseSession,
+];
+
+fn text() -> impl Strategy<Value = String> {
+    "\\PC{0,12}"
+}
+
+fn texts() -> impl Strategy<Value = Vec<String>> {
+    vec(text(), 0..5)
+}
+
+fn bytes() -> impl Strategy<Value = Bytes> {
+    vec(any::<u8>(), 0..40).prop_map(Bytes::from)
+}
+
+fn data() -> impl Strategy<Value = Option<Bytes>> {
+    proptest::option::of(bytes())
+}
+
+pub(crate) fn acl() -> impl Strategy<Value = Acl> {
+    (any::<i32>(), text(), text()).prop_map(|(permissions, scheme, id)| Acl {
+        permissions: Permissions(permissions),
+        scheme,
+        id,
+    })
+}
+
+pub(crate) fn stat() -> impl Strategy<Value = Stat> {
+    (any::<[i64; 6]>(), any::<[i32; 5]>()).prop_map(|(long, short)| Stat {
+        czxid: long[0],
+        mzxid: long[1],
+        ctime: long[2],
+        mtime: long[3],
+        version: short[0],
+        cversion: short[1],
+        aversion: short[2],
+        ephemeral_owner: long[4],
+        data_length: short[3],
+        num_children: short[4],
+        pzxid: long[5],
+    })
+}
+
+pub(crate) fn connect_request() -> impl Strategy<Value = ConnectRequest> {
+    (any::<i64>(), any::<i32>(), any::<i64>(), bytes(), any::<Option<bool>>()).prop_map(
+        |(last_zxid_seen, timeout_ms, session_id, password, read_only)| ConnectRequest {
+            last_zxid_seen,
+            timeout_ms,
+            session_id,
+            password,
+            read_only,
+        },
+    )
+}
+
+pub(crate) fn connect_response() -> impl Strategy<Value = ConnectResponse> {
+    (any::<i32>(), any::<i64>(), bytes(), any::<Option<bool>>()).prop_map(
+        |(timeout_ms, session_id, password, read_only)| ConnectResponse {
+            timeout_ms,
+            session_id,
+            password,
+            read_only,
+        },
+    )
+}
+
+pub(crate) fn header() -> impl Strategy<Value = ReplyHeader> {
+    (any::<i32>(), any::<i64>(), any::<i32>()).prop_map(|(xid, zxid, code)| ReplyHeader {
+        xid,
+        zxid,
+        code: Code(code),
+    })
+}
+
+pub(crate) fn event() -> impl Strategy<Value = WatchEvent> {
+    let kind = prop_oneof![
+        Just(EventKind::Created),
+        Just(EventKind::Deleted),
+        Just(EventKind::DataChanged),
+        Just(EventKind::ChildrenChanged),
+    ];
+    (kind, text()).prop_map(|(kind, path)| WatchEvent { kind, path })
+}
+
+fn create() -> impl Strategy<Value = Create> {
+    let kind = prop_oneof![
+        Just(CreateKind::Plain),
+        Just(CreateKind::WithStat),
+        Just(CreateKind::Container),
+        any::<i64>().prop_map(CreateKind::Ttl),
+    ];
+    (kind, text(), data(), vec(acl(), 0..4), any::<i32>()).prop_map(|(kind, path, data, acl, flags)| Create {
+        kind,
+        path,
+        data,
+        acl,
+        flags,
+    })
+}
+
+fn multi_op() -> impl Strategy<Value = MultiOp> {
+    prop_oneof![
+        create().prop_map(MultiOp::Create),
+        (text(), any::<i32>()).prop_map(|(path, version)| MultiOp::Delete { path, version }),
+        (text(), data(), any::<i32>()).prop_map(|(path, data, version)| MultiOp::SetData {
+            path,
+            data,
+            version
+        }),
+        (text(), any::<i32>()).prop_map(|(path, version)| MultiOp::Check { path, version }),
+        text().prop_map(|path| MultiOp::GetData { path }),
+        text().prop_map(|path| MultiOp::GetChildren { path }),
+    ]
+}
+
+fn watches() -> impl Strategy<Value = Watches> {
+    (any::<i64>(), texts(), texts(), texts()).prop_map(|(relative_zxid, data, exist, child)| Watches {
+        relative_zxid,
+        data,
+        exist,
+        child,
+    })
+}
+
+pub(crate) fn request() -> impl Strategy<Value = Request> {
+    prop_oneof![node_request(), session_request()]
+}
+
+fn node_request() -> impl Strategy<Value = Request> {
+    let watched = || (text(), any::<bool>());
+    prop_oneof![
+        create().prop_map(Request::Create),
+        (text(), any::<i32>()).prop_map(|(path, version)| Request::Delete { path, version }),
+        watched().prop_map(|(path, watch)| Request::Exists { path, watch }),
+        watched().prop_map(|(path, watch)| Request::GetData { path, watch }),
+        (text(), data(), any::<i32>()).prop_map(|(path, data, version)| Request::SetData {
+            path,
+            data,
+            version
+        }),
+        text().prop_map(|path| Request::GetAcl { path }),
+        (text(), vec(acl(), 0..4), any::<i32>()).prop_map(|(path, acl, version)| Request::SetAcl {
+            path,
+            acl,
+            version
+        }),
+        watched().prop_map(|(path, watch)| Request::GetChildren { path, watch }),
+        watched().prop_map(|(path, watch)| Request::GetChildren2 { path, watch }),
+    ]
+}
+
+fn session_request() -> impl Strategy<Value = Request> {
+    let kind = prop_oneof![Just(WatchKind::Children), Just(WatchKind::Data), Just(WatchKind::Any)];
+    prop_oneof![
+        text().prop_map(|path| Request::Sync { path }),
+        Just(Request::Ping),
+        vec(multi_op(), 0..5).prop_map(Request::Multi),
+        vec(multi_op(), 0..5).prop_map(Request::MultiRead),
+        (text(), kind).prop_map(|(path, kind)| Request::RemoveWatches { path, kind }),
+        (text(), bytes()).prop_map(|(scheme, credentials)| Request::Auth { scheme, credentials }),
+        watches().prop_map(Request::SetWatches),
+        Just(Request::CloseSession),
+    ]
+}
+
+fn multi_result() -> impl Strategy<Value = MultiResult> {
+    prop_oneof![
+        (text(), proptest::option::of(stat())).prop_map(|(path, stat)| MultiResult::Created { path, stat }),
+        Just(MultiResult::Deleted),
+        stat().prop_map(MultiResult::Set),
+        Just(MultiResult::Checked),
+        (data(), stat()).prop_map(|(data, stat)| MultiResult::Data { data, stat }),
+        texts().prop_map(MultiResult::Children),
+        any::<i32>().prop_map(|code| MultiResult::Failed(Code(code))),
+    ]
+}
+
+/// A reply's body, and an operation that is answered in this way.
+pub(crate) fn response() -> impl Strategy<Value = (OpCode, Response)> {
+    let one_of = |ops: &'static [OpCode]| proptest::sample::select(ops);
+    prop_oneof![
+        one_of(&[OpCode::Delete, OpCode::Ping, OpCode::Auth, OpCode::SetWatches, OpCode::CloseSession])
+            .prop_map(|op| (op, Response::Empty)),
+        text().prop_map(|path| (OpCode::Create, Response::Created { path, stat: None })),
+        (one_of(&[OpCode::Create2, OpCode::CreateContainer, OpCode::CreateTtl]), text(), stat())
+            .prop_map(|(op, path, stat)| (op, Response::Created { path, stat: Some(stat) })),
+        (one_of(&[OpCode::Exists, OpCode::SetData, OpCode::SetAcl]), stat())
+            .prop_map(|(op, stat)| (op, Response::Stat(stat))),
+        (data(), stat()).prop_map(|(data, stat)| (OpCode::GetData, Response::Data { data, stat })),
+        texts().prop_map(|names| (OpCode::GetChildren, Response::Children { names, stat: None })),
+        (texts(), stat())
+            .prop_map(|(names, stat)| (OpCode::GetChildren2, Response::Children { names, stat: Some(stat) })),
+        (vec(acl(), 0..4), stat()).prop_map(|(acl, stat)| (OpCode::GetAcl, Response::Acl { acl, stat })),
+        text().prop_map(|path| (OpCode::Sync, Response::Synced { path })),
+        (one_of(&[OpCode::Multi, OpCode::MultiRead]), vec(multi_result(), 0..5))
+            .prop_map(|(op, results)| (op, Response::Multi(results))),
+    ]
+}
