@@ -98,7 +98,8 @@ impl Reader {
 
     pub(crate) fn string(&mut self) -> Result<String, DecodeError> {
         let bytes = self.buffer()?.ok_or(DecodeError::InvalidString)?;
-        String::from_utf8(bytes.into()).map_err(|_| DecodeError::InvalidString)
+        // A copy of just these bytes: turned into a vector, the last slice of a frame would keep the frame's whole buffer.
+        std::str::from_utf8(&bytes).map(str::to_owned).map_err(|_| DecodeError::InvalidString)
     }
 
     /// A counted vector; null reads as empty. Memory grows with the items that are there, not with the count.
