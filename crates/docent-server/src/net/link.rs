@@ -35,9 +35,6 @@ where
             }
             Progress::Hungry | Progress::Full => {}
         }
-        if progress == Progress::Full && output.is_empty() {
-            continue;
-        }
         if progress == Progress::Hungry {
             input.reserve(CHUNK);
         }

@@ -11,7 +11,7 @@ use docent_server::Server;
 use std::collections::VecDeque;
 use std::future::Future;
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 /// Nothing here takes longer unless it is broken.
@@ -21,8 +21,13 @@ pub(crate) async fn bounded<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(BOUND, future).await.expect("it should have happened by now")
 }
 
+/// Any transport.
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
 pub(crate) struct Peer {
-    stream: TcpStream,
+    stream: Box<dyn Stream>,
     received: BytesMut,
     last_xid: i32,
     pub(crate) session: ConnectResponse,
@@ -47,23 +52,36 @@ impl Peer {
 
     /// Connects with `request`; `None` when the server closes the link without a word.
     pub(crate) async fn handshake(server: &Server, request: &ConnectRequest) -> Option<Self> {
-        let mut stream = TcpStream::connect(server.connect_string()).await.unwrap();
-        let mut out = BytesMut::new();
-        write_frame(&mut out, |out| request.write(out));
-        stream.write_all(&out).await.unwrap();
+        let mut peer = Self::raw(server).await;
+        peer.attach(request).await.then_some(peer)
+    }
+
+    /// A link on which nothing was said yet.
+    pub(crate) async fn raw(server: &Server) -> Self {
+        Self::over(TcpStream::connect(server.connect_string()).await.unwrap())
+    }
+
+    pub(crate) fn over(stream: impl Stream + 'static) -> Self {
         let session =
             ConnectResponse { timeout_ms: 0, session_id: 0, password: Bytes::new(), read_only: None };
-        let mut peer = Self {
-            stream,
+        Self {
+            stream: Box::new(stream),
             received: BytesMut::new(),
             last_xid: 0,
             session,
             events: VecDeque::new(),
             last_zxid: 0,
-        };
-        let frame = peer.frame().await?;
-        peer.session = ConnectResponse::decode(frame).unwrap();
-        Some(peer)
+        }
+    }
+
+    /// Sends the handshake; false when the server closes the link without a word.
+    pub(crate) async fn attach(&mut self, request: &ConnectRequest) -> bool {
+        let mut out = BytesMut::new();
+        write_frame(&mut out, |out| request.write(out));
+        self.send_bytes(&out).await;
+        let Some(frame) = self.frame().await else { return false };
+        self.session = ConnectResponse::decode(frame).unwrap();
+        true
     }
 
     /// Attaches to this peer's session by a new link.
@@ -97,7 +115,8 @@ impl Peer {
     }
 
     pub(crate) async fn send_bytes(&mut self, bytes: &[u8]) {
-        self.stream.write_all(bytes).await.unwrap();
+        // The server may have closed the link already; whoever reads next finds out.
+        let _ = self.stream.write_all(bytes).await;
     }
 
     /// Sends a request without waiting and returns its number.
