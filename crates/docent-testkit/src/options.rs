@@ -12,7 +12,7 @@ pub struct ServerOptions {
     pub min_session_timeout: Duration,
     /// Longest session timeout it grants. Default: 60 s.
     pub max_session_timeout: Duration,
-    /// Takes nodes with a time to live; the embedded server always does. Default: false, as real servers come.
+    /// Takes nodes with a time to live; the embedded server never does. Default: false, as real servers come.
     pub extended_types: bool,
     /// How often it looks for empty containers and dead nodes with a time to live. Default: 200 ms.
     pub container_check_interval: Duration,
