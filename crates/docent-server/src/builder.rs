@@ -67,7 +67,8 @@ impl Builder {
         self
     }
 
-    /// Sets what session passwords are derived from, so that runs of a simulation repeat exactly. Without it they are random.
+    /// Sets what session passwords are derived from, so that runs of a simulation repeat. Without it they are random.
+    /// The ids of sessions come from the clock.
     pub fn seed(mut self, seed: u64) -> Self {
         self.config.seed = Some(seed);
         self

@@ -172,3 +172,14 @@ async fn digest_credentials_open_what_was_closed_to_others() {
     assert_eq!(other.call(auth("unheard-of")).await, Err(Code::AUTH_FAILED));
     assert!(other.is_closed().await);
 }
+
+#[tokio::test]
+async fn neither_passwords_nor_data_are_in_debug_output() {
+    let server = Server::start().await.unwrap();
+    let mut peer = Peer::open(&server).await;
+    peer.set_data("/", b"payload").await.unwrap();
+    let session = server.session(peer.session.session_id).unwrap();
+    let shown = format!("{server:?} {session:?} {:?}", server.node("/").unwrap());
+    let password: &[u8] = &peer.session.password;
+    assert!(!shown.contains("payload") && !shown.contains(&format!("{password:?}")), "{shown}");
+}

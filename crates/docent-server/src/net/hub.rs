@@ -6,7 +6,7 @@ use bytes::{Buf, Bytes, BytesMut};
 use docent_proto::{
     Code, ConnectRequest, DecodeError, Frames, OpCode, Reader, Record, ReplyHeader, Request, write_frame, xid,
 };
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
@@ -16,23 +16,20 @@ const FULL: usize = 256 << 10;
 
 /// What all links share: the state, and for each link the bytes that wait to be written. Both are under one lock, so that
 /// events and replies are queued in the order of the changes they tell of.
-#[derive(Debug)]
 pub(crate) struct Hub {
     inner: Mutex<Inner>,
     pub(crate) clock: Clock,
     frames: Frames,
 }
 
-#[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) state: State,
-    links: HashMap<u64, Link>,
+    links: BTreeMap<u64, Link>,
     by_session: HashMap<i64, u64>,
     last_link: u64,
     connections: usize,
 }
 
-#[derive(Debug)]
 struct Link {
     peer: SocketAddr,
     session: Option<i64>,
@@ -61,7 +58,7 @@ impl Hub {
         let connections = config.limits.connections;
         let state = State::new(config, clock.now_ms());
         let inner =
-            Inner { state, links: HashMap::new(), by_session: HashMap::new(), last_link: 0, connections };
+            Inner { state, links: BTreeMap::new(), by_session: HashMap::new(), last_link: 0, connections };
         Self { inner: Mutex::new(inner), clock, frames }
     }
 

@@ -7,6 +7,9 @@ mod listener;
 mod serve;
 mod words;
 
+#[cfg(test)]
+mod tests;
+
 pub use listener::{Bind, Listener, TcpBind};
 
 pub(crate) use hub::Hub;

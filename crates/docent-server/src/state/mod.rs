@@ -29,7 +29,6 @@ use tree::Tree;
 use watches::Watches;
 
 /// Everything the server knows.
-#[derive(Debug)]
 pub(crate) struct State {
     config: Config,
     tree: Tree,

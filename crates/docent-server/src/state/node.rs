@@ -21,7 +21,6 @@ impl Lifetime {
 }
 
 /// A node of the tree.
-#[derive(Debug, Clone)]
 pub(crate) struct Node {
     pub(crate) data: Option<Bytes>,
     pub(crate) acl: Arc<[Acl]>,

@@ -11,7 +11,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// A change whose checks held: applying it cannot fail.
-#[derive(Debug, Clone)]
 pub(crate) enum Change {
     Create {
         path: String,
@@ -62,7 +61,6 @@ impl From<&Node> for Record {
 }
 
 /// Prepares the operations of one transaction.
-#[derive(Debug)]
 pub(crate) struct Preparation<'a> {
     tree: &'a Tree,
     limits: &'a Limits,

@@ -1,6 +1,5 @@
 use super::acl::Identity;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::time::Duration;
 
 /// A session.
@@ -22,15 +21,7 @@ impl Session {
     }
 }
 
-// The password of a session is all one needs to take it over or close it: it is never printed.
-impl fmt::Debug for Session {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Session").field("timeout_ms", &self.timeout_ms).finish_non_exhaustive()
-    }
-}
-
 /// The sessions by their id, and when each of them ends.
-#[derive(Debug)]
 pub(crate) struct Sessions {
     sessions: BTreeMap<i64, Session>,
     tick_ms: i64,

@@ -8,7 +8,6 @@ use std::collections::HashMap;
 pub(crate) const SYSTEM: [&str; 4] = ["/", "/zookeeper", "/zookeeper/quota", "/zookeeper/config"];
 
 /// The nodes by their path.
-#[derive(Debug)]
 pub(crate) struct Tree {
     nodes: HashMap<String, Node>,
     bytes: usize,

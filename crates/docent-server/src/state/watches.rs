@@ -16,7 +16,7 @@ pub(crate) enum Aspect {
 pub(crate) type Event = (i64, WatchEvent);
 
 /// A node that something happened to, and who may know.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(crate) struct Audience<'a> {
     pub(crate) path: &'a str,
     pub(crate) acl: &'a [Acl],
