@@ -1,1 +1,45 @@
-//! Suites that span crates; the tests themselves are in the folders beside this file.
+//! What the suites in the folders beside this file share.
+
+use docent::{Client, ClientBuilder};
+use docent_testkit::{ServerOptions, TestServer};
+use std::future::Future;
+use std::time::Duration;
+
+/// The servers' tick in tests.
+pub fn tick() -> Duration {
+    ServerOptions::default().tick
+}
+
+/// A session timeout of ten ticks: the lease is two thirds of it, 1.33 s.
+pub const SHORT_SESSION: Duration = Duration::from_secs(2);
+
+/// A session timeout that outlives a busy machine.
+pub const SESSION: Duration = Duration::from_secs(8);
+
+/// Longer than anything a test waits for.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Settings of a client of `server`, below the test's own path, connecting to `connect_string`.
+pub fn builder(server: &TestServer, connect_string: impl AsRef<str>) -> ClientBuilder {
+    Client::builder(connect_string)
+        .namespace(server.root())
+        .session_timeout(SESSION)
+        .server_tick(tick())
+        .operation_timeout(PATIENCE)
+}
+
+/// A client with a session of its own.
+///
+/// # Panics
+/// When it does not connect.
+pub async fn connect(server: &TestServer) -> Client {
+    builder(server, server.connect_string()).connect().await.expect("a running server opens a session")
+}
+
+/// Waits for `future`, but not for ever.
+///
+/// # Panics
+/// When it takes longer than any test waits.
+pub async fn soon<F: Future>(future: F) -> F::Output {
+    tokio::time::timeout(PATIENCE, future).await.expect("it is done well before the test's patience ends")
+}

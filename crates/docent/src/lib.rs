@@ -1,1 +1,25 @@
-//! docent
+#![doc = include_str!("../README.md")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+pub use docent_core::{
+    BootClock, Children, Client, ClientBuilder, Clock, Connection, ConnectionState, CreateMode, Created, Error,
+    ErrorKind, Fence, Lost, LostReason, Node, ParentKind, ParseFenceError, Participant, RetryPolicy, Stat,
+    StateWatcher, Timestamp, TokioClock, Transaction, TransactionResult,
+};
+pub use docent_locks::{AcquireError, Mutex, MutexGuard, Owner};
+
+/// How servers are reached, for those who bring a transport of their own.
+pub mod transport {
+    pub use docent_core::{Io, ServerAddress, TcpTransport, Transport};
+}
+
+/// Tickets and holds, for those who write recipes of their own.
+pub mod recipe {
+    pub use docent_core::recipe::*;
+}
+
+/// The embedded server, for development and tests. In memory, a single node: production means a ZooKeeper ensemble.
+#[cfg(feature = "server")]
+pub mod server {
+    pub use docent_server::*;
+}

@@ -104,7 +104,10 @@ impl Dialer {
                     return io;
                 }
                 Ok(Err(error)) => {
-                    self.failed(LinkError::Dial { server: shown(&server, address), source: Arc::new(error) })
+                    {
+                    let server = shown(&server, address);
+                    self.failed(LinkError::Dial { server, source: Arc::new(error) });
+                }
                 }
                 Err(_) => self.failed(LinkError::DialTimeout {
                     server: shown(&server, address),

@@ -25,7 +25,7 @@ pub(super) fn sequence(name: &str, marker: &str) -> Option<i32> {
 
 /// True when order by number cannot be relied on any more.
 pub(super) fn is_in_danger_zone(sequence: i32) -> bool {
-    sequence < 0 || sequence > DANGER_FROM
+    !(0..=DANGER_FROM).contains(&sequence)
 }
 
 /// True when somebody should see to it before the numbers run out.

@@ -81,6 +81,25 @@ impl Ticket {
         }
     }
 
+    /// Holds what the line is for if nobody is ahead now; gives up the place otherwise.
+    ///
+    /// # Errors
+    /// As [`turn`](Self::turn).
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe, but you lose your place in the line.
+    pub async fn turn_now(mut self) -> Result<Option<Hold>, WaitError> {
+        if self.place == Place::Unlisted {
+            self.place = self.look().await?;
+        }
+        match self.place {
+            Place::First => self.turn().await.map(Some),
+            Place::Gone => Err(WaitError::Gone),
+            Place::Unordered => Err(self.error(ErrorKind::SequenceExhausted).into()),
+            Place::Behind { .. } | Place::Unlisted => Ok(None),
+        }
+    }
+
     /// Sets both watches in one trip and waits for one of them.
     async fn wait_for(&self, blocker: &str, next: bool, own: &mut Option<Watch>) -> Result<Step, WaitError> {
         let session = &self.epoch.session;

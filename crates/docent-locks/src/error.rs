@@ -1,0 +1,40 @@
+use docent_core::recipe::WaitError;
+use docent_core::{Error, Lost};
+
+/// Why a lock was not acquired. Nothing of the attempt is left at the servers, or it is being removed.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum AcquireError {
+    /// Somebody holds the lock or waits for it (`try_acquire` only).
+    #[error("the lock is held by somebody else")]
+    Busy,
+    /// The time given was not enough (`acquire_timeout` only).
+    #[error("the lock was not acquired in time")]
+    TimedOut,
+    /// The owner holds the lock already, but that hold is lost: release it first.
+    #[error("the owner's hold on the lock cannot be re-entered: {0}")]
+    Lost(#[from] Lost),
+    /// The servers could not be reached or refused.
+    #[error(transparent)]
+    Core(#[from] Error),
+}
+
+impl AcquireError {
+    /// True when the same call may succeed later.
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            Self::Busy | Self::TimedOut => true,
+            Self::Lost(_) => false,
+            Self::Core(error) => error.is_retryable(),
+        }
+    }
+}
+
+/// `None` when the ticket is gone: then a new one is drawn.
+pub(crate) fn after_wait(error: WaitError) -> Option<AcquireError> {
+    match error {
+        WaitError::Gone => None,
+        WaitError::Core(error) => Some(AcquireError::Core(error)),
+        other => Some(AcquireError::Core(Error::invalid_input("acquire", other.to_string()))),
+    }
+}

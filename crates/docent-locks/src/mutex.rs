@@ -1,0 +1,196 @@
+use crate::error::after_wait;
+use crate::owner::Entry;
+use crate::{AcquireError, MutexGuard, Owner};
+use docent_core::recipe::{Hold, Line};
+use docent_core::{Client, Error, Participant};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use std::future::Future;
+use std::time::Duration;
+
+/// What stands before the number in a contender's name, as in Curator's `InterProcessMutex`.
+const MARKER: &str = "lock-";
+
+/// A fair lock across processes, reentrant by [`Owner`].
+///
+/// # Expected flow
+/// `acquire` takes a ticket (an ephemeral node with a number) below the lock's path. The lowest number holds the lock; each
+/// other waits for the one before it. Releasing deletes the node, which wakes the next. The layout is that of Curator's
+/// `InterProcessMutex`, and both exclude each other.
+///
+/// # Guarantees
+/// - In the order of transactions at most one guard holds the lock, and their fences increase.
+/// - A guard whose client is cut off, paused or starved knows that it is lost before the servers give the lock away, unless
+///   its process was paused; then it knows at its next look, and the fence keeps a resource safe.
+/// - First come, first served: in the order in which the servers numbered the tickets.
+/// - A release wakes one waiter.
+///
+/// # Assumptions
+/// The session timeout is at least four ticks of the server, and the clock runs whenever the world does.
+///
+/// # What happens
+/// - *Link down:* a holder keeps the lock until its lease runs out; a waiter keeps its place.
+/// - *Session over:* a holder's guard is lost; a waiter takes a new ticket at the end of the line.
+/// - *Drop or cancel:* the ticket or lock is deleted in the background, whatever had been sent.
+///
+/// # Caveats
+/// Not for mutual exclusion at a resource that cannot check fences and must never see two writers: no lock service can
+/// promise that to a process that is paused.
+///
+/// Source: "Locks" in ZooKeeper's recipes, with the changes described for [`Ticket::turn`](docent_core::recipe::Ticket::turn).
+#[derive(Debug, Clone)]
+pub struct Mutex {
+    line: Line,
+}
+
+impl Mutex {
+    /// The mutex at `path`. Parents are created on demand, as containers, which the servers delete when they are empty.
+    ///
+    /// # Errors
+    /// `InvalidInput` when the path breaks a rule.
+    pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
+        Ok(Self { line: Line::new(client, path, MARKER)? })
+    }
+
+    /// The path, as it was given.
+    pub fn path(&self) -> &str {
+        self.line.path()
+    }
+
+    /// Waits until the lock is acquired, however long others hold it. Inside an [`Owner::scope`] it re-enters what the
+    /// ambient owner holds; the owner is the one at the time of this call, not of the first poll.
+    ///
+    /// Acquires of one owner that wait at the same time share one place in the line.
+    ///
+    /// # Errors
+    /// [`AcquireError::Lost`] when the owner's hold is lost. [`AcquireError::Core`] with `Timeout` when no server could be
+    /// reached to take a ticket, with `NoAuth`, `ShortLease`, `SequenceExhausted`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe, but you lose your place in the line.
+    pub fn acquire(&self) -> impl Future<Output = Result<MutexGuard, AcquireError>> + Send + use<> {
+        self.acquire_as(&Owner::current().unwrap_or_default())
+    }
+
+    /// As [`acquire`](Self::acquire), for `owner`: re-enters without I/O when that owner holds the lock.
+    ///
+    /// # Errors
+    /// As [`acquire`](Self::acquire).
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe, but you lose your place in the line.
+    pub fn acquire_as(
+        &self,
+        owner: &Owner,
+    ) -> impl Future<Output = Result<MutexGuard, AcquireError>> + Send + use<> {
+        let (line, owner) = (self.line.clone(), owner.clone());
+        async move {
+            let key = line.key();
+            loop {
+                let (acquiring, joined) = match owner.enter(&key, || wait(line.clone())) {
+                    Entry::Held(hold) => {
+                        hold.check()?;
+                        return Ok(MutexGuard::new(hold));
+                    }
+                    Entry::Joined(acquiring) => (acquiring, true),
+                    Entry::Started(acquiring) => (acquiring, false),
+                };
+                match acquiring.await {
+                    // What was joined was an attempt that does not wait.
+                    Err(AcquireError::Busy) if joined => {}
+                    result => return result.map(MutexGuard::new),
+                }
+            }
+        }
+    }
+
+    /// Acquires the lock if it is free or held by the ambient owner. Looks first and writes only if the lock is free.
+    ///
+    /// # Errors
+    /// [`AcquireError::Busy`] when somebody holds the lock or waits for it; else as [`acquire`](Self::acquire).
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub fn try_acquire(&self) -> impl Future<Output = Result<MutexGuard, AcquireError>> + Send + use<> {
+        let (line, owner) = (self.line.clone(), Owner::current().unwrap_or_default());
+        async move {
+            let acquiring = match owner.enter(&line.key(), || attempt(line.clone())) {
+                Entry::Held(hold) => {
+                    hold.check()?;
+                    return Ok(MutexGuard::new(hold));
+                }
+                // The owner itself is waiting for it, so it is not free.
+                Entry::Joined(_) => return Err(AcquireError::Busy),
+                Entry::Started(acquiring) => acquiring,
+            };
+            acquiring.await.map(MutexGuard::new)
+        }
+    }
+
+    /// As [`acquire`](Self::acquire), for at most `timeout`, which bounds the whole call.
+    ///
+    /// # Errors
+    /// [`AcquireError::TimedOut`] when that was not enough: no ticket is left in the line. Else as
+    /// [`acquire`](Self::acquire).
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe, but you lose your place in the line.
+    pub fn acquire_timeout(
+        &self,
+        timeout: Duration,
+    ) -> impl Future<Output = Result<MutexGuard, AcquireError>> + Send + use<> {
+        let acquire = self.acquire();
+        async move {
+            tokio::time::timeout(timeout, acquire).await.unwrap_or(Err(AcquireError::TimedOut))
+        }
+    }
+
+    /// Holder and waiters, in the order of the line.
+    ///
+    /// # Errors
+    /// `NoAuth`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn participants(&self) -> Result<Vec<Participant>, Error> {
+        self.line.participants().await
+    }
+}
+
+/// Takes a ticket and waits for its turn; again, when the ticket is gone before that.
+fn wait(line: Line) -> BoxFuture<'static, Result<Hold, AcquireError>> {
+    async move {
+        loop {
+            match line.draw(None).await?.turn().await {
+                Ok(hold) => return Ok(hold),
+                Err(error) => {
+                    if let Some(error) = after_wait(error) {
+                        return Err(error);
+                    }
+                    tracing::debug!(path = line.path(), "the ticket is gone, taking a new one");
+                }
+            }
+        }
+    }
+    .boxed()
+}
+
+/// Takes a ticket only if nobody is in the line, and waits for nobody.
+fn attempt(line: Line) -> BoxFuture<'static, Result<Hold, AcquireError>> {
+    async move {
+        loop {
+            if !line.is_empty().await? {
+                return Err(AcquireError::Busy);
+            }
+            match line.draw(None).await?.turn_now().await {
+                Ok(hold) => return hold.ok_or(AcquireError::Busy),
+                Err(error) => {
+                    if let Some(error) = after_wait(error) {
+                        return Err(error);
+                    }
+                }
+            }
+        }
+    }
+    .boxed()
+}

@@ -1,0 +1,172 @@
+use crate::AcquireError;
+use docent_core::recipe::{Hold, LineKey};
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Shared, WeakShared};
+use std::collections::HashMap;
+use std::fmt;
+use std::future::Future;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// The identity that may re-enter a mutex.
+///
+/// A task is not a thread: two branches of one `join!` run on the same thread and in the same task, and would both
+/// "re-enter" a lock that is meant to keep them apart. So the identity is explicit here. Without an owner each acquire is
+/// its own, and two of them exclude each other wherever they run.
+///
+/// Inside a [`scope`](Self::scope) all branches are one owner, also those that run at the same time. A scope does not cross
+/// `spawn`: pass [`Owner::current`] on and use [`within`](Self::within).
+///
+/// Cheap to clone; clones are the same owner.
+#[derive(Clone)]
+pub struct Owner(Arc<Holds>);
+
+tokio::task_local! {
+    static AMBIENT: Owner;
+}
+
+impl Owner {
+    /// A new identity, different from all others.
+    pub fn new() -> Self {
+        Self(Arc::default())
+    }
+
+    /// The ambient owner, inside a scope.
+    pub fn current() -> Option<Self> {
+        AMBIENT.try_with(Self::clone).ok()
+    }
+
+    /// Runs `future` with an ambient owner, which every `acquire()` called in it uses: the owner of the scope around this
+    /// one if there is one, a new one otherwise.
+    ///
+    /// # Cancel safety
+    /// As cancel safe as `future`.
+    pub async fn scope<F: Future>(future: F) -> F::Output {
+        match Self::current() {
+            Some(owner) => owner.within(future).await,
+            None => Self::new().within(future).await,
+        }
+    }
+
+    /// Runs `future` with this as the ambient owner.
+    ///
+    /// # Cancel safety
+    /// As cancel safe as `future`.
+    pub async fn within<F: Future>(self, future: F) -> F::Output {
+        AMBIENT.scope(self, future).await
+    }
+
+    /// What this owner has of a line: its hold, or the acquire that is under way; else starts `acquire`.
+    pub(crate) fn enter(
+        &self,
+        key: &LineKey,
+        acquire: impl FnOnce() -> BoxFuture<'static, Result<Hold, AcquireError>>,
+    ) -> Entry {
+        let mut holds = self.0.lock();
+        let slot = holds.entry(key.clone()).or_default();
+        if let Some(hold) = slot.hold.upgrade() {
+            return Entry::Held(hold);
+        }
+        if let Some(acquiring) = slot.acquiring.as_ref().and_then(WeakShared::upgrade)
+            && !matches!(acquiring.peek(), Some(Err(_)))
+        {
+            return Entry::Joined(acquiring);
+        }
+        let acquiring = record(Arc::downgrade(&self.0), key.clone(), acquire()).boxed().shared();
+        slot.acquiring = acquiring.downgrade();
+        Entry::Started(acquiring)
+    }
+}
+
+impl Default for Owner {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl PartialEq for Owner {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Owner {}
+
+impl fmt::Debug for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Owner({:p})", Arc::as_ptr(&self.0))
+    }
+}
+
+/// An acquire that several calls of one owner wait for. It goes on while one of them does.
+pub(crate) type Acquiring = Shared<BoxFuture<'static, Result<Arc<Hold>, AcquireError>>>;
+
+/// How an owner comes to a line.
+pub(crate) enum Entry {
+    Held(Arc<Hold>),
+    Joined(Acquiring),
+    Started(Acquiring),
+}
+
+/// What an owner holds.
+#[derive(Default)]
+struct Holds(Mutex<HashMap<LineKey, Slot>>);
+
+#[derive(Default)]
+struct Slot {
+    hold: Weak<Hold>,
+    acquiring: Option<WeakShared<BoxFuture<'static, Result<Arc<Hold>, AcquireError>>>>,
+}
+
+impl Slot {
+    fn is_live(&self) -> bool {
+        self.hold.strong_count() > 0 || self.acquiring.as_ref().is_some_and(|a| a.upgrade().is_some())
+    }
+}
+
+impl Holds {
+    fn lock(&self) -> MutexGuard<'_, HashMap<LineKey, Slot>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Remembers what was acquired for its owner, and forgets what is over.
+async fn record(
+    holds: Weak<Holds>,
+    key: LineKey,
+    acquire: BoxFuture<'static, Result<Hold, AcquireError>>,
+) -> Result<Arc<Hold>, AcquireError> {
+    let hold = Arc::new(acquire.await?);
+    if let Some(holds) = holds.upgrade() {
+        let mut holds = holds.lock();
+        holds.retain(|known, slot| *known == key || slot.is_live());
+        holds.entry(key).or_default().hold = Arc::downgrade(&hold);
+    }
+    Ok(hold)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_scope_inside_a_scope_keeps_the_owner() {
+        Owner::scope(async {
+            let outer = Owner::current().unwrap();
+            Owner::scope(async { assert_eq!(Owner::current().unwrap(), outer) }).await;
+            assert_ne!(Owner::new(), outer);
+        })
+        .await;
+        assert_eq!(Owner::current(), None);
+    }
+
+    #[tokio::test]
+    async fn a_scope_does_not_cross_spawn_unless_it_is_passed_on() {
+        Owner::scope(async {
+            let owner = Owner::current().unwrap();
+            assert_eq!(tokio::spawn(async { Owner::current() }).await.unwrap(), None);
+            let passed = tokio::spawn(owner.clone().within(async { Owner::current() })).await.unwrap();
+            assert_eq!(passed, Some(owner));
+        })
+        .await;
+    }
+}

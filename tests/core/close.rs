@@ -1,0 +1,101 @@
+//! Closing ends everything: futures, streams, tasks, the session.
+
+use docent::{AcquireError, ConnectionState, CreateMode, ErrorKind, Mutex};
+use docent_testkit::{Backend, both_backends};
+use docent_tests::{PATIENCE, builder, connect, soon};
+use futures_util::StreamExt;
+use std::time::Duration;
+
+both_backends! {
+    async fn close_ends_pending_futures_and_the_session(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let other = connect(&server).await;
+        client.create("/ephemeral", "", CreateMode::Ephemeral).await.unwrap();
+        let mutex = Mutex::new(&client, "/lock").unwrap();
+        let held = soon(mutex.acquire()).await.unwrap();
+        let waiting = tokio::spawn(mutex.acquire());
+        let states = tokio::spawn(client.state().collect::<Vec<_>>());
+        while mutex.participants().await.unwrap().len() < 2 {
+            tokio::task::yield_now().await;
+        }
+        soon(client.close()).await;
+        let AcquireError::Core(error) = soon(waiting).await.unwrap().unwrap_err() else {
+            panic!("the error is the client's");
+        };
+        assert_eq!(error.kind(), ErrorKind::Closed);
+        assert!(!held.is_held());
+        assert_eq!(soon(states).await.unwrap().last().unwrap().state, ConnectionState::Closed);
+        assert_eq!(soon(client.get("/")).await.unwrap_err().kind(), ErrorKind::Closed);
+        assert_eq!(soon(held.release()).await.unwrap_err().kind(), ErrorKind::Lost(docent::LostReason::Closed));
+        // The session ended with the close, and its nodes went with it.
+        other.sync("/").await.unwrap();
+        assert_eq!(other.exists("/ephemeral").await.unwrap(), None);
+        assert_eq!(Mutex::new(&other, "/lock").unwrap().participants().await.unwrap(), []);
+        soon(client.close()).await;
+    }
+
+    async fn close_without_a_link_ends_pending_futures_by_the_operation_timeout(backend: Backend) {
+        let server = backend.start().await;
+        let proxy = server.proxy().await;
+        let client = builder(&server, proxy.connect_string()).operation_timeout(Duration::from_secs(1)).connect().await.unwrap();
+        proxy.cut().await;
+        client.state().reached(ConnectionState::Suspended).await;
+        let patient = client.with_operation_timeout(PATIENCE);
+        let read = tokio::spawn(async move { patient.get("/").await });
+        tokio::task::yield_now().await;
+        soon(client.close()).await;
+        assert_eq!(soon(read).await.unwrap().unwrap_err().kind(), ErrorKind::Closed);
+    }
+
+    async fn dropping_the_last_clone_ends_the_session(backend: Backend) {
+        let server = backend.start().await;
+        let other = connect(&server).await;
+        let client = connect(&server).await;
+        client.create("/ephemeral", "", CreateMode::Ephemeral).await.unwrap();
+        let clone = client.clone();
+        drop(client);
+        clone.get("/ephemeral").await.unwrap();
+        drop(clone);
+        soon(async { while other.exists("/ephemeral").await.unwrap().is_some() {} }).await;
+    }
+}
+
+#[test]
+fn close_leaves_no_task() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let server = Backend::Embedded.start().await;
+        let before = runtime.metrics().num_alive_tasks();
+        let client =
+            builder(&server, server.as_embedded().unwrap().connect_string()).connect().await.unwrap();
+        let _ = soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap();
+        soon(client.close()).await;
+        // The server's tasks for the link end when they see that it is closed.
+        soon(async {
+            while runtime.metrics().num_alive_tasks() > before {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+        assert_eq!(server.as_embedded().unwrap().session_count(), 0);
+    });
+}
+
+#[test]
+fn everything_can_be_dropped_after_its_runtime() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let (server, client, guard, waiting, state) = runtime.block_on(async {
+        let server = Backend::Embedded.start().await;
+        let client = connect(&server).await;
+        let mutex = Mutex::new(&client, "/lock").unwrap();
+        let guard = mutex.acquire().await.unwrap();
+        let mut waiting = Box::pin(mutex.acquire());
+        assert!(futures_util::poll!(waiting.as_mut()).is_pending());
+        (server, client.clone(), guard, waiting, client.state())
+    });
+    drop(server);
+    drop(runtime);
+    assert!(!state.current().eq(&ConnectionState::Connecting));
+    drop((waiting, guard, state, client));
+}

@@ -1,0 +1,146 @@
+//! What a client does with nodes.
+
+use docent::{CreateMode, ErrorKind, TransactionResult};
+use docent_proto::OpCode;
+use docent_testkit::{Backend, Rule, both_backends};
+use docent_tests::{builder, connect, soon};
+
+both_backends! {
+    async fn nodes_are_created_read_changed_listed_and_deleted(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let created = client.create("/a", "one", CreateMode::Persistent).await.unwrap();
+        assert_eq!(created.path, "/a");
+        let node = client.get("/a").await.unwrap();
+        assert_eq!((node.data.as_ref(), node.stat.version), (b"one".as_ref(), 0));
+        assert_eq!(node.stat, created.stat);
+        let stat = client.set("/a", "two", 0).await.unwrap();
+        assert_eq!(stat.version, 1);
+        assert_eq!(client.exists("/a").await.unwrap(), Some(stat));
+        client.create("/a/b", "", CreateMode::Ephemeral).await.unwrap();
+        let children = client.children("/a").await.unwrap();
+        assert_eq!((children.names, children.stat.num_children), (vec!["b".to_owned()], 1));
+        client.sync("/a").await.unwrap();
+        client.delete("/a/b", None).await.unwrap();
+        client.delete("/a", 1).await.unwrap();
+        assert_eq!(client.exists("/a").await.unwrap(), None);
+    }
+
+    async fn nodes_are_created_in_all_modes(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let session = client.session_id();
+        for (mode, path, owner) in [
+            (CreateMode::Persistent, "/m/persistent", None),
+            (CreateMode::Ephemeral, "/m/ephemeral", session),
+            (CreateMode::PersistentSequential, "/m/n-", None),
+            (CreateMode::EphemeralSequential, "/m/n-", session),
+            (CreateMode::Container, "/m/container", None),
+        ] {
+            let created = client.create(path, "", mode).await.unwrap();
+            assert_eq!(created.stat.owner, owner, "{mode:?}");
+            assert!(created.path.starts_with(path));
+        }
+        let mut names = client.children("/m").await.unwrap().names;
+        names.sort();
+        assert_eq!(names, ["container", "ephemeral", "n-0000000002", "n-0000000003", "persistent"]);
+        let ttl = CreateMode::PersistentTtl(std::time::Duration::from_secs(1));
+        assert_eq!(client.create("/m/ttl", "", ttl).await.unwrap_err().kind(), ErrorKind::Unsupported);
+    }
+
+    async fn errors_of_the_server_name_operation_and_path(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        client.create("/a", "", CreateMode::Persistent).await.unwrap();
+        client.create("/a/b", "", CreateMode::Ephemeral).await.unwrap();
+        let errors = [
+            (client.get("/none").await.unwrap_err(), "get", "/none", ErrorKind::NoNode),
+            (client.create("/a", "", CreateMode::Persistent).await.unwrap_err(), "create", "/a", ErrorKind::NodeExists),
+            (client.set("/a", "", 7).await.unwrap_err(), "set", "/a", ErrorKind::BadVersion),
+            (client.delete("/a", None).await.unwrap_err(), "delete", "/a", ErrorKind::NotEmpty),
+            (
+                client.create("/a/b/c", "", CreateMode::Persistent).await.unwrap_err(),
+                "create", "/a/b/c", ErrorKind::NoChildrenForEphemerals,
+            ),
+        ];
+        for (error, operation, path, kind) in errors {
+            assert_eq!((error.operation(), error.path(), error.kind()), (operation, Some(path), kind));
+            assert!(!error.may_have_applied());
+        }
+    }
+
+    async fn missing_parents_are_created_every_time(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        for _ in 0..2 {
+            client.create("/x/y/z", "", CreateMode::Persistent).await.unwrap();
+            for path in ["/x/y/z", "/x/y", "/x"] {
+                client.delete(path, None).await.unwrap();
+            }
+        }
+    }
+
+    async fn a_chroot_and_a_namespace_are_made_on_demand(backend: Backend) {
+        let server = backend.start().await;
+        let client = docent::Client::builder(format!("{}{}/chroot", server.connect_string(), server.root()))
+            .namespace("/name").connect().await.unwrap();
+        assert_eq!(client.create("/a", "x", CreateMode::Persistent).await.unwrap().path, "/a");
+        let outside = connect(&server).await;
+        assert_eq!(outside.get("/chroot/name/a").await.unwrap().data, "x");
+    }
+
+    async fn a_transaction_is_applied_as_a_whole_or_not_at_all(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        client.create("/a", "", CreateMode::Persistent).await.unwrap();
+        let error = client.transaction()
+            .create("/a/b", "", CreateMode::Persistent).set("/a", "x", 5).delete("/none", None)
+            .commit().await.unwrap_err();
+        assert_eq!((error.kind(), error.path()), (ErrorKind::BadVersion, Some("/a")));
+        assert_eq!(client.exists("/a/b").await.unwrap(), None);
+
+        let results = client.transaction()
+            .check("/a", 0).create("/a/b-", "", CreateMode::PersistentSequential).set("/a", "x", 0).delete("/a/b-0000000000", 0)
+            .commit().await.unwrap();
+        assert!(matches!(
+            &results[..],
+            [TransactionResult::Checked, TransactionResult::Created(created), TransactionResult::Set(stat), TransactionResult::Deleted]
+            if created.path == "/a/b-0000000000" && stat.version == 1
+        ), "{results:?}");
+    }
+
+    async fn reads_survive_a_broken_link_and_writes_without_a_reply_say_so(backend: Backend) {
+        let server = backend.start().await;
+        let proxy = server.proxy().await;
+        let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
+        client.create("/a", "", CreateMode::Persistent).await.unwrap();
+        proxy.add(Rule::on(OpCode::GetData).reset_before());
+        proxy.add(Rule::on(OpCode::GetData).reset_after());
+        soon(client.get("/a")).await.unwrap();
+
+        proxy.add(Rule::on(OpCode::SetData).reset_after());
+        let error = soon(client.set("/a", "x", None)).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::OutcomeUnknown);
+        assert!(error.may_have_applied() && !error.is_retryable());
+        assert_eq!(soon(client.get("/a")).await.unwrap().data, "x", "in this case it had been");
+    }
+
+    async fn requests_made_while_disconnected_are_sent_later_unless_given_up(backend: Backend) {
+        let server = backend.start().await;
+        let proxy = server.proxy().await;
+        let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
+        proxy.cut().await;
+        client.state().reached(docent::ConnectionState::Suspended).await;
+        let given_up = client.with_operation_timeout(std::time::Duration::from_millis(50));
+        let error = soon(given_up.create("/given-up", "", CreateMode::Persistent)).await.unwrap_err();
+        assert_eq!((error.kind(), error.may_have_applied()), (ErrorKind::Timeout, false));
+        assert!(std::error::Error::source(&error).is_some(), "it says why there is no link");
+        let (created, _) = soon(async {
+            tokio::join!(client.create("/waited", "", CreateMode::Persistent), async {
+                proxy.heal().await.unwrap();
+            })
+        }).await;
+        created.unwrap();
+        assert_eq!(client.exists("/given-up").await.unwrap(), None);
+    }
+}

@@ -1,0 +1,45 @@
+//! Bad input is an error that names value and rule, and nothing is sent.
+
+use docent::{ErrorKind, Mutex};
+use docent_testkit::{Backend, both_backends};
+use docent_tests::{builder, connect, soon};
+use std::time::Duration;
+
+both_backends! {
+    async fn a_lock_at_an_invalid_path_is_refused_when_it_is_made(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let before = server.front().trace().len();
+        for (path, rule) in [
+            ("", "must not be empty"),
+            ("lock", "must start with '/'"),
+            ("/lock/", "must not end with '/'"),
+            ("/a//b", "must not have an empty segment"),
+            ("/a/../b", "must not have a segment"),
+            ("/a\u{0}", "must not contain a character"),
+            ("/", "must not be the root"),
+        ] {
+            let error = Mutex::new(&client, path).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidInput);
+            let text = error.to_string();
+            assert!(text.contains(rule) && text.contains(&format!("{path:?}")), "{text}");
+        }
+        assert_eq!(server.front().trace()[before..].iter().filter(|f| f.op != Some(docent_proto::OpCode::Ping)).count(), 0);
+    }
+}
+
+#[tokio::test]
+async fn a_lock_is_refused_when_the_session_timeout_is_below_four_ticks() {
+    let server = Backend::Embedded.start().await;
+    let short = builder(&server, server.connect_string())
+        .session_timeout(Duration::from_secs(2))
+        .server_tick(Duration::from_secs(1));
+    let client = short.clone().connect().await.unwrap();
+    let error = soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("2s") && text.contains("four server ticks of 1s"), "{text}");
+    crate::order::until_waiting(&Mutex::new(&client, "/lock").unwrap(), 0).await;
+
+    let client = short.accept_short_lease().connect().await.unwrap();
+    let _ = soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap();
+}

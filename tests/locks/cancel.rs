@@ -1,0 +1,140 @@
+//! A dropped acquire leaves nothing behind, wherever it was dropped.
+
+use crate::order::until_waiting;
+use docent::{Client, Mutex};
+use docent_testkit::{Backend, both_backends};
+use docent_tests::{connect, soon};
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+
+/// Polls `future` up to `polls` times and drops it then. True when it was done before that.
+async fn abandon_at(polls: usize, future: impl Future) -> bool {
+    let mut future = pin!(future);
+    let mut left = polls;
+    poll_fn(|cx| {
+        if left == 0 {
+            return Poll::Ready(false);
+        }
+        left -= 1;
+        match future.as_mut().poll(cx) {
+            Poll::Ready(_) => Poll::Ready(true),
+            Poll::Pending => {
+                if left == 0 {
+                    return Poll::Ready(false);
+                }
+                Poll::Pending
+            }
+        }
+    })
+    .await
+}
+
+/// After that nobody is in the line and others get the lock.
+async fn nothing_is_left(client: &Client, other: &Client) {
+    let mutex = Mutex::new(client, "/lock").unwrap();
+    until_waiting(&mutex, 0).await;
+    soon(soon(Mutex::new(other, "/lock").unwrap().acquire()).await.unwrap().release()).await.unwrap();
+}
+
+both_backends! {
+    async fn an_acquire_dropped_at_any_poll_leaves_no_node(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let mutex = Mutex::new(&client, "/lock").unwrap();
+        let mut polls = 0;
+        while !soon(abandon_at(polls, mutex.acquire())).await {
+            nothing_is_left(&client, &other).await;
+            polls += 1;
+        }
+        assert!(polls >= 2, "it was pending at least while the create was on its way");
+    }
+
+    async fn a_waiting_acquire_dropped_at_any_poll_leaves_no_node(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let mutex = Mutex::new(&client, "/lock").unwrap();
+        for polls in 0..6 {
+            let held = soon(Mutex::new(&other, "/lock").unwrap().acquire()).await.unwrap();
+            // The last poll comes only when something happens: then the holder leaves.
+            let abandoned = soon(async {
+                let release = async {
+                    until_waiting(&mutex, 2).await;
+                    held.release().await.unwrap();
+                    std::future::pending::<()>().await;
+                };
+                tokio::select! {
+                    done = abandon_at(polls, mutex.acquire()) => done,
+                    () = release => false,
+                }
+            })
+            .await;
+            until_waiting(&mutex, 0).await;
+            nothing_is_left(&client, &other).await;
+            if abandoned {
+                return;
+            }
+        }
+    }
+
+    async fn an_acquire_dropped_at_any_poll_while_disconnected_leaves_no_node(backend: Backend) {
+        let server = backend.start().await;
+        let other = connect(&server).await;
+        let proxy = server.proxy().await;
+        let client = docent_tests::builder(&server, proxy.connect_string()).connect().await.unwrap();
+        let mutex = Mutex::new(&client, "/lock").unwrap();
+        for polls in 0..4 {
+            proxy.cut().await;
+            let acquire = tokio::time::timeout(
+                std::time::Duration::from_millis(50),
+                abandon_at(polls, mutex.acquire()),
+            );
+            assert_ne!(acquire.await, Ok(true), "it cannot be acquired without a server");
+            proxy.heal().await.unwrap();
+            nothing_is_left(&client, &other).await;
+        }
+    }
+
+    async fn an_acquire_dropped_with_its_create_on_the_way_leaves_no_node(backend: Backend) {
+        use docent_proto::OpCode;
+        use docent_testkit::Rule;
+        let server = backend.start().await;
+        let other = connect(&server).await;
+        let proxy = server.proxy().await;
+        let client = docent_tests::builder(&server, proxy.connect_string()).connect().await.unwrap();
+        let mutex = Mutex::new(&client, "/lock").unwrap();
+        soon(mutex.acquire()).await.unwrap().release().await.unwrap();
+        // The create is applied, its reply is not seen, the future is dropped, the link breaks.
+        let lost = proxy.add(Rule::on(OpCode::Create2).swallow_reply());
+        let acquire = tokio::spawn(mutex.acquire());
+        soon(lost.fired()).await;
+        acquire.abort();
+        assert!(soon(acquire).await.unwrap_err().is_cancelled());
+        proxy.reset().await;
+        nothing_is_left(&client, &other).await;
+    }
+
+    async fn a_create_whose_reply_is_lost_is_found_again_and_not_doubled(backend: Backend) {
+        use docent_proto::OpCode;
+        use docent_testkit::Rule;
+        let server = backend.start().await;
+        let proxy = server.proxy().await;
+        let client = docent_tests::builder(&server, proxy.connect_string()).connect().await.unwrap();
+        let mutex = Mutex::new(&client, "/lock").unwrap();
+        soon(mutex.acquire()).await.unwrap().release().await.unwrap();
+        let lost = proxy.add(Rule::on(OpCode::Create2).reset_after());
+        let guard = soon(mutex.acquire()).await.unwrap();
+        soon(lost.fired()).await;
+        let participants = soon(mutex.participants()).await.unwrap();
+        assert_eq!(participants.iter().map(|p| p.fence).collect::<Vec<_>>(), [guard.fence()]);
+    }
+}
+
+#[tokio::test]
+async fn a_guard_dropped_outside_a_runtime_releases_and_does_not_panic() {
+    let server = Backend::Embedded.start().await;
+    let (client, other) = (connect(&server).await, connect(&server).await);
+    let guard = soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap();
+    std::thread::spawn(move || drop(guard)).join().unwrap();
+    nothing_is_left(&client, &other).await;
+}

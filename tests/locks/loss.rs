@@ -1,0 +1,150 @@
+//! A holder knows that its lock is lost before anybody else can hold it, and nothing un-loses.
+
+use docent::{Client, ConnectionState, LostReason, Mutex, MutexGuard};
+use docent_testkit::{Backend, Direction, Flow, Proxy, TestServer, both_backends};
+use docent_tests::{SHORT_SESSION, builder, connect, soon};
+use std::time::Instant;
+
+/// A holder whose link can be broken, and its proxy.
+async fn holder(server: &TestServer) -> (Client, Proxy, Mutex, MutexGuard) {
+    let proxy = server.proxy().await;
+    let client =
+        builder(server, proxy.connect_string()).session_timeout(SHORT_SESSION).connect().await.unwrap();
+    let mutex = Mutex::new(&client, "/lock").unwrap();
+    let guard = soon(mutex.acquire()).await.unwrap();
+    (client, proxy, mutex, guard)
+}
+
+/// Cuts the holder off by `cut`, and checks that it knows of its loss before the next one holds the lock.
+async fn loss_comes_before_the_next_grant(server: TestServer, cut: impl AsyncFnOnce(&Proxy)) {
+    let (client, proxy, mutex, guard) = holder(&server).await;
+    let next = connect(&server).await;
+    let waiter = tokio::spawn({
+        let acquire = Mutex::new(&next, "/lock").unwrap().acquire();
+        async move {
+            let guard = acquire.await.unwrap();
+            (guard, Instant::now())
+        }
+    });
+    crate::order::until_waiting(&Mutex::new(&next, "/lock").unwrap(), 2).await;
+    let fence = guard.fence();
+    let lost = tokio::spawn(async move {
+        let reason = guard.lost().await;
+        let at = Instant::now();
+        assert!(!guard.is_held());
+        (reason, at, guard)
+    });
+    cut(&proxy).await;
+    let (reason, lost_at, lost_guard) = soon(lost).await.unwrap();
+    let (granted, granted_at) = soon(waiter).await.unwrap();
+    assert_eq!(reason, LostReason::LeaseExpired);
+    assert!(lost_at < granted_at, "the next one was granted the lock {:?} before", lost_at - granted_at);
+    assert!(granted.fence() > fence);
+
+    // Nothing un-loses, also not when the link is back.
+    proxy.heal().await.unwrap();
+    proxy.reset().await;
+    let mut state = client.state();
+    assert_eq!(soon(state.reached(ConnectionState::Connected)).await, ConnectionState::Connected);
+    assert!(!lost_guard.is_held());
+    assert!(lost_guard.reenter().is_err());
+    assert!(lost_guard.token().is_cancelled());
+    drop(granted);
+    // Later acquires work.
+    drop(lost_guard);
+    let _ = soon(mutex.acquire()).await.unwrap();
+}
+
+both_backends! {
+    async fn a_link_cut_for_less_than_the_lease_loses_nothing(backend: Backend) {
+        let server = backend.start().await;
+        let (client, proxy, _mutex, guard) = holder(&server).await;
+        let mut state = client.state();
+        let before = state.current();
+        proxy.cut().await;
+        assert_eq!(soon(state.changed()).await, ConnectionState::Suspended);
+        proxy.heal().await.unwrap();
+        let after = soon(state.reached(ConnectionState::Connected)).await;
+        assert_eq!((after.epoch, after.suspensions), (before.epoch, before.suspensions + 1));
+        assert!(guard.is_held());
+        soon(guard.verify()).await.unwrap();
+        soon(guard.release()).await.unwrap();
+    }
+
+    async fn a_refused_holder_knows_of_its_loss_before_the_next_grant(backend: Backend) {
+        loss_comes_before_the_next_grant(backend.start().await, async |proxy| proxy.cut().await).await;
+    }
+
+    async fn a_black_holed_holder_knows_of_its_loss_before_the_next_grant(backend: Backend) {
+        loss_comes_before_the_next_grant(backend.start().await, async |proxy| proxy.blackhole()).await;
+    }
+
+    async fn a_holder_that_gets_no_replies_knows_of_its_loss_before_the_next_grant(backend: Backend) {
+        loss_comes_before_the_next_grant(backend.start().await, async |proxy| {
+            proxy.set_flow(Direction::ToClient, Flow::Swallow);
+        })
+        .await;
+    }
+
+    async fn a_holder_whose_session_the_server_ended_is_lost_and_a_new_epoch_follows(backend: Backend) {
+        let server = backend.start().await;
+        let (client, _proxy, mutex, guard) = holder(&server).await;
+        let session = client.session_id().unwrap();
+        let mut state = client.state();
+        let epoch = state.current().epoch;
+        server.expire(session).await.unwrap();
+        soon(guard.lost()).await;
+        assert!(!guard.is_held());
+        let connection = soon(async {
+            loop {
+                let connection = state.changed().await;
+                if connection == ConnectionState::Connected && connection.epoch > epoch {
+                    return connection;
+                }
+            }
+        })
+        .await;
+        assert_eq!(connection.epoch, epoch + 1);
+        assert_ne!(client.session_id(), Some(session));
+        assert!(!guard.is_held(), "nothing un-loses");
+        let again = soon(mutex.acquire()).await.unwrap();
+        assert!(again.fence() > guard.fence());
+    }
+
+    async fn work_under_a_guard_stops_when_it_is_lost(backend: Backend) {
+        let server = backend.start().await;
+        let (_client, proxy, _mutex, guard) = holder(&server).await;
+        assert_eq!(soon(guard.run(async { 7 })).await, Ok(7));
+        proxy.blackhole();
+        let lost = soon(guard.run(std::future::pending::<()>())).await.unwrap_err();
+        assert_eq!(lost.reason, LostReason::LeaseExpired);
+        // What is tried after that is not even polled.
+        assert!(soon(guard.run(async { unreachable!("the lock is lost") })).await.is_err());
+    }
+
+    async fn a_waiter_whose_session_ends_takes_a_new_ticket(backend: Backend) {
+        let server = backend.start().await;
+        let (first, second) = (connect(&server).await, connect(&server).await);
+        let held = soon(Mutex::new(&first, "/lock").unwrap().acquire()).await.unwrap();
+        let mutex = Mutex::new(&second, "/lock").unwrap();
+        let waiting = tokio::spawn(mutex.acquire());
+        crate::order::until_waiting(&mutex, 2).await;
+        server.expire(second.session_id().unwrap()).await.unwrap();
+        soon(held.release()).await.unwrap();
+        let _ = soon(waiting).await.unwrap().unwrap();
+    }
+
+    async fn a_waiter_whose_node_is_deleted_takes_a_new_ticket(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let mutex = Mutex::new(&client, "/lock").unwrap();
+        let held = soon(mutex.acquire()).await.unwrap();
+        let waiting = tokio::spawn(mutex.acquire());
+        crate::order::until_waiting(&mutex, 2).await;
+        let ticket = soon(mutex.participants()).await.unwrap()[1].clone();
+        client.delete(&format!("/lock/{}", ticket.name), None).await.unwrap();
+        soon(held.release()).await.unwrap();
+        let guard = soon(waiting).await.unwrap().unwrap();
+        assert!(guard.fence() > ticket.fence);
+    }
+}

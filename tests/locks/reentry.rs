@@ -1,0 +1,119 @@
+//! Re-entry is explicit: by owner, by scope, by guard.
+
+use crate::order::until_waiting;
+use docent::{AcquireError, LostReason, Mutex, Owner};
+use docent_proto::OpCode;
+use docent_testkit::{Backend, both_backends};
+use docent_tests::{connect, soon};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+async fn outer(mutex: &Mutex) -> docent::Fence {
+    let guard = mutex.acquire().await.unwrap();
+    let inner = inner(mutex).await;
+    assert_eq!(guard.fence(), inner);
+    inner
+}
+
+async fn inner(mutex: &Mutex) -> docent::Fence {
+    mutex.acquire().await.unwrap().fence()
+}
+
+both_backends! {
+    async fn nested_acquires_in_a_scope_re_enter_without_any_request(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let mutex = Mutex::new(&client, "/lock").unwrap();
+        soon(Owner::scope(outer(&mutex))).await;
+        let creates = server.front().trace();
+        let creates = creates.iter().filter(|frame| {
+            frame.is_request(OpCode::Create2) && frame.path.as_ref().is_some_and(|path| path.contains("lock-"))
+        });
+        // The first one failed because the parent was missing.
+        assert_eq!(creates.count(), 2);
+    }
+
+    async fn another_handle_of_the_same_lock_re_enters_for_the_same_owner(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let owner = Owner::new();
+        let first = soon(Mutex::new(&client, "/lock").unwrap().acquire_as(&owner)).await.unwrap();
+        let second = soon(Mutex::new(&client, "/lock").unwrap().acquire_as(&owner)).await.unwrap();
+        assert_eq!(first.fence(), second.fence());
+    }
+
+    async fn the_node_goes_with_the_last_guard(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let mutex = Mutex::new(&client, "/lock").unwrap();
+        let first = soon(mutex.acquire()).await.unwrap();
+        let second = first.reenter().unwrap();
+        soon(first.release()).await.unwrap();
+        assert_eq!(soon(mutex.participants()).await.unwrap().len(), 1);
+        assert!(second.is_held());
+        soon(second.release()).await.unwrap();
+        assert_eq!(soon(mutex.participants()).await.unwrap(), []);
+    }
+
+    async fn branches_of_one_join_exclude_each_other_without_a_scope(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let mutex = Mutex::new(&client, "/lock").unwrap();
+        let busy = AtomicBool::new(false);
+        let branch = || async {
+            for _ in 0..20 {
+                let guard = mutex.acquire().await.unwrap();
+                assert!(!busy.swap(true, Ordering::SeqCst), "both branches hold the lock");
+                tokio::task::yield_now().await;
+                busy.store(false, Ordering::SeqCst);
+                guard.release().await.unwrap();
+            }
+        };
+        soon(async { tokio::join!(branch(), branch()) }).await;
+    }
+
+    async fn first_acquires_of_one_owner_that_race_share_one_ticket(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let mutex = Mutex::new(&client, "/lock").unwrap();
+        let holder = soon(mutex.acquire()).await.unwrap();
+        let owner = Owner::new();
+        let first = tokio::spawn(mutex.acquire_as(&owner));
+        let second = tokio::spawn(mutex.acquire_as(&owner));
+        until_waiting(&mutex, 2).await;
+        // The one that is given up does not take the place in the line with it.
+        first.abort();
+        assert!(soon(first).await.unwrap_err().is_cancelled());
+        let place = soon(mutex.participants()).await.unwrap()[1].clone();
+        soon(holder.release()).await.unwrap();
+        let guard = soon(second).await.unwrap().unwrap();
+        assert_eq!(guard.fence(), place.fence);
+    }
+
+    async fn the_owner_is_the_one_at_the_time_of_the_call(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let mutex = Mutex::new(&client, "/lock").unwrap();
+        let acquire = Owner::scope(async {
+            let guard = mutex.acquire().await.unwrap();
+            (guard, mutex.acquire())
+        });
+        let (guard, acquire) = soon(acquire).await;
+        // Polled outside of the scope, it still re-enters.
+        assert_eq!(soon(acquire).await.unwrap().fence(), guard.fence());
+    }
+
+    async fn re_entering_a_lost_hold_fails(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let mutex = Mutex::new(&client, "/lock").unwrap();
+        let owner = Owner::new();
+        let guard = soon(mutex.acquire_as(&owner)).await.unwrap();
+        client.delete(&guard.path(), None).await.unwrap();
+        assert_eq!(soon(guard.lost()).await, LostReason::NodeDeleted);
+        assert_eq!(guard.reenter().unwrap_err().reason, LostReason::NodeDeleted);
+        assert!(matches!(soon(mutex.acquire_as(&owner)).await, Err(AcquireError::Lost(_))));
+        // Once the lost hold is given up the owner can begin anew.
+        assert!(soon(guard.release()).await.is_err());
+        let _ = soon(mutex.acquire_as(&owner)).await.unwrap();
+    }
+}
