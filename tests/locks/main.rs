@@ -1,5 +1,7 @@
 //! Locks, on the embedded server and on a real ZooKeeper.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 mod bad_input;
 mod cancel;
 mod loss;

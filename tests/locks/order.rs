@@ -37,7 +37,7 @@ both_backends! {
         });
         soon(try_join_all(work)).await.unwrap();
 
-        let fences = fences.lock().unwrap();
+        let fences = fences.lock().unwrap().clone();
         assert_eq!(fences.len(), ACQUISITIONS);
         // A fence is the transaction that created the ticket: grants in their order are first come, first served.
         assert!(fences.windows(2).all(|pair| pair[0] < pair[1]), "fences do not increase");

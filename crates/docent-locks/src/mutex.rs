@@ -140,9 +140,7 @@ impl Mutex {
         timeout: Duration,
     ) -> impl Future<Output = Result<MutexGuard, AcquireError>> + Send + use<> {
         let acquire = self.acquire();
-        async move {
-            tokio::time::timeout(timeout, acquire).await.unwrap_or(Err(AcquireError::TimedOut))
-        }
+        async move { tokio::time::timeout(timeout, acquire).await.unwrap_or(Err(AcquireError::TimedOut)) }
     }
 
     /// Holder and waiters, in the order of the line.

@@ -98,7 +98,9 @@ impl fmt::Debug for Owner {
 }
 
 /// An acquire that several calls of one owner wait for. It goes on while one of them does.
-pub(crate) type Acquiring = Shared<BoxFuture<'static, Result<Arc<Hold>, AcquireError>>>;
+pub(crate) type Acquiring = Shared<Acquire>;
+
+type Acquire = BoxFuture<'static, Result<Arc<Hold>, AcquireError>>;
 
 /// How an owner comes to a line.
 pub(crate) enum Entry {
@@ -114,7 +116,7 @@ struct Holds(Mutex<HashMap<LineKey, Slot>>);
 #[derive(Default)]
 struct Slot {
     hold: Weak<Hold>,
-    acquiring: Option<WeakShared<BoxFuture<'static, Result<Arc<Hold>, AcquireError>>>>,
+    acquiring: Option<WeakShared<Acquire>>,
 }
 
 impl Slot {

@@ -104,10 +104,8 @@ impl Dialer {
                     return io;
                 }
                 Ok(Err(error)) => {
-                    {
                     let server = shown(&server, address);
                     self.failed(LinkError::Dial { server, source: Arc::new(error) });
-                }
                 }
                 Err(_) => self.failed(LinkError::DialTimeout {
                     server: shown(&server, address),

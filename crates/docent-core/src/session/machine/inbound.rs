@@ -1,0 +1,162 @@
+//! What comes from the server.
+
+use super::super::requests::WatchRequest;
+use super::super::{LinkError, Outcome, Reply, SessionEnd, Watch, WatchKind, Withdraw};
+use super::{Identity, Link, Machine};
+use crate::clock::Timestamp;
+use bytes::{Bytes, BytesMut};
+use docent_proto::{
+    Code, ConnectResponse, OpCode, Reader, Record, ReplyHeader, Request, Response, WatchEvent, xid,
+};
+use std::sync::Arc;
+use std::time::Duration;
+
+impl Machine {
+    /// Takes complete frames off `input`. An error means that the link is of no use any more.
+    pub(in crate::session) fn received(
+        &mut self,
+        now: Timestamp,
+        input: &mut BytesMut,
+        withdraw: &Arc<dyn Withdraw>,
+    ) -> Result<(), LinkError> {
+        self.last_received = now;
+        while let Some(frame) = self.frames.next(input)? {
+            match self.link {
+                Link::Down => {}
+                Link::Handshake { sent_at, .. } => self.handshake(sent_at, frame)?,
+                Link::Up => self.frame(now, frame, withdraw)?,
+            }
+            if self.ended().is_some() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn handshake(&mut self, sent_at: Timestamp, frame: Bytes) -> Result<(), LinkError> {
+        let response = ConnectResponse::decode(frame)?;
+        if response.timeout_ms <= 0 || response.session_id == 0 {
+            if self.identity.is_none() {
+                return Err(LinkError::Protocol("a new session was refused".to_owned()));
+            }
+            self.end(SessionEnd::Expired);
+            return Ok(());
+        }
+        if response.read_only == Some(true) {
+            return Err(LinkError::Protocol("the server is read-only".to_owned()));
+        }
+        if self.identity.as_ref().is_some_and(|identity| identity.id != response.session_id) {
+            // Some servers hand out a new session without a word. Ours is gone.
+            self.end(SessionEnd::Expired);
+            return Ok(());
+        }
+        let granted = Duration::from_millis(u64::try_from(response.timeout_ms).unwrap_or(0));
+        self.timeout = if self.identity.is_some() { self.timeout.min(granted) } else { granted };
+        // Ask for what was first granted from now on, and let a smaller grant take effect before the link is used.
+        if self.identity.is_none() {
+            self.settings.timeout = granted;
+        }
+        self.lease.attached(granted, sent_at);
+        self.identity = Some(Identity { id: response.session_id, password: response.password });
+        self.last_answered = sent_at;
+        self.link = Link::Up;
+        self.restore = self.watches.restore(self.last_zxid).into_iter().map(Request::SetWatches).collect();
+        Ok(())
+    }
+
+    fn frame(&mut self, now: Timestamp, frame: Bytes, withdraw: &Arc<dyn Withdraw>) -> Result<(), LinkError> {
+        let mut reader = Reader::new(frame);
+        let header = ReplyHeader::read(&mut reader)?;
+        if header.zxid > 0 {
+            self.last_zxid = self.last_zxid.max(header.zxid);
+        }
+        match header.xid {
+            xid::NOTIFICATION => {
+                let event = WatchEvent::decode(reader.into_rest())?;
+                self.watches.fire(&event, &mut self.fires);
+                Ok(())
+            }
+            xid::PING => {
+                if let Some(sent_at) = self.pings.pop_front() {
+                    self.last_answered = self.last_answered.max(sent_at);
+                }
+                Ok(())
+            }
+            xid => self.reply(now, xid, header, reader.into_rest(), withdraw),
+        }
+    }
+
+    fn reply(
+        &mut self,
+        now: Timestamp,
+        xid: i32,
+        header: ReplyHeader,
+        body: Bytes,
+        withdraw: &Arc<dyn Withdraw>,
+    ) -> Result<(), LinkError> {
+        let expected = self.requests.in_flight.front().map(|in_flight| in_flight.xid);
+        if expected != Some(xid) {
+            return Err(LinkError::Protocol(format!("reply to request {xid}, expected {expected:?}")));
+        }
+        if header.code == Code::SESSION_MOVED {
+            return Err(LinkError::Protocol("the session moved to another server".to_owned()));
+        }
+        let op = self.requests.in_flight[0].op;
+        let result = match header.code {
+            Code::OK => Ok(Response::decode(op, body)?),
+            code => Err(code),
+        };
+        let Some(in_flight) = self.requests.in_flight.pop_front() else { return Ok(()) };
+        self.last_answered = self.last_answered.max(in_flight.sent_at);
+        if in_flight.is_write && proves_session(header.code) {
+            self.lease.renew(in_flight.sent_at, now);
+        }
+        if op == OpCode::CloseSession {
+            self.end(SessionEnd::Closed);
+            return Ok(());
+        }
+        let watch = in_flight.watch.and_then(|watch| self.watch(watch, &result, withdraw));
+        if let Some(done) = in_flight.done {
+            let reply = Reply { result, zxid: header.zxid, watch };
+            self.finished.push((done, Outcome::Reply(reply)));
+        }
+        if header.code == Code::SESSION_EXPIRED {
+            self.end(SessionEnd::Expired);
+        }
+        Ok(())
+    }
+
+    /// The watch that a read left at the server: none when the node is missing, except by `exists`.
+    fn watch(
+        &mut self,
+        request: WatchRequest,
+        result: &Result<Response, Code>,
+        withdraw: &Arc<dyn Withdraw>,
+    ) -> Option<Watch> {
+        let kind = match (request.op, result) {
+            (OpCode::Exists | OpCode::GetData, Ok(_)) => WatchKind::Data,
+            (OpCode::Exists, Err(Code::NO_NODE)) => WatchKind::Exist,
+            (OpCode::GetChildren | OpCode::GetChildren2, Ok(_)) => WatchKind::Child,
+            _ => return None,
+        };
+        let (id, fired) = self.watches.register(&request.path, kind);
+        Some(Watch { fired, id, path: request.path, kind, session: Some(Arc::clone(withdraw)) })
+    }
+}
+
+/// True when only the servers' quorum can have given this answer to a write, after looking at the session. Anything else
+/// (a throttled request, an operation switched off) may have been said by one server alone.
+fn proves_session(code: Code) -> bool {
+    matches!(
+        code,
+        Code::OK
+            | Code::NO_NODE
+            | Code::NO_AUTH
+            | Code::BAD_VERSION
+            | Code::NO_CHILDREN_FOR_EPHEMERALS
+            | Code::NODE_EXISTS
+            | Code::NOT_EMPTY
+            | Code::INVALID_ACL
+            | Code::QUOTA_EXCEEDED
+    )
+}

@@ -1,0 +1,239 @@
+//! ZooKeeper's client protocol as a pure state machine: no I/O and no clock of its own.
+//!
+//! In: the time, link up or down, bytes received, requests submitted and withdrawn. Out: bytes to write, outcomes, fired
+//! watches, the state of the link and the next time it wants to be called.
+
+mod inbound;
+mod outbound;
+#[cfg(test)]
+mod tests;
+mod time;
+
+use super::requests::{Finished, Requests};
+use super::watches::{Fires, WatchTable};
+use super::{Cause, Lane, LinkState, Outcome, SessionEnd, SessionSettings, WatchKind};
+use crate::clock::Timestamp;
+use crate::lease::Lease;
+use bytes::{Bytes, BytesMut};
+use docent_proto::{Frames, Request, RequestFrame};
+use std::collections::VecDeque;
+use std::mem;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+#[derive(Debug)]
+pub(in crate::session) struct Machine {
+    settings: SessionSettings,
+    lease: Arc<Lease>,
+    frames: Frames,
+    phase: Phase,
+    link: Link,
+    losses: u64,
+    identity: Option<Identity>,
+    /// Smallest timeout granted so far, or the one to ask for.
+    timeout: Duration,
+    requests: Requests,
+    next_xid: i32,
+    /// Requests that set watches again on a new link; they go first.
+    restore: VecDeque<Request>,
+    pings: VecDeque<Timestamp>,
+    watches: WatchTable,
+    last_zxid: i64,
+    last_sent: Timestamp,
+    last_received: Timestamp,
+    /// Send time of the newest request that was answered, whatever it was.
+    last_answered: Timestamp,
+    finished: Vec<Finished>,
+    fires: Fires,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Open,
+    /// Only cleanups are taken.
+    Draining,
+    /// The request to close is written once nothing waits before it.
+    Closing {
+        written: bool,
+    },
+    Ended(SessionEnd),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Link {
+    Down,
+    Handshake { sent_at: Timestamp, until: Timestamp },
+    Up,
+}
+
+#[derive(Debug)]
+struct Identity {
+    id: i64,
+    password: Bytes,
+}
+
+/// What is delivered once the machine is no longer locked: dropping it may call back into the machine.
+#[derive(Debug, Default)]
+pub(in crate::session) struct Deliveries {
+    finished: Vec<Finished>,
+    fires: Fires,
+}
+
+impl Deliveries {
+    pub(in crate::session) fn deliver(self) {
+        for (done, outcome) in self.finished {
+            // Nobody waits for a request whose future was dropped.
+            let _ = done.send(outcome);
+        }
+        for (subscriber, fired) in self.fires {
+            let _ = subscriber.send(fired);
+        }
+    }
+}
+
+impl Machine {
+    pub(in crate::session) fn new(settings: SessionSettings, lease: Arc<Lease>, now: Timestamp) -> Self {
+        Self {
+            frames: Frames::new(settings.inbound_limit),
+            timeout: settings.timeout,
+            last_zxid: settings.last_zxid,
+            settings,
+            lease,
+            phase: Phase::Open,
+            link: Link::Down,
+            losses: 0,
+            identity: None,
+            requests: Requests::default(),
+            next_xid: 1,
+            restore: VecDeque::new(),
+            pings: VecDeque::new(),
+            watches: WatchTable::default(),
+            last_sent: now,
+            last_received: now,
+            last_answered: now,
+            finished: Vec::new(),
+            fires: Vec::new(),
+        }
+    }
+
+    pub(in crate::session) fn submit(
+        &mut self,
+        request: Request,
+        lane: Lane,
+    ) -> Result<(u64, oneshot::Receiver<Outcome>), Cause> {
+        match self.phase {
+            Phase::Open => {}
+            Phase::Draining if lane == Lane::Cleanup => {}
+            Phase::Draining | Phase::Closing { .. } => return Err(Cause::Ended(SessionEnd::Closed)),
+            Phase::Ended(end) => return Err(Cause::Ended(end)),
+        }
+        if lane == Lane::Call {
+            if self.requests.len() >= self.settings.queue_limit {
+                return Err(Cause::QueueFull);
+            }
+            self.check_size(&request)?;
+        }
+        let (done, outcome) = oneshot::channel();
+        Ok((self.requests.push(request, lane, Some(done)), outcome))
+    }
+
+    /// A frame above the servers' limit would make them drop the link, and everything in flight with it.
+    fn check_size(&self, request: &Request) -> Result<(), Cause> {
+        /// No header and no field besides paths and data comes near this.
+        const SMALL: usize = 16 * 1024;
+        let limit = self.settings.outbound_limit;
+        if request.payload_len() + SMALL <= limit {
+            return Ok(());
+        }
+        let mut frame = BytesMut::new();
+        RequestFrame::encode_parts(0, request, &mut frame);
+        let size = frame.len() - 4;
+        if size <= limit { Ok(()) } else { Err(Cause::TooLarge { size, limit }) }
+    }
+
+    pub(in crate::session) fn withdraw(&mut self, id: u64) -> bool {
+        self.requests.withdraw(id)
+    }
+
+    pub(in crate::session) fn unregister(&mut self, id: u64, path: &str, kind: WatchKind) {
+        let forgotten = self.watches.unregister(id, path, kind);
+        // On a link that is down there is no watch: it just is not set again.
+        if forgotten && self.link == Link::Up && !self.requests.will_watch(path, kind) {
+            let kind = match kind {
+                WatchKind::Data | WatchKind::Exist => docent_proto::WatchKind::Data,
+                WatchKind::Child => docent_proto::WatchKind::Children,
+            };
+            self.requests.push(Request::RemoveWatches { path: path.to_owned(), kind }, Lane::Cleanup, None);
+        }
+    }
+
+    pub(in crate::session) fn drain(&mut self) {
+        if self.phase == Phase::Open {
+            self.phase = Phase::Draining;
+            self.requests.end(SessionEnd::Closed, Some(Lane::Cleanup), &mut self.finished);
+            self.watches.end(SessionEnd::Closed, &mut self.fires);
+        }
+    }
+
+    pub(in crate::session) fn close(&mut self) {
+        self.drain();
+        if self.phase == Phase::Draining {
+            self.phase = Phase::Closing { written: false };
+            if self.identity.is_none() && self.link == Link::Down {
+                self.end(SessionEnd::Closed);
+            }
+        }
+    }
+
+    pub(in crate::session) fn link_down(&mut self) {
+        if self.link == Link::Up {
+            self.losses += 1;
+        }
+        self.link = Link::Down;
+        self.restore.clear();
+        self.pings.clear();
+        self.requests.link_lost(&mut self.finished);
+        match self.phase {
+            // The request to close may or may not have arrived; a session nobody re-attaches to ends by itself.
+            Phase::Closing { written } if written || self.identity.is_none() => self.end(SessionEnd::Closed),
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, end: SessionEnd) {
+        self.phase = Phase::Ended(end);
+        self.lease.end();
+        self.requests.end(end, None, &mut self.finished);
+        self.requests.in_flight.clear();
+        self.watches.end(end, &mut self.fires);
+    }
+
+    pub(in crate::session) fn ended(&self) -> Option<SessionEnd> {
+        match self.phase {
+            Phase::Ended(end) => Some(end),
+            _ => None,
+        }
+    }
+
+    pub(in crate::session) fn deliveries(&mut self) -> Deliveries {
+        Deliveries { finished: mem::take(&mut self.finished), fires: mem::take(&mut self.fires) }
+    }
+
+    pub(in crate::session) fn link_state(&self) -> LinkState {
+        LinkState { up: self.link == Link::Up, losses: self.losses }
+    }
+
+    pub(in crate::session) fn id(&self) -> i64 {
+        self.identity.as_ref().map_or(0, |identity| identity.id)
+    }
+
+    pub(in crate::session) fn last_zxid(&self) -> i64 {
+        self.last_zxid
+    }
+
+    /// The timeout granted, or the one asked for.
+    pub(in crate::session) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+}

@@ -1,0 +1,86 @@
+//! What goes to the server.
+
+use super::super::Lane;
+use super::super::Outcome;
+use super::super::requests::{InFlight, WatchRequest};
+use super::{Link, Machine, Phase};
+use crate::clock::Timestamp;
+use bytes::{Bytes, BytesMut};
+use docent_proto::{ConnectRequest, Record, Request, RequestFrame, write_frame, xid};
+use tokio::sync::oneshot;
+
+/// More bytes than this wait in the queue, where they can still be withdrawn, and not in the output.
+const OUTPUT_WATERMARK: usize = 256 * 1024;
+
+impl Machine {
+    /// A connection to a server was made: the handshake must be over by `until`.
+    pub(in crate::session) fn link_up(&mut self, now: Timestamp, until: Timestamp, out: &mut BytesMut) {
+        self.link = Link::Handshake { sent_at: now, until };
+        self.last_sent = now;
+        self.last_received = now;
+        let identity = self.identity.as_ref();
+        let request = ConnectRequest {
+            last_zxid_seen: self.last_zxid,
+            timeout_ms: i32::try_from(self.settings.timeout.as_millis()).unwrap_or(i32::MAX),
+            session_id: identity.map_or(0, |identity| identity.id),
+            password: identity
+                .map_or_else(|| Bytes::from_static(&[0; 16]), |identity| identity.password.clone()),
+            read_only: Some(false),
+        };
+        write_frame(out, |out| request.write(out));
+    }
+
+    /// Appends what can be sent now to `out`.
+    pub(in crate::session) fn write(&mut self, now: Timestamp, out: &mut BytesMut) {
+        if self.link != Link::Up || self.ended().is_some() {
+            return;
+        }
+        while let Some(request) = self.restore.pop_front() {
+            self.send(now, xid::SET_WATCHES, &request, Lane::Cleanup, None, out);
+        }
+        while out.len() < OUTPUT_WATERMARK
+            && let Some(queued) = self.requests.queue.pop_front()
+        {
+            let xid = self.next_xid();
+            self.send(now, xid, &queued.request, queued.lane, queued.done, out);
+        }
+        if self.phase == (Phase::Closing { written: false }) && self.requests.queue.is_empty() {
+            self.phase = Phase::Closing { written: true };
+            let xid = self.next_xid();
+            self.send(now, xid, &Request::CloseSession, Lane::Cleanup, None, out);
+        }
+        if now >= self.last_sent + self.timeout / 6 {
+            RequestFrame::encode_parts(xid::PING, &Request::Ping, out);
+            self.pings.push_back(now);
+            self.last_sent = now;
+        }
+    }
+
+    fn send(
+        &mut self,
+        now: Timestamp,
+        xid: i32,
+        request: &Request,
+        lane: Lane,
+        done: Option<oneshot::Sender<Outcome>>,
+        out: &mut BytesMut,
+    ) {
+        RequestFrame::encode_parts(xid, request, out);
+        self.last_sent = now;
+        self.requests.in_flight.push_back(InFlight {
+            xid,
+            op: request.op(),
+            sent_at: now,
+            is_write: request.is_write(),
+            lane,
+            watch: WatchRequest::of(request),
+            done,
+        });
+    }
+
+    fn next_xid(&mut self) -> i32 {
+        let xid = self.next_xid;
+        self.next_xid = xid.checked_add(1).unwrap_or(1);
+        xid
+    }
+}

@@ -1,0 +1,48 @@
+//! When links are silent and sessions given up.
+
+use super::super::{LinkError, SessionEnd};
+use super::{Link, Machine};
+use crate::clock::Timestamp;
+
+impl Machine {
+    /// Looks at the time. An error means that the link is of no use any more.
+    pub(in crate::session) fn tick(&mut self, now: Timestamp) -> Result<(), LinkError> {
+        if self.link != Link::Up && self.abandon_at().is_some_and(|at| now >= at) {
+            self.end(SessionEnd::Abandoned);
+            return Ok(());
+        }
+        match self.link {
+            Link::Down => Ok(()),
+            Link::Handshake { until, .. } if now >= until => Err(LinkError::Handshake),
+            Link::Up if self.silent_at().is_some_and(|at| now >= at) => Err(LinkError::Silent),
+            Link::Handshake { .. } | Link::Up => Ok(()),
+        }
+    }
+
+    /// When to call [`tick`](Self::tick) or [`write`](Self::write) next if nothing else happens.
+    pub(in crate::session) fn next_deadline(&self) -> Option<Timestamp> {
+        match self.link {
+            Link::Down => self.abandon_at(),
+            Link::Handshake { until, .. } => Some(self.abandon_at().map_or(until, |at| at.min(until))),
+            Link::Up => {
+                let ping = self.last_sent + self.timeout / 6;
+                Some(self.silent_at().map_or(ping, |at| at.min(ping)))
+            }
+        }
+    }
+
+    /// When a link that owes a reply counts as lost: a third of the timeout after the last byte, or the whole timeout
+    /// when bytes trickle in but the reply does not.
+    fn silent_at(&self) -> Option<Timestamp> {
+        let request = self.requests.in_flight.front().map(|in_flight| in_flight.sent_at);
+        let oldest = request.into_iter().chain(self.pings.front().copied()).min()?;
+        let quiet = self.last_received.max(oldest) + self.timeout / 3;
+        Some(quiet.min(oldest + self.timeout))
+    }
+
+    /// When a session that cannot be re-attached is given up: one timeout after the last possible lease.
+    fn abandon_at(&self) -> Option<Timestamp> {
+        let _attached = self.identity.as_ref()?;
+        Some(self.last_answered + self.timeout.saturating_sub(self.lease.margin()) + self.timeout)
+    }
+}
