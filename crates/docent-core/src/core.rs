@@ -71,7 +71,7 @@ impl Core {
 
     /// Opens the session after the one of `epoch`.
     pub(crate) fn open_next(&self, epoch: &Epoch) -> (Arc<Epoch>, SessionTask) {
-        let last_zxid = epoch.wire.last_zxid();
+        let last_zxid = epoch.session.last_zxid();
         let number = epoch.number + 1;
         let (epoch, task) = open(
             &self.config,
@@ -125,7 +125,7 @@ fn open(
     let dialer = Dialer::new(Arc::clone(&config.transport), servers.to_vec(), last_error.clone(), start);
     let clock = Arc::clone(&config.clock);
     let (session, task) = WireSession::open(settings, Arc::clone(&lease), Arc::clone(&clock), dialer);
-    (Epoch::new(number, session, lease, clock, cleanup.clone()), task.boxed())
+    (Epoch::new(number, Arc::new(session), lease, clock, cleanup.clone()), task.boxed())
 }
 
 impl fmt::Debug for Core {

@@ -3,7 +3,7 @@ use crate::clock::Clock;
 use crate::held::{Held, HeldTable};
 use crate::lease::Lease;
 use crate::lost::LostReason;
-use crate::session::{Session, SessionEnd, WireSession};
+use crate::session::{Session, SessionEnd};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
@@ -12,7 +12,6 @@ pub(crate) struct Epoch {
     /// 1, 2, 3 …
     pub(crate) number: u64,
     pub(crate) session: Arc<dyn Session>,
-    pub(crate) wire: WireSession,
     pub(crate) lease: Arc<Lease>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) cleanup: Cleanup,
@@ -24,21 +23,12 @@ pub(crate) struct Epoch {
 impl Epoch {
     pub(crate) fn new(
         number: u64,
-        wire: WireSession,
+        session: Arc<dyn Session>,
         lease: Arc<Lease>,
         clock: Arc<dyn Clock>,
         cleanup: Cleanup,
     ) -> Self {
-        Self {
-            number,
-            session: Arc::new(wire.clone()),
-            wire,
-            lease,
-            clock,
-            cleanup,
-            held: HeldTable::default(),
-            end: OnceLock::new(),
-        }
+        Self { number, session, lease, clock, cleanup, held: HeldTable::default(), end: OnceLock::new() }
     }
 
     /// The session is over: its guards are lost.
@@ -52,6 +42,11 @@ impl Epoch {
 
     pub(crate) fn ended(&self) -> Option<SessionEnd> {
         self.end.get().copied()
+    }
+
+    /// How often the link was lost.
+    pub(crate) fn losses(&self) -> u64 {
+        self.session.link().borrow().losses
     }
 
     /// Why a guard of this epoch whose lease is over is lost.

@@ -30,7 +30,7 @@ pub(crate) async fn supervise(core: Arc<Core>, mut task: SessionTask) {
 async fn run_epoch(core: &Arc<Core>, epoch: &Arc<Epoch>, mut task: SessionTask) -> SessionEnd {
     let mut keeper = pin!(keeper::keep(epoch));
     let mut close = pin!(close(core, epoch));
-    let mut link = epoch.wire.link();
+    let mut link = epoch.session.link();
     let mut losses = 0;
     loop {
         tokio::select! {

@@ -21,7 +21,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
 /// A session as core uses it.
@@ -31,6 +31,12 @@ pub(crate) trait Session: fmt::Debug + Send + Sync + 'static {
 
     /// The session's number; 0 until it was attached for the first time.
     fn id(&self) -> i64;
+
+    /// Newest transaction that the session has seen.
+    fn last_zxid(&self) -> i64;
+
+    /// The link, and what becomes of it.
+    fn link(&self) -> watch::Receiver<LinkState>;
 
     /// Ends every waiting call and watch with [`SessionEnd::Closed`] and takes requests of [`Lane::Cleanup`] only.
     fn drain(&self);

@@ -38,19 +38,6 @@ impl WireSession {
         let driver = Driver::new(Arc::clone(&shared), dialer);
         (Self(shared), driver.run())
     }
-
-    pub(crate) fn link(&self) -> watch::Receiver<LinkState> {
-        self.0.link.subscribe()
-    }
-
-    /// How often the link was lost.
-    pub(crate) fn losses(&self) -> u64 {
-        self.0.lock().link_state().losses
-    }
-
-    pub(crate) fn last_zxid(&self) -> i64 {
-        self.0.lock().last_zxid()
-    }
 }
 
 impl Shared {
@@ -85,6 +72,14 @@ impl Session for WireSession {
 
     fn id(&self) -> i64 {
         self.0.lock().id()
+    }
+
+    fn last_zxid(&self) -> i64 {
+        self.0.lock().last_zxid()
+    }
+
+    fn link(&self) -> watch::Receiver<LinkState> {
+        self.0.link.subscribe()
     }
 
     fn drain(&self) {

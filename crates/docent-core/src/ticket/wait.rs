@@ -103,7 +103,7 @@ impl Ticket {
     /// Sets both watches in one trip and waits for one of them.
     async fn wait_for(&self, blocker: &str, next: bool, own: &mut Option<Watch>) -> Result<Step, WaitError> {
         let session = &self.epoch.session;
-        let losses = self.epoch.wire.losses();
+        let losses = self.epoch.losses();
         let blocker_path = format!("{}/{blocker}", self.line.full_path());
         let on_blocker = session.submit(watched(blocker_path), Lane::Call);
         if own.is_none() {
@@ -149,7 +149,7 @@ impl Ticket {
         let lease = &self.epoch.lease;
         let age = self.epoch.clock.now().since(lease.proof());
         // After a reconnect the events of the gap come in no particular order.
-        let same_link = self.epoch.wire.losses() == losses;
+        let same_link = self.epoch.losses() == losses;
         match next {
             true if same_link && age < lease.timeout() / 6 => Step::At(Place::First),
             true => Step::Prove,
