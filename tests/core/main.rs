@@ -5,3 +5,4 @@
 mod bad_input;
 mod close;
 mod operations;
+mod outcomes;

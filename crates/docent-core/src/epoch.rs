@@ -1,4 +1,5 @@
 use crate::cleanup::Cleanup;
+use crate::client::Markers;
 use crate::clock::Clock;
 use crate::held::{Held, HeldTable};
 use crate::lease::Lease;
@@ -15,6 +16,7 @@ pub(crate) struct Epoch {
     pub(crate) lease: Arc<Lease>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) cleanup: Cleanup,
+    pub(crate) markers: Markers,
     /// Guards that this session holds.
     pub(crate) held: HeldTable,
     end: OnceLock<SessionEnd>,
@@ -28,7 +30,16 @@ impl Epoch {
         clock: Arc<dyn Clock>,
         cleanup: Cleanup,
     ) -> Self {
-        Self { number, session, lease, clock, cleanup, held: HeldTable::default(), end: OnceLock::new() }
+        Self {
+            number,
+            session,
+            lease,
+            clock,
+            cleanup,
+            markers: Markers::default(),
+            held: HeldTable::default(),
+            end: OnceLock::new(),
+        }
     }
 
     /// The session is over: its guards are lost.

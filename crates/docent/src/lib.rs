@@ -2,9 +2,9 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub use docent_core::{
-    BootClock, Children, Client, ClientBuilder, Clock, Connection, ConnectionState, CreateMode, Created, Error,
-    ErrorKind, Fence, Lost, LostReason, Node, ParentKind, ParseFenceError, Participant, RetryPolicy, Stat,
-    StateWatcher, Timestamp, TokioClock, Transaction, TransactionResult,
+    BootClock, Children, Client, ClientBuilder, Clock, Connection, ConnectionState, CreateMode, Created,
+    Error, ErrorKind, Fence, Lost, LostReason, Node, ParentKind, ParseFenceError, Participant, RetryPolicy,
+    Stat, StateWatcher, Timestamp, TokioClock, Transaction, TransactionResult,
 };
 pub use docent_locks::{AcquireError, Mutex, MutexGuard, Owner};
 

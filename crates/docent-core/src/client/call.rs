@@ -1,11 +1,12 @@
 //! One logical operation: a deadline over waiting for a link, queueing and retries.
 
 use super::Client;
+use super::resolve::{Resolution, resolve};
 use crate::epoch::Epoch;
 use crate::error::{Error, ErrorKind};
 use crate::retry::Backoff;
 use crate::session::{Cause, Lane, Outcome, SessionEnd};
-use docent_proto::{Code, Request, Response};
+use docent_proto::{Code, CreateMode, Request, Response};
 use std::sync::Arc;
 use tokio::time::Instant;
 
@@ -57,8 +58,7 @@ impl Client {
         let mut attempts = Attempts::new(self, operation, path, outcomes);
         loop {
             let epoch = attempts.epoch().await?;
-            let outcome = epoch.session.submit(request.clone(), Lane::Call).by(attempts.deadline).await;
-            if let Some(result) = attempts.judge(&epoch, outcome).await? {
+            if let Some(result) = attempts.send(&epoch, &request).await? {
                 return Ok((result, epoch));
             }
         }
@@ -93,6 +93,9 @@ impl<'a> Attempts<'a> {
     pub(crate) async fn epoch(&self) -> Result<Arc<Epoch>, Error> {
         let core = self.client.core();
         let epoch = core.epoch();
+        if self.client.bound.is_some_and(|bound| bound != epoch.number || bound <= self.ended) {
+            return Err(self.error(ErrorKind::SessionChanged));
+        }
         if epoch.number > self.ended {
             return Ok(epoch);
         }
@@ -101,6 +104,32 @@ impl<'a> Attempts<'a> {
             Ok(Err(_)) => Err(self.error(ErrorKind::Closed)),
             Err(_) => Err(self.timeout()),
         }
+    }
+
+    /// Sends `request` in `epoch`. The answer, or `None` when it is to be sent again.
+    pub(crate) async fn send(
+        &mut self,
+        epoch: &Epoch,
+        request: &Request,
+    ) -> Result<Option<Result<Response, Code>>, Error> {
+        let seen = epoch.session.last_zxid();
+        let mut outcome = epoch.session.submit(request.clone(), Lane::Call).by(self.deadline).await;
+        if self.outcomes == Outcomes::Once && matches!(outcome, Outcome::Unknown(Cause::LinkLost)) {
+            match tokio::time::timeout_at(self.deadline, resolve(epoch, request, seen)).await {
+                Ok(Ok(Resolution::Applied(response))) => return Ok(Some(Ok(response))),
+                Ok(Ok(Resolution::Refused(code))) => return Ok(Some(Err(code))),
+                Ok(Ok(Resolution::NotApplied)) => outcome = Outcome::NotSent(Cause::LinkLost),
+                Ok(Ok(Resolution::Unknown)) | Err(_) => {}
+                Ok(Err(cause)) => outcome = Outcome::Unknown(cause),
+            }
+        }
+        if let Outcome::Unknown(cause @ Cause::Ended(SessionEnd::Expired)) = outcome
+            && is_ephemeral(request)
+        {
+            // Whatever was created went with the session.
+            outcome = Outcome::NotSent(cause);
+        }
+        self.judge(epoch, outcome).await
     }
 
     /// The answer, or `None` when the request is to be sent again, after a pause that is over when this returns.
@@ -132,7 +161,7 @@ impl<'a> Attempts<'a> {
         Ok(None)
     }
 
-    async fn retry(&mut self, epoch: &Epoch, sent: bool, cause: Cause) -> Result<(), Error> {
+    pub(crate) async fn retry(&mut self, epoch: &Epoch, sent: bool, cause: Cause) -> Result<(), Error> {
         let unknown = sent && self.outcomes == Outcomes::Once;
         match cause {
             Cause::Ended(SessionEnd::Closed) => {
@@ -180,6 +209,10 @@ impl<'a> Attempts<'a> {
         }
     }
 
+    pub(crate) fn code(&self, code: Code) -> Error {
+        Error::from_code(code, self.operation).at(self.path)
+    }
+
     pub(crate) fn error(&self, kind: ErrorKind) -> Error {
         Error::new(kind, self.operation).at(self.path)
     }
@@ -188,7 +221,7 @@ impl<'a> Attempts<'a> {
         self.with_source(self.error(ErrorKind::Timeout))
     }
 
-    fn unknown(&self) -> Error {
+    pub(crate) fn unknown(&self) -> Error {
         self.with_source(self.error(ErrorKind::OutcomeUnknown))
     }
 
@@ -198,6 +231,13 @@ impl<'a> Attempts<'a> {
             Some(source) => error.because(source.to_string()).caused_by(source),
             None => error,
         }
+    }
+}
+
+fn is_ephemeral(request: &Request) -> bool {
+    match request {
+        Request::Create(create) => CreateMode::from_flags(create.flags).is_some_and(CreateMode::is_ephemeral),
+        _ => false,
     }
 }
 

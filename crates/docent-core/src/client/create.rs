@@ -36,15 +36,15 @@ pub(super) async fn create(
     loop {
         let epoch = attempts.epoch().await?;
         let parents = if missing_parents > 0 { create_parents(client, &epoch, &full) } else { Vec::new() };
-        let outcome = epoch.session.submit(request.clone(), Lane::Call).by(attempts.deadline).await;
+        let result = attempts.send(&epoch, &request).await;
         drop(parents);
-        match attempts.judge(&epoch, outcome).await? {
+        match result? {
             Some(Err(Code::NO_NODE)) if missing_parents < PARENT_ROUNDS => missing_parents += 1,
             Some(Ok(Response::Created { path, stat: Some(stat) })) => {
                 return Ok(Created { path: namespace.relative(&path), stat: stat.into() });
             }
             Some(Ok(other)) => return Err(unexpected("create", &other)),
-            Some(Err(code)) => return Err(Error::from_code(code, "create").at(path)),
+            Some(Err(code)) => return Err(attempts.code(code)),
             None => {}
         }
     }

@@ -3,15 +3,18 @@
 mod builder;
 mod call;
 mod create;
+mod exact;
+mod resolve;
 mod transaction;
 
 pub use builder::ClientBuilder;
 pub(crate) use call::{Attempts, Outcomes, unexpected};
 pub(crate) use create::{PARENT_ROUNDS, create_parents};
+pub(crate) use exact::Markers;
 pub use transaction::{Transaction, TransactionResult};
 
 use crate::core::Core;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::node::{Children, CreateMode, Created, Node, Stat};
 use crate::state::StateWatcher;
 use bytes::Bytes;
@@ -32,6 +35,8 @@ use std::time::Duration;
 pub struct Client {
     handle: Arc<Handle>,
     operation_timeout: Duration,
+    /// The only epoch in which it may act, if there is one.
+    bound: Option<u64>,
 }
 
 /// Its drop is the drop of the last clone.
@@ -65,7 +70,7 @@ impl Client {
 
     pub(crate) fn from_core(core: Arc<Core>) -> Self {
         let operation_timeout = core.config.operation_timeout;
-        Self { handle: Arc::new(Handle { core }), operation_timeout }
+        Self { handle: Arc::new(Handle { core }), operation_timeout, bound: None }
     }
 
     pub(crate) fn core(&self) -> &Arc<Core> {
@@ -76,6 +81,13 @@ impl Client {
     #[must_use]
     pub fn with_operation_timeout(&self, timeout: Duration) -> Self {
         Self { operation_timeout: timeout, ..self.clone() }
+    }
+
+    /// A clone whose operations happen in the present session or not at all: once that has ended they fail with
+    /// `SessionChanged`.
+    #[must_use]
+    pub fn in_this_session(&self) -> Self {
+        Self { bound: Some(self.core().epoch().number), ..self.clone() }
     }
 
     /// Observes the connection state.
@@ -155,6 +167,30 @@ impl Client {
         match self.write("set", path, request).await? {
             Response::Stat(stat) => Ok(stat.into()),
             other => Err(unexpected("set", &other)),
+        }
+    }
+
+    /// Deletes a node if there is one. A node that is created there while this is under way is left alone.
+    ///
+    /// # Errors
+    /// `NotEmpty`, `NoAuth`, `InvalidInput`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: doing it again does no harm.
+    pub async fn ensure_absent(&self, path: &str) -> Result<(), Error> {
+        let Some(known) = self.exists(path).await? else { return Ok(()) };
+        loop {
+            match self.delete(path, None).await {
+                Err(error) if error.kind() == ErrorKind::NoNode => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::OutcomeUnknown => {
+                    self.sync(path).await?;
+                    match self.exists(path).await? {
+                        Some(stat) if stat.czxid == known.czxid => {}
+                        _ => return Ok(()),
+                    }
+                }
+                result => return result,
+            }
         }
     }
 

@@ -1,7 +1,9 @@
 use super::call::{Attempts, Outcomes, unexpected};
+use super::exact::{self, Exact};
 use super::{Client, wire};
 use crate::error::{Error, ErrorKind};
 use crate::held::Held;
+use crate::lost::LostReason;
 use crate::node::{CreateMode, Created, Stat};
 use crate::session::Lane;
 use bytes::Bytes;
@@ -115,6 +117,50 @@ impl Transaction {
     /// # Cancel safety
     /// This method is *not* cancel safe: the operations may have been applied.
     pub async fn commit(mut self) -> Result<Vec<TransactionResult>, Error> {
+        let guard_checks = self.check_input()?;
+        let results = match self.held.take() {
+            None => self.commit_anywhere().await?,
+            Some(held) => self.commit_held(&held).await?,
+        };
+        self.results(results, guard_checks)
+    }
+
+    /// As [`commit`](Self::commit), exactly once: when the reply is lost, it is found out whether the operations were
+    /// applied, and they are sent again if not. Costs one write more in the same request, to a node of this session below
+    /// `/_docent/markers`. Returns `None` when they were applied but the reply with their results was lost.
+    ///
+    /// # Errors
+    /// As [`commit`](Self::commit); `OutcomeUnknown` only when the session ended, or the deadline passed, before it could be
+    /// found out.
+    ///
+    /// # Cancel safety
+    /// This method is *not* cancel safe: the operations may have been applied.
+    pub async fn commit_exactly(mut self) -> Result<Option<Vec<TransactionResult>>, Error> {
+        let guard_checks = self.check_input()?;
+        let held = self.held.take();
+        let client = self.client.clone();
+        let path = match &held {
+            Some(held) => client.core().namespace.relative(&held.path),
+            None => client.core().namespace.relative(self.ops[0].path()),
+        };
+        let mut attempts = Attempts::new(&client, "transaction", &path, Outcomes::Once);
+        if let Some(held) = &held {
+            held.check().map_err(|reason| attempts.error(ErrorKind::Lost(reason)))?;
+        }
+        let bound = held.as_ref().map(|held| &held.epoch);
+        match exact::commit(&client, &mut attempts, &self.ops, bound).await? {
+            Exact::Applied => Ok(None),
+            Exact::Answered(results) => {
+                if let Some(held) = &held {
+                    still_there(held, &results, &attempts)?;
+                }
+                self.results(results, guard_checks).map(Some)
+            }
+        }
+    }
+
+    /// The number of operations that are the guard's and not the caller's.
+    fn check_input(&mut self) -> Result<usize, Error> {
         if let Some(error) = self.invalid.take() {
             return Err(error);
         }
@@ -122,11 +168,7 @@ impl Transaction {
         if self.ops.len() == guard_checks {
             return Err(Error::invalid_input("transaction", "a transaction needs at least one operation"));
         }
-        let results = match self.held.take() {
-            None => self.commit_anywhere().await?,
-            Some(held) => self.commit_held(&held).await?,
-        };
-        self.results(results, guard_checks)
+        Ok(guard_checks)
     }
 
     async fn commit_anywhere(&mut self) -> Result<Vec<MultiResult>, Error> {
@@ -147,10 +189,7 @@ impl Transaction {
             let outcome = held.epoch.session.submit(request, Lane::Call).by(attempts.deadline).await;
             match attempts.judge(&held.epoch, outcome).await? {
                 Some(Ok(Response::Multi(results))) => {
-                    if let Some(MultiResult::Failed(Code::NO_NODE)) = results.first() {
-                        let reason = held.lose(crate::lost::LostReason::NodeDeleted);
-                        return Err(attempts.error(ErrorKind::Lost(reason)));
-                    }
+                    still_there(held, &results, &attempts)?;
                     return Ok(results);
                 }
                 Some(Ok(other)) => return Err(unexpected("transaction", &other)),
@@ -180,5 +219,16 @@ impl Transaction {
             other => Err(unexpected("transaction", &Response::Multi(vec![other]))),
         });
         results.collect()
+    }
+}
+
+/// The first operation of a guard's transaction checks its node.
+fn still_there(held: &Held, results: &[MultiResult], attempts: &Attempts<'_>) -> Result<(), Error> {
+    match results.first() {
+        Some(MultiResult::Failed(Code::NO_NODE)) => {
+            let reason = held.lose(LostReason::NodeDeleted);
+            Err(attempts.error(ErrorKind::Lost(reason)))
+        }
+        _ => Ok(()),
     }
 }

@@ -1,0 +1,158 @@
+//! What becomes of writes whose reply is lost.
+
+use docent::{Client, CreateMode, ErrorKind};
+use docent_proto::OpCode;
+use docent_testkit::{Backend, Proxy, Rule, TestServer, both_backends};
+use docent_tests::{builder, connect, soon};
+use futures_util::future::join_all;
+
+async fn client(server: &TestServer) -> (Client, Proxy) {
+    let proxy = server.proxy().await;
+    let client = builder(server, proxy.connect_string()).connect().await.unwrap();
+    (client, proxy)
+}
+
+async fn counter(client: &Client, path: &str) -> (u64, i32) {
+    let node = soon(client.get(path)).await.unwrap();
+    (std::str::from_utf8(&node.data).unwrap().parse().unwrap(), node.stat.version)
+}
+
+/// Adds one by compare and set; returns how often it had to try.
+async fn increment(client: &Client, path: &str) {
+    loop {
+        let (value, version) = counter(client, path).await;
+        let add = client.transaction().set(path, (value + 1).to_string(), version);
+        match soon(add.commit_exactly()).await {
+            Ok(_) => return,
+            Err(error) if error.kind() == ErrorKind::BadVersion => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+both_backends! {
+    async fn counters_incremented_by_exact_writes_are_exact_under_lost_replies(backend: Backend) {
+        let server = backend.start().await;
+        let clients = [client(&server).await, client(&server).await];
+        let first = &clients[0].0;
+        first.create("/counter", "0", CreateMode::Persistent).await.unwrap();
+        let work = clients.iter().map(|(client, proxy)| {
+            async move {
+                for n in 0..1_000 {
+                    if n % 40 == 0 {
+                        // Applied and not answered, or not even applied.
+                        let on_multi = Rule::on(OpCode::Multi);
+                        proxy.add(if n % 80 == 0 { on_multi.reset_after() } else { on_multi.reset_before() });
+                    }
+                    increment(client, "/counter").await;
+                }
+            }
+        });
+        tokio::time::timeout(docent_tests::PATIENCE * 4, join_all(work)).await.unwrap();
+        assert_eq!(counter(first, "/counter").await.0, 2_000);
+        let markers = first.children("/_docent/markers").await.unwrap().names;
+        assert!(markers.len() <= 2, "one marker for each session: {markers:?}");
+    }
+
+    async fn an_unversioned_set_without_a_reply_says_so_and_never_guesses(backend: Backend) {
+        let server = backend.start().await;
+        let (client, proxy) = client(&server).await;
+        client.create("/a", "0", CreateMode::Persistent).await.unwrap();
+        for applied in [true, false] {
+            let rule = Rule::on(OpCode::SetData);
+            proxy.add(if applied { rule.reset_after() } else { rule.reset_before() });
+            let error = soon(client.set("/a", "1", None)).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::OutcomeUnknown);
+        }
+    }
+
+    async fn a_transaction_without_a_reply_says_so_and_an_exact_one_is_resolved(backend: Backend) {
+        let server = backend.start().await;
+        let (client, proxy) = client(&server).await;
+        client.create("/a", "0", CreateMode::Persistent).await.unwrap();
+        let write = |data: &'static str| client.transaction().set("/a", data, None);
+        proxy.add(Rule::on(OpCode::Multi).reset_after());
+        assert_eq!(soon(write("1").commit()).await.unwrap_err().kind(), ErrorKind::OutcomeUnknown);
+        proxy.add(Rule::on(OpCode::Multi).reset_after());
+        assert_eq!(soon(write("2").commit_exactly()).await.unwrap(), None, "its results were lost");
+        proxy.add(Rule::on(OpCode::Multi).reset_before());
+        assert_eq!(soon(write("3").commit_exactly()).await.unwrap().unwrap().len(), 1);
+        let node = client.get("/a").await.unwrap();
+        assert_eq!((node.data.as_ref(), node.stat.version), (b"3".as_ref(), 3));
+    }
+
+    async fn an_exact_write_whose_session_ends_with_the_reply_is_unknown(backend: Backend) {
+        let server = backend.start().await;
+        let (client, proxy) = client(&server).await;
+        client.create("/a", "0", CreateMode::Persistent).await.unwrap();
+        soon(client.transaction().set("/a", "1", None).commit_exactly()).await.unwrap();
+        let lost = proxy.add(Rule::on(OpCode::Multi).swallow_reply());
+        let write = tokio::spawn(client.transaction().set("/a", "2", None).commit_exactly());
+        soon(lost.fired()).await;
+        server.expire(client.session_id().unwrap()).await.unwrap();
+        assert_eq!(soon(write).await.unwrap().unwrap_err().kind(), ErrorKind::OutcomeUnknown);
+    }
+
+    async fn a_versioned_set_is_sent_again_only_if_the_version_is_unchanged(backend: Backend) {
+        let server = backend.start().await;
+        let (client, proxy) = client(&server).await;
+        let other = connect(&server).await;
+        client.create("/a", "0", CreateMode::Persistent).await.unwrap();
+        proxy.add(Rule::on(OpCode::SetData).reset_before());
+        assert_eq!(soon(client.set("/a", "1", 0)).await.unwrap().version, 1);
+        // Applied: nobody can tell it from the same change by another client.
+        proxy.add(Rule::on(OpCode::SetData).reset_after());
+        assert_eq!(soon(client.set("/a", "2", 1)).await.unwrap_err().kind(), ErrorKind::OutcomeUnknown);
+        // Not applied, and somebody else was faster.
+        proxy.cut().await;
+        client.state().reached(docent::ConnectionState::Suspended).await;
+        other.set("/a", "3", 2).await.unwrap();
+        proxy.heal().await.unwrap();
+        proxy.add(Rule::on(OpCode::SetData).reset_before());
+        assert_eq!(soon(client.set("/a", "4", 2)).await.unwrap_err().kind(), ErrorKind::BadVersion);
+    }
+
+    async fn a_delete_is_sent_again_only_if_the_node_is_still_the_same(backend: Backend) {
+        let server = backend.start().await;
+        let (client, proxy) = client(&server).await;
+        client.create("/a", "", CreateMode::Persistent).await.unwrap();
+        proxy.add(Rule::on(OpCode::Delete).reset_before());
+        soon(client.delete("/a", None)).await.unwrap();
+        client.create("/a", "", CreateMode::Persistent).await.unwrap();
+        proxy.add(Rule::on(OpCode::Delete).reset_after());
+        assert_eq!(soon(client.delete("/a", None)).await.unwrap_err().kind(), ErrorKind::OutcomeUnknown);
+        client.create("/a", "", CreateMode::Persistent).await.unwrap();
+        proxy.add(Rule::on(OpCode::Delete).reset_after());
+        soon(client.ensure_absent("/a")).await.unwrap();
+        soon(client.ensure_absent("/a")).await.unwrap();
+        assert_eq!(client.exists("/a").await.unwrap(), None);
+    }
+
+    async fn an_ephemeral_create_recognises_its_own_node_after_a_lost_reply(backend: Backend) {
+        let server = backend.start().await;
+        let (client, proxy) = client(&server).await;
+        proxy.add(Rule::on(OpCode::Create2).reset_after());
+        let created = soon(client.create("/a", "x", CreateMode::Ephemeral)).await.unwrap();
+        assert_eq!(created.stat.owner, client.session_id());
+        // A node that was there before is not taken for the new one.
+        proxy.add(Rule::on(OpCode::Create2).reset_after());
+        let error = soon(client.create("/a", "y", CreateMode::Ephemeral)).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NodeExists);
+        proxy.add(Rule::on(OpCode::Create2).reset_after());
+        let error = soon(client.create("/b", "x", CreateMode::Persistent)).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "anybody can have made or removed it");
+    }
+
+    async fn operations_bound_to_a_session_do_not_happen_in_the_next(backend: Backend) {
+        let server = backend.start().await;
+        let (client, _proxy) = client(&server).await;
+        let bound = client.in_this_session();
+        soon(bound.create("/a", "", CreateMode::Ephemeral)).await.unwrap();
+        let session = client.session_id();
+        server.expire(session.unwrap()).await.unwrap();
+        let write = soon(bound.create("/b", "", CreateMode::Ephemeral)).await.unwrap_err();
+        assert!(matches!(write.kind(), ErrorKind::SessionChanged), "{write}");
+        soon(client.create("/c", "", CreateMode::Ephemeral)).await.unwrap();
+        assert_eq!(soon(bound.exists("/c")).await.unwrap_err().kind(), ErrorKind::SessionChanged);
+    }
+}
