@@ -6,3 +6,4 @@ mod bad_input;
 mod close;
 mod operations;
 mod outcomes;
+mod watches;

@@ -20,6 +20,7 @@ mod session;
 mod state;
 mod supervisor;
 mod ticket;
+mod watching;
 
 pub use client::{Client, ClientBuilder, Transaction, TransactionResult};
 pub use clock::{BootClock, Clock, Timestamp, TokioClock};
@@ -33,6 +34,7 @@ pub use retry::RetryPolicy;
 pub use session::transport::{Io, TcpTransport, Transport};
 pub use state::{Connection, ConnectionState, StateWatcher};
 pub use ticket::Participant;
+pub use watching::WatchStream;
 
 /// What recipes are made of: tickets in lines, and the holds they become. For those who write recipes of their own.
 pub mod recipe {
