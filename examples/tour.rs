@@ -1,1 +1,59 @@
-fn main() {}
+//! Shows what a lock of Docent does, in a few seconds and with nothing installed but Rust:
+//!
+//! ```text
+//! cargo run --example tour
+//! ```
+//!
+//! `DOCENT_CONNECT=host:port` runs it on a real ensemble, `RUST_LOG=docent_core=debug` shows what goes on below. It ends
+//! with an error if anything it shows does not hold.
+
+mod shared;
+
+#[path = "tour/cable.rs"]
+mod cable;
+#[path = "tour/cancelled.rs"]
+mod cancelled;
+#[path = "tour/cut_off.rs"]
+mod cut_off;
+#[path = "tour/reentry.rs"]
+mod reentry;
+#[path = "tour/stage.rs"]
+mod stage;
+#[path = "tour/turns.rs"]
+mod turns;
+
+use anyhow::Context;
+use shared::{clean_up, log_to_stderr};
+use stage::Stage;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match run().await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("Error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run() -> anyhow::Result<()> {
+    log_to_stderr()?;
+    let stage = Arc::new(Stage::set().await?);
+    let tour = tokio::time::timeout(stage.limit(), show(&stage)).await;
+    tour.with_context(|| format!("the tour did not end within {:?}", stage.limit()))?
+}
+
+async fn show(stage: &Arc<Stage>) -> anyhow::Result<()> {
+    let guide = stage.client("guide").await?;
+    turns::show(stage).await?;
+    reentry::show(stage).await?;
+    cancelled::show(stage).await?;
+    cut_off::show(stage).await?;
+    clean_up(&guide, stage.root()).await?;
+    guide.close().await;
+    stage.say("tour", "everything held");
+    Ok(())
+}

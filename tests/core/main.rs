@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod close;
+mod kept;
 mod operations;
 mod outcomes;
 mod watches;

@@ -3,6 +3,7 @@ use crate::config::Config;
 use crate::connect_string::ServerAddress;
 use crate::epoch::Epoch;
 use crate::error::{Error, ErrorKind};
+use crate::kept::KeptTable;
 use crate::lease::Lease;
 use crate::namespace::Namespace;
 use crate::session::dialer::{Dialer, LastError, Start};
@@ -11,8 +12,9 @@ use crate::state::{Connection, ConnectionState};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -30,6 +32,11 @@ pub(crate) struct Core {
     pub(crate) connection: watch::Sender<Connection>,
     pub(crate) last_error: LastError,
     pub(crate) cleanup: Cleanup,
+    pub(crate) kept: KeptTable,
+    /// Sessions of earlier epochs.
+    past_sessions: Mutex<Vec<i64>>,
+    /// Where tasks of the client run.
+    pub(crate) runtime: Handle,
     /// Cancelled when the client is to close.
     pub(crate) closing: CancellationToken,
     /// Cancelled when nothing is left to do.
@@ -47,6 +54,7 @@ impl Core {
         identity: String,
         servers: Vec<ServerAddress>,
         cleanup: Cleanup,
+        runtime: Handle,
     ) -> (Arc<Self>, SessionTask) {
         static NEXT_ID: AtomicU64 = AtomicU64::new(1);
         let last_error = LastError::default();
@@ -62,6 +70,9 @@ impl Core {
             connection: watch::Sender::new(connection),
             last_error,
             cleanup,
+            kept: KeptTable::default(),
+            past_sessions: Mutex::default(),
+            runtime,
             closing: CancellationToken::new(),
             finished: CancellationToken::new(),
             tasks: TaskTracker::new(),
@@ -73,6 +84,7 @@ impl Core {
     pub(crate) fn open_next(&self, epoch: &Epoch) -> (Arc<Epoch>, SessionTask) {
         let last_zxid = epoch.session.last_zxid();
         let number = epoch.number + 1;
+        self.remember(epoch.session.id());
         let (epoch, task) = open(
             &self.config,
             &self.servers,
@@ -85,6 +97,25 @@ impl Core {
         let epoch = Arc::new(epoch);
         self.epochs.send_replace(Arc::clone(&epoch));
         (epoch, task)
+    }
+
+    fn past_sessions(&self) -> MutexGuard<'_, Vec<i64>> {
+        self.past_sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Remembers a session that is over. The servers keep one for a timeout at most, so that the last few are enough.
+    fn remember(&self, session_id: i64) {
+        const ENOUGH: usize = 64;
+        let mut past = self.past_sessions();
+        if past.len() == ENOUGH {
+            past.remove(0);
+        }
+        past.push(session_id);
+    }
+
+    /// True for the sessions of earlier epochs.
+    pub(crate) fn was_ours(&self, session_id: i64) -> bool {
+        self.past_sessions().contains(&session_id)
     }
 
     pub(crate) fn epoch(&self) -> Arc<Epoch> {

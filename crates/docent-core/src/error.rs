@@ -42,6 +42,8 @@ pub enum ErrorKind {
     ShortLease,
     /// The parent's counter of sequential children is near its end.
     SequenceExhausted,
+    /// This client keeps a node at the path already.
+    AlreadyRegistered,
     /// Too many requests are waiting; this one was not sent.
     Overloaded,
     /// The client was closed.
@@ -71,6 +73,7 @@ impl ErrorKind {
             | Self::Lost(_)
             | Self::ShortLease
             | Self::SequenceExhausted
+            | Self::AlreadyRegistered
             | Self::Closed
             | Self::Server(_) => false,
         }
@@ -95,6 +98,7 @@ impl ErrorKind {
             Self::Lost(_) => "the guard is lost",
             Self::ShortLease => "session timeout is too short for a lease",
             Self::SequenceExhausted => "the sequence numbers of this path are nearly used up",
+            Self::AlreadyRegistered => "this client keeps a node there already",
             Self::Overloaded => "too many requests are waiting",
             Self::Closed => "the client is closed",
             Self::Server(_) => "the server answered with an error",

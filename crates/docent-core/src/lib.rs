@@ -11,6 +11,7 @@ mod error;
 mod fence;
 mod held;
 mod keeper;
+mod kept;
 mod lease;
 mod lost;
 mod namespace;
@@ -38,5 +39,6 @@ pub use watching::WatchStream;
 
 /// What recipes are made of: tickets in lines, and the holds they become. For those who write recipes of their own.
 pub mod recipe {
+    pub use crate::kept::{KeptNode, KeptStatus};
     pub use crate::ticket::{Hold, Line, LineKey, Ticket, WaitError};
 }

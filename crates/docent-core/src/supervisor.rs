@@ -32,17 +32,34 @@ async fn run_epoch(core: &Arc<Core>, epoch: &Arc<Epoch>, mut task: SessionTask) 
     let mut close = pin!(close(core, epoch));
     let mut link = epoch.session.link();
     let mut losses = 0;
+    // Connected is published after one attempt at each kept node.
+    let mut restored = pin!(restored(core, epoch));
+    let mut is_restored = false;
     loop {
+        let is_up = link.borrow().up;
         tokio::select! {
             end = &mut task => return end,
             () = &mut keeper => {}
             Ok(()) = link.changed() => {
                 let state = *link.borrow_and_update();
+                if is_restored || !state.up {
+                    publish(core, epoch, state, &mut losses);
+                }
+            }
+            () = &mut restored, if is_up && !is_restored => {
+                is_restored = true;
+                let state = *link.borrow();
                 publish(core, epoch, state, &mut losses);
             }
             () = &mut close => return SessionEnd::Closed,
         }
     }
+}
+
+/// Waits for the first attempt at each kept node in a session, at most for the operation timeout. What fails is reported on
+/// its own handle.
+async fn restored(core: &Core, epoch: &Epoch) {
+    let _ = tokio::time::timeout(core.config.operation_timeout, core.kept.attempted(epoch.number)).await;
 }
 
 /// Waits until the client is to close, then ends the session in order: no new calls, pending deletes, the session itself.

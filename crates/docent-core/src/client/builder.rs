@@ -152,7 +152,7 @@ impl ClientBuilder {
             .map_err(|_| Error::invalid_input("connect", "a client must be built inside a tokio runtime"))?;
         let identity = self.config.identity.clone().unwrap_or_else(|| local_identity(&servers));
         let (cleanup, worker) = Cleanup::new();
-        let (core, session) = Core::new(self.config, namespace, identity, servers, cleanup);
+        let (core, session) = Core::new(self.config, namespace, identity, servers, cleanup, runtime.clone());
         tracing::info!("no credentials are configured: nodes are created open to everybody");
         core.tasks.spawn_on(supervise(Arc::clone(&core), session), &runtime);
         core.tasks.spawn_on(worker.run(Arc::clone(&core)), &runtime);

@@ -1,6 +1,7 @@
 use super::Client;
 use super::call::{Attempts, Outcomes, unexpected};
 use crate::config::ParentKind;
+use crate::core::Core;
 use crate::epoch::Epoch;
 use crate::error::Error;
 use crate::node::{CreateMode, Created};
@@ -54,7 +55,11 @@ pub(super) async fn create(
 /// we may not create in; whether it worked shows in the answer to what is submitted after them. Keep what is returned until
 /// then, because dropping it takes back what was not sent.
 pub(crate) fn create_parents(client: &Client, epoch: &Epoch, full: &str) -> Vec<Pending> {
-    let mode = match client.core().config.parents {
+    create_parents_in(client.core(), epoch, full)
+}
+
+pub(crate) fn create_parents_in(core: &Core, epoch: &Epoch, full: &str) -> Vec<Pending> {
+    let mode = match core.config.parents {
         ParentKind::Container => WireMode::Container,
         ParentKind::Persistent => WireMode::Persistent,
     };

@@ -4,12 +4,12 @@ mod builder;
 mod call;
 mod create;
 mod exact;
-mod resolve;
+pub(crate) mod resolve;
 mod transaction;
 
 pub use builder::ClientBuilder;
 pub(crate) use call::{Attempts, Outcomes, unexpected};
-pub(crate) use create::{PARENT_ROUNDS, create_parents};
+pub(crate) use create::{PARENT_ROUNDS, create_parents, create_parents_in};
 pub(crate) use exact::Markers;
 pub use transaction::{Transaction, TransactionResult};
 

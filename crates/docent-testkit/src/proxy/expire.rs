@@ -42,6 +42,15 @@ impl Sessions {
     /// # Errors
     /// When the session is not known or gone already, or the server cannot be reached.
     pub async fn expire(&self, session_id: i64, server: SocketAddr) -> Result<(), ExpireError> {
+        self.attach(session_id, server).await?.close().await?;
+        Ok(())
+    }
+
+    /// Attaches to a session on a link of our own, with a timeout of 10 s: it lives on for that long.
+    ///
+    /// # Errors
+    /// When the session is not known or gone already, or the server cannot be reached.
+    pub async fn attach(&self, session_id: i64, server: SocketAddr) -> Result<RawClient, ExpireError> {
         let password = self.known().get(&session_id).cloned().ok_or(ExpireError::Unknown(session_id))?;
         let connect = ConnectRequest {
             last_zxid_seen: 0,
@@ -50,8 +59,7 @@ impl Sessions {
             password,
             read_only: Some(false),
         };
-        RawClient::attach(server, &connect).await?.close().await?;
-        Ok(())
+        Ok(RawClient::attach(server, &connect).await?)
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<i64, Bytes>> {

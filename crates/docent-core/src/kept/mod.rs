@@ -1,0 +1,8 @@
+//! Kept nodes: ephemeral nodes that core keeps present, through link loss, new sessions and deletion by others.
+
+mod node;
+mod reconcile;
+mod table;
+
+pub use node::{KeptNode, KeptStatus};
+pub(crate) use table::KeptTable;

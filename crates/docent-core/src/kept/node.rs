@@ -1,0 +1,147 @@
+use super::reconcile::Reconciler;
+use crate::client::Client;
+use crate::error::{Error, ErrorKind};
+use bytes::Bytes;
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// An ephemeral node that is kept present with given data until it is removed.
+///
+/// One task brings the tree to what is wanted, and again whenever it is not: after a lost session, a deletion or a change by
+/// others. A node that belongs to an older session of this client is replaced. One that belongs to somebody else is left
+/// alone and waited for: a process that was restarted finds the node of its predecessor until that session expires.
+///
+/// # On drop
+/// The node is removed in the background.
+#[derive(Debug)]
+#[must_use = "the node is removed when this is dropped"]
+pub struct KeptNode {
+    // Keeps the client open for as long as the node is wanted.
+    client: Client,
+    path: String,
+    wanted: watch::Sender<Option<Bytes>>,
+    status: watch::Receiver<KeptStatus>,
+}
+
+/// What is known of a kept node.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum KeptStatus {
+    /// It is being brought about.
+    Pending,
+    /// It is there with the wanted data, as far as the servers told.
+    Present {
+        /// The epoch of the session that owns it.
+        epoch: u64,
+    },
+    /// Somebody else's node is at the path. It is taken over when that goes.
+    Occupied {
+        /// The session that owns it.
+        session_id: i64,
+    },
+    /// It cannot be made. Tried again.
+    Failing(Error),
+    /// It was removed.
+    Removed,
+}
+
+impl KeptNode {
+    /// Keeps an ephemeral node at `path` with `data`. Parents are created on demand.
+    ///
+    /// # Errors
+    /// `InvalidInput` when the path breaks a rule, `AlreadyRegistered` when this client keeps a node there already, `Closed`.
+    pub fn new(client: &Client, path: &str, data: impl Into<Bytes>) -> Result<Self, Error> {
+        let core = client.core();
+        let full = core.namespace.full("keep", path)?;
+        if path == "/" {
+            return Err(Error::invalid_input("keep", "path \"/\" must not be the root"));
+        }
+        if core.closing.is_cancelled() {
+            return Err(Error::new(ErrorKind::Closed, "keep").at(path));
+        }
+        let attempted = core.kept.enter(&full).map_err(|error| error.at(path))?;
+        let (wanted, wish) = watch::channel(Some(data.into()));
+        let (report, status) = watch::channel(KeptStatus::Pending);
+        let task = Reconciler::new(Arc::clone(core), path.to_owned(), full, wish, report, attempted);
+        core.tasks.spawn_on(task.run(), &core.runtime);
+        Ok(Self { client: client.clone(), path: path.to_owned(), wanted, status })
+    }
+
+    /// The path, as it was given.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Changes the wanted data.
+    pub fn set(&self, data: impl Into<Bytes>) {
+        self.wanted.send_replace(Some(data.into()));
+    }
+
+    /// What is known of the node now.
+    pub fn status(&self) -> KeptStatus {
+        self.status.borrow().clone()
+    }
+
+    /// Waits for the next status after the one this saw last.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn changed(&mut self) -> KeptStatus {
+        // The task ends after it has said that the node is removed, or with the client.
+        let _ = self.status.changed().await;
+        self.status.borrow_and_update().clone()
+    }
+
+    /// Waits until the node is present, at most for the operation timeout.
+    ///
+    /// # Errors
+    /// Why it cannot be made, when that is known: the error of the last attempt, `NodeExists` when somebody else's node is at
+    /// the path; else `Timeout`, `Closed`. The node is wanted all the same.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn present(&self) -> Result<(), Error> {
+        let mut status = self.status.clone();
+        let wait =
+            status.wait_for(|status| !matches!(status, KeptStatus::Pending | KeptStatus::Occupied { .. }));
+        let waited = tokio::time::timeout_at(self.client.deadline(), wait).await;
+        let error = |kind| Error::new(kind, "keep").at(&self.path);
+        match waited {
+            Ok(Ok(status)) => match &*status {
+                KeptStatus::Failing(error) => Err(error.clone()),
+                KeptStatus::Removed => Err(error(ErrorKind::Closed)),
+                _ => Ok(()),
+            },
+            Ok(Err(_)) => Err(error(ErrorKind::Closed)),
+            Err(_) => Err(match self.status() {
+                KeptStatus::Occupied { session_id } => occupied(&self.path, session_id),
+                _ => error(ErrorKind::Timeout),
+            }),
+        }
+    }
+
+    /// Removes the node and waits until it is gone, at most for the operation timeout.
+    ///
+    /// # Errors
+    /// `Timeout` when no server could be reached in time: it is removed in the background. `Closed`: it goes with its session.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: the removal goes on.
+    pub async fn remove(self) -> Result<(), Error> {
+        self.wanted.send_replace(None);
+        let mut status = self.status.clone();
+        let removed = status.wait_for(|status| matches!(status, KeptStatus::Removed));
+        let error = |kind| Error::new(kind, "remove").at(&self.path);
+        match tokio::time::timeout_at(self.client.deadline(), removed).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(_)) => Err(error(ErrorKind::Closed)),
+            Err(_) => Err(error(ErrorKind::Timeout)),
+        }
+    }
+}
+
+pub(super) fn occupied(path: &str, session_id: i64) -> Error {
+    Error::new(ErrorKind::NodeExists, "keep")
+        .at(path)
+        .because(format!("it belongs to session {session_id:#x}"))
+}

@@ -1,0 +1,301 @@
+use super::node::{KeptStatus, occupied};
+use super::table::Entered;
+use crate::client::{create_parents_in, resolve};
+use crate::core::Core;
+use crate::epoch::Epoch;
+use crate::error::{Error, ErrorKind};
+use crate::retry::{Backoff, RetryPolicy};
+use crate::session::{Cause, Fired, Lane, Outcome, Reply, SessionEnd, Watch};
+use bytes::Bytes;
+use docent_proto::{Acl, Code, Create, CreateMode, MultiOp, Request, Response, Stat};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+/// Brings one node to what is wanted, until it is to be absent and is.
+///
+/// Every step reads before it writes and can be repeated, so that nothing depends on replies: what is true is looked up again.
+pub(super) struct Reconciler {
+    core: Arc<Core>,
+    path: String,
+    full: String,
+    wanted: watch::Receiver<Option<Bytes>>,
+    status: watch::Sender<KeptStatus>,
+    attempted: watch::Sender<u64>,
+    /// The last epoch that is known to have ended.
+    ended: u64,
+    /// Since when somebody else's node is there.
+    occupied: Option<Instant>,
+    backoff: Backoff,
+}
+
+/// What a look at the node came to.
+enum Found {
+    /// It is as wanted, and watched.
+    AsWanted(Watch),
+    /// Something was changed: look again.
+    Changed,
+    /// Somebody else's node is there, and watched.
+    Foreign(i64, Watch),
+}
+
+/// Why a step could not be finished.
+enum Trouble {
+    /// The link was lost: do it again, which waits for the next.
+    Again,
+    /// Not now: do it again after a pause.
+    Busy,
+    /// The session has ended.
+    Ended,
+    /// The client is closed.
+    Closed,
+    /// The servers refuse.
+    Refused(Error),
+}
+
+impl From<Cause> for Trouble {
+    fn from(cause: Cause) -> Self {
+        match cause {
+            Cause::LinkLost => Self::Again,
+            Cause::QueueFull | Cause::Deadline | Cause::TooLarge { .. } => Self::Busy,
+            Cause::Ended(SessionEnd::Closed) => Self::Closed,
+            Cause::Ended(SessionEnd::Expired | SessionEnd::Abandoned) => Self::Ended,
+        }
+    }
+}
+
+impl Reconciler {
+    pub(super) fn new(
+        core: Arc<Core>,
+        path: String,
+        full: String,
+        wanted: watch::Receiver<Option<Bytes>>,
+        status: watch::Sender<KeptStatus>,
+        attempted: watch::Sender<u64>,
+    ) -> Self {
+        let backoff = patience();
+        Self { core, path, full, wanted, status, attempted, ended: 0, occupied: None, backoff }
+    }
+
+    pub(super) async fn run(mut self) {
+        let (core, full) = (Arc::clone(&self.core), self.full.clone());
+        let _entered = Entered { core: &core, full: &full };
+        loop {
+            let epoch = match core.epoch() {
+                epoch if epoch.number > self.ended => epoch,
+                _ => match core.epoch_after(self.ended).await {
+                    Ok(epoch) => epoch,
+                    Err(_) => return,
+                },
+            };
+            // A handle that was dropped wants nothing.
+            let dropped = self.wanted.has_changed().is_err();
+            let wanted = self.wanted.borrow_and_update().clone().filter(|_| !dropped);
+            let done = match wanted {
+                Some(data) => self.be_present(&epoch, &data).await,
+                None => self.be_absent(&epoch).await,
+            };
+            match done {
+                Ok(true) => {
+                    self.status.send_replace(KeptStatus::Removed);
+                    return;
+                }
+                Ok(false) | Err(Trouble::Again) => {}
+                Err(Trouble::Busy) => self.pause().await,
+                Err(Trouble::Ended) => self.ended = epoch.number,
+                Err(Trouble::Closed) => return,
+                Err(Trouble::Refused(error)) => self.refused(&epoch, error).await,
+            }
+        }
+    }
+
+    /// One attempt to have the node, and a wait for a reason to make the next.
+    async fn be_present(&mut self, epoch: &Arc<Epoch>, data: &Bytes) -> Result<bool, Trouble> {
+        let found = self.look(epoch, data).await?;
+        match found {
+            Found::Changed => return Ok(false),
+            Found::AsWanted(watch) => {
+                self.occupied = None;
+                self.backoff = patience();
+                self.status.send_replace(KeptStatus::Present { epoch: epoch.number });
+                self.attempted.send_replace(epoch.number);
+                self.wait(epoch, watch, None).await;
+            }
+            Found::Foreign(session_id, watch) => {
+                let since = *self.occupied.get_or_insert_with(Instant::now);
+                let patience = since + epoch.lease.timeout() * 2;
+                self.status.send_replace(if Instant::now() < patience {
+                    KeptStatus::Occupied { session_id }
+                } else {
+                    KeptStatus::Failing(occupied(&self.path, session_id))
+                });
+                self.attempted.send_replace(epoch.number);
+                self.wait(epoch, watch, (Instant::now() < patience).then_some(patience)).await;
+            }
+        }
+        Ok(false)
+    }
+
+    /// Waits for a change of the node, of what is wanted or of the session, or until `until`.
+    async fn wait(&mut self, epoch: &Epoch, watch: Watch, until: Option<Instant>) {
+        let late = async {
+            match until {
+                Some(until) => tokio::time::sleep_until(until).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            fired = watch => {
+                if let Fired::Ended(SessionEnd::Expired | SessionEnd::Abandoned) = fired {
+                    self.ended = epoch.number;
+                    self.status.send_replace(KeptStatus::Pending);
+                }
+            }
+            _ = self.wanted.changed() => {}
+            () = late => {}
+            () = self.core.closing.cancelled() => {}
+        }
+    }
+
+    async fn look(&mut self, epoch: &Arc<Epoch>, data: &Bytes) -> Result<Found, Trouble> {
+        let present =
+            matches!(*self.status.borrow(), KeptStatus::Present { epoch: number } if number == epoch.number);
+        let create = (!present).then(|| self.submit_create(epoch, data));
+        let read =
+            epoch.session.submit(Request::GetData { path: self.full.clone(), watch: true }, Lane::Call);
+        let created = match create {
+            Some(create) => Some(reply(create.await)?.result),
+            None => None,
+        };
+        let read = reply(read.await)?;
+        match read.result {
+            Ok(Response::Data { data: found, stat }) => {
+                self.judge(epoch, data, found, stat, read.watch).await
+            }
+            Err(Code::NO_NODE) => match created {
+                Some(Err(Code::NO_NODE)) => self.make_parents(epoch).await,
+                Some(Err(code)) if code != Code::NODE_EXISTS => Err(self.refusal(code)),
+                _ => {
+                    self.status.send_replace(KeptStatus::Pending);
+                    Ok(Found::Changed)
+                }
+            },
+            Err(code) => Err(self.refusal(code)),
+            Ok(_) => Err(Trouble::Busy),
+        }
+    }
+
+    fn submit_create(&self, epoch: &Epoch, data: &Bytes) -> crate::session::Pending {
+        let create = Create::new(self.full.clone(), data.clone(), Acl::open(), CreateMode::Ephemeral, 0);
+        epoch.session.submit(Request::Create(create), Lane::Call)
+    }
+
+    async fn make_parents(&self, epoch: &Arc<Epoch>) -> Result<Found, Trouble> {
+        for parent in create_parents_in(&self.core, epoch, &self.full) {
+            if let Err(code @ (Code::NO_AUTH | Code::NO_CHILDREN_FOR_EPHEMERALS)) =
+                reply(parent.await)?.result
+            {
+                return Err(self.refusal(code));
+            }
+        }
+        Ok(Found::Changed)
+    }
+
+    /// Whose node it is decides what may be done about it.
+    async fn judge(
+        &mut self,
+        epoch: &Arc<Epoch>,
+        wanted: &Bytes,
+        found: Option<Bytes>,
+        stat: Stat,
+        watch: Option<Watch>,
+    ) -> Result<Found, Trouble> {
+        let Some(watch) = watch else { return Err(Trouble::Busy) };
+        let owner = stat.ephemeral_owner;
+        if owner == epoch.session.id() {
+            if found.unwrap_or_default() == *wanted {
+                return Ok(Found::AsWanted(watch));
+            }
+            let request = Request::SetData {
+                path: self.full.clone(),
+                data: Some(wanted.clone()),
+                version: stat.version,
+            };
+            return self.change(epoch, request).await;
+        }
+        if owner == 0 {
+            let error = Error::new(ErrorKind::NodeExists, "keep").at(&self.path);
+            return Err(Trouble::Refused(error.because("it is persistent")));
+        }
+        if self.core.was_ours(owner) {
+            let create =
+                Create::new(self.full.clone(), wanted.clone(), Acl::open(), CreateMode::Ephemeral, 0);
+            let delete = MultiOp::Delete { path: self.full.clone(), version: stat.version };
+            return self.change(epoch, Request::Multi(vec![delete, MultiOp::Create(create)])).await;
+        }
+        Ok(Found::Foreign(owner, watch))
+    }
+
+    async fn change(&self, epoch: &Epoch, request: Request) -> Result<Found, Trouble> {
+        match reply(epoch.session.submit(request, Lane::Call).await)?.result {
+            // Somebody else was faster: what is there now shows in the next look.
+            Ok(_) | Err(Code::NO_NODE | Code::BAD_VERSION | Code::NODE_EXISTS) => Ok(Found::Changed),
+            Err(code) => Err(self.refusal(code)),
+        }
+    }
+
+    /// Deletes the node if it is ours. True when it is gone, or somebody else's.
+    async fn be_absent(&mut self, epoch: &Arc<Epoch>) -> Result<bool, Trouble> {
+        // An earlier create may still be on its way: what the leader has decides.
+        let Some((_, stat)) = resolve::read(epoch, &self.full).await? else { return Ok(true) };
+        let owner = stat.ephemeral_owner;
+        if owner != epoch.session.id() && !self.core.was_ours(owner) {
+            return Ok(true);
+        }
+        let delete = Request::Delete { path: self.full.clone(), version: stat.version };
+        match reply(epoch.session.submit(delete, Lane::Cleanup).await)?.result {
+            Ok(_) | Err(Code::NO_NODE | Code::BAD_VERSION) => Ok(false),
+            Err(code) => Err(self.refusal(code)),
+        }
+    }
+
+    fn refusal(&self, code: Code) -> Trouble {
+        match code {
+            Code::SESSION_EXPIRED => Trouble::Ended,
+            Code::THROTTLED => Trouble::Busy,
+            code => Trouble::Refused(Error::from_code(code, "keep").at(&self.path)),
+        }
+    }
+
+    async fn refused(&mut self, epoch: &Epoch, error: Error) {
+        tracing::warn!(path = %self.path, epoch = epoch.number, %error, "a node cannot be kept");
+        self.status.send_replace(KeptStatus::Failing(error));
+        self.attempted.send_replace(epoch.number);
+        self.pause().await;
+    }
+
+    /// Waits before the next attempt, unless something else is wanted meanwhile.
+    async fn pause(&mut self) {
+        let pause = self.backoff.next().unwrap_or(LONGEST_PAUSE);
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            Ok(()) = self.wanted.changed() => {}
+            () = self.core.closing.cancelled() => {}
+        }
+    }
+}
+
+fn reply(outcome: Outcome) -> Result<Reply, Trouble> {
+    match outcome {
+        Outcome::Reply(reply) => Ok(reply),
+        Outcome::NotSent(cause) | Outcome::Unknown(cause) => Err(cause.into()),
+    }
+}
+
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+/// Between attempts that are refused.
+fn patience() -> Backoff {
+    RetryPolicy::exponential().between(Duration::from_millis(200), LONGEST_PAUSE).start()
+}

@@ -1,0 +1,71 @@
+use docent::server::Server;
+use docent::{Client, ClientBuilder};
+use std::env;
+use std::time::Duration;
+
+/// Names a real ensemble to use in place of the embedded server: `host:port,host:port/chroot`.
+const VARIABLE: &str = "DOCENT_CONNECT";
+
+/// How servers are reached, and how soon they end the session of a client that is silent.
+#[derive(Debug, Clone)]
+pub(crate) struct Servers {
+    pub(crate) connect_string: String,
+    pub(crate) tick: Duration,
+    pub(crate) session_timeout: Duration,
+}
+
+impl Servers {
+    /// A client with short timeouts, so that an example does not take long. The defaults are better for a service.
+    pub(crate) fn client(&self) -> ClientBuilder {
+        Client::builder(&self.connect_string)
+            .session_timeout(self.session_timeout)
+            .server_tick(self.tick)
+            .operation_timeout(Duration::from_secs(10))
+    }
+}
+
+/// The servers an example runs on: those that `DOCENT_CONNECT` names, or one that lives in this process.
+pub(crate) struct Ensemble {
+    pub(crate) servers: Servers,
+    embedded: Option<Server>,
+}
+
+impl Ensemble {
+    pub(crate) async fn from_env() -> anyhow::Result<Self> {
+        match env::var(VARIABLE) {
+            Ok(connect_string) => Ok(Self::real(connect_string)),
+            Err(env::VarError::NotPresent) => Self::embedded().await,
+            Err(error) => anyhow::bail!("{VARIABLE}: {error}"),
+        }
+    }
+
+    /// A client cannot ask for the tick, so this takes what ZooKeeper's sample configuration has.
+    fn real(connect_string: String) -> Self {
+        let tick = Duration::from_secs(2);
+        Self { servers: Servers { connect_string, tick, session_timeout: tick * 4 }, embedded: None }
+    }
+
+    async fn embedded() -> anyhow::Result<Self> {
+        let tick = Duration::from_millis(200);
+        let server = Server::builder().tick(tick).start().await?;
+        let connect_string = server.connect_string().to_owned();
+        let session_timeout = Duration::from_secs(3);
+        Ok(Self { servers: Servers { connect_string, tick, session_timeout }, embedded: Some(server) })
+    }
+
+    /// True when the server lives and ends with this process.
+    pub(crate) fn is_embedded(&self) -> bool {
+        self.embedded.is_some()
+    }
+
+    /// One line about it, for people.
+    pub(crate) fn description(&self) -> String {
+        let Servers { connect_string, tick, session_timeout } = &self.servers;
+        match self.embedded {
+            Some(_) => format!("embedded server on {connect_string}, session timeout {session_timeout:?}"),
+            None => format!(
+                "{VARIABLE}={connect_string}, session timeout {session_timeout:?}, assuming tickTime {tick:?}"
+            ),
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Nodes that are kept present.
+
+use docent::recipe::{KeptNode, KeptStatus};
+use docent::{Client, CreateMode, ErrorKind};
+use docent_proto::OpCode;
+use docent_testkit::{Backend, Rule, both_backends};
+use docent_tests::{SHORT_SESSION, builder, connect, soon};
+
+/// Waits until the node at `path` has `data` and belongs to the present session of `client`.
+async fn until_kept(client: &Client, other: &Client, path: &str, data: &str) {
+    soon(async {
+        loop {
+            if let Ok(node) = other.get(path).await
+                && node.stat.owner == client.session_id()
+                && node.data == data
+            {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
+async fn until_gone(other: &Client, path: &str) {
+    soon(async { while other.exists(path).await.unwrap().is_some() {} }).await;
+}
+
+both_backends! {
+    async fn a_kept_node_is_present_until_it_is_removed_or_dropped(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let node = KeptNode::new(&client, "/group/a", "1").unwrap();
+        soon(node.present()).await.unwrap();
+        until_kept(&client, &other, "/group/a", "1").await;
+        node.set("2");
+        until_kept(&client, &other, "/group/a", "2").await;
+        soon(node.remove()).await.unwrap();
+        assert_eq!(other.exists("/group/a").await.unwrap(), None);
+        let node = KeptNode::new(&client, "/group/a", "3").unwrap();
+        soon(node.present()).await.unwrap();
+        drop(node);
+        until_gone(&other, "/group/a").await;
+    }
+
+    async fn a_kept_node_comes_back_in_a_new_session(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let node = KeptNode::new(&client, "/a", "1").unwrap();
+        soon(node.present()).await.unwrap();
+        for _ in 0..3 {
+            server.expire(client.session_id().unwrap()).await.unwrap();
+            until_kept(&client, &other, "/a", "1").await;
+        }
+        assert!(matches!(node.status(), KeptStatus::Present { .. } | KeptStatus::Pending));
+    }
+
+    async fn connected_is_published_after_one_attempt_at_each_kept_node(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let node = KeptNode::new(&client, "/a", "1").unwrap();
+        soon(node.present()).await.unwrap();
+        let mut state = client.state();
+        server.expire(client.session_id().unwrap()).await.unwrap();
+        soon(async { while state.changed().await.epoch < 2 {} }).await;
+        assert_eq!(state.current(), docent::ConnectionState::Connected);
+        other.sync("/").await.unwrap();
+        assert_eq!(other.get("/a").await.unwrap().stat.owner, client.session_id());
+    }
+
+    async fn a_kept_node_that_others_delete_or_change_is_restored(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let node = KeptNode::new(&client, "/a", "1").unwrap();
+        soon(node.present()).await.unwrap();
+        other.delete("/a", None).await.unwrap();
+        until_kept(&client, &other, "/a", "1").await;
+        other.set("/a", "wrong", None).await.unwrap();
+        until_kept(&client, &other, "/a", "1").await;
+    }
+
+    async fn somebody_elses_node_is_left_alone_and_taken_over_when_it_goes(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        other.create("/a", "theirs", CreateMode::Ephemeral).await.unwrap();
+        let mut node = KeptNode::new(&client, "/a", "ours").unwrap();
+        let status = soon(node.changed()).await;
+        assert!(matches!(status, KeptStatus::Occupied { session_id } if Some(session_id) == other.session_id()));
+        assert_eq!(other.get("/a").await.unwrap().data, "theirs");
+        other.delete("/a", None).await.unwrap();
+        until_kept(&client, &other, "/a", "ours").await;
+        // A persistent node is nobody's to take over.
+        other.create("/b", "theirs", CreateMode::Persistent).await.unwrap();
+        let node = KeptNode::new(&client, "/b", "ours").unwrap();
+        assert_eq!(soon(node.present()).await.unwrap_err().kind(), ErrorKind::NodeExists);
+        soon(node.remove()).await.unwrap();
+        assert_eq!(other.get("/b").await.unwrap().data, "theirs");
+    }
+
+    async fn somebody_elses_node_is_an_error_after_two_timeouts(backend: Backend) {
+        let server = backend.start().await;
+        let other = connect(&server).await;
+        let client = builder(&server, server.connect_string()).session_timeout(SHORT_SESSION).connect().await.unwrap();
+        other.create("/a", "theirs", CreateMode::Ephemeral).await.unwrap();
+        let node = KeptNode::new(&client, "/a", "ours").unwrap();
+        let error = soon(node.present()).await.unwrap_err();
+        let session = format!("{:#x}", other.session_id().unwrap());
+        assert!(error.to_string().contains(&session), "{error}");
+    }
+
+    async fn a_node_of_an_older_session_of_the_client_is_replaced(backend: Backend) {
+        let server = backend.start().await;
+        let (proxy, other) = (server.proxy().await, connect(&server).await);
+        let client = builder(&server, proxy.connect_string()).session_timeout(SHORT_SESSION).connect().await.unwrap();
+        let node = KeptNode::new(&client, "/a", "1").unwrap();
+        soon(node.present()).await.unwrap();
+        // The client gives the session up, while something keeps it alive at the server.
+        let old = client.session_id();
+        proxy.cut().await;
+        let keeper = soon(server.front().sessions().attach(old.unwrap(), server.address())).await.unwrap();
+        let mut state = client.state();
+        soon(state.reached(docent::ConnectionState::Lost)).await;
+        proxy.heal().await.unwrap();
+        until_kept(&client, &other, "/a", "1").await;
+        assert_ne!(client.session_id(), old);
+        drop((keeper, node));
+    }
+
+    async fn lost_replies_neither_double_nor_lose_a_kept_node(backend: Backend) {
+        let server = backend.start().await;
+        let (proxy, other) = (server.proxy().await, connect(&server).await);
+        let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
+        for op in [OpCode::Create2, OpCode::GetData] {
+            for rule in [Rule::on(op).reset_after(), Rule::on(op).reset_before()] {
+                proxy.add(rule);
+                let node = KeptNode::new(&client, "/a", "1").unwrap();
+                soon(node.present()).await.unwrap();
+                until_kept(&client, &other, "/a", "1").await;
+                proxy.add(Rule::on(OpCode::Delete).reset_after());
+                soon(node.remove()).await.unwrap();
+                assert_eq!(other.exists("/a").await.unwrap(), None);
+            }
+        }
+    }
+
+    async fn a_second_kept_node_at_a_path_is_refused(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let node = KeptNode::new(&client, "/a", "1").unwrap();
+        let error = KeptNode::new(&client, "/a", "2").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::AlreadyRegistered);
+        soon(node.remove()).await.unwrap();
+        soon(async { while KeptNode::new(&client, "/a", "2").is_err() { tokio::task::yield_now().await; } }).await;
+        assert_eq!(KeptNode::new(&client, "a", "").unwrap_err().kind(), ErrorKind::InvalidInput);
+        soon(client.close()).await;
+        assert_eq!(KeptNode::new(&client, "/b", "").unwrap_err().kind(), ErrorKind::Closed);
+    }
+}
