@@ -1,1 +1,49 @@
-fn main() {}
+//! Several processes count in one file under one lock, one of them is killed while it holds the lock, and nothing is lost:
+//!
+//! ```text
+//! cargo run --example counter -- --processes 4 --increments 200
+//! ```
+//!
+//! `DOCENT_CONNECT=host:port` runs it on a real ensemble. It ends with an error if the number in the file is not the sum
+//! of what the processes say they added.
+
+mod shared;
+
+#[path = "counter/cli.rs"]
+mod cli;
+#[path = "counter/ledger.rs"]
+mod ledger;
+#[path = "counter/parent.rs"]
+mod parent;
+#[path = "counter/process.rs"]
+mod process;
+#[path = "counter/tally.rs"]
+mod tally;
+#[path = "counter/victim.rs"]
+mod victim;
+#[path = "counter/worker.rs"]
+mod worker;
+
+use clap::Parser;
+use cli::{Cli, Role};
+use std::process::ExitCode;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match run(Cli::parse()).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("Error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(cli: Cli) -> anyhow::Result<()> {
+    shared::log_to_stderr()?;
+    match cli.role {
+        None => parent::run(cli.processes, cli.increments).await,
+        Some(Role::Worker { job, increments }) => worker::run(&job, increments).await,
+        Some(Role::Victim { job }) => victim::run(&job).await,
+    }
+}

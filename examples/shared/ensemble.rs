@@ -53,11 +53,6 @@ impl Ensemble {
         Ok(Self { servers: Servers { connect_string, tick, session_timeout }, embedded: Some(server) })
     }
 
-    /// True when the server lives and ends with this process.
-    pub(crate) fn is_embedded(&self) -> bool {
-        self.embedded.is_some()
-    }
-
     /// One line about it, for people.
     pub(crate) fn description(&self) -> String {
         let Servers { connect_string, tick, session_timeout } = &self.servers;

@@ -36,7 +36,11 @@ impl Cable {
     }
 
     /// Carries bytes one way, and the end of the stream after them.
-    async fn carry(self, mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin) -> io::Result<()> {
+    async fn carry(
+        self,
+        mut from: impl AsyncRead + Unpin,
+        mut to: impl AsyncWrite + Unpin,
+    ) -> io::Result<()> {
         let mut buffer = vec![0; BUFFER];
         loop {
             let length = from.read(&mut buffer).await?;

@@ -28,11 +28,10 @@ async fn cut(stage: &Stage, cable: &Cable, guard: MutexGuard, next: Mutex) -> an
         stage.until_in_line(&next, 2).await?;
         cable.pull();
         stage.say("cable", "is pulled: nothing reaches the holder, nor does it reach anybody");
-        stage.say("cable", format_args!("the loss shows within {:?}", longest(stage)));
+        stage.say("cable", format_args!("the servers give the lock away in up to {:?}", longest(stage)));
         Ok(Instant::now())
     };
-    let (pulled, lost, (granted, fence)) =
-        tokio::try_join!(pull, loss(stage, &guard), grant(stage, &next))?;
+    let (pulled, lost, (granted, fence)) = tokio::try_join!(pull, loss(stage, &guard), grant(stage, &next))?;
     compare(stage, lost - pulled, granted - pulled)?;
     ensure!(fence > guard.fence(), "fence {fence} of the next one is not above the holder's");
     ensure!(!guard.is_held(), "the holder's guard says that it is held");

@@ -21,9 +21,9 @@ impl Stage {
         Ok(stage)
     }
 
-    /// How long the tour may take.
+    /// How long the tour may take, most of which is waiting for a session to expire.
     pub(crate) fn limit(&self) -> Duration {
-        Duration::from_secs(if self.ensemble.is_embedded() { 30 } else { 120 })
+        self.ensemble.servers.session_timeout * 10
     }
 
     pub(crate) fn ensemble(&self) -> &Ensemble {

@@ -1,0 +1,105 @@
+use crate::cli::{Job, Role};
+use crate::ledger::Ledger;
+use crate::process::{Line, Process};
+use crate::shared::ensemble::Servers;
+use crate::shared::{Ensemble, clean_up, own_path};
+use crate::tally::Tally;
+use anyhow::{Context, bail, ensure};
+use docent::Mutex;
+use std::path::Path;
+use std::time::Duration;
+use tempfile::NamedTempFile;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep, timeout};
+
+/// More than a session needs to expire.
+const LONGEST_SILENCE: Duration = Duration::from_secs(60);
+
+/// Starts the processes, kills the victim, and checks the number at the end. Ctrl-C cleans up too.
+pub(crate) async fn run(processes: u32, increments: u32) -> anyhow::Result<()> {
+    let ensemble = Ensemble::from_env().await?;
+    println!("{}", ensemble.description());
+    let client = ensemble.servers.client().connect().await?;
+    let file = NamedTempFile::with_prefix("docent-counter-")?;
+    Ledger::start(file.path())?;
+    let root = own_path("counter");
+    let job = job(&ensemble.servers, format!("{root}/lock"), file.path());
+
+    tokio::select! {
+        counted = count(&job, processes, increments) => counted?,
+        Ok(()) = tokio::signal::ctrl_c() => bail!("interrupted"),
+    }
+    let expiry = ensemble.servers.session_timeout + ensemble.servers.tick * 2;
+    nobody_is_left(&Mutex::new(&client, &job.lock)?, expiry).await?;
+    clean_up(&client, &root).await?;
+    client.close().await;
+    Ok(())
+}
+
+fn job(servers: &Servers, lock: String, file: &Path) -> Job {
+    let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    Job {
+        connect: servers.connect_string.clone(),
+        tick_ms: millis(servers.tick),
+        session_ms: millis(servers.session_timeout),
+        lock,
+        file: file.to_owned(),
+    }
+}
+
+async fn count(job: &Job, processes: u32, increments: u32) -> anyhow::Result<()> {
+    let start = Instant::now();
+    let (sender, lines) = mpsc::channel(64);
+    let worker = Role::Worker { job: job.clone(), increments };
+    let workers: Vec<_> =
+        (0..processes).map(|_| Process::start(&worker, sender.clone())).collect::<Result<_, _>>()?;
+    let victim = Process::start(&Role::Victim { job: job.clone() }, sender)?;
+    println!("processes: {processes}, increments of each: {increments}, and a process that is killed");
+
+    let tally = follow(lines, victim).await?;
+    for worker in workers {
+        worker.ended().await?;
+    }
+    let number = Ledger::read(&job.file)?.number;
+    println!("{tally}; the file says {number}; {:.1} s", start.elapsed().as_secs_f64());
+    tally.check(u64::from(processes) * u64::from(increments), number)
+}
+
+/// Takes down what the processes say until all have ended, and kills the victim when it holds the lock.
+async fn follow(
+    mut lines: mpsc::Receiver<anyhow::Result<Line>>,
+    mut victim: Process,
+) -> anyhow::Result<Tally> {
+    let mut tally = Tally::default();
+    loop {
+        let said = timeout(LONGEST_SILENCE, lines.recv()).await;
+        match said.with_context(|| format!("nobody said anything for {LONGEST_SILENCE:?}"))? {
+            Some(Ok(Line::Holding(fence))) => {
+                let id = victim.id().context("the victim ended by itself")?;
+                victim.kill().await?;
+                println!("process {id} holds the lock, fence {fence}: killed before it writes");
+                tally.killed(fence);
+            }
+            Some(Ok(Line::Done(fence))) => {
+                if tally.done(fence)? {
+                    println!("its session has expired: the others go on, fence {fence}");
+                }
+            }
+            Some(Err(error)) => return Err(error),
+            None => return Ok(tally),
+        }
+    }
+}
+
+/// Waits until the line is empty. The victim may still be in it, when nobody came after it.
+async fn nobody_is_left(mutex: &Mutex, expiry: Duration) -> anyhow::Result<()> {
+    let start = Instant::now();
+    loop {
+        let left = mutex.participants().await?.len();
+        if left == 0 {
+            return Ok(());
+        }
+        ensure!(start.elapsed() < expiry, "{left} nodes were left in the line of {}", mutex.path());
+        sleep(Duration::from_millis(50)).await;
+    }
+}
