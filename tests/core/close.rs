@@ -1,7 +1,8 @@
 //! Closing ends everything: futures, streams, tasks, the session.
 
 use docent::{AcquireError, ConnectionState, CreateMode, ErrorKind, Mutex};
-use docent_testkit::{Backend, both_backends};
+use docent_proto::OpCode;
+use docent_testkit::{Backend, Direction, both_backends};
 use docent_tests::{PATIENCE, builder, connect, soon};
 use futures_util::StreamExt;
 use std::time::Duration;
@@ -33,6 +34,53 @@ both_backends! {
         assert_eq!(other.exists("/ephemeral").await.unwrap(), None);
         assert_eq!(Mutex::new(&other, "/lock").unwrap().participants().await.unwrap(), []);
         soon(client.close()).await;
+    }
+
+    async fn close_ends_a_waiter_whose_watch_is_on_its_way(backend: Backend) {
+        let server = backend.start().await;
+        let (holder, proxy) = (connect(&server).await, server.proxy().await);
+        let _held = soon(Mutex::new(&holder, "/lock").unwrap().acquire()).await.unwrap();
+        let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
+        proxy.set_delay(Direction::ToClient, Duration::from_millis(100));
+        let waiting = tokio::spawn(Mutex::new(&client, "/lock").unwrap().acquire());
+        proxy.until(|trace| trace.iter().any(|frame| frame.is_request(OpCode::GetData))).await;
+        soon(client.close()).await;
+        assert!(soon(waiting).await.unwrap().is_err());
+    }
+
+    async fn close_ends_a_guard_before_the_servers_give_its_lock_away(backend: Backend) {
+        let server = backend.start().await;
+        let (next, proxy) = (connect(&server).await, server.proxy().await);
+        let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
+        let held = soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap();
+        let mutex = Mutex::new(&next, "/lock").unwrap();
+        let waiting = tokio::spawn(mutex.acquire());
+        while mutex.participants().await.unwrap().len() < 2 {
+            tokio::task::yield_now().await;
+        }
+        // The session ends at the server long before its client can know.
+        proxy.set_delay(Direction::ToClient, Duration::from_millis(300));
+        let closing = tokio::spawn(async move { client.close().await });
+        let _granted = soon(waiting).await.unwrap().unwrap();
+        assert!(!held.is_held());
+        soon(closing).await.unwrap();
+    }
+
+    async fn what_is_asked_of_a_client_that_could_not_close_in_time_ends_at_once(backend: Backend) {
+        let server = backend.start().await;
+        let proxy = server.proxy().await;
+        let client = builder(&server, proxy.connect_string())
+            .operation_timeout(Duration::from_millis(300)).connect().await.unwrap();
+        let patient = client.with_operation_timeout(PATIENCE * 2);
+        let first = soon(Mutex::new(&patient, "/a").unwrap().acquire()).await.unwrap();
+        let second = soon(Mutex::new(&patient, "/b").unwrap().acquire()).await.unwrap();
+        proxy.cut().await;
+        client.state().reached(ConnectionState::Suspended).await;
+        let releasing = tokio::spawn(first.release());
+        tokio::task::yield_now().await;
+        soon(client.close()).await;
+        assert!(soon(releasing).await.unwrap().is_err());
+        assert!(soon(second.release()).await.is_err());
     }
 
     async fn close_without_a_link_ends_pending_futures_by_the_operation_timeout(backend: Backend) {

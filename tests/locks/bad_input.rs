@@ -40,6 +40,11 @@ async fn a_lock_is_refused_when_the_session_timeout_is_below_four_ticks() {
     assert!(text.contains("2s") && text.contains("four server ticks of 1s"), "{text}");
     crate::order::until_waiting(&Mutex::new(&client, "/lock").unwrap(), 0).await;
 
+    let no_lease = short.clone().server_tick(Duration::from_secs(2)).accept_short_lease();
+    let client = no_lease.connect().await.unwrap();
+    let error = soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap_err();
+    assert!(error.to_string().contains("longer than its margin"), "{error}");
+
     let client = short.accept_short_lease().connect().await.unwrap();
     let _ = soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap();
 }

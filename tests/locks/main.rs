@@ -5,6 +5,7 @@
 mod bad_input;
 mod cancel;
 mod loss;
+mod neighbours;
 mod order;
 mod reentry;
 mod restart;

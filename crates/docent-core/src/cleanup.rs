@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 /// Between attempts when a server answers that it will not do it now.
-const PAUSE: Duration = Duration::from_millis(200);
+pub(crate) const PAUSE: Duration = Duration::from_millis(200);
 
 /// Takes deletes that must happen. Never blocks, also outside a runtime.
 #[derive(Debug, Clone)]
@@ -200,7 +200,7 @@ async fn delete_node(core: &Core, mut epoch: Arc<Epoch>, path: String, reply: Op
             Outcome::Reply(answer) => match answer.result {
                 // The name is ours alone: a node that is not there was deleted by us, or its session is gone.
                 Ok(_) | Err(Code::NO_NODE | Code::SESSION_EXPIRED) => return Left::Gone,
-                Err(Code::THROTTLED) => tokio::time::sleep(PAUSE).await,
+                Err(code) if !is_final(code) => tokio::time::sleep(PAUSE).await,
                 Err(code) => {
                     tracing::error!(%path, epoch = epoch.number, %code, "a node of ours could not be deleted");
                     return Left::Refused(code);
@@ -266,8 +266,12 @@ pub(crate) async fn epoch_find(epoch: &Epoch, folder: &str, prefix: &str) -> Res
                     let paths = names.into_iter().map(|name| format!("{folder}/{name}"));
                     return Ok(paths.filter(|path| path.starts_with(prefix)).collect());
                 }
-                (_, Err(Code::NO_NODE)) => return Ok(Vec::new()),
+                (Ok(_), Err(Code::NO_NODE)) => return Ok(Vec::new()),
                 (_, Err(Code::SESSION_EXPIRED)) => return Err(Cause::Ended(SessionEnd::Expired)),
+                (_, Err(code)) if is_final(code) => {
+                    tracing::error!(%folder, %code, "a node of ours could not be looked for");
+                    return Ok(Vec::new());
+                }
                 (sync, list) => {
                     tracing::debug!(%folder, ?sync, ?list, "could not look for a node of ours");
                     tokio::time::sleep(PAUSE).await;
@@ -282,6 +286,11 @@ pub(crate) async fn epoch_find(epoch: &Epoch, folder: &str, prefix: &str) -> Res
     }
 }
 
+/// True for a refusal that will not change by itself.
+fn is_final(code: Code) -> bool {
+    matches!(code, Code::NO_AUTH | Code::NOT_EMPTY | Code::BAD_ARGUMENTS)
+}
+
 /// Where to go on after a request failed for `cause`; `None` when there is nothing to do any more.
 async fn after(core: &Core, epoch: &Arc<Epoch>, cause: Cause) -> Option<Arc<Epoch>> {
     match cause {
@@ -289,8 +298,8 @@ async fn after(core: &Core, epoch: &Arc<Epoch>, cause: Cause) -> Option<Arc<Epoc
         Cause::Ended(SessionEnd::Expired | SessionEnd::Closed) => None,
         // The servers may keep the session, and its nodes, for a while.
         Cause::Ended(SessionEnd::Abandoned) => core.epoch_after(epoch.number).await.ok(),
-        Cause::LinkLost | Cause::Deadline => Some(Arc::clone(epoch)),
-        Cause::QueueFull | Cause::TooLarge { .. } => {
+        Cause::LinkLost => Some(Arc::clone(epoch)),
+        Cause::Deadline | Cause::QueueFull | Cause::TooLarge { .. } => {
             tokio::time::sleep(PAUSE).await;
             Some(Arc::clone(epoch))
         }

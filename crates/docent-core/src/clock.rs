@@ -97,15 +97,16 @@ impl Clock for TokioClock {
     }
 }
 
-/// Waits until `clock` has reached `deadline`. Checks again after each sleep, because the timer may run on a clock that
-/// stood still meanwhile.
+/// Waits until `clock` has reached `deadline`. Looks at the clock every second, because timers stand still while the machine
+/// is suspended.
 pub(crate) async fn sleep_until(clock: &dyn Clock, deadline: Timestamp) {
+    const LOOK: Duration = Duration::from_secs(1);
     loop {
         let left = deadline.since(clock.now());
         if left.is_zero() {
             return;
         }
-        tokio::time::sleep(left).await;
+        tokio::time::sleep(left.min(LOOK)).await;
     }
 }
 

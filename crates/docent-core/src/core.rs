@@ -156,7 +156,7 @@ fn open(
     let dialer = Dialer::new(Arc::clone(&config.transport), servers.to_vec(), last_error.clone(), start);
     let clock = Arc::clone(&config.clock);
     let (session, task) = WireSession::open(settings, Arc::clone(&lease), Arc::clone(&clock), dialer);
-    (Epoch::new(number, Arc::new(session), lease, clock, cleanup.clone()), task.boxed())
+    (Epoch::new(number, Arc::new(session), lease, clock, cleanup.clone(), config.max_request), task.boxed())
 }
 
 impl fmt::Debug for Core {

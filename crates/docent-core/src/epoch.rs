@@ -6,7 +6,7 @@ use crate::lease::Lease;
 use crate::lost::LostReason;
 use crate::session::{Session, SessionEnd};
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// One session of a client with all that is tied to it. Everything that a session owns carries its epoch.
 pub(crate) struct Epoch {
@@ -19,7 +19,8 @@ pub(crate) struct Epoch {
     pub(crate) markers: Markers,
     /// Guards that this session holds.
     pub(crate) held: HeldTable,
-    end: OnceLock<SessionEnd>,
+    /// Largest request the servers take.
+    pub(crate) max_request: usize,
 }
 
 impl Epoch {
@@ -29,6 +30,7 @@ impl Epoch {
         lease: Arc<Lease>,
         clock: Arc<dyn Clock>,
         cleanup: Cleanup,
+        max_request: usize,
     ) -> Self {
         Self {
             number,
@@ -38,21 +40,21 @@ impl Epoch {
             cleanup,
             markers: Markers::default(),
             held: HeldTable::default(),
-            end: OnceLock::new(),
+            max_request,
         }
     }
 
     /// The session is over: its guards are lost.
     pub(crate) fn end(&self, end: SessionEnd) {
-        let _ = self.end.set(end);
-        let reason = reason(end);
+        self.lease.end(end);
+        let reason = self.lost_reason();
         for held in self.held.all() {
             held.lose(reason);
         }
     }
 
     pub(crate) fn ended(&self) -> Option<SessionEnd> {
-        self.end.get().copied()
+        self.lease.ended()
     }
 
     /// How often the link was lost.
@@ -71,8 +73,8 @@ impl Epoch {
         let held = Arc::new(Held::new(Arc::clone(self), path, czxid, mark));
         self.held.add(&held);
         // The epoch may have ended, and lost its guards, just before this one was added.
-        if let Some(end) = self.ended() {
-            held.lose(reason(end));
+        if self.ended().is_some() {
+            held.lose(self.lost_reason());
             return None;
         }
         Some(held)

@@ -3,7 +3,8 @@ use crate::fence::Fence;
 use crate::lease::LeaseMark;
 use crate::lost::LostReason;
 use std::fmt;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -14,30 +15,36 @@ pub(crate) struct Held {
     pub(crate) path: String,
     pub(crate) fence: Fence,
     mark: LeaseMark,
-    lost: OnceLock<LostReason>,
+    over: OnceLock<Over>,
     /// Cancelled when lost.
     token: CancellationToken,
-    /// Cancelled when lost or released.
-    over: CancellationToken,
+    /// Cancelled when somebody asked for the place.
+    revoked: CancellationToken,
+}
+
+/// How a guard ended: released or lost, whichever came first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Over {
+    Released,
+    Lost(LostReason),
 }
 
 impl Held {
     pub(crate) fn new(epoch: Arc<Epoch>, path: String, czxid: i64, mark: LeaseMark) -> Self {
-        let over = CancellationToken::new();
         Self {
             epoch,
             path,
             fence: Fence::from_czxid(czxid),
             mark,
-            lost: OnceLock::new(),
+            over: OnceLock::new(),
             token: CancellationToken::new(),
-            over,
+            revoked: CancellationToken::new(),
         }
     }
 
     /// Clock and epoch say so: no I/O, and right even after the process was frozen. Once false, always false.
     pub(crate) fn check(&self) -> Result<(), LostReason> {
-        if let Some(reason) = self.lost.get() {
+        if let Some(Over::Lost(reason)) = self.over.get() {
             return Err(*reason);
         }
         if self.epoch.lease.holds(self.mark, self.epoch.clock.now()) {
@@ -46,40 +53,51 @@ impl Held {
         Err(self.lose(self.epoch.lost_reason()))
     }
 
-    /// Marks it lost. The first reason stays; it is returned.
+    /// Marks it lost, unless it was released before. The first reason stays; it is returned.
     pub(crate) fn lose(&self, reason: LostReason) -> LostReason {
-        if self.lost.set(reason).is_ok() {
-            if !self.over.is_cancelled() {
-                tracing::warn!(path = %self.path, epoch = self.epoch.number, %reason, "guard is lost");
-            }
+        if self.over.set(Over::Lost(reason)).is_ok() {
+            tracing::warn!(path = %self.path, epoch = self.epoch.number, %reason, "guard is lost");
             self.token.cancel();
-            self.over.cancel();
+            self.epoch.held.one_less();
             if reason == LostReason::LeaseExpired {
                 // The session may live on. The holder's work gets a margin to stop; then others get their turn.
                 let margin = self.epoch.lease.margin();
                 self.epoch.cleanup.delete_later(&self.epoch, self.path.clone(), margin);
             }
         }
-        *self.lost.get().unwrap_or(&reason)
+        match self.over.get() {
+            Some(Over::Lost(reason)) => *reason,
+            _ => reason,
+        }
     }
 
-    /// The guard was released: its node is being deleted by us.
+    /// The guard was released: its node is being deleted by us. Not lost from now on.
     pub(crate) fn release(&self) {
-        self.over.cancel();
+        if self.over.set(Over::Released).is_ok() {
+            self.epoch.held.one_less();
+        }
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.get().is_some()
+    }
+
+    pub(crate) fn revoked(&self) -> &CancellationToken {
+        &self.revoked
     }
 
     pub(crate) fn token(&self) -> &CancellationToken {
         &self.token
     }
 
-    pub(crate) fn over(&self) -> &CancellationToken {
-        &self.over
-    }
-
     /// Resolves with the reason when lost.
     pub(crate) async fn lost(&self) -> LostReason {
         self.token.cancelled().await;
-        self.lost.get().copied().unwrap_or(LostReason::LeaseExpired)
+        match self.over.get() {
+            Some(Over::Lost(reason)) => *reason,
+            // The token is cancelled only when lost.
+            _ => LostReason::LeaseExpired,
+        }
     }
 }
 
@@ -89,7 +107,7 @@ impl fmt::Debug for Held {
             .field("path", &self.path)
             .field("fence", &self.fence)
             .field("epoch", &self.epoch.number)
-            .field("lost", &self.lost.get())
+            .field("over", &self.over.get())
             .finish_non_exhaustive()
     }
 }
@@ -97,28 +115,61 @@ impl fmt::Debug for Held {
 /// The guards of one epoch, for the keeper that keeps their lease.
 #[derive(Debug, Default)]
 pub(crate) struct HeldTable {
-    guards: Mutex<Vec<Weak<Held>>>,
+    guards: Mutex<Guards>,
+    live: AtomicUsize,
     /// Rung when a guard was added.
     pub(crate) bell: Notify,
 }
 
+#[derive(Debug, Default)]
+struct Guards {
+    /// Not handed to the keeper yet.
+    added: Vec<Weak<Held>>,
+    known: Vec<Weak<Held>>,
+}
+
 impl HeldTable {
+    fn lock(&self) -> MutexGuard<'_, Guards> {
+        self.guards.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn add(&self, held: &Arc<Held>) {
-        self.guards.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(held));
+        self.live.fetch_add(1, Ordering::Relaxed);
+        self.lock().added.push(Arc::downgrade(held));
         self.bell.notify_one();
     }
 
-    /// Guards neither lost nor released, oldest first. Forgets the others.
-    pub(crate) fn all(&self) -> Vec<Arc<Held>> {
-        let mut guards = self.guards.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut live = Vec::with_capacity(guards.len());
-        guards.retain(|guard| match guard.upgrade() {
-            Some(held) if !held.over.is_cancelled() => {
-                live.push(held);
-                true
-            }
-            _ => false,
-        });
-        live
+    fn one_less(&self) {
+        self.live.fetch_sub(1, Ordering::Relaxed);
     }
+
+    /// True when some guard is neither lost nor released.
+    pub(crate) fn is_live(&self) -> bool {
+        self.live.load(Ordering::Relaxed) > 0
+    }
+
+    /// Guards that were added since the last call and are not over.
+    pub(crate) fn take_added(&self) -> Vec<Arc<Held>> {
+        let mut guards = self.lock();
+        let added: Vec<_> = guards.added.drain(..).collect();
+        let fresh = added.iter().filter_map(live).collect();
+        // Those that are over are forgotten when the list would grow.
+        if guards.known.len() + added.len() > guards.known.capacity() {
+            guards.known.retain(|guard| live(guard).is_some());
+        }
+        guards.known.extend(added);
+        fresh
+    }
+
+    /// All guards that are not over, oldest first.
+    pub(crate) fn all(&self) -> Vec<Arc<Held>> {
+        let mut guards = self.lock();
+        guards.known.retain(|guard| live(guard).is_some());
+        let Guards { added, known } = &*guards;
+        known.iter().chain(added).filter_map(live).collect()
+    }
+}
+
+fn live(guard: &Weak<Held>) -> Option<Arc<Held>> {
+    guard.upgrade().filter(|held| !held.is_over())
 }

@@ -5,6 +5,7 @@ use crate::epoch::Epoch;
 use crate::held::Held;
 use crate::lost::LostReason;
 use crate::session::{Cause, Fired, Lane, Outcome, Pending};
+use crate::ticket::REVOKE;
 use docent_proto::{Code, EventKind, MultiOp, MultiResult, Request, Response};
 use futures_util::future::OptionFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -17,17 +18,18 @@ const GUARDS_PER_HEARTBEAT: usize = 64;
 
 /// Runs for as long as the epoch's session does. Cancel safe: it holds nothing that outlives it.
 pub(crate) async fn keep(epoch: &Arc<Epoch>) {
-    Keeper { epoch, watched: HashSet::new(), cursor: 0, refused: HashSet::new() }.run().await;
+    let keeper = Keeper { epoch, cursor: 0, refused: HashSet::new(), not_before: Timestamp::default() };
+    keeper.run().await;
 }
 
 struct Keeper<'a> {
     epoch: &'a Arc<Epoch>,
-    /// Paths of guards whose own node is being watched.
-    watched: HashSet<String>,
     /// Where the next heartbeat begins among the guards.
     cursor: usize,
     /// Guards whose node may not be checked; reported once.
     refused: HashSet<String>,
+    /// No heartbeat before this: the last one was answered and proved nothing.
+    not_before: Timestamp,
 }
 
 struct Heartbeat {
@@ -42,24 +44,23 @@ impl Keeper<'_> {
         let mut heartbeat: Option<Heartbeat> = None;
         loop {
             let changed = epoch.lease.changed();
-            let guards = epoch.held.all();
-            for held in &guards {
-                // A guard whose lease ran out finds out here, also when nobody asks it.
-                if held.check().is_ok() && self.watched.insert(held.path.clone()) {
-                    own_nodes.push(watch_own_node(Arc::clone(held)));
+            own_nodes.extend(epoch.held.take_added().into_iter().map(watch_own_node));
+            let now = epoch.clock.now();
+            if epoch.held.is_live() && now >= epoch.lease.deadline() {
+                // Guards find out here that their lease ran out, also when nobody asks them.
+                for held in epoch.held.all() {
+                    let _ = held.check();
                 }
             }
-            let live: Vec<_> = guards.into_iter().filter(|held| !held.over().is_cancelled()).collect();
-            if heartbeat.is_none() && self.due().is_some_and(|due| epoch.clock.now() >= due) {
-                heartbeat = self.send(&live);
+            if heartbeat.is_none() && epoch.held.is_live() && now >= self.due() {
+                heartbeat = self.send();
             }
-            let wake = self.next_deadline(&live, heartbeat.is_some());
+            let wake = self.next_deadline(heartbeat.is_some());
             let replied = OptionFuture::from(heartbeat.as_mut().map(|heartbeat| &mut heartbeat.reply));
             tokio::select! {
                 () = epoch.held.bell.notified() => {}
                 () = changed => {}
                 Some(path) = own_nodes.next() => {
-                    self.watched.remove(&path);
                     self.refused.remove(&path);
                 }
                 Some(outcome) = replied => {
@@ -77,33 +78,49 @@ impl Keeper<'_> {
     }
 
     /// When the next heartbeat is due: a sixth of the timeout after the last acknowledged write was sent.
-    fn due(&self) -> Option<Timestamp> {
-        let timeout = self.epoch.lease.timeout();
-        (!timeout.is_zero()).then(|| self.epoch.lease.proof() + timeout / 6)
+    fn due(&self) -> Timestamp {
+        (self.epoch.lease.proof() + self.epoch.lease.timeout() / 6).max(self.not_before)
     }
 
-    fn next_deadline(&self, live: &[Arc<Held>], beating: bool) -> Option<Timestamp> {
-        if live.is_empty() {
+    fn next_deadline(&self, beating: bool) -> Option<Timestamp> {
+        if !self.epoch.held.is_live() {
             return None;
         }
         let lease = self.epoch.lease.deadline();
-        let can_check = live.iter().any(|held| !self.refused.contains(&held.path));
-        let due = self.due().filter(|_| !beating && can_check);
-        Some(due.map_or(lease, |due| due.min(lease)))
+        Some(if beating { lease } else { lease.min(self.due()) })
     }
 
     /// Checks up to 64 guards, those first that were not checked the last time.
-    fn send(&mut self, live: &[Arc<Held>]) -> Option<Heartbeat> {
+    fn send(&mut self) -> Option<Heartbeat> {
+        let all = self.epoch.held.all();
         let mut guards: Vec<_> =
-            live.iter().filter(|held| !self.refused.contains(&held.path)).cloned().collect();
+            all.iter().filter(|held| !self.refused.contains(&held.path)).cloned().collect();
+        if guards.is_empty() {
+            // A refused check renews the lease as well.
+            guards.extend(all.into_iter().take(1));
+        }
         if guards.is_empty() {
             return None;
         }
         let start = self.cursor % guards.len();
         guards.rotate_left(start);
-        guards.truncate(GUARDS_PER_HEARTBEAT);
+        guards.truncate(self.fitting(&guards));
         self.cursor = self.cursor.wrapping_add(guards.len());
         Some(self.check(guards))
+    }
+
+    /// How many guards one request has room for.
+    fn fitting(&self, guards: &[Arc<Held>]) -> usize {
+        /// Of a check in a multi, besides its path.
+        const FIELDS: usize = 32;
+        let mut room = self.epoch.max_request;
+        let fits = guards.iter().take_while(|held| {
+            let size = held.path.len() + FIELDS;
+            let fits = size <= room;
+            room = room.saturating_sub(size);
+            fits
+        });
+        fits.count().clamp(1, GUARDS_PER_HEARTBEAT)
     }
 
     fn check(&self, guards: Vec<Arc<Held>>) -> Heartbeat {
@@ -114,14 +131,11 @@ impl Keeper<'_> {
 
     /// Draws the consequences of a heartbeat's outcome; returns the one to send at once for the guards behind a failure.
     fn judge(&mut self, mut guards: Vec<Arc<Held>>, outcome: Outcome) -> Option<Heartbeat> {
-        let results = match outcome {
-            Outcome::Reply(reply) => match reply.result {
-                Ok(Response::Multi(results)) => results,
-                _ => return None,
-            },
-            // It is due again at once, and waits in the queue until the link is back.
-            Outcome::NotSent(_) | Outcome::Unknown(_) => return None,
-        };
+        // A request that was lost is due again at once, and waits in the queue until the link is back.
+        let Outcome::Reply(reply) = outcome else { return None };
+        // What was answered and did not renew the lease, as by a server that throttles, is not repeated in a hurry.
+        self.not_before = self.epoch.clock.now() + self.epoch.lease.timeout() / 24;
+        let Ok(Response::Multi(results)) = reply.result else { return None };
         let (index, code) = results.iter().enumerate().find_map(|(index, result)| match result {
             MultiResult::Failed(code) if *code != Code::OK => Some((index, *code)),
             _ => None,
@@ -132,10 +146,10 @@ impl Keeper<'_> {
             Code::NO_NODE => {
                 failed.lose(LostReason::NodeDeleted);
             }
-            code => {
-                tracing::error!(path = %failed.path, %code, "the guard's node may not be checked");
-                self.refused.insert(failed.path.clone());
+            Code::NO_AUTH if self.refused.insert(failed.path.clone()) => {
+                tracing::error!(path = %failed.path, "the guard's node may not be checked: permission READ is missing");
             }
+            _ => {}
         }
         // The guards before it were checked and are there; those behind it were not looked at.
         (!behind.is_empty()).then(|| self.check(behind))
@@ -154,9 +168,7 @@ async fn wait_until(epoch: &Epoch, deadline: Option<Timestamp>) {
 /// The watch of a released guard stays until our own delete fires it: that is one request less than removing it.
 async fn watch_own_node(held: Arc<Held>) -> String {
     until_deleted(&held).await;
-    if !held.over().is_cancelled() {
-        held.lose(LostReason::NodeDeleted);
-    }
+    held.lose(LostReason::NodeDeleted);
     held.path.clone()
 }
 
@@ -166,6 +178,9 @@ async fn until_deleted(held: &Held) {
     let session = &held.epoch.session;
     let mut readable = true;
     loop {
+        if held.is_over() {
+            return;
+        }
         let path = held.path.clone();
         let request = if readable {
             Request::GetData { path, watch: true }
@@ -179,13 +194,21 @@ async fn until_deleted(held: &Held) {
                     readable = false;
                     continue;
                 }
-                Ok(_) => reply.watch,
+                Ok(response) => {
+                    if matches!(response, Response::Data { data: Some(data), .. } if data == REVOKE) {
+                        held.revoked().cancel();
+                    }
+                    reply.watch
+                }
                 Err(_) => None,
             },
             Outcome::NotSent(Cause::LinkLost) | Outcome::Unknown(Cause::LinkLost) => continue,
-            Outcome::NotSent(_) | Outcome::Unknown(_) => None,
+            Outcome::NotSent(_) | Outcome::Unknown(_) => return pending().await,
         };
-        let Some(watch) = watch else { return pending().await };
+        let Some(watch) = watch else {
+            tokio::time::sleep(held.epoch.lease.timeout() / 24).await;
+            continue;
+        };
         match watch.await {
             Fired::Event(EventKind::Deleted) => return,
             Fired::Event(_) => {}

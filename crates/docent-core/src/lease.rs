@@ -5,6 +5,8 @@
 //! write, and ends a margin before the servers may end the session.
 
 use crate::clock::Timestamp;
+use crate::session::SessionEnd;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -24,6 +26,7 @@ pub(crate) struct Lease {
     deadline: AtomicU64,
     /// How often the lease ran out and began again. A guard from before a lapse is lost for ever.
     lapses: AtomicU64,
+    end: OnceLock<SessionEnd>,
     /// Rung when the deadline moves to an earlier time or a lease begins.
     changed: Notify,
 }
@@ -40,6 +43,7 @@ impl Lease {
             proof: AtomicU64::new(0),
             deadline: AtomicU64::new(0),
             lapses: AtomicU64::new(0),
+            end: OnceLock::new(),
             changed: Notify::new(),
         }
     }
@@ -61,6 +65,9 @@ impl Lease {
 
     /// A write sent at `sent` was acknowledged, as is seen `now`.
     pub(crate) fn renew(&self, sent: Timestamp, now: Timestamp) {
+        if self.ended().is_some() {
+            return;
+        }
         if sent.as_nanos() <= self.proof.load(Relaxed) {
             return;
         }
@@ -79,11 +86,17 @@ impl Lease {
         }
     }
 
-    /// The session has ended: so has its lease, for good.
-    pub(crate) fn end(&self) {
+    /// The session has ended: so has its lease, for good. The first end counts.
+    pub(crate) fn end(&self, end: SessionEnd) {
+        // Before the deadline, so that whoever sees that the lease is over sees why.
+        let _ = self.end.set(end);
         self.lapses.fetch_add(1, Release);
         self.deadline.store(0, Release);
         self.changed.notify_waiters();
+    }
+
+    pub(crate) fn ended(&self) -> Option<SessionEnd> {
+        self.end.get().copied()
     }
 
     fn end_after(&self, sent: Timestamp) -> Timestamp {
@@ -104,6 +117,11 @@ impl Lease {
     /// True when the timeout is too short, in ticks of the server, for the lease to be trusted.
     pub(crate) fn is_short(&self) -> bool {
         self.timeout() < self.tick * 4
+    }
+
+    /// True when the margin leaves nothing of the timeout.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.timeout() <= self.margin()
     }
 
     pub(crate) fn tick(&self) -> Duration {
@@ -219,7 +237,8 @@ mod tests {
         let lease = lease(30);
         lease.renew(at(101), at(101));
         let mark = lease.mark(at(102)).unwrap();
-        lease.end();
+        lease.end(SessionEnd::Expired);
+        lease.renew(at(103), at(103));
         assert!(!lease.holds(mark, at(102)));
         assert_eq!(lease.mark(at(102)), None);
     }

@@ -10,6 +10,8 @@ use std::sync::Arc;
 
 /// Runs until the client is closed and its session is.
 pub(crate) async fn supervise(core: Arc<Core>, mut task: SessionTask) {
+    // Whoever waits for the end does not wait for ever, whatever happens here.
+    let _finished = core.finished.clone().drop_guard();
     let mut epoch = core.epoch();
     loop {
         let end = run_epoch(&core, &epoch, task).await;
@@ -23,7 +25,6 @@ pub(crate) async fn supervise(core: Arc<Core>, mut task: SessionTask) {
     }
     tracing::info!(epoch = epoch.number, "client is closed");
     core.connection.send_modify(|connection| connection.state = ConnectionState::Closed);
-    core.finished.cancel();
 }
 
 /// Runs one session until it ends or, when the client closes, until it is closed or the operation timeout is over.
@@ -38,7 +39,12 @@ async fn run_epoch(core: &Arc<Core>, epoch: &Arc<Epoch>, mut task: SessionTask) 
     loop {
         let is_up = link.borrow().up;
         tokio::select! {
-            end = &mut task => return end,
+            end = &mut task => {
+                // A loss of the link that came together with the end counts, too.
+                let missed = link.borrow().losses - losses;
+                core.connection.send_modify(|connection| connection.suspensions += missed);
+                return end;
+            }
             () = &mut keeper => {}
             Ok(()) = link.changed() => {
                 let state = *link.borrow_and_update();
@@ -69,6 +75,8 @@ async fn close(core: &Core, epoch: &Epoch) {
     epoch.session.drain();
     let end = async {
         core.cleanup.drained().await;
+        // Guards learn of their end before the servers do, and give the locks to others.
+        epoch.end(SessionEnd::Closed);
         epoch.session.close();
         std::future::pending::<()>().await;
     };

@@ -54,6 +54,15 @@ impl MutexGuard {
         self.hold.token()
     }
 
+    /// Resolves when somebody asked for the lock with [`Mutex::revoke`](crate::Mutex::revoke). The lock is held on; release it
+    /// when it suits.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn revoked(&self) {
+        self.hold.revoked().await;
+    }
+
     /// Runs `future` for as long as the lock is held. The clock is looked at before every poll, so that work which was paused
     /// does not go on after the lock was lost. A future that blocks its thread cannot be stopped.
     ///
@@ -101,9 +110,10 @@ impl MutexGuard {
     /// # Cancel safety
     /// This method is cancel safe: the release goes on in the background.
     pub async fn release(self) -> Result<(), Error> {
+        let still_held = self.hold.check_for("release");
         match Arc::into_inner(self.hold) {
             Some(hold) => hold.release().await,
-            None => Ok(()),
+            None => still_held,
         }
     }
 }

@@ -153,6 +153,30 @@ impl Mutex {
     pub async fn participants(&self) -> Result<Vec<Participant>, Error> {
         self.line.participants().await
     }
+
+    /// Asks a participant to give up its place: its guard's [`revoked`](MutexGuard::revoked) resolves, and
+    /// it may ignore that. Works with Curator's revocation in both directions.
+    ///
+    /// # Errors
+    /// `NoNode` when the participant has left, `NoAuth`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: asking again does no harm.
+    pub async fn revoke(&self, participant: &Participant) -> Result<(), Error> {
+        self.line.revoke(participant).await
+    }
+
+    /// Begins the numbers of the line anew, which is due when acquires fail with `SequenceExhausted`: after 2^31 − 2^20
+    /// contenders. Fences go on increasing.
+    ///
+    /// # Errors
+    /// `NotEmpty` when somebody holds the lock or waits for it; `NoAuth`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: doing it again does no harm.
+    pub async fn reset(&self) -> Result<(), Error> {
+        self.line.reset().await
+    }
 }
 
 /// Takes a ticket and waits for its turn; again, when the ticket is gone before that.

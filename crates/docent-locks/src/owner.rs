@@ -62,6 +62,10 @@ impl Owner {
         acquire: impl FnOnce() -> BoxFuture<'static, Result<Hold, AcquireError>>,
     ) -> Entry {
         let mut holds = self.0.lock();
+        if holds.len() == holds.capacity() {
+            // What is over is forgotten before the table would grow.
+            holds.retain(|_, slot| slot.is_live());
+        }
         let slot = holds.entry(key.clone()).or_default();
         if let Some(hold) = slot.hold.upgrade() {
             return Entry::Held(hold);
@@ -131,7 +135,7 @@ impl Holds {
     }
 }
 
-/// Remembers what was acquired for its owner, and forgets what is over.
+/// Remembers what was acquired for its owner.
 async fn record(
     holds: Weak<Holds>,
     key: LineKey,
@@ -140,7 +144,6 @@ async fn record(
     let hold = Arc::new(acquire.await?);
     if let Some(holds) = holds.upgrade() {
         let mut holds = holds.lock();
-        holds.retain(|known, slot| *known == key || slot.is_live());
         holds.entry(key).or_default().hold = Arc::downgrade(&hold);
     }
     Ok(hold)

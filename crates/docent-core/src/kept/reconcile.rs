@@ -254,7 +254,7 @@ impl Reconciler {
             return Ok(true);
         }
         let delete = Request::Delete { path: self.full.clone(), version: stat.version };
-        match reply(epoch.session.submit(delete, Lane::Cleanup).await)?.result {
+        match reply(epoch.session.submit(delete, Lane::Call).await)?.result {
             Ok(_) | Err(Code::NO_NODE | Code::BAD_VERSION) => Ok(false),
             Err(code) => Err(self.refusal(code)),
         }

@@ -5,7 +5,8 @@ use crate::retry::{Backoff, RetryPolicy};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// Links that lived shorter than this do not start the backoff over, so that a server which accepts and drops is not
 /// hammered.
@@ -22,6 +23,8 @@ pub(crate) struct Dialer {
     /// What is left of this round.
     candidates: Vec<(ServerAddress, SocketAddr)>,
     first_round: bool,
+    /// Rounds since the session was last attached.
+    rounds: u32,
     backoff: Backoff,
     attached_at: Option<Instant>,
     last_error: LastError,
@@ -61,6 +64,7 @@ impl Dialer {
             servers,
             candidates: Vec::new(),
             first_round: start == Start::AtOnce,
+            rounds: 0,
             backoff: pace(),
             attached_at: None,
             last_error,
@@ -68,15 +72,17 @@ impl Dialer {
     }
 
     /// How long connecting and shaking hands with one server may take: with several servers a share each, so that one
-    /// that does not answer leaves time for the others.
+    /// that does not answer leaves time for the others; more with each round that brought nothing, for servers that are slow.
     pub(crate) fn attempt_timeout(&self, session_timeout: Duration) -> Duration {
         let shares = u32::try_from(self.servers.len().clamp(1, 3)).unwrap_or(3);
-        (session_timeout / 3 / shares).max(SHORTEST_ATTEMPT)
+        let whole = session_timeout / 3;
+        (whole / shares * self.rounds.max(1)).min(whole).max(SHORTEST_ATTEMPT)
     }
 
     /// The session was attached over the link that was dialled last.
     pub(crate) fn attached(&mut self) {
         self.attached_at = Some(Instant::now());
+        self.rounds = 0;
         self.candidates.clear();
         self.last_error.set(None);
     }
@@ -92,10 +98,11 @@ impl Dialer {
 
     /// Connects to the next server that can be connected to. Waits for as long as there is none.
     pub(crate) async fn next(&mut self, session_timeout: Duration) -> Box<dyn Io> {
-        let limit = self.attempt_timeout(session_timeout);
         loop {
+            let limit = self.attempt_timeout(session_timeout);
             let Some((server, address)) = self.candidates.pop() else {
                 self.next_round(limit).await;
+                self.rounds = self.rounds.saturating_add(1);
                 continue;
             };
             match tokio::time::timeout(limit, self.transport.dial(&server, address)).await {

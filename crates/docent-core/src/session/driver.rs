@@ -1,5 +1,4 @@
 use super::dialer::Dialer;
-use super::machine::Machine;
 use super::transport::Io;
 use super::wire::Shared;
 use super::{LinkError, SessionEnd, Withdraw};
@@ -23,6 +22,20 @@ pub(super) struct Driver {
     dialer: Dialer,
 }
 
+/// Requests that are still open when the driver goes, because its client gave up closing or its runtime is shutting down,
+/// end with it.
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.shared.change(|machine| machine.end(SessionEnd::Closed));
+    }
+}
+
+/// How serving a link ended.
+enum Served {
+    Lost(LinkError),
+    Ended,
+}
+
 impl Driver {
     pub(super) fn new(shared: Arc<Shared>, dialer: Dialer) -> Self {
         let withdraw = Arc::clone(&shared) as Arc<dyn Withdraw>;
@@ -35,10 +48,12 @@ impl Driver {
                 Ok(io) => io,
                 Err(end) => return end,
             };
-            let error = self.serve(io).await;
-            tracing::debug!(%error, "link is down");
-            self.dialer.lost(error);
-            self.shared.change(Machine::link_down);
+            if let Served::Lost(error) = self.serve(io).await {
+                tracing::debug!(%error, "link is down");
+                self.dialer.lost(error);
+            }
+            let now = self.shared.clock.now();
+            self.shared.change(|machine| machine.link_down(now));
             if let Some(end) = self.shared.lock().ended() {
                 return end;
             }
@@ -69,9 +84,9 @@ impl Driver {
     }
 
     /// Serves a link until it is lost or the session ends.
-    async fn serve(&mut self, io: Box<dyn Io>) -> LinkError {
+    async fn serve(&mut self, io: Box<dyn Io>) -> Served {
         let shared = Arc::clone(&self.shared);
-        let mut link = LinkIo { io, input: BytesMut::with_capacity(READ_SIZE), output: BytesMut::new() };
+        let mut link = LinkIo::new(io);
         let timeout = self.dialer.attempt_timeout(shared.lock().timeout());
         let now = shared.clock.now();
         shared.change(|machine| machine.link_up(now, now + timeout, &mut link.output));
@@ -80,22 +95,23 @@ impl Driver {
             let deadline = {
                 let mut machine = shared.lock();
                 if machine.ended().is_some() {
-                    return LinkError::ClosedByServer;
+                    return Served::Ended;
                 }
-                machine.write(shared.clock.now(), &mut link.output);
+                link.more = machine.write(shared.clock.now(), &mut link.output);
                 machine.next_deadline()
             };
             let result = match link.wait(&shared, deadline).await {
-                Ok(Woken::Rung) => continue,
                 Ok(Woken::Received) => {
                     let now = shared.clock.now();
                     shared.change(|machine| machine.received(now, &mut link.input, &self.withdraw))
                 }
-                Ok(Woken::Deadline) => shared.change(|machine| machine.tick(shared.clock.now())),
+                Ok(Woken::Rung | Woken::Deadline) => Ok(()),
                 Err(error) => Err(error),
             };
+            // What had been received was looked at before the time is.
+            let result = result.and_then(|()| shared.change(|machine| machine.tick(shared.clock.now())));
             if let Err(error) = result {
-                return error;
+                return Served::Lost(error);
             }
             if !attached && shared.lock().link_state().up {
                 attached = true;
@@ -117,9 +133,16 @@ struct LinkIo {
     io: Box<dyn Io>,
     input: BytesMut,
     output: BytesMut,
+    /// There is more to send once the output is on its way.
+    more: bool,
 }
 
 impl LinkIo {
+    fn new(io: Box<dyn Io>) -> Self {
+        let (input, output) = (BytesMut::with_capacity(READ_SIZE), BytesMut::new());
+        Self { io, input, output, more: false }
+    }
+
     /// Sends what there is to send until something is received, a request is submitted or `deadline` comes. What has
     /// been received is seen before the deadline is: after a pause of the process the reply may be there already.
     async fn wait(&mut self, shared: &Shared, deadline: Option<Timestamp>) -> Result<Woken, LinkError> {
@@ -127,6 +150,9 @@ impl LinkIo {
         let mut timer = pin!(wait_for(shared.clock.as_ref(), deadline));
         poll_fn(|cx| {
             self.poll_send(cx)?;
+            if self.more && self.output.is_empty() {
+                return Poll::Ready(Ok(Woken::Rung));
+            }
             if self.poll_receive(cx)?.is_ready() {
                 return Poll::Ready(Ok(Woken::Received));
             }

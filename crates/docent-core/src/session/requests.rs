@@ -14,15 +14,25 @@ pub(super) struct Queued {
     pub(super) done: Option<oneshot::Sender<Outcome>>,
 }
 
+impl Queued {
+    /// A request of the session itself, which nobody waits for.
+    pub(super) fn own(request: Request) -> Self {
+        Self { id: 0, request, lane: Lane::Cleanup, done: None }
+    }
+}
+
 /// A request that was written and waits for its reply.
 #[derive(Debug)]
 pub(super) struct InFlight {
+    pub(super) id: u64,
     pub(super) xid: i32,
     pub(super) op: OpCode,
     pub(super) sent_at: Timestamp,
     pub(super) is_write: bool,
     pub(super) lane: Lane,
     pub(super) watch: Option<WatchRequest>,
+    /// What is sent again, in its old place, when the link is lost.
+    pub(super) again: Option<Request>,
     pub(super) done: Option<oneshot::Sender<Outcome>>,
 }
 
@@ -97,13 +107,18 @@ impl Requests {
 
     /// The link is gone: nobody will answer what was written.
     pub(super) fn link_lost(&mut self, finished: &mut Vec<Finished>) {
-        for in_flight in self.in_flight.drain(..) {
-            if let Some(done) = in_flight.done {
-                finished.push((done, Outcome::Unknown(Cause::LinkLost)));
-            }
-        }
         // The session's own requests are about the link that is gone.
         self.queue.retain(|queued| queued.done.is_some());
+        for in_flight in self.in_flight.drain(..).rev() {
+            match (in_flight.done, in_flight.again) {
+                (Some(done), Some(request)) => {
+                    let (id, lane) = (in_flight.id, in_flight.lane);
+                    self.queue.push_front(Queued { id, request, lane, done: Some(done) });
+                }
+                (Some(done), None) => finished.push((done, Outcome::Unknown(Cause::LinkLost))),
+                (None, _) => {}
+            }
+        }
     }
 
     /// Ends every request, except those of the lane to `keep`, with the session.

@@ -81,7 +81,11 @@ impl WatchTable {
     }
 
     /// All watches, in requests of a size that servers take, for a new link.
-    pub(super) fn restore(&self, relative_zxid: i64) -> Vec<Watches> {
+    pub(super) fn restore(&self, relative_zxid: i64, request_limit: usize) -> Vec<Watches> {
+        /// Of a path's length, and of the request besides its paths.
+        const LENGTH: usize = 4;
+        const FIELDS: usize = 64;
+        let limit = CHUNK.min(request_limit).saturating_sub(FIELDS);
         let mut chunks = Vec::new();
         let mut chunk = Watches { relative_zxid, ..Watches::default() };
         let mut size = 0;
@@ -92,11 +96,12 @@ impl WatchTable {
         ];
         for (table, list) in kinds {
             for path in table.keys() {
-                if size > 0 && size + path.len() > CHUNK {
+                let added = LENGTH + path.len();
+                if size > 0 && size + added > limit {
                     chunks.push(mem::replace(&mut chunk, Watches { relative_zxid, ..Watches::default() }));
                     size = 0;
                 }
-                size += path.len();
+                size += added;
                 list(&mut chunk).push(path.clone());
             }
         }
@@ -168,7 +173,7 @@ mod tests {
                 if n % 2 == 0 { WatchKind::Data } else { WatchKind::Child },
             );
         }
-        let chunks = table.restore(7);
+        let chunks = table.restore(7, 1024 * 1024);
         assert!(chunks.len() >= 4);
         for chunk in &chunks {
             assert_eq!(chunk.relative_zxid, 7);
@@ -176,5 +181,9 @@ mod tests {
             assert!(bytes <= CHUNK);
         }
         assert_eq!(chunks.iter().map(|c| c.data.len() + c.child.len()).sum::<usize>(), 4_000);
+        for chunk in table.restore(7, 64 * 1024) {
+            let bytes: usize = chunk.data.iter().chain(&chunk.child).map(|path| 4 + path.len()).sum();
+            assert!(bytes < 64 * 1024, "the servers' limit counts, too");
+        }
     }
 }

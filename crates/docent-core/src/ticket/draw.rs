@@ -1,11 +1,11 @@
 use super::line::{Line, Ticket};
 use super::name::{is_in_danger_zone, is_running_out, protected, sequence};
 use super::place::Place;
-use crate::cleanup::epoch_find;
+use crate::cleanup::{PAUSE, epoch_find};
 use crate::client::{Attempts, Outcomes, PARENT_ROUNDS, create_parents, unexpected};
 use crate::epoch::Epoch;
 use crate::error::{Error, ErrorKind};
-use crate::session::{Cause, Lane, Outcome, Pending};
+use crate::session::{Cause, Lane, Outcome, Pending, SessionEnd};
 use bytes::Bytes;
 use docent_proto::{Acl, Code, Create, CreateMode, Request, Response, Stat, parent};
 use std::sync::Arc;
@@ -57,7 +57,10 @@ impl Intent {
                         Ok(Response::Stat(stat)) if stat.ephemeral_owner == session.id() => {
                             return Ok(Some((path, stat)));
                         }
-                        _ => continue 'paths,
+                        Ok(_) | Err(Code::NO_NODE) => continue 'paths,
+                        Err(Code::SESSION_EXPIRED) => return Err(Cause::Ended(SessionEnd::Expired)),
+                        // Only absence is absence.
+                        Err(_) => tokio::time::sleep(PAUSE).await,
                     },
                     Outcome::NotSent(Cause::LinkLost) | Outcome::Unknown(Cause::LinkLost) => {}
                     Outcome::NotSent(cause) | Outcome::Unknown(cause) => return Err(cause),
@@ -112,7 +115,7 @@ pub(super) async fn draw(line: &Line, data: Option<Bytes>) -> Result<Ticket, Err
                 if let Outcome::Reply(reply) = list.by(attempts.deadline).await
                     && let Ok(Response::Children { names, .. }) = reply.result
                 {
-                    ticket.place = Place::find(ticket.name(), &names, line.marker());
+                    ticket.place = line.place(ticket.name(), &names);
                 }
                 return Ok(ticket);
             }

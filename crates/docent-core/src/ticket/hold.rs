@@ -54,6 +54,15 @@ impl Hold {
         self.held.check().map_err(|reason| Lost { reason })
     }
 
+    /// As [`check`](Self::check), as the error of an operation.
+    ///
+    /// # Errors
+    /// `Lost` with the first reason.
+    pub fn check_for(&self, operation: &'static str) -> Result<(), Error> {
+        let lost = |reason| Error::new(ErrorKind::Lost(reason), operation).at(self.ticket.line.path());
+        self.held.check().map_err(lost)
+    }
+
     /// Resolves when it is lost.
     ///
     /// # Cancel safety
@@ -65,6 +74,14 @@ impl Hold {
     /// Cancelled when it is lost; not when it is released.
     pub fn token(&self) -> CancellationToken {
         self.held.token().clone()
+    }
+
+    /// Resolves when somebody asked for it with [`Line::revoke`](super::Line::revoke). It is held on; give it up when it suits.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn revoked(&self) {
+        self.held.revoked().cancelled().await;
     }
 
     /// Polls `future` for as long as it is held: the clock is looked at before every poll.

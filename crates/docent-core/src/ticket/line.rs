@@ -3,13 +3,18 @@ use super::name::sequence;
 use super::participant::{self, Participant};
 use super::place::Place;
 use crate::cleanup::Leaving;
-use crate::client::Client;
+use crate::client::{Client, Outcomes};
 use crate::epoch::Epoch;
 use crate::error::Error;
 use crate::fence::Fence;
 use bytes::Bytes;
+use docent_proto::Request;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What is written into a contender's node to ask it to give up its place.
+pub(crate) const REVOKE: &[u8] = b"__REVOKE__";
 
 /// A line of tickets: the children of one node, in the order of their numbers.
 #[derive(Debug, Clone)]
@@ -23,6 +28,8 @@ struct Inner {
     full: String,
     /// What stands before the number in a ticket's name.
     marker: &'static str,
+    /// Set when children that are no contenders were reported.
+    reported: AtomicBool,
 }
 
 /// Tells lines apart within a process.
@@ -42,7 +49,13 @@ impl Line {
         if path == "/" {
             return Err(Error::invalid_input("line", "path \"/\" must not be the root"));
         }
-        Ok(Self(Arc::new(Inner { client: client.clone(), path: path.to_owned(), full, marker })))
+        Ok(Self(Arc::new(Inner {
+            client: client.clone(),
+            path: path.to_owned(),
+            full,
+            marker,
+            reported: AtomicBool::new(false),
+        })))
     }
 
     /// The client it belongs to.
@@ -63,6 +76,21 @@ impl Line {
     /// The path as the servers know it: with chroot and namespace.
     pub(super) fn full_path(&self) -> &str {
         &self.0.full
+    }
+
+    /// Where the ticket `own` stands among `names`. Names that are no contender's are ignored, and reported once.
+    pub(super) fn place(&self, own: &str, names: &[String]) -> Place {
+        let foreign = names.iter().find(|name| sequence(name, self.marker()).is_none());
+        if let Some(foreign) = foreign
+            && !self.0.reported.swap(true, Ordering::Relaxed)
+        {
+            tracing::warn!(
+                path = self.path(),
+                foreign,
+                "the line has children that are no contenders: ignored"
+            );
+        }
+        Place::find(own, names, self.marker())
     }
 
     pub(super) fn marker(&self) -> &'static str {
@@ -89,6 +117,31 @@ impl Line {
     /// This method is cancel safe.
     pub async fn participants(&self) -> Result<Vec<Participant>, Error> {
         participant::list_all(self).await
+    }
+
+    /// Asks a participant to give up its place: its guard's `revoked` resolves. It may ignore that. The format is Curator's.
+    ///
+    /// # Errors
+    /// `NoNode` when the participant has left, `NoAuth`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: asking again does no harm.
+    pub async fn revoke(&self, participant: &Participant) -> Result<(), Error> {
+        let path = format!("{}/{}", self.full_path(), participant.name);
+        let request = Request::SetData { path, data: Some(Bytes::from_static(REVOKE)), version: -1 };
+        let (result, _) = self.client().call("revoke", self.path(), request, Outcomes::Repeatable).await?;
+        result.map(drop).map_err(|code| Error::from_code(code, "revoke").at(self.path()))
+    }
+
+    /// Deletes the line's node if nobody is in the line, so that numbers begin at 0 again. Fences go on increasing.
+    ///
+    /// # Errors
+    /// `NotEmpty` when somebody is in the line, or something else is below it; `NoAuth`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: doing it again does no harm.
+    pub async fn reset(&self) -> Result<(), Error> {
+        self.client().ensure_absent(self.path()).await
     }
 
     /// True when nobody is in the line, at the server this client talks to.

@@ -9,6 +9,7 @@ mod place;
 mod wait;
 
 pub use hold::Hold;
+pub(crate) use line::REVOKE;
 pub use line::{Line, LineKey, Ticket};
 pub use participant::Participant;
 pub use wait::WaitError;

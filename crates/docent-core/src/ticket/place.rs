@@ -16,22 +16,22 @@ pub(super) enum Place {
         /// True when that is the only one.
         next: bool,
     },
-    /// Some number is so near the end of the counter that numbers tell no order.
-    Unordered,
+    /// Some number is so near the end of the counter that numbers tell no order. These are the contenders.
+    Unordered(Vec<String>),
 }
 
 impl Place {
     /// Finds `own` among `names`. Names that are no contender's are ignored.
     pub(super) fn find(own: &str, names: &[String], marker: &str) -> Self {
         let Some(own_sequence) = sequence(own, marker) else { return Self::Gone };
+        let contenders = names.iter().filter_map(|name| Some((sequence(name, marker)?, name)));
+        if contenders.clone().any(|(sequence, _)| is_in_danger_zone(sequence)) {
+            return Self::Unordered(contenders.map(|(_, name)| name.clone()).collect());
+        }
         let mut present = false;
         let mut ahead = 0;
         let mut blocker: Option<(i32, &String)> = None;
-        for name in names {
-            let Some(sequence) = sequence(name, marker) else { continue };
-            if is_in_danger_zone(sequence) {
-                return Self::Unordered;
-            }
+        for (sequence, name) in contenders {
             present |= name == own;
             if sequence < own_sequence {
                 ahead += 1;
@@ -44,6 +44,19 @@ impl Place {
             _ if !present => Self::Gone,
             None => Self::First,
             Some((_, name)) => Self::Behind { blocker: name.clone(), next: ahead == 1 },
+        }
+    }
+}
+
+impl Place {
+    /// Finds `own` by the transactions that created the contenders, which always tell the order. The one that follows is never
+    /// called next, so that it looks again before it takes its turn.
+    pub(super) fn find_by_creation(own: &str, created: &[(i64, String)]) -> Self {
+        let Some((own_czxid, _)) = created.iter().find(|(_, name)| name == own) else { return Self::Gone };
+        let ahead = created.iter().filter(|(czxid, _)| czxid < own_czxid);
+        match ahead.max_by_key(|(czxid, _)| *czxid) {
+            None => Self::First,
+            Some((_, name)) => Self::Behind { blocker: name.clone(), next: false },
         }
     }
 }
@@ -86,7 +99,25 @@ mod tests {
     #[test]
     fn numbers_near_the_end_of_the_counter_tell_no_order() {
         let names = ["a-lock-0000000005", "b-lock--2147483648"];
-        assert_eq!(place("a-lock-0000000005", &names), Place::Unordered);
-        assert_eq!(place("a-lock-0000000005", &["a-lock-0000000005", "b-lock-2147483647"]), Place::Unordered);
+        let unordered = Place::Unordered(names.map(str::to_owned).to_vec());
+        assert_eq!(place("a-lock-0000000005", &names), unordered);
+        let end = place("a-lock-0000000005", &["a-lock-0000000005", "b-lock-2147483647", "foreign"]);
+        assert!(matches!(end, Place::Unordered(contenders) if contenders.len() == 2));
+    }
+
+    #[test]
+    fn near_the_end_of_the_counter_the_order_is_that_of_creation() {
+        let created = [(7, "b-lock--2147483648"), (5, "a-lock-2147483647"), (9, "c-lock-2147483647")]
+            .map(|(czxid, name)| (czxid, name.to_owned()));
+        assert_eq!(Place::find_by_creation("a-lock-2147483647", &created), Place::First);
+        assert_eq!(
+            Place::find_by_creation("b-lock--2147483648", &created),
+            behind("a-lock-2147483647", false)
+        );
+        assert_eq!(
+            Place::find_by_creation("c-lock-2147483647", &created),
+            behind("b-lock--2147483648", false)
+        );
+        assert_eq!(Place::find_by_creation("d-lock-0000000001", &created), Place::Gone);
     }
 }

@@ -5,8 +5,9 @@ use super::hold::Hold;
 use super::line::Ticket;
 use super::place::Place;
 use crate::error::{Error, ErrorKind};
-use crate::session::{Cause, Fired, Lane, Outcome, Reply, SessionEnd, Watch};
-use docent_proto::{Code, EventKind, MultiOp, Request, Response};
+use crate::session::{Cause, Fired, Lane, Outcome, Pending, Reply, SessionEnd, Watch};
+use docent_proto::{Code, EventKind, MultiOp, MultiResult, Request, Response};
+use std::time::Duration;
 
 /// Why a ticket did not come to its turn.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -19,6 +20,9 @@ pub enum WaitError {
     #[error(transparent)]
     Core(#[from] Error),
 }
+
+/// Before a request is sent again that was not taken now.
+const BUSY: Duration = Duration::from_millis(200);
 
 /// What is known about the line.
 enum Step {
@@ -49,7 +53,8 @@ impl Ticket {
     pub async fn turn(mut self) -> Result<Hold, WaitError> {
         self.refuse_short_lease()?;
         let mut step = match std::mem::replace(&mut self.place, Place::Unlisted) {
-            Place::Unlisted => Step::Look,
+            // A ticket that was kept for a while may have lost its node since.
+            Place::First if !self.is_fresh() => Step::Prove,
             place => Step::At(place),
         };
         let mut own: Option<Watch> = None;
@@ -60,22 +65,29 @@ impl Ticket {
                     // The lease ran out since the last acknowledged write: a check renews it.
                     Err(ticket) => {
                         self = ticket;
+                        self.refuse_short_lease()?;
                         Step::Prove
                     }
                 },
                 Step::At(Place::Behind { blocker, next }) => self.wait_for(&blocker, next, &mut own).await?,
                 Step::At(Place::Gone) => return Err(WaitError::Gone),
-                Step::At(Place::Unordered) => return Err(self.error(ErrorKind::SequenceExhausted).into()),
-                Step::At(Place::Unlisted) | Step::Look => Step::At(self.look().await?),
+                Step::At(Place::Unordered(contenders)) => Step::At(self.place_by_creation(contenders).await?),
+                Step::At(Place::Unlisted) | Step::Look => match self.look().await? {
+                    // A listing is a read: it may be old, and does not renew the lease.
+                    Place::First => Step::Prove,
+                    place => Step::At(place),
+                },
                 Step::Prove => {
                     self.prove().await?;
                     Step::At(Place::First)
                 }
                 Step::ProveAndLook => {
+                    let check = self.submit_check();
                     let list = self.epoch.session.submit(list(&self.line), Lane::Call);
-                    let check = self.prove();
-                    check.await?;
-                    Step::At(self.place_in(list.await).await?)
+                    match self.proven(check.await).await? {
+                        true => Step::At(self.place_in(list.await).await?),
+                        false => Step::ProveAndLook,
+                    }
                 }
             };
         }
@@ -92,11 +104,13 @@ impl Ticket {
         if self.place == Place::Unlisted {
             self.place = self.look().await?;
         }
+        if let Place::Unordered(contenders) = &self.place {
+            self.place = self.place_by_creation(contenders.clone()).await?;
+        }
         match self.place {
             Place::First => self.turn().await.map(Some),
             Place::Gone => Err(WaitError::Gone),
-            Place::Unordered => Err(self.error(ErrorKind::SequenceExhausted).into()),
-            Place::Behind { .. } | Place::Unlisted => Ok(None),
+            Place::Behind { .. } | Place::Unlisted | Place::Unordered(_) => Ok(None),
         }
     }
 
@@ -105,20 +119,22 @@ impl Ticket {
         let session = &self.epoch.session;
         let losses = self.epoch.losses();
         let blocker_path = format!("{}/{blocker}", self.line.full_path());
-        let on_blocker = session.submit(watched(blocker_path), Lane::Call);
+        let on_blocker = session.submit(watched(blocker_path.clone()), Lane::Call);
         if own.is_none() {
             let on_own = session.submit(watched(self.path.clone()), Lane::Call).await;
-            match self.reply(on_own)? {
+            match self.reply(on_own).await? {
                 None => return Ok(Step::Look),
                 Some(reply) if reply.result == Err(Code::NO_NODE) => return Err(WaitError::Gone),
+                // Without a watch, because we may not read what we created, the node is proven before it counts.
                 Some(reply) => *own = reply.watch,
             }
         }
-        let blocker_watch = match self.reply(on_blocker.await)? {
+        let blocker_watch = match self.reply(on_blocker.await).await? {
             None => return Ok(Step::Look),
             Some(reply) => match (reply.result, reply.watch) {
                 (Ok(_), Some(watch)) => watch,
                 (Err(Code::NO_NODE), _) => return Ok(Step::Look),
+                (Err(Code::NO_AUTH), _) => return self.wait_for_unreadable(blocker_path, own).await,
                 (Err(code), _) => return Err(Error::from_code(code, "acquire").at(self.line.path()).into()),
                 (Ok(_), None) => return Ok(Step::Look),
             },
@@ -137,24 +153,48 @@ impl Ticket {
                 {
                     return self.own_fired(fired, own);
                 }
-                Ok(self.blocker_left(next, losses))
+                Ok(self.blocker_left(next, losses, own.is_some()))
             }
             Fired::Event(_) => Ok(Step::Look),
             Fired::Ended(end) => Err(self.ended(end)),
         }
     }
 
+    /// Waits for a node that we may not read. `exists` needs no permission, but leaves a watch on a missing node, too, which is
+    /// removed then. Some servers do not tell of changes of a node to those who may not read it: so the line is looked at from
+    /// time to time as well.
+    async fn wait_for_unreadable(&self, blocker: String, own: &mut Option<Watch>) -> Result<Step, WaitError> {
+        let exists = Request::Exists { path: blocker, watch: true };
+        let Some(reply) = self.reply(self.epoch.session.submit(exists, Lane::Call).await).await? else {
+            return Ok(Step::Look);
+        };
+        let (Ok(_), Some(watch)) = (reply.result, reply.watch) else { return Ok(Step::Look) };
+        tokio::select! {
+            biased;
+            fired = fired_own(own) => self.own_fired(fired, own),
+            fired = watch => match fired {
+                Fired::Event(_) => Ok(Step::ProveAndLook),
+                Fired::Ended(end) => Err(self.ended(end)),
+            },
+            () = tokio::time::sleep(self.epoch.lease.timeout() / 3) => Ok(Step::ProveAndLook),
+        }
+    }
+
     /// What follows from the deletion of the nearest one ahead.
-    fn blocker_left(&self, next: bool, losses: u64) -> Step {
-        let lease = &self.epoch.lease;
-        let age = self.epoch.clock.now().since(lease.proof());
+    fn blocker_left(&self, next: bool, losses: u64, own_watched: bool) -> Step {
         // After a reconnect the events of the gap come in no particular order.
         let same_link = self.epoch.losses() == losses;
         match next {
-            true if same_link && age < lease.timeout() / 6 => Step::At(Place::First),
+            true if same_link && own_watched && self.is_fresh() => Step::At(Place::First),
             true => Step::Prove,
             false => Step::ProveAndLook,
         }
+    }
+
+    /// True when a write was acknowledged so recently that the session surely lives.
+    fn is_fresh(&self) -> bool {
+        let lease = &self.epoch.lease;
+        self.epoch.clock.now().since(lease.proof()) < lease.timeout() / 6
     }
 
     fn own_fired(&self, fired: Fired, own: &mut Option<Watch>) -> Result<Step, WaitError> {
@@ -168,15 +208,30 @@ impl Ticket {
 
     /// Checks, at a quorum, that the own node is there. The acknowledgement renews the lease.
     async fn prove(&self) -> Result<(), WaitError> {
-        loop {
-            let check = MultiOp::Check { path: self.path.clone(), version: -1 };
-            let outcome = self.epoch.session.submit(Request::Multi(vec![check]), Lane::Call).await;
-            let Some(reply) = self.reply(outcome)? else { continue };
-            return match reply.result {
-                Ok(Response::Multi(results)) if !is_failure(&results) => Ok(()),
-                Ok(_) => Err(WaitError::Gone),
-                Err(code) => Err(Error::from_code(code, "acquire").at(self.line.path()).into()),
-            };
+        while !self.proven(self.submit_check().await).await? {}
+        Ok(())
+    }
+
+    fn submit_check(&self) -> Pending {
+        let check = MultiOp::Check { path: self.path.clone(), version: -1 };
+        self.epoch.session.submit(Request::Multi(vec![check]), Lane::Call)
+    }
+
+    /// What a check says; false when it is to be sent again.
+    async fn proven(&self, checked: Outcome) -> Result<bool, WaitError> {
+        let Some(reply) = self.reply(checked).await? else { return Ok(false) };
+        let code = match reply.result {
+            Ok(Response::Multi(results)) => results.first().and_then(|result| match result {
+                MultiResult::Failed(code) => Some(*code),
+                _ => None,
+            }),
+            Ok(_) => None,
+            Err(code) => Some(code),
+        };
+        match code {
+            None => Ok(true),
+            Some(Code::NO_NODE) => Err(WaitError::Gone),
+            Some(code) => Err(Error::from_code(code, "acquire").at(self.line.path()).into()),
         }
     }
 
@@ -187,11 +242,9 @@ impl Ticket {
 
     async fn place_in(&self, mut listed: Outcome) -> Result<Place, WaitError> {
         loop {
-            if let Some(reply) = self.reply(listed)? {
+            if let Some(reply) = self.reply(listed).await? {
                 return match reply.result {
-                    Ok(Response::Children { names, .. }) => {
-                        Ok(Place::find(self.name(), &names, self.line.marker()))
-                    }
+                    Ok(Response::Children { names, .. }) => Ok(self.line.place(self.name(), &names)),
                     // Without the line there is no ticket.
                     Ok(_) | Err(Code::NO_NODE) => Err(WaitError::Gone),
                     Err(code) => Err(Error::from_code(code, "acquire").at(self.line.path()).into()),
@@ -201,18 +254,39 @@ impl Ticket {
         }
     }
 
-    /// The answer, or `None` when the request is to be sent again: all of them can be repeated.
-    fn reply(&self, outcome: Outcome) -> Result<Option<Reply>, WaitError> {
+    /// The place by the transactions that created the contenders: one read for each, all in one trip.
+    async fn place_by_creation(&self, contenders: Vec<String>) -> Result<Place, WaitError> {
+        let reads = contenders.into_iter().map(|name| {
+            let path = format!("{}/{name}", self.line.full_path());
+            let stat = self.epoch.session.submit(Request::Exists { path, watch: false }, Lane::Call);
+            (name, stat)
+        });
+        let mut created = Vec::new();
+        for (name, stat) in reads.collect::<Vec<_>>() {
+            match self.reply(stat.await).await? {
+                None => return Ok(Place::Unlisted),
+                Some(reply) => {
+                    if let Ok(Response::Stat(stat)) = reply.result {
+                        created.push((stat.czxid, name));
+                    }
+                }
+            }
+        }
+        Ok(Place::find_by_creation(self.name(), &created))
+    }
+
+    /// The answer, or `None` when the request is to be sent again: all of them can be repeated. A wait that may have taken hours
+    /// is not given up because a server or the own queue is too busy now.
+    async fn reply(&self, outcome: Outcome) -> Result<Option<Reply>, WaitError> {
         match outcome {
             Outcome::Reply(reply) if reply.result == Err(Code::SESSION_EXPIRED) => Err(WaitError::Gone),
-            Outcome::Reply(reply) => Ok(Some(reply)),
-            Outcome::NotSent(cause) | Outcome::Unknown(cause) => match cause {
-                Cause::LinkLost => Ok(None),
-                Cause::Ended(end) => Err(self.ended(end)),
-                Cause::QueueFull | Cause::Deadline | Cause::TooLarge { .. } => {
-                    Err(self.error(ErrorKind::Overloaded).into())
-                }
-            },
+            Outcome::Reply(reply) if reply.result != Err(Code::THROTTLED) => Ok(Some(reply)),
+            Outcome::NotSent(Cause::LinkLost) | Outcome::Unknown(Cause::LinkLost) => Ok(None),
+            Outcome::NotSent(Cause::Ended(end)) | Outcome::Unknown(Cause::Ended(end)) => Err(self.ended(end)),
+            Outcome::Reply(_) | Outcome::NotSent(_) | Outcome::Unknown(_) => {
+                tokio::time::sleep(BUSY).await;
+                Ok(None)
+            }
         }
     }
 
@@ -225,7 +299,15 @@ impl Ticket {
 
     fn refuse_short_lease(&self) -> Result<(), Error> {
         let lease = &self.epoch.lease;
-        if !lease.is_short() || self.line.client().core().config.accept_short_lease {
+        let accepted = self.line.client().core().config.accept_short_lease;
+        if lease.is_empty() {
+            return Err(self.error(ErrorKind::ShortLease).because(format!(
+                "session timeout {:?} must be longer than its margin of {:?}",
+                lease.timeout(),
+                lease.margin()
+            )));
+        }
+        if accepted || !lease.is_short() {
             return Ok(());
         }
         Err(self.error(ErrorKind::ShortLease).because(format!(
@@ -251,10 +333,6 @@ impl Ticket {
 /// A read leaves no watch on a node that is not there.
 fn watched(path: String) -> Request {
     Request::GetData { path, watch: true }
-}
-
-fn is_failure(results: &[docent_proto::MultiResult]) -> bool {
-    results.iter().any(|result| matches!(result, docent_proto::MultiResult::Failed(_)))
 }
 
 async fn fired_own(own: &mut Option<Watch>) -> Fired {

@@ -6,7 +6,8 @@ use super::{Identity, Link, Machine};
 use crate::clock::Timestamp;
 use bytes::{Bytes, BytesMut};
 use docent_proto::{
-    Code, ConnectResponse, OpCode, Reader, Record, ReplyHeader, Request, Response, WatchEvent, xid,
+    Code, ConnectResponse, MultiResult, OpCode, Reader, Record, ReplyHeader, Request, Response, WatchEvent,
+    xid,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,8 +61,20 @@ impl Machine {
         self.identity = Some(Identity { id: response.session_id, password: response.password });
         self.last_answered = sent_at;
         self.link = Link::Up;
-        self.restore = self.watches.restore(self.last_zxid).into_iter().map(Request::SetWatches).collect();
+        // Changes since an earlier attempt to set the watches again, which was not acknowledged, are not seen yet.
+        let since = *self.restore_from.get_or_insert(self.last_zxid);
+        let chunks = self.watches.restore(since, self.settings.outbound_limit);
+        self.unrestored = chunks.len();
+        self.restore = chunks.into_iter().map(Request::SetWatches).collect();
+        self.all_restored();
         Ok(())
+    }
+
+    /// Once all watches are set again, the changes of the gap have come as events.
+    fn all_restored(&mut self) {
+        if self.unrestored == 0 {
+            self.restore_from = None;
+        }
     }
 
     fn frame(&mut self, now: Timestamp, frame: Bytes, withdraw: &Arc<dyn Withdraw>) -> Result<(), LinkError> {
@@ -98,29 +111,41 @@ impl Machine {
         if expected != Some(xid) {
             return Err(LinkError::Protocol(format!("reply to request {xid}, expected {expected:?}")));
         }
-        if header.code == Code::SESSION_MOVED {
-            return Err(LinkError::Protocol("the session moved to another server".to_owned()));
-        }
         let op = self.requests.in_flight[0].op;
-        let result = match header.code {
+        let mut result = match header.code {
             Code::OK => Ok(Response::decode(op, body)?),
             code => Err(code),
         };
+        let verdict = verdict(&result);
+        match (op, verdict) {
+            (_, Code::SESSION_MOVED) => {
+                return Err(LinkError::Protocol("the session moved to another server".to_owned()));
+            }
+            (OpCode::SetWatches, code) if code != Code::OK => {
+                return Err(LinkError::Protocol(format!("watches could not be set again: {code}")));
+            }
+            (OpCode::SetWatches, _) => {
+                self.unrestored = self.unrestored.saturating_sub(1);
+                self.all_restored();
+            }
+            (_, Code::SESSION_EXPIRED) => result = Err(verdict),
+            _ => {}
+        }
         let Some(in_flight) = self.requests.in_flight.pop_front() else { return Ok(()) };
         self.last_answered = self.last_answered.max(in_flight.sent_at);
-        if in_flight.is_write && proves_session(header.code) {
+        if in_flight.is_write && proves_session(verdict) {
             self.lease.renew(in_flight.sent_at, now);
         }
         if op == OpCode::CloseSession {
             self.end(SessionEnd::Closed);
             return Ok(());
         }
-        let watch = in_flight.watch.and_then(|watch| self.watch(watch, &result, withdraw));
+        // Without anybody to have it there is no watch: it would be dropped here, under the machine's lock.
         if let Some(done) = in_flight.done {
-            let reply = Reply { result, zxid: header.zxid, watch };
-            self.finished.push((done, Outcome::Reply(reply)));
+            let watch = in_flight.watch.and_then(|watch| self.watch(watch, &result, withdraw));
+            self.finished.push((done, Outcome::Reply(Reply { result, zxid: header.zxid, watch })));
         }
-        if header.code == Code::SESSION_EXPIRED {
+        if verdict == Code::SESSION_EXPIRED {
             self.end(SessionEnd::Expired);
         }
         Ok(())
@@ -141,6 +166,22 @@ impl Machine {
         };
         let (id, fired) = self.watches.register(&request.path, kind);
         Some(Watch { fired, id, path: request.path, kind, session: Some(Arc::clone(withdraw)) })
+    }
+}
+
+/// What an answer says in the end: of a multi that failed, the code of the operation that did.
+fn verdict(result: &Result<Response, Code>) -> Code {
+    match result {
+        Err(code) => *code,
+        Ok(Response::Multi(results)) => {
+            let failed = results.iter().filter_map(|result| match result {
+                MultiResult::Failed(code) => Some(*code),
+                _ => None,
+            });
+            let told = [Code::OK, Code::RUNTIME_INCONSISTENCY];
+            failed.into_iter().find(|code| !told.contains(code)).unwrap_or(Code::OK)
+        }
+        Ok(_) => Code::OK,
     }
 }
 

@@ -37,6 +37,10 @@ pub(in crate::session) struct Machine {
     next_xid: i32,
     /// Requests that set watches again on a new link; they go first.
     restore: VecDeque<Request>,
+    /// Transaction as of which watches were set again, until the server has acknowledged all of them.
+    restore_from: Option<i64>,
+    /// Requests that set watches again and are not acknowledged.
+    unrestored: usize,
     pings: VecDeque<Timestamp>,
     watches: WatchTable,
     last_zxid: i64,
@@ -44,6 +48,8 @@ pub(in crate::session) struct Machine {
     last_received: Timestamp,
     /// Send time of the newest request that was answered, whatever it was.
     last_answered: Timestamp,
+    /// When a link that had been up was lost.
+    down_since: Timestamp,
     finished: Vec<Finished>,
     fires: Fires,
 }
@@ -107,11 +113,14 @@ impl Machine {
             requests: Requests::default(),
             next_xid: 1,
             restore: VecDeque::new(),
+            restore_from: None,
+            unrestored: 0,
             pings: VecDeque::new(),
             watches: WatchTable::default(),
             last_sent: now,
             last_received: now,
             last_answered: now,
+            down_since: now,
             finished: Vec::new(),
             fires: Vec::new(),
         }
@@ -186,9 +195,10 @@ impl Machine {
         }
     }
 
-    pub(in crate::session) fn link_down(&mut self) {
+    pub(in crate::session) fn link_down(&mut self, now: Timestamp) {
         if self.link == Link::Up {
             self.losses += 1;
+            self.down_since = now;
         }
         self.link = Link::Down;
         self.restore.clear();
@@ -201,9 +211,13 @@ impl Machine {
         }
     }
 
-    fn end(&mut self, end: SessionEnd) {
+    /// The session is over. What was not answered never will be.
+    pub(in crate::session) fn end(&mut self, end: SessionEnd) {
+        if self.ended().is_some() {
+            return;
+        }
         self.phase = Phase::Ended(end);
-        self.lease.end();
+        self.lease.end(end);
         self.requests.end(end, None, &mut self.finished);
         self.requests.in_flight.clear();
         self.watches.end(end, &mut self.fires);

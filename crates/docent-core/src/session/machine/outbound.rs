@@ -1,16 +1,14 @@
 //! What goes to the server.
 
 use super::super::Lane;
-use super::super::Outcome;
-use super::super::requests::{InFlight, WatchRequest};
+use super::super::requests::{InFlight, Queued, WatchRequest};
 use super::{Link, Machine, Phase};
 use crate::clock::Timestamp;
 use bytes::{Bytes, BytesMut};
-use docent_proto::{ConnectRequest, Record, Request, RequestFrame, write_frame, xid};
-use tokio::sync::oneshot;
+use docent_proto::{ConnectRequest, OpCode, Record, Request, RequestFrame, write_frame, xid};
 
 /// More bytes than this wait in the queue, where they can still be withdrawn, and not in the output.
-const OUTPUT_WATERMARK: usize = 256 * 1024;
+const OUTPUT_WATERMARK: usize = 32 * 1024;
 
 impl Machine {
     /// A connection to a server was made: the handshake must be over by `until`.
@@ -30,51 +28,48 @@ impl Machine {
         write_frame(out, |out| request.write(out));
     }
 
-    /// Appends what can be sent now to `out`.
-    pub(in crate::session) fn write(&mut self, now: Timestamp, out: &mut BytesMut) {
+    /// Appends what can be sent now to `out`. True when there is more, for which there was no room.
+    pub(in crate::session) fn write(&mut self, now: Timestamp, out: &mut BytesMut) -> bool {
         if self.link != Link::Up || self.ended().is_some() {
-            return;
+            return false;
         }
         while let Some(request) = self.restore.pop_front() {
-            self.send(now, xid::SET_WATCHES, &request, Lane::Cleanup, None, out);
+            self.send(now, xid::SET_WATCHES, Queued::own(request), out);
         }
         while out.len() < OUTPUT_WATERMARK
             && let Some(queued) = self.requests.queue.pop_front()
         {
             let xid = self.next_xid();
-            self.send(now, xid, &queued.request, queued.lane, queued.done, out);
+            self.send(now, xid, queued, out);
         }
         if self.phase == (Phase::Closing { written: false }) && self.requests.queue.is_empty() {
             self.phase = Phase::Closing { written: true };
             let xid = self.next_xid();
-            self.send(now, xid, &Request::CloseSession, Lane::Cleanup, None, out);
+            self.send(now, xid, Queued::own(Request::CloseSession), out);
         }
         if now >= self.last_sent + self.timeout / 6 {
             RequestFrame::encode_parts(xid::PING, &Request::Ping, out);
             self.pings.push_back(now);
             self.last_sent = now;
         }
+        !self.requests.queue.is_empty()
     }
 
-    fn send(
-        &mut self,
-        now: Timestamp,
-        xid: i32,
-        request: &Request,
-        lane: Lane,
-        done: Option<oneshot::Sender<Outcome>>,
-        out: &mut BytesMut,
-    ) {
-        RequestFrame::encode_parts(xid, request, out);
+    fn send(&mut self, now: Timestamp, xid: i32, queued: Queued, out: &mut BytesMut) {
+        let Queued { id, request, lane, done } = queued;
+        RequestFrame::encode_parts(xid, &request, out);
         self.last_sent = now;
         self.requests.in_flight.push_back(InFlight {
+            id,
             xid,
             op: request.op(),
             sent_at: now,
             is_write: request.is_write(),
             lane,
-            watch: WatchRequest::of(request),
+            watch: WatchRequest::of(&request),
             done,
+            // A delete of a node whose name is ours alone can be repeated, and must stay ahead of what came after it.
+            again: (lane == Lane::Cleanup && request.op() == OpCode::Delete).then_some(request),
         });
     }
 

@@ -3,24 +3,28 @@
 use super::super::{Fired, LinkError, Withdraw};
 use super::*;
 use docent_proto::{
-    Code, ConnectRequest, ConnectResponse, EventKind, MultiOp, OpCode, Record, ReplyHeader, Response, Stat,
-    WatchEvent, write_frame, xid,
+    Code, ConnectRequest, ConnectResponse, EventKind, MultiOp, MultiResult, OpCode, Record, ReplyHeader,
+    Response, Stat, WatchEvent, write_frame, xid,
 };
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::oneshot::Receiver;
 
 const T: Duration = Duration::from_secs(12);
 const TICK: Duration = Duration::from_secs(1);
 const SESSION: i64 = 0x51;
 
-#[derive(Debug)]
-struct NoSession;
+/// Stands for the machine's lock: whatever calls back while bytes are taken in would wait for itself.
+#[derive(Debug, Default)]
+struct Lock(AtomicBool);
 
-impl Withdraw for NoSession {
+impl Withdraw for Lock {
     fn withdraw(&self, _id: u64) -> bool {
         false
     }
 
-    fn unregister(&self, _id: u64, _path: &str, _kind: WatchKind) {}
+    fn unregister(&self, _id: u64, _path: &str, _kind: WatchKind) {
+        assert!(!self.0.load(Ordering::SeqCst), "something was dropped under the machine's lock");
+    }
 }
 
 /// A machine, its time, and what it has to say to the server.
@@ -104,8 +108,11 @@ impl World {
     }
 
     fn bytes(&mut self, mut input: BytesMut) -> Result<(), LinkError> {
-        let withdraw: Arc<dyn Withdraw> = Arc::new(NoSession);
+        let lock = Arc::new(Lock::default());
+        lock.0.store(true, Ordering::SeqCst);
+        let withdraw = Arc::clone(&lock) as Arc<dyn Withdraw>;
         let result = self.machine.received(self.now, &mut input, &withdraw);
+        lock.0.store(false, Ordering::SeqCst);
         self.machine.deliveries().deliver();
         result
     }
@@ -126,7 +133,7 @@ impl World {
     }
 
     fn lose_link(&mut self) {
-        self.machine.link_down();
+        self.machine.link_down(self.now);
         self.machine.deliveries().deliver();
     }
 }
@@ -479,4 +486,95 @@ fn a_connect_response_that_makes_no_sense_is_an_error_or_a_loss() {
     let read_only =
         ConnectResponse { timeout_ms: 1_000, session_id: 1, password: Bytes::new(), read_only: Some(true) };
     assert!(world.frame(|out| read_only.write(out)).is_err());
+}
+
+#[test]
+fn a_reply_nobody_waits_for_leaves_no_watch_to_be_dropped_under_the_lock() {
+    let mut world = World::attached();
+    let (_, _read) = world.get("/a", true);
+    world.written();
+    world.machine.drain();
+    world.answer(1, Code::OK, &data()).unwrap();
+}
+
+#[test]
+fn a_multi_that_says_that_the_session_is_gone_ends_it_and_renews_nothing() {
+    let mut world = World::attached();
+    let mut check = world.check();
+    world.written();
+    let failed = Response::Multi(vec![MultiResult::Failed(Code::SESSION_EXPIRED)]);
+    world.answer(1, Code::OK, &failed).unwrap();
+    assert_eq!(world.lease.mark(world.now), None);
+    assert_eq!(world.machine.ended(), Some(SessionEnd::Expired));
+    assert!(
+        matches!(check.try_recv(), Ok(Outcome::Reply(reply)) if reply.result == Err(Code::SESSION_EXPIRED))
+    );
+}
+
+#[test]
+fn watches_are_set_again_as_of_the_first_gap_until_all_of_them_are() {
+    let mut world = World::attached();
+    let long = |name: &str| format!("/{name}{}", "x".repeat(40 * 1024));
+    let (_, _first) = world.machine.watches.register(&long("a"), WatchKind::Data);
+    let (_, _second) = world.machine.watches.register(&long("b"), WatchKind::Data);
+    let since = |world: &mut World| {
+        let written = world.written();
+        written
+            .iter()
+            .map(|frame| match &frame.request {
+                Request::SetWatches(watches) => watches.relative_zxid,
+                other => panic!("{other:?}"),
+            })
+            .collect::<Vec<_>>()
+    };
+    world.lose_link();
+    world.attach(SESSION, T).unwrap();
+    assert_eq!(since(&mut world), [7, 7]);
+    // The first answer says that the server is at transaction 9; the link is lost before the second.
+    world.answer(xid::SET_WATCHES, Code::OK, &Response::Empty).unwrap();
+    world.lose_link();
+    world.attach(SESSION, T).unwrap();
+    assert_eq!(since(&mut world), [7, 7], "changes up to 9 were not seen for the second");
+    for _ in 0..2 {
+        world.answer(xid::SET_WATCHES, Code::OK, &Response::Empty).unwrap();
+    }
+    world.lose_link();
+    world.attach(SESSION, T).unwrap();
+    assert_eq!(since(&mut world), [9, 9]);
+}
+
+#[test]
+fn watches_that_cannot_be_set_again_cost_the_link() {
+    let mut world = World::attached();
+    let (_, _watch) = world.machine.watches.register("/a", WatchKind::Data);
+    world.lose_link();
+    world.attach(SESSION, T).unwrap();
+    world.written();
+    assert!(world.answer(xid::SET_WATCHES, Code::THROTTLED, &Response::Empty).is_err());
+}
+
+#[test]
+fn a_delete_of_our_own_node_keeps_its_place_over_a_lost_link() {
+    let mut world = World::attached();
+    let delete = Request::Delete { path: "/ours".to_owned(), version: -1 };
+    let (_, mut deleted) = world.machine.submit(delete, Lane::Cleanup).unwrap();
+    world.written();
+    world.lose_link();
+    assert!(deleted.try_recv().is_err());
+    let (_, _later) = world.get("/line", false);
+    world.attach(SESSION, T).unwrap();
+    let ops: Vec<_> = world.written().iter().map(|frame| frame.request.op()).collect();
+    assert_eq!(ops, [OpCode::Delete, OpCode::GetData]);
+}
+
+#[test]
+fn a_process_that_was_frozen_gets_the_time_to_re_attach() {
+    let mut world = World::attached();
+    world.pass(T * 10);
+    world.lose_link();
+    world.machine.tick(world.now).unwrap();
+    assert_eq!(world.machine.ended(), None);
+    world.pass(T / 3);
+    world.machine.tick(world.now).unwrap();
+    assert_eq!(world.machine.ended(), Some(SessionEnd::Abandoned));
 }

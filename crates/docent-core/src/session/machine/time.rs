@@ -43,6 +43,8 @@ impl Machine {
     /// When a session that cannot be re-attached is given up: one timeout after the last possible lease.
     fn abandon_at(&self) -> Option<Timestamp> {
         let _attached = self.identity.as_ref()?;
-        Some(self.last_answered + self.timeout.saturating_sub(self.lease.margin()) + self.timeout)
+        let at = self.last_answered + self.timeout.saturating_sub(self.lease.margin()) + self.timeout;
+        // A process that was frozen gets the time to try: the session may live all the same.
+        Some(at.max(self.down_since + self.timeout / 3))
     }
 }
