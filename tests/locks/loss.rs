@@ -95,15 +95,10 @@ both_backends! {
         server.expire(session).await.unwrap();
         soon(guard.lost()).await;
         assert!(!guard.is_held());
-        let connection = soon(async {
-            loop {
-                let connection = state.changed().await;
-                if connection == ConnectionState::Connected && connection.epoch > epoch {
-                    return connection;
-                }
-            }
-        })
-        .await;
+        let connected = state.wait_for(|connection| {
+            *connection == ConnectionState::Connected && connection.epoch > epoch
+        });
+        let connection = soon(connected).await;
         assert_eq!(connection.epoch, epoch + 1);
         assert_ne!(client.session_id(), Some(session));
         assert!(!guard.is_held(), "nothing un-loses");

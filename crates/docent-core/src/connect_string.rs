@@ -33,6 +33,9 @@ impl fmt::Display for ServerAddress {
 
 impl ConnectString {
     pub(crate) fn parse(text: &str) -> Result<Self, Error> {
+        if text.trim().is_empty() {
+            return Err(invalid(text, "must name at least one server"));
+        }
         let (servers, chroot) = match text.find('/') {
             Some(slash) => text.split_at(slash),
             None => (text, ""),
@@ -67,6 +70,9 @@ fn parse_server(text: &str, server: &str) -> Result<ServerAddress, Error> {
     };
     if host.is_empty() {
         return Err(invalid(text, "must name a host for every server"));
+    }
+    if host.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        return Err(invalid(text, "must not have spaces in the name of a host"));
     }
     let port = match port {
         None => DEFAULT_PORT,
@@ -106,7 +112,8 @@ mod tests {
     #[test]
     fn bad_input_is_named_with_the_rule() {
         for (text, rule) in [
-            ("", "must name a host"),
+            ("", "at least one server"),
+            ("a b", "must not have spaces"),
             ("a,,b", "must name a host"),
             (":2181", "must name a host"),
             ("a:0", "ports from 1 to 65535"),

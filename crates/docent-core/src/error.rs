@@ -83,7 +83,7 @@ impl ErrorKind {
         match self {
             Self::InvalidInput => "invalid input",
             Self::TooLarge => "request is too large",
-            Self::Timeout => "no answer before the deadline; nothing was applied",
+            Self::Timeout => "no server answered in time",
             Self::OutcomeUnknown => "sent, but no reply came: it may have been applied",
             Self::NoNode => "no such node",
             Self::NodeExists => "node exists already",
@@ -200,6 +200,11 @@ impl Error {
     /// True when the same call may succeed later. See [`ErrorKind::is_retryable`].
     pub fn is_retryable(&self) -> bool {
         self.0.kind.is_retryable()
+    }
+
+    /// True when a guard was lost.
+    pub fn is_lost(&self) -> bool {
+        matches!(self.0.kind, ErrorKind::Lost(_))
     }
 
     /// True when the operation may have taken effect although it failed.

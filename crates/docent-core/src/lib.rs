@@ -32,7 +32,7 @@ pub use fence::{Fence, ParseFenceError};
 pub use lost::{Lost, LostReason};
 pub use node::{Children, CreateMode, Created, Node, Stat};
 pub use retry::RetryPolicy;
-pub use session::transport::{Io, TcpTransport, Transport};
+pub use session::transport::{Dialled, Io, TcpTransport, Transport};
 pub use state::{Connection, ConnectionState, StateWatcher};
 pub use ticket::Participant;
 pub use watching::WatchStream;

@@ -79,9 +79,18 @@ impl StateWatcher {
     /// # Cancel safety
     /// This method is cancel safe.
     pub async fn reached(&mut self, state: ConnectionState) -> Connection {
+        self.wait_for(|connection| *connection == state).await
+    }
+
+    /// Waits until `condition` holds, as for a session after the present one; returns at once if it does. On a closed client it
+    /// returns `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn wait_for(&mut self, mut condition: impl FnMut(&Connection) -> bool) -> Connection {
         loop {
             let current = *self.receiver.borrow_and_update();
-            if current == state || current == ConnectionState::Closed {
+            if condition(&current) || current == ConnectionState::Closed {
                 return current;
             }
             let changed = self.changed().await;

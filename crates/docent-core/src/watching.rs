@@ -55,7 +55,8 @@ impl Client {
     /// `InvalidInput` when the path breaks a rule.
     pub fn watch_exists(&self, path: &str) -> Result<WatchStream<Stat>, Error> {
         let full = self.core().namespace.full("watch_exists", path)?;
-        Ok(Follower::new(self, "watch_exists", path, full, exists, existence).into_stream())
+        Ok(Follower::new(self, "watch_exists", path, full, exists, |response| existence(&response))
+            .into_stream())
     }
 }
 
@@ -97,9 +98,9 @@ fn children(response: Response) -> Option<(Children, Version)> {
     Some((Children { names, stat: stat.into() }, (stat.czxid, stat.pzxid)))
 }
 
-fn existence(response: Response) -> Option<(Stat, Version)> {
+fn existence(response: &Response) -> Option<(Stat, Version)> {
     let Response::Stat(stat) = response else { return None };
-    Some((stat.into(), (stat.czxid, stat.mzxid)))
+    Some(((*stat).into(), (stat.czxid, stat.mzxid)))
 }
 
 struct Follower<T> {

@@ -10,7 +10,7 @@ pub use docent_locks::{AcquireError, Mutex, MutexGuard, Owner};
 
 /// How servers are reached, for those who bring a transport of their own.
 pub mod transport {
-    pub use docent_core::{Io, ServerAddress, TcpTransport, Transport};
+    pub use docent_core::{Dialled, Io, ServerAddress, TcpTransport, Transport};
 }
 
 /// Tickets and holds, for those who write recipes of their own.

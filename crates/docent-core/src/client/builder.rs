@@ -11,7 +11,7 @@ use crate::session::transport::Transport;
 use crate::state::ConnectionState;
 use crate::supervisor::supervise;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 use std::time::Duration;
 
 /// Settings of a client. The defaults are safe.
@@ -133,7 +133,7 @@ impl ClientBuilder {
             Err(_) => {
                 let error = Error::new(ErrorKind::Timeout, "connect");
                 Err(match client.core().last_error.get() {
-                    Some(source) => error.because(source.to_string()).caused_by(source),
+                    Some(source) => error.caused_by(source),
                     None => error,
                 })
             }
@@ -153,7 +153,10 @@ impl ClientBuilder {
         let identity = self.config.identity.clone().unwrap_or_else(|| local_identity(&servers));
         let (cleanup, worker) = Cleanup::new();
         let (core, session) = Core::new(self.config, namespace, identity, servers, cleanup, runtime.clone());
-        tracing::info!("no credentials are configured: nodes are created open to everybody");
+        static SAID: Once = Once::new();
+        SAID.call_once(|| {
+            tracing::info!("no credentials are configured: nodes are created open to everybody");
+        });
         core.tasks.spawn_on(supervise(Arc::clone(&core), session), &runtime);
         core.tasks.spawn_on(worker.run(Arc::clone(&core)), &runtime);
         core.tasks.close();

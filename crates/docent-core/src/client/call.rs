@@ -228,7 +228,7 @@ impl<'a> Attempts<'a> {
     /// Why there is no link, if there is none.
     fn with_source(&self, error: Error) -> Error {
         match self.client.core().last_error.get() {
-            Some(source) => error.because(source.to_string()).caused_by(source),
+            Some(source) => error.caused_by(source),
             None => error,
         }
     }

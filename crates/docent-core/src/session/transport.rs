@@ -7,6 +7,9 @@ use std::net::SocketAddr;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
+/// What the methods of a [`Transport`] return: a boxed future, as `async move { … }` in a `Box::pin` gives it.
+pub type Dialled<'a, T> = BoxFuture<'a, io::Result<T>>;
+
 /// A byte stream to a server.
 pub trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
 
@@ -15,14 +18,10 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
 /// How servers are reached. The default is [`TcpTransport`]; a simulation brings its own.
 pub trait Transport: fmt::Debug + Send + Sync + 'static {
     /// The addresses of a server, asked anew before each round of attempts.
-    fn resolve<'a>(&'a self, server: &'a ServerAddress) -> BoxFuture<'a, io::Result<Vec<SocketAddr>>>;
+    fn resolve<'a>(&'a self, server: &'a ServerAddress) -> Dialled<'a, Vec<SocketAddr>>;
 
     /// Connects to one address of `server`. Dropped when it takes too long.
-    fn dial<'a>(
-        &'a self,
-        server: &'a ServerAddress,
-        address: SocketAddr,
-    ) -> BoxFuture<'a, io::Result<Box<dyn Io>>>;
+    fn dial<'a>(&'a self, server: &'a ServerAddress, address: SocketAddr) -> Dialled<'a, Box<dyn Io>>;
 }
 
 /// Plain TCP without delay.
@@ -30,7 +29,7 @@ pub trait Transport: fmt::Debug + Send + Sync + 'static {
 pub struct TcpTransport;
 
 impl Transport for TcpTransport {
-    fn resolve<'a>(&'a self, server: &'a ServerAddress) -> BoxFuture<'a, io::Result<Vec<SocketAddr>>> {
+    fn resolve<'a>(&'a self, server: &'a ServerAddress) -> Dialled<'a, Vec<SocketAddr>> {
         async move {
             let addresses = tokio::net::lookup_host((server.host.as_str(), server.port)).await?;
             Ok(addresses.collect())
@@ -38,11 +37,7 @@ impl Transport for TcpTransport {
         .boxed()
     }
 
-    fn dial<'a>(
-        &'a self,
-        _server: &'a ServerAddress,
-        address: SocketAddr,
-    ) -> BoxFuture<'a, io::Result<Box<dyn Io>>> {
+    fn dial<'a>(&'a self, _server: &'a ServerAddress, address: SocketAddr) -> Dialled<'a, Box<dyn Io>> {
         async move {
             let stream = TcpStream::connect(address).await?;
             // Requests are small and wait for each other's replies: Nagle would hold back every second one.
