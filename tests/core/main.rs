@@ -7,4 +7,5 @@ mod close;
 mod kept;
 mod operations;
 mod outcomes;
+mod session;
 mod watches;

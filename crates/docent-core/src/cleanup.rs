@@ -5,7 +5,7 @@
 
 use crate::core::Core;
 use crate::epoch::Epoch;
-use crate::session::{Cause, Lane, Outcome, Pending, SessionEnd};
+use crate::session::{Cause, Farewell, Lane, Outcome, Pending, SessionEnd};
 use docent_proto::{Code, Request, Response, parent};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -32,6 +32,8 @@ enum Job {
     Later { epoch: Arc<Epoch>, path: String, delay: Duration },
     /// Find out what became of a create, and undo it.
     Create { epoch: Arc<Epoch>, prefix: String, reply: Option<Pending> },
+    /// End a session that was given up, once its guards are dropped: until then they may stop their work.
+    Abandoned { epoch: Arc<Epoch>, farewell: Farewell },
     /// Tell when nothing is left to do.
     Drained(oneshot::Sender<()>),
 }
@@ -50,6 +52,13 @@ impl Cleanup {
     /// is still to come; without it the create may or may not have been applied.
     pub(crate) fn undo_create(&self, epoch: &Arc<Epoch>, prefix: String, reply: Option<Pending>) {
         self.send(Job::Create { epoch: Arc::clone(epoch), prefix, reply });
+    }
+
+    /// Ends a session that was given up, so that its nodes do not stand for as long as the servers keep it.
+    pub(crate) fn end_abandoned(&self, epoch: &Arc<Epoch>) {
+        if let Some(farewell) = epoch.session.farewell() {
+            self.send(Job::Abandoned { epoch: Arc::clone(epoch), farewell });
+        }
     }
 
     /// Waits until nothing is left to do.
@@ -178,6 +187,19 @@ impl CleanupWorker {
                             () = core.closing.cancelled() => {}
                         }
                         let _ = delete_node(core, epoch, path, None).await;
+                    }
+                    .boxed(),
+                ),
+                Some(Job::Abandoned { epoch, farewell }) => open.push(
+                    async move {
+                        let say = async {
+                            epoch.held.all_dropped().await;
+                            farewell.say(Arc::clone(&core.config.transport), core.servers.clone()).await;
+                        };
+                        tokio::select! {
+                            () = say => {}
+                            () = core.closing.cancelled() => {}
+                        }
                     }
                     .boxed(),
                 ),

@@ -6,7 +6,7 @@ use crate::error::{Error, ErrorKind};
 use crate::kept::KeptTable;
 use crate::lease::Lease;
 use crate::namespace::Namespace;
-use crate::session::dialer::{Dialer, LastError, Start};
+use crate::session::dialer::{Dialer, LastError, Servers, Start};
 use crate::session::{SessionEnd, SessionSettings, WireSession};
 use crate::state::{Connection, ConnectionState};
 use futures_util::FutureExt;
@@ -27,7 +27,7 @@ pub(crate) struct Core {
     pub(crate) namespace: Namespace,
     /// Written into nodes when the caller gives no data.
     pub(crate) identity: String,
-    servers: Vec<ServerAddress>,
+    pub(crate) servers: Servers,
     pub(crate) epochs: watch::Sender<Arc<Epoch>>,
     pub(crate) connection: watch::Sender<Connection>,
     pub(crate) last_error: LastError,
@@ -58,6 +58,7 @@ impl Core {
     ) -> (Arc<Self>, SessionTask) {
         static NEXT_ID: AtomicU64 = AtomicU64::new(1);
         let last_error = LastError::default();
+        let servers = Servers::new(servers);
         let (epoch, task) = open(&config, &servers, &last_error, &cleanup, 1, 0, Start::AtOnce);
         let connection = Connection { state: ConnectionState::Connecting, epoch: 1, suspensions: 0 };
         let core = Self {
@@ -138,7 +139,7 @@ impl Core {
 
 fn open(
     config: &Config,
-    servers: &[ServerAddress],
+    servers: &Servers,
     last_error: &LastError,
     cleanup: &Cleanup,
     number: u64,
@@ -153,7 +154,7 @@ fn open(
         outbound_limit: config.max_request,
     };
     let lease = Arc::new(Lease::new(config.server_tick));
-    let dialer = Dialer::new(Arc::clone(&config.transport), servers.to_vec(), last_error.clone(), start);
+    let dialer = Dialer::new(Arc::clone(&config.transport), servers.clone(), last_error.clone(), start);
     let clock = Arc::clone(&config.clock);
     let (session, task) = WireSession::open(settings, Arc::clone(&lease), Arc::clone(&clock), dialer);
     (Epoch::new(number, Arc::new(session), lease, clock, cleanup.clone(), config.max_request), task.boxed())

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 /// A node that a guard holds: whether it still does, and who is to be told when not.
 pub(crate) struct Held {
@@ -20,6 +22,7 @@ pub(crate) struct Held {
     token: CancellationToken,
     /// Cancelled when somebody asked for the place.
     revoked: CancellationToken,
+    _alive: TaskTrackerToken,
 }
 
 /// How a guard ended: released or lost, whichever came first.
@@ -31,6 +34,7 @@ enum Over {
 
 impl Held {
     pub(crate) fn new(epoch: Arc<Epoch>, path: String, czxid: i64, mark: LeaseMark) -> Self {
+        let alive = epoch.held.alive.token();
         Self {
             epoch,
             path,
@@ -39,6 +43,7 @@ impl Held {
             over: OnceLock::new(),
             token: CancellationToken::new(),
             revoked: CancellationToken::new(),
+            _alive: alive,
         }
     }
 
@@ -117,6 +122,8 @@ impl fmt::Debug for Held {
 pub(crate) struct HeldTable {
     guards: Mutex<Guards>,
     live: AtomicUsize,
+    /// Counts guards until they are dropped.
+    alive: TaskTracker,
     /// Rung when a guard was added.
     pub(crate) bell: Notify,
 }
@@ -143,9 +150,15 @@ impl HeldTable {
         self.live.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// True when some guard is neither lost nor released.
-    pub(crate) fn is_live(&self) -> bool {
-        self.live.load(Ordering::Relaxed) > 0
+    /// Guards that are neither lost nor released.
+    pub(crate) fn live(&self) -> usize {
+        self.live.load(Ordering::Relaxed)
+    }
+
+    /// Waits until every guard, lost ones too, was dropped. No guard may be added after this was called.
+    pub(crate) async fn all_dropped(&self) {
+        self.alive.close();
+        self.alive.wait().await;
     }
 
     /// Guards that were added since the last call and are not over.

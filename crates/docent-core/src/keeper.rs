@@ -46,13 +46,13 @@ impl Keeper<'_> {
             let changed = epoch.lease.changed();
             own_nodes.extend(epoch.held.take_added().into_iter().map(watch_own_node));
             let now = epoch.clock.now();
-            if epoch.held.is_live() && now >= epoch.lease.deadline() {
+            if epoch.held.live() > 0 && now >= epoch.lease.deadline() {
                 // Guards find out here that their lease ran out, also when nobody asks them.
                 for held in epoch.held.all() {
                     let _ = held.check();
                 }
             }
-            if heartbeat.is_none() && epoch.held.is_live() && now >= self.due() {
+            if heartbeat.is_none() && epoch.held.live() > 0 && now >= self.due() {
                 heartbeat = self.send();
             }
             let wake = self.next_deadline(heartbeat.is_some());
@@ -83,7 +83,7 @@ impl Keeper<'_> {
     }
 
     fn next_deadline(&self, beating: bool) -> Option<Timestamp> {
-        if !self.epoch.held.is_live() {
+        if self.epoch.held.live() == 0 {
             return None;
         }
         let lease = self.epoch.lease.deadline();

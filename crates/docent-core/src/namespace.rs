@@ -41,6 +41,11 @@ impl Namespace {
         Ok(full)
     }
 
+    /// True when `chroot` is the first part of it.
+    pub(crate) fn begins_with(&self, chroot: &str) -> bool {
+        self.prefix.strip_prefix(chroot).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
     /// The path as the user knows it.
     pub(crate) fn relative(&self, full: &str) -> String {
         match full.strip_prefix(&self.prefix) {

@@ -21,6 +21,9 @@ pub(crate) async fn supervise(core: Arc<Core>, mut task: SessionTask) {
         }
         tracing::warn!(epoch = epoch.number, session_id = %hex(&epoch), ?end, "session is lost");
         core.connection.send_modify(|connection| connection.state = ConnectionState::Lost);
+        if end == SessionEnd::Abandoned {
+            core.cleanup.end_abandoned(&epoch);
+        }
         (epoch, task) = core.open_next(&epoch);
     }
     tracing::info!(epoch = epoch.number, "client is closed");

@@ -1,4 +1,5 @@
 use super::Client;
+use super::thread::Thread;
 use crate::cleanup::Cleanup;
 use crate::clock::Clock;
 use crate::config::{Config, ParentKind};
@@ -68,6 +69,13 @@ impl ClientBuilder {
     /// than a follower that was cut off may need: a lock may be handed on before its holder knows.
     pub fn accept_short_lease(mut self) -> Self {
         self.config.accept_short_lease = true;
+        self
+    }
+
+    /// Runs the session on a thread of its own, so that code which blocks the runtime's threads cannot starve the heartbeat that
+    /// keeps locks. It costs a thread, and a hop between threads for each request.
+    pub fn dedicated_thread(mut self) -> Self {
+        self.config.dedicated_thread = true;
         self
     }
 
@@ -150,6 +158,13 @@ impl ClientBuilder {
         self.check()?;
         let runtime = tokio::runtime::Handle::try_current()
             .map_err(|_| Error::invalid_input("connect", "a client must be built inside a tokio runtime"))?;
+        let (runtime, thread) = match self.config.dedicated_thread {
+            false => (runtime, None),
+            true => {
+                let thread = Thread::start()?;
+                (thread.handle(), Some(thread))
+            }
+        };
         let identity = self.config.identity.clone().unwrap_or_else(|| local_identity(&servers));
         let (cleanup, worker) = Cleanup::new();
         let (core, session) = Core::new(self.config, namespace, identity, servers, cleanup, runtime.clone());
@@ -160,6 +175,9 @@ impl ClientBuilder {
         core.tasks.spawn_on(supervise(Arc::clone(&core), session), &runtime);
         core.tasks.spawn_on(worker.run(Arc::clone(&core)), &runtime);
         core.tasks.close();
+        if let Some(thread) = thread {
+            thread.run(core.tasks.clone());
+        }
         Ok(Client::from_core(core))
     }
 

@@ -5,6 +5,7 @@ mod call;
 mod create;
 mod exact;
 pub(crate) mod resolve;
+mod thread;
 mod transaction;
 
 pub use builder::ClientBuilder;
@@ -13,6 +14,7 @@ pub(crate) use create::{PARENT_ROUNDS, create_parents, create_parents_in};
 pub(crate) use exact::Markers;
 pub use transaction::{Transaction, TransactionResult};
 
+use crate::connect_string::ConnectString;
 use crate::core::Core;
 use crate::error::{Error, ErrorKind};
 use crate::node::{Children, CreateMode, Created, Node, Stat};
@@ -103,6 +105,21 @@ impl Client {
     /// The timeout of the present session as the servers granted it; `None` before the first link.
     pub fn session_timeout(&self) -> Option<Duration> {
         Some(self.core().epoch().lease.timeout()).filter(|timeout| !timeout.is_zero())
+    }
+
+    /// Replaces the servers to talk to by those of `connect_string`, whose chroot must be empty or that of this client. The link to a
+    /// server that is not among them is given up; the session moves to another.
+    ///
+    /// # Errors
+    /// `InvalidInput` when the connect string breaks a rule.
+    pub fn update_servers(&self, connect_string: &str) -> Result<(), Error> {
+        let ConnectString { servers, chroot } = ConnectString::parse(connect_string)?;
+        if !chroot.is_empty() && !self.core().namespace.begins_with(&chroot) {
+            let detail = format!("chroot {chroot:?} must be the one that the client was built with");
+            return Err(Error::invalid_input("update_servers", detail));
+        }
+        self.core().servers.set(servers);
+        Ok(())
     }
 
     /// Closes the client: every pending future ends with `Closed`, pending deletes are carried out, the session is ended on

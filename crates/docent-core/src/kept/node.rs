@@ -59,10 +59,10 @@ impl KeptNode {
         if core.closing.is_cancelled() {
             return Err(Error::new(ErrorKind::Closed, "keep").at(path));
         }
-        let attempted = core.kept.enter(&full).map_err(|error| error.at(path))?;
+        let progress = core.kept.enter(&full).map_err(|error| error.at(path))?;
         let (wanted, wish) = watch::channel(Some(data.into()));
         let (report, status) = watch::channel(KeptStatus::Pending);
-        let task = Reconciler::new(Arc::clone(core), path.to_owned(), full, wish, report, attempted);
+        let task = Reconciler::new(Arc::clone(core), path.to_owned(), full, wish, report, progress);
         core.tasks.spawn_on(task.run(), &core.runtime);
         Ok(Self { client: client.clone(), path: path.to_owned(), wanted, status })
     }

@@ -1,5 +1,5 @@
 use super::node::{KeptStatus, occupied};
-use super::table::Entered;
+use super::table::{Entered, Progress};
 use crate::client::{create_parents_in, resolve};
 use crate::core::Core;
 use crate::epoch::Epoch;
@@ -22,7 +22,7 @@ pub(super) struct Reconciler {
     full: String,
     wanted: watch::Receiver<Option<Bytes>>,
     status: watch::Sender<KeptStatus>,
-    attempted: watch::Sender<u64>,
+    progress: Progress,
     /// The last epoch that is known to have ended.
     ended: u64,
     /// Since when somebody else's node is there.
@@ -72,10 +72,10 @@ impl Reconciler {
         full: String,
         wanted: watch::Receiver<Option<Bytes>>,
         status: watch::Sender<KeptStatus>,
-        attempted: watch::Sender<u64>,
+        progress: Progress,
     ) -> Self {
         let backoff = patience();
-        Self { core, path, full, wanted, status, attempted, ended: 0, occupied: None, backoff }
+        Self { core, path, full, wanted, status, progress, ended: 0, occupied: None, backoff }
     }
 
     pub(super) async fn run(mut self) {
@@ -118,9 +118,11 @@ impl Reconciler {
             Found::AsWanted(watch) => {
                 self.occupied = None;
                 self.backoff = patience();
+                self.progress.present.send_replace(epoch.number);
                 self.status.send_replace(KeptStatus::Present { epoch: epoch.number });
-                self.attempted.send_replace(epoch.number);
+                self.progress.attempted.send_replace(epoch.number);
                 self.wait(epoch, watch, None).await;
+                self.progress.present.send_replace(0);
             }
             Found::Foreign(session_id, watch) => {
                 let since = *self.occupied.get_or_insert_with(Instant::now);
@@ -130,7 +132,7 @@ impl Reconciler {
                 } else {
                     KeptStatus::Failing(occupied(&self.path, session_id))
                 });
-                self.attempted.send_replace(epoch.number);
+                self.progress.attempted.send_replace(epoch.number);
                 self.wait(epoch, watch, (Instant::now() < patience).then_some(patience)).await;
             }
         }
@@ -271,7 +273,7 @@ impl Reconciler {
     async fn refused(&mut self, epoch: &Epoch, error: Error) {
         tracing::warn!(path = %self.path, epoch = epoch.number, %error, "a node cannot be kept");
         self.status.send_replace(KeptStatus::Failing(error));
-        self.attempted.send_replace(epoch.number);
+        self.progress.attempted.send_replace(epoch.number);
         self.pause().await;
     }
 

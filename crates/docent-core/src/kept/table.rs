@@ -7,34 +7,58 @@ use tokio::sync::watch;
 
 /// The kept nodes of a client: at most one for a path.
 #[derive(Debug, Default)]
-pub(crate) struct KeptTable(Mutex<HashMap<String, watch::Receiver<u64>>>);
+pub(crate) struct KeptTable(Mutex<HashMap<String, Entry>>);
+
+/// What the table knows of a node.
+#[derive(Debug, Clone)]
+struct Entry {
+    /// The last epoch in which an attempt was made.
+    attempted: watch::Receiver<u64>,
+    /// The epoch in which the node is present; 0 for none.
+    present: watch::Receiver<u64>,
+}
+
+/// Where the task of a node says how it stands.
+#[derive(Debug)]
+pub(super) struct Progress {
+    pub(super) attempted: watch::Sender<u64>,
+    pub(super) present: watch::Sender<u64>,
+}
 
 impl KeptTable {
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, watch::Receiver<u64>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Entry>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Enters a node. Returns where its task says in which epoch it has made an attempt.
-    pub(super) fn enter(&self, full: &str) -> Result<watch::Sender<u64>, Error> {
+    /// Enters a node.
+    pub(super) fn enter(&self, full: &str) -> Result<Progress, Error> {
         let mut table = self.lock();
         if table.contains_key(full) {
             return Err(Error::new(ErrorKind::AlreadyRegistered, "keep"));
         }
-        let (attempted, receiver) = watch::channel(0);
-        table.insert(full.to_owned(), receiver);
-        Ok(attempted)
+        let progress = Progress { attempted: watch::Sender::new(0), present: watch::Sender::new(0) };
+        let (attempted, present) = (progress.attempted.subscribe(), progress.present.subscribe());
+        table.insert(full.to_owned(), Entry { attempted, present });
+        Ok(progress)
     }
 
     pub(super) fn leave(&self, full: &str) {
         self.lock().remove(full);
     }
 
+    /// Paths at which no node is known to be present in `epoch`.
+    pub(crate) fn missing(&self, epoch: u64) -> Vec<String> {
+        let table = self.lock();
+        let missing = table.iter().filter(|(_, node)| *node.present.borrow() != epoch);
+        missing.map(|(path, _)| path.clone()).collect()
+    }
+
     /// Waits until an attempt at each node was made in `epoch`.
     pub(crate) async fn attempted(&self, epoch: u64) {
         let nodes: Vec<_> = self.lock().values().cloned().collect();
-        join_all(nodes.into_iter().map(|mut attempted| async move {
+        join_all(nodes.into_iter().map(|mut node| async move {
             // A node that is given up meanwhile needs no attempt.
-            let _ = attempted.wait_for(|number| *number >= epoch).await;
+            let _ = node.attempted.wait_for(|number| *number >= epoch).await;
         }))
         .await;
     }

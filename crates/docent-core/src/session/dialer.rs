@@ -2,10 +2,12 @@ use super::LinkError;
 use super::transport::{Io, Transport};
 use crate::connect_string::ServerAddress;
 use crate::retry::{Backoff, RetryPolicy};
+use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 /// Links that lived shorter than this do not start the backoff over, so that a server which accepts and drops is not
@@ -19,7 +21,9 @@ const SHORTEST_ATTEMPT: Duration = Duration::from_millis(250);
 #[derive(Debug)]
 pub(crate) struct Dialer {
     transport: Arc<dyn Transport>,
-    servers: Vec<ServerAddress>,
+    servers: Servers,
+    /// The server that was connected to last.
+    current: Option<ServerAddress>,
     /// What is left of this round.
     candidates: Vec<(ServerAddress, SocketAddr)>,
     first_round: bool,
@@ -28,6 +32,30 @@ pub(crate) struct Dialer {
     backoff: Backoff,
     attached_at: Option<Instant>,
     last_error: LastError,
+}
+
+/// The servers to talk to, as they are now.
+#[derive(Debug, Clone)]
+pub(crate) struct Servers(Arc<watch::Sender<Vec<ServerAddress>>>);
+
+impl Servers {
+    pub(crate) fn new(servers: Vec<ServerAddress>) -> Self {
+        Self(Arc::new(watch::Sender::new(servers)))
+    }
+
+    pub(crate) fn set(&self, servers: Vec<ServerAddress>) {
+        self.0.send_replace(servers);
+    }
+
+    pub(crate) fn get(&self) -> Vec<ServerAddress> {
+        self.0.borrow().clone()
+    }
+
+    /// Resolves when `server` is not among them.
+    pub(super) async fn removed(&self, server: &ServerAddress) {
+        let mut servers = self.0.subscribe();
+        let _ = servers.wait_for(|servers| !servers.contains(server)).await;
+    }
 }
 
 /// Why there is no link, for the errors of operations that wait for one.
@@ -55,13 +83,14 @@ pub(crate) enum Start {
 impl Dialer {
     pub(crate) fn new(
         transport: Arc<dyn Transport>,
-        servers: Vec<ServerAddress>,
+        servers: Servers,
         last_error: LastError,
         start: Start,
     ) -> Self {
         Self {
             transport,
             servers,
+            current: None,
             candidates: Vec::new(),
             first_round: start == Start::AtOnce,
             rounds: 0,
@@ -74,9 +103,20 @@ impl Dialer {
     /// How long connecting and shaking hands with one server may take: with several servers a share each, so that one
     /// that does not answer leaves time for the others; more with each round that brought nothing, for servers that are slow.
     pub(crate) fn attempt_timeout(&self, session_timeout: Duration) -> Duration {
-        let shares = u32::try_from(self.servers.len().clamp(1, 3)).unwrap_or(3);
+        let shares = u32::try_from(self.servers.get().len().clamp(1, 3)).unwrap_or(3);
         let whole = session_timeout / 3;
         (whole / shares * self.rounds.max(1)).min(whole).max(SHORTEST_ATTEMPT)
+    }
+
+    /// Resolves when the server that was connected to last is not to be used any more.
+    pub(crate) fn removed(&self) -> impl Future<Output = ()> + Send + use<> {
+        let (servers, current) = (self.servers.clone(), self.current.clone());
+        async move {
+            match current {
+                Some(current) => servers.removed(&current).await,
+                None => std::future::pending().await,
+            }
+        }
     }
 
     /// The session was attached over the link that was dialled last.
@@ -108,6 +148,7 @@ impl Dialer {
             match tokio::time::timeout(limit, self.transport.dial(&server, address)).await {
                 Ok(Ok(io)) => {
                     tracing::debug!(%server, %address, "connected");
+                    self.current = Some(server);
                     return io;
                 }
                 Ok(Err(error)) => {
@@ -127,7 +168,7 @@ impl Dialer {
             let pause = self.backoff.next().unwrap_or(Duration::from_secs(1));
             tokio::time::sleep(pause).await;
         }
-        for server in self.servers.clone() {
+        for server in self.servers.get() {
             let resolved = tokio::time::timeout(limit, self.transport.resolve(&server)).await;
             match resolved.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
                 Ok(addresses) => {

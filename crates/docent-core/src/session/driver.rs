@@ -91,6 +91,7 @@ impl Driver {
         let now = shared.clock.now();
         shared.change(|machine| machine.link_up(now, now + timeout, &mut link.output));
         let mut attached = false;
+        let mut removed = pin!(self.dialer.removed());
         loop {
             let deadline = {
                 let mut machine = shared.lock();
@@ -100,7 +101,12 @@ impl Driver {
                 link.more = machine.write(shared.clock.now(), &mut link.output);
                 machine.next_deadline()
             };
-            let result = match link.wait(&shared, deadline).await {
+            let woken = tokio::select! {
+                biased;
+                woken = link.wait(&shared, deadline) => woken,
+                () = &mut removed => Err(LinkError::Removed),
+            };
+            let result = match woken {
                 Ok(Woken::Received) => {
                     let now = shared.clock.now();
                     shared.change(|machine| machine.received(now, &mut link.input, &self.withdraw))

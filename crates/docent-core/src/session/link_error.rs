@@ -15,6 +15,8 @@ pub(crate) enum LinkError {
     ClosedByServer,
     #[error("the connection failed")]
     Io(#[source] Arc<io::Error>),
+    #[error("the server is not in the list any more")]
+    Removed,
     #[error("the server gave no reply in time")]
     Silent,
     #[error("the server did not answer the handshake in time")]
@@ -23,6 +25,14 @@ pub(crate) enum LinkError {
     Protocol(String),
     #[error("the server sent what cannot be read")]
     Decode(#[from] DecodeError),
+}
+
+impl LinkError {
+    /// What went wrong, with its causes.
+    pub(crate) fn chain(&self) -> String {
+        let causes = std::iter::successors(std::error::Error::source(self), |error| error.source());
+        causes.fold(self.to_string(), |text, cause| format!("{text}: {cause}"))
+    }
 }
 
 impl From<io::Error> for LinkError {

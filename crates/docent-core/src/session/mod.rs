@@ -4,6 +4,7 @@
 
 pub(crate) mod dialer;
 mod driver;
+mod farewell;
 mod link_error;
 mod machine;
 mod requests;
@@ -11,6 +12,7 @@ pub(crate) mod transport;
 mod watches;
 mod wire;
 
+pub(crate) use farewell::Farewell;
 pub(crate) use link_error::LinkError;
 pub(crate) use wire::WireSession;
 
@@ -40,6 +42,9 @@ pub(crate) trait Session: fmt::Debug + Send + Sync + 'static {
 
     /// Ends every waiting call and watch with [`SessionEnd::Closed`] and takes requests of [`Lane::Cleanup`] only.
     fn drain(&self);
+
+    /// What it takes to end the session on a link of its own, once it was given up; `None` when it was never opened.
+    fn farewell(&self) -> Option<Farewell>;
 
     /// Ends the session on the server, after everything that was submitted before.
     fn close(&self);

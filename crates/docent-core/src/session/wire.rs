@@ -1,7 +1,7 @@
 use super::driver::Driver;
 use super::machine::{Deliveries, Machine};
 use super::{
-    Lane, LinkState, Outcome, Pending, Session, SessionEnd, SessionSettings, WatchKind, Withdraw,
+    Farewell, Lane, LinkState, Outcome, Pending, Session, SessionEnd, SessionSettings, WatchKind, Withdraw,
     dialer::Dialer,
 };
 use crate::clock::Clock;
@@ -80,6 +80,10 @@ impl Session for WireSession {
 
     fn link(&self) -> watch::Receiver<LinkState> {
         self.0.link.subscribe()
+    }
+
+    fn farewell(&self) -> Option<Farewell> {
+        self.0.lock().farewell()
     }
 
     fn drain(&self) {

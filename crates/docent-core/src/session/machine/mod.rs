@@ -11,7 +11,7 @@ mod time;
 
 use super::requests::{Finished, Requests};
 use super::watches::{Fires, WatchTable};
-use super::{Cause, Lane, LinkState, Outcome, SessionEnd, SessionSettings, WatchKind};
+use super::{Cause, Farewell, Lane, LinkState, Outcome, SessionEnd, SessionSettings, WatchKind};
 use crate::clock::Timestamp;
 use crate::lease::Lease;
 use bytes::{Bytes, BytesMut};
@@ -236,6 +236,15 @@ impl Machine {
 
     pub(in crate::session) fn link_state(&self) -> LinkState {
         LinkState { up: self.link == Link::Up, losses: self.losses }
+    }
+
+    pub(in crate::session) fn farewell(&self) -> Option<Farewell> {
+        self.identity.as_ref().map(|identity| Farewell {
+            last_zxid: self.last_zxid,
+            session_id: identity.id,
+            password: identity.password.clone(),
+            timeout: self.timeout,
+        })
     }
 
     pub(in crate::session) fn id(&self) -> i64 {
