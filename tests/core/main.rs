@@ -7,5 +7,6 @@ mod close;
 mod kept;
 mod operations;
 mod outcomes;
+mod rollback;
 mod session;
 mod watches;

@@ -194,7 +194,7 @@ impl CleanupWorker {
                     async move {
                         let say = async {
                             epoch.held.all_dropped().await;
-                            farewell.say(Arc::clone(&core.config.transport), core.servers.clone()).await;
+                            farewell.say(&core.ensemble).await;
                         };
                         tokio::select! {
                             () = say => {}
@@ -319,7 +319,9 @@ async fn after(core: &Core, epoch: &Arc<Epoch>, cause: Cause) -> Option<Arc<Epoc
         // The servers ended the session, or acknowledged its end: its ephemeral nodes went with it.
         Cause::Ended(SessionEnd::Expired | SessionEnd::Closed) => None,
         // The servers may keep the session, and its nodes, for a while.
-        Cause::Ended(SessionEnd::Abandoned) => core.epoch_after(epoch.number).await.ok(),
+        Cause::Ended(SessionEnd::Abandoned | SessionEnd::RolledBack) => {
+            core.epoch_after(epoch.number).await.ok()
+        }
         Cause::LinkLost => Some(Arc::clone(epoch)),
         Cause::Deadline | Cause::QueueFull | Cause::TooLarge { .. } => {
             tokio::time::sleep(PAUSE).await;

@@ -15,6 +15,19 @@ pub enum ParentKind {
     Persistent,
 }
 
+/// What to do when the servers were restored from an older copy. Transactions, and with them fences, begin at an older number
+/// then: a resource that has seen a newer fence refuses all new ones, and one that has not cannot tell new from old.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum RollbackPolicy {
+    /// Do nothing more: every operation fails with `EnsembleRolledBack`, for somebody to decide.
+    #[default]
+    Stop,
+    /// Open a new session that has seen nothing. [`Connection::rollbacks`](crate::Connection) counts it, and guards say that their
+    /// fence may be lower than earlier ones.
+    StartAfresh,
+}
+
 /// The knobs of a client; see the setters of [`ClientBuilder`](crate::ClientBuilder).
 #[derive(Debug, Clone)]
 pub(crate) struct Config {
@@ -25,6 +38,7 @@ pub(crate) struct Config {
     pub(crate) server_tick: Duration,
     pub(crate) accept_short_lease: bool,
     pub(crate) dedicated_thread: bool,
+    pub(crate) on_rollback: RollbackPolicy,
     pub(crate) parents: ParentKind,
     pub(crate) identity: Option<String>,
     pub(crate) max_request: usize,
@@ -44,6 +58,7 @@ impl Default for Config {
             server_tick: Duration::from_secs(2),
             accept_short_lease: false,
             dedicated_thread: false,
+            on_rollback: RollbackPolicy::default(),
             parents: ParentKind::default(),
             identity: None,
             max_request: 1024 * 1024 - 1,

@@ -6,7 +6,7 @@ use crate::error::{Error, ErrorKind};
 use crate::kept::KeptTable;
 use crate::lease::Lease;
 use crate::namespace::Namespace;
-use crate::session::dialer::{Dialer, LastError, Servers, Start};
+use crate::session::dialer::{Dialer, Ensemble, Start};
 use crate::session::{SessionEnd, SessionSettings, WireSession};
 use crate::state::{Connection, ConnectionState};
 use futures_util::FutureExt;
@@ -27,10 +27,9 @@ pub(crate) struct Core {
     pub(crate) namespace: Namespace,
     /// Written into nodes when the caller gives no data.
     pub(crate) identity: String,
-    pub(crate) servers: Servers,
+    pub(crate) ensemble: Ensemble,
     pub(crate) epochs: watch::Sender<Arc<Epoch>>,
     pub(crate) connection: watch::Sender<Connection>,
-    pub(crate) last_error: LastError,
     pub(crate) cleanup: Cleanup,
     pub(crate) kept: KeptTable,
     /// Sessions of earlier epochs.
@@ -57,19 +56,18 @@ impl Core {
         runtime: Handle,
     ) -> (Arc<Self>, SessionTask) {
         static NEXT_ID: AtomicU64 = AtomicU64::new(1);
-        let last_error = LastError::default();
-        let servers = Servers::new(servers);
-        let (epoch, task) = open(&config, &servers, &last_error, &cleanup, 1, 0, Start::AtOnce);
-        let connection = Connection { state: ConnectionState::Connecting, epoch: 1, suspensions: 0 };
+        let ensemble = Ensemble::new(Arc::clone(&config.transport), servers);
+        let (epoch, task) = open(&config, &ensemble, &cleanup, 1, 0, Start::AtOnce);
+        let connection =
+            Connection { state: ConnectionState::Connecting, epoch: 1, suspensions: 0, rollbacks: 0 };
         let core = Self {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             config,
             namespace,
             identity,
-            servers,
+            ensemble,
             epochs: watch::Sender::new(Arc::new(epoch)),
             connection: watch::Sender::new(connection),
-            last_error,
             cleanup,
             kept: KeptTable::default(),
             past_sessions: Mutex::default(),
@@ -81,23 +79,25 @@ impl Core {
         (Arc::new(core), task)
     }
 
-    /// Opens the session after the one of `epoch`.
-    pub(crate) fn open_next(&self, epoch: &Epoch) -> (Arc<Epoch>, SessionTask) {
-        let last_zxid = epoch.session.last_zxid();
+    /// Opens the session after the one of `epoch`, which ended by `end`.
+    pub(crate) fn open_next(&self, epoch: &Epoch, end: SessionEnd) -> (Arc<Epoch>, SessionTask) {
+        // Whoever starts afresh with servers that were restored has seen nothing of theirs.
+        let last_zxid = if end == SessionEnd::RolledBack { 0 } else { epoch.session.last_zxid() };
         let number = epoch.number + 1;
         self.remember(epoch.session.id());
-        let (epoch, task) = open(
-            &self.config,
-            &self.servers,
-            &self.last_error,
-            &self.cleanup,
-            number,
-            last_zxid,
-            Start::Jittered,
-        );
+        let (epoch, task) =
+            open(&self.config, &self.ensemble, &self.cleanup, number, last_zxid, Start::Jittered);
         let epoch = Arc::new(epoch);
         self.epochs.send_replace(Arc::clone(&epoch));
         (epoch, task)
+    }
+
+    /// Why a client that does nothing any more does nothing.
+    pub(crate) fn closed(&self) -> ErrorKind {
+        match self.connection.borrow().state {
+            ConnectionState::RolledBack => ErrorKind::EnsembleRolledBack,
+            _ => ErrorKind::Closed,
+        }
     }
 
     fn past_sessions(&self) -> MutexGuard<'_, Vec<i64>> {
@@ -128,10 +128,10 @@ impl Core {
         let mut epochs = self.epochs.subscribe();
         tokio::select! {
             biased;
-            () = self.closing.cancelled() => Err(Error::new(ErrorKind::Closed, "connect")),
+            () = self.closing.cancelled() => Err(Error::new(self.closed(), "connect")),
             epoch = epochs.wait_for(|epoch| epoch.number > number) => match epoch {
                 Ok(epoch) => Ok(Arc::clone(&epoch)),
-                Err(_) => Err(Error::new(ErrorKind::Closed, "connect")),
+                Err(_) => Err(Error::new(self.closed(), "connect")),
             },
         }
     }
@@ -139,8 +139,7 @@ impl Core {
 
 fn open(
     config: &Config,
-    servers: &Servers,
-    last_error: &LastError,
+    ensemble: &Ensemble,
     cleanup: &Cleanup,
     number: u64,
     last_zxid: i64,
@@ -154,7 +153,7 @@ fn open(
         outbound_limit: config.max_request,
     };
     let lease = Arc::new(Lease::new(config.server_tick));
-    let dialer = Dialer::new(Arc::clone(&config.transport), servers.clone(), last_error.clone(), start);
+    let dialer = Dialer::new(ensemble.clone(), start);
     let clock = Arc::clone(&config.clock);
     let (session, task) = WireSession::open(settings, Arc::clone(&lease), Arc::clone(&clock), dialer);
     (Epoch::new(number, Arc::new(session), lease, clock, cleanup.clone(), config.max_request), task.boxed())

@@ -84,7 +84,7 @@ impl Epoch {
 fn reason(end: SessionEnd) -> LostReason {
     match end {
         SessionEnd::Expired => LostReason::SessionExpired,
-        SessionEnd::Abandoned => LostReason::SessionAbandoned,
+        SessionEnd::Abandoned | SessionEnd::RolledBack => LostReason::SessionAbandoned,
         SessionEnd::Closed => LostReason::Closed,
     }
 }

@@ -46,6 +46,8 @@ pub enum ErrorKind {
     AlreadyRegistered,
     /// Too many requests are waiting; this one was not sent.
     Overloaded,
+    /// The servers were restored from an older copy, and the client stopped.
+    EnsembleRolledBack,
     /// The client was closed.
     Closed,
     /// Another code of the server.
@@ -74,6 +76,7 @@ impl ErrorKind {
             | Self::ShortLease
             | Self::SequenceExhausted
             | Self::AlreadyRegistered
+            | Self::EnsembleRolledBack
             | Self::Closed
             | Self::Server(_) => false,
         }
@@ -100,6 +103,7 @@ impl ErrorKind {
             Self::SequenceExhausted => "the sequence numbers of this path are nearly used up",
             Self::AlreadyRegistered => "this client keeps a node there already",
             Self::Overloaded => "too many requests are waiting",
+            Self::EnsembleRolledBack => "the servers were restored from an older copy",
             Self::Closed => "the client is closed",
             Self::Server(_) => "the server answered with an error",
         }

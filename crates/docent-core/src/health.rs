@@ -34,7 +34,7 @@ impl Client {
                 .iter()
                 .map(|path| core.namespace.relative(path))
                 .collect(),
-            last_error: core.last_error.get().map(|error| error.chain()),
+            last_error: core.ensemble.last_error.get().map(|error| error.chain()),
         }
     }
 }

@@ -26,7 +26,7 @@ mod watching;
 
 pub use client::{Client, ClientBuilder, Transaction, TransactionResult};
 pub use clock::{BootClock, Clock, Timestamp, TokioClock};
-pub use config::ParentKind;
+pub use config::{ParentKind, RollbackPolicy};
 pub use connect_string::ServerAddress;
 pub use error::{Error, ErrorKind};
 pub use fence::{Fence, ParseFenceError};

@@ -19,6 +19,8 @@ pub enum ConnectionState {
     Suspended,
     /// The session is over. What it held is lost; a new session is being opened.
     Lost,
+    /// The servers were restored from an older copy, and the client does nothing more.
+    RolledBack,
     /// The client was closed.
     Closed,
 }
@@ -32,6 +34,15 @@ pub struct Connection {
     pub epoch: u64,
     /// How often the link was lost, in all sessions together.
     pub suspensions: u64,
+    /// How often the servers were found to be restored from an older copy.
+    pub rollbacks: u64,
+}
+
+impl Connection {
+    /// True when no other state follows.
+    fn is_final(&self) -> bool {
+        matches!(self.state, ConnectionState::Closed | ConnectionState::RolledBack)
+    }
 }
 
 impl PartialEq<ConnectionState> for Connection {
@@ -43,7 +54,8 @@ impl PartialEq<ConnectionState> for Connection {
 /// Observes the connection state of a client.
 ///
 /// Level-triggered: a slow observer skips intermediate states, but `epoch` and `suspensions` tell that something happened.
-/// It never holds anything up. As a `Stream` it yields the present state first, then each change, and ends after `Closed`.
+/// It never holds anything up. As a `Stream` it yields the present state first, then each change, and ends after the last one, `Closed` or
+/// `RolledBack`.
 pub struct StateWatcher {
     receiver: watch::Receiver<Connection>,
     stream: Option<stream::BoxStream<'static, Connection>>,
@@ -60,12 +72,12 @@ impl StateWatcher {
     }
 
     /// Waits until the state is another than this watcher has seen, and returns it. On a closed client it returns
-    /// `Closed` at once.
+    /// its last state at once.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
     pub async fn changed(&mut self) -> Connection {
-        if self.current() != ConnectionState::Closed {
+        if !self.current().is_final() {
             // The sender goes away only with a client whose runtime was shut down.
             if self.receiver.changed().await.is_err() {
                 return Connection { state: ConnectionState::Closed, ..self.current() };
@@ -74,7 +86,7 @@ impl StateWatcher {
         *self.receiver.borrow_and_update()
     }
 
-    /// Waits until the state is `state`; returns at once if it is. On a closed client it returns `Closed`.
+    /// Waits until the state is `state`; returns at once if it is. On a closed client it returns its last state.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -83,18 +95,18 @@ impl StateWatcher {
     }
 
     /// Waits until `condition` holds, as for a session after the present one; returns at once if it does. On a closed client it
-    /// returns `Closed`.
+    /// returns its last state.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
     pub async fn wait_for(&mut self, mut condition: impl FnMut(&Connection) -> bool) -> Connection {
         loop {
             let current = *self.receiver.borrow_and_update();
-            if condition(&current) || current == ConnectionState::Closed {
+            if condition(&current) || current.is_final() {
                 return current;
             }
             let changed = self.changed().await;
-            if changed == ConnectionState::Closed {
+            if changed.is_final() {
                 return changed;
             }
         }
@@ -130,7 +142,7 @@ impl Stream for StateWatcher {
                 } else {
                     watcher.changed().await
                 };
-                Some((connection, (watcher, connection == ConnectionState::Closed)))
+                Some((connection, (watcher, connection.is_final())))
             }))
         });
         stream.as_mut().poll_next(cx)

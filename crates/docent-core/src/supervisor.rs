@@ -1,5 +1,6 @@
 //! The one task that owns a client's sessions: runs the present one, keeps its guards' lease, opens the next.
 
+use crate::config::RollbackPolicy;
 use crate::core::{Core, SessionTask};
 use crate::epoch::Epoch;
 use crate::keeper;
@@ -19,15 +20,34 @@ pub(crate) async fn supervise(core: Arc<Core>, mut task: SessionTask) {
         if core.closing.is_cancelled() {
             break;
         }
+        if end == SessionEnd::RolledBack && !goes_on(&core) {
+            return;
+        }
         tracing::warn!(epoch = epoch.number, session_id = %hex(&epoch), ?end, "session is lost");
         core.connection.send_modify(|connection| connection.state = ConnectionState::Lost);
         if end == SessionEnd::Abandoned {
             core.cleanup.end_abandoned(&epoch);
         }
-        (epoch, task) = core.open_next(&epoch);
+        (epoch, task) = core.open_next(&epoch, end);
     }
     tracing::info!(epoch = epoch.number, "client is closed");
     core.connection.send_modify(|connection| connection.state = ConnectionState::Closed);
+}
+
+/// Counts a restore of the servers. False when that is the end of the client.
+fn goes_on(core: &Core) -> bool {
+    let stop = core.config.on_rollback == RollbackPolicy::Stop;
+    tracing::error!(?stop, "the servers were restored from an older copy");
+    core.connection.send_modify(|connection| {
+        connection.rollbacks += 1;
+        if stop {
+            connection.state = ConnectionState::RolledBack;
+        }
+    });
+    if stop {
+        core.closing.cancel();
+    }
+    !stop
 }
 
 /// Runs one session until it ends or, when the client closes, until it is closed or the operation timeout is over.

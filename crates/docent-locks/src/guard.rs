@@ -30,6 +30,12 @@ impl MutexGuard {
         self.hold.fence()
     }
 
+    /// True when the servers were found to be restored from an older copy since the client was built: then the fence may be
+    /// lower than those of earlier holders. See [`RollbackPolicy`](docent_core::RollbackPolicy).
+    pub fn fence_may_have_regressed(&self) -> bool {
+        self.hold.fence_may_have_regressed()
+    }
+
     /// The path of the lock's node.
     pub fn path(&self) -> String {
         self.hold.path()

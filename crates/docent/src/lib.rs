@@ -4,7 +4,8 @@
 pub use docent_core::{
     BootClock, Children, Client, ClientBuilder, Clock, Connection, ConnectionState, CreateMode, Created,
     Error, ErrorKind, Fence, Health, Lost, LostReason, Node, ParentKind, ParseFenceError, Participant,
-    RetryPolicy, Stat, StateWatcher, Timestamp, TokioClock, Transaction, TransactionResult, WatchStream,
+    RetryPolicy, RollbackPolicy, Stat, StateWatcher, Timestamp, TokioClock, Transaction, TransactionResult,
+    WatchStream,
 };
 pub use docent_locks::{AcquireError, Mutex, MutexGuard, Owner};
 

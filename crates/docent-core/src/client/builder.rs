@@ -2,7 +2,7 @@ use super::Client;
 use super::thread::Thread;
 use crate::cleanup::Cleanup;
 use crate::clock::Clock;
-use crate::config::{Config, ParentKind};
+use crate::config::{Config, ParentKind, RollbackPolicy};
 use crate::connect_string::{ConnectString, ServerAddress};
 use crate::core::Core;
 use crate::error::{Error, ErrorKind};
@@ -79,6 +79,13 @@ impl ClientBuilder {
         self
     }
 
+    /// What to do when the servers turn out to have been restored from an older copy: by default nothing more. They refuse a client
+    /// that has seen newer transactions; after two session timeouts of that it is found out.
+    pub fn on_rollback(mut self, policy: RollbackPolicy) -> Self {
+        self.config.on_rollback = policy;
+        self
+    }
+
     /// What kind of node missing parents are made as. Default containers.
     pub fn parents(mut self, kind: ParentKind) -> Self {
         self.config.parents = kind;
@@ -137,10 +144,10 @@ impl ClientBuilder {
         let connected = state.reached(ConnectionState::Connected);
         match tokio::time::timeout_at(client.deadline(), connected).await {
             Ok(connection) if connection == ConnectionState::Connected => Ok(client),
-            Ok(_) => Err(Error::new(ErrorKind::Closed, "connect")),
+            Ok(_) => Err(Error::new(client.core().closed(), "connect")),
             Err(_) => {
                 let error = Error::new(ErrorKind::Timeout, "connect");
-                Err(match client.core().last_error.get() {
+                Err(match client.core().ensemble.last_error.get() {
                     Some(source) => error.caused_by(source),
                     None => error,
                 })

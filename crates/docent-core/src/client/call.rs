@@ -101,7 +101,7 @@ impl<'a> Attempts<'a> {
         }
         match tokio::time::timeout_at(self.deadline, core.epoch_after(self.ended)).await {
             Ok(Ok(epoch)) => Ok(epoch),
-            Ok(Err(_)) => Err(self.error(ErrorKind::Closed)),
+            Ok(Err(error)) => Err(self.error(error.kind())),
             Err(_) => Err(self.timeout()),
         }
     }
@@ -165,7 +165,7 @@ impl<'a> Attempts<'a> {
         let unknown = sent && self.outcomes == Outcomes::Once;
         match cause {
             Cause::Ended(SessionEnd::Closed) => {
-                return Err(self.error(ErrorKind::Closed).maybe_applied(unknown));
+                return Err(self.error(self.client.core().closed()).maybe_applied(unknown));
             }
             _ if unknown => return Err(self.unknown()),
             Cause::Deadline => return Err(self.timeout()),
@@ -205,7 +205,7 @@ impl<'a> Attempts<'a> {
         }
         tokio::select! {
             () = tokio::time::sleep(pause) => Ok(()),
-            () = self.client.core().closing.cancelled() => Err(self.error(ErrorKind::Closed)),
+            () = self.client.core().closing.cancelled() => Err(self.error(self.client.core().closed())),
         }
     }
 
@@ -227,7 +227,7 @@ impl<'a> Attempts<'a> {
 
     /// Why there is no link, if there is none.
     fn with_source(&self, error: Error) -> Error {
-        match self.client.core().last_error.get() {
+        match self.client.core().ensemble.last_error.get() {
             Some(source) => error.caused_by(source),
             None => error,
         }

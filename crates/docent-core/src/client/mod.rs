@@ -118,7 +118,7 @@ impl Client {
             let detail = format!("chroot {chroot:?} must be the one that the client was built with");
             return Err(Error::invalid_input("update_servers", detail));
         }
-        self.core().servers.set(servers);
+        self.core().ensemble.servers.set(servers);
         Ok(())
     }
 

@@ -60,7 +60,7 @@ impl From<Cause> for Trouble {
             Cause::LinkLost => Self::Again,
             Cause::QueueFull | Cause::Deadline | Cause::TooLarge { .. } => Self::Busy,
             Cause::Ended(SessionEnd::Closed) => Self::Closed,
-            Cause::Ended(SessionEnd::Expired | SessionEnd::Abandoned) => Self::Ended,
+            Cause::Ended(_) => Self::Ended,
         }
     }
 }
@@ -149,7 +149,7 @@ impl Reconciler {
         };
         tokio::select! {
             fired = watch => {
-                if let Fired::Ended(SessionEnd::Expired | SessionEnd::Abandoned) = fired {
+                if matches!(fired, Fired::Ended(end) if end != SessionEnd::Closed) {
                     self.ended = epoch.number;
                     self.status.send_replace(KeptStatus::Pending);
                 }

@@ -1,4 +1,5 @@
 use super::LinkError;
+use super::rollback::Refusals;
 use super::transport::{Io, Transport};
 use crate::connect_string::ServerAddress;
 use crate::retry::{Backoff, RetryPolicy};
@@ -20,8 +21,7 @@ const SHORTEST_ATTEMPT: Duration = Duration::from_millis(250);
 /// Finds a server to talk to: all of them in random order, names resolved anew each round, a pause between rounds.
 #[derive(Debug)]
 pub(crate) struct Dialer {
-    transport: Arc<dyn Transport>,
-    servers: Servers,
+    ensemble: Ensemble,
     /// The server that was connected to last.
     current: Option<ServerAddress>,
     /// What is left of this round.
@@ -31,7 +31,31 @@ pub(crate) struct Dialer {
     rounds: u32,
     backoff: Backoff,
     attached_at: Option<Instant>,
-    last_error: LastError,
+}
+
+/// What a client knows of its servers, over all of its sessions.
+#[derive(Debug, Clone)]
+pub(crate) struct Ensemble {
+    transport: Arc<dyn Transport>,
+    pub(crate) servers: Servers,
+    pub(crate) last_error: LastError,
+    refusals: Refusals,
+}
+
+impl Ensemble {
+    pub(crate) fn new(transport: Arc<dyn Transport>, servers: Vec<ServerAddress>) -> Self {
+        Self {
+            transport,
+            servers: Servers::new(servers),
+            last_error: LastError::default(),
+            refusals: Refusals::default(),
+        }
+    }
+
+    /// The same servers, for links besides the client's own: what becomes of those is no news of the client's.
+    pub(super) fn aside(&self) -> Self {
+        Self { last_error: LastError::default(), refusals: Refusals::default(), ..self.clone() }
+    }
 }
 
 /// The servers to talk to, as they are now.
@@ -81,36 +105,29 @@ pub(crate) enum Start {
 }
 
 impl Dialer {
-    pub(crate) fn new(
-        transport: Arc<dyn Transport>,
-        servers: Servers,
-        last_error: LastError,
-        start: Start,
-    ) -> Self {
+    pub(crate) fn new(ensemble: Ensemble, start: Start) -> Self {
         Self {
-            transport,
-            servers,
+            ensemble,
             current: None,
             candidates: Vec::new(),
             first_round: start == Start::AtOnce,
             rounds: 0,
             backoff: pace(),
             attached_at: None,
-            last_error,
         }
     }
 
     /// How long connecting and shaking hands with one server may take: with several servers a share each, so that one
     /// that does not answer leaves time for the others; more with each round that brought nothing, for servers that are slow.
     pub(crate) fn attempt_timeout(&self, session_timeout: Duration) -> Duration {
-        let shares = u32::try_from(self.servers.get().len().clamp(1, 3)).unwrap_or(3);
+        let shares = u32::try_from(self.ensemble.servers.get().len().clamp(1, 3)).unwrap_or(3);
         let whole = session_timeout / 3;
         (whole / shares * self.rounds.max(1)).min(whole).max(SHORTEST_ATTEMPT)
     }
 
     /// Resolves when the server that was connected to last is not to be used any more.
     pub(crate) fn removed(&self) -> impl Future<Output = ()> + Send + use<> {
-        let (servers, current) = (self.servers.clone(), self.current.clone());
+        let (servers, current) = (self.ensemble.servers.clone(), self.current.clone());
         async move {
             match current {
                 Some(current) => servers.removed(&current).await,
@@ -119,17 +136,26 @@ impl Dialer {
         }
     }
 
+    /// True when servers have refused to talk to this client for so long that they may have been restored from an older copy.
+    pub(crate) fn suspects_rollback(&self, session_timeout: Duration) -> bool {
+        self.ensemble.refusals.are_suspicious(session_timeout)
+    }
+
     /// The session was attached over the link that was dialled last.
     pub(crate) fn attached(&mut self) {
         self.attached_at = Some(Instant::now());
         self.rounds = 0;
         self.candidates.clear();
-        self.last_error.set(None);
+        self.ensemble.last_error.set(None);
+        self.ensemble.refusals.clear();
     }
 
     /// The link is gone, or never came to an attached session.
     pub(crate) fn lost(&mut self, error: LinkError) {
-        self.last_error.set(Some(error));
+        if matches!(error, LinkError::Refused) {
+            self.ensemble.refusals.note();
+        }
+        self.ensemble.last_error.set(Some(error));
         if self.attached_at.take().is_some_and(|at| at.elapsed() >= LIVED) {
             self.first_round = true;
             self.backoff = pace();
@@ -145,7 +171,7 @@ impl Dialer {
                 self.rounds = self.rounds.saturating_add(1);
                 continue;
             };
-            match tokio::time::timeout(limit, self.transport.dial(&server, address)).await {
+            match tokio::time::timeout(limit, self.ensemble.transport.dial(&server, address)).await {
                 Ok(Ok(io)) => {
                     tracing::debug!(%server, %address, "connected");
                     self.current = Some(server);
@@ -168,8 +194,8 @@ impl Dialer {
             let pause = self.backoff.next().unwrap_or(Duration::from_secs(1));
             tokio::time::sleep(pause).await;
         }
-        for server in self.servers.get() {
-            let resolved = tokio::time::timeout(limit, self.transport.resolve(&server)).await;
+        for server in self.ensemble.servers.get() {
+            let resolved = tokio::time::timeout(limit, self.ensemble.transport.resolve(&server)).await;
             match resolved.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
                 Ok(addresses) => {
                     self.candidates.extend(addresses.into_iter().map(|address| (server.clone(), address)));
@@ -184,7 +210,7 @@ impl Dialer {
 
     fn failed(&self, error: LinkError) {
         tracing::debug!(%error, "no link");
-        self.last_error.set(Some(error));
+        self.ensemble.last_error.set(Some(error));
     }
 }
 

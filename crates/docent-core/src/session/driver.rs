@@ -1,4 +1,5 @@
 use super::dialer::Dialer;
+use super::rollback::newest_transaction;
 use super::transport::Io;
 use super::wire::Shared;
 use super::{LinkError, SessionEnd, Withdraw};
@@ -57,6 +58,30 @@ impl Driver {
             if let Some(end) = self.shared.lock().ended() {
                 return end;
             }
+            if self.is_rolled_back().await {
+                self.shared.change(|machine| machine.end(SessionEnd::RolledBack));
+                return SessionEnd::RolledBack;
+            }
+        }
+    }
+
+    /// Finds out, once servers have refused this client for long enough, whether they are behind what it has seen.
+    async fn is_rolled_back(&mut self) -> bool {
+        let (timeout, seen) = {
+            let machine = self.shared.lock();
+            (machine.timeout(), machine.last_zxid())
+        };
+        if !self.dialer.suspects_rollback(timeout) {
+            return false;
+        }
+        let limit = self.dialer.attempt_timeout(timeout);
+        let ask = async { newest_transaction(self.dialer.next(timeout).await, timeout).await };
+        match tokio::time::timeout(limit, ask).await {
+            Ok(Ok(newest)) if newest < seen => {
+                self.dialer.lost(LinkError::RolledBack { newest, seen });
+                true
+            }
+            _ => false,
         }
     }
 
@@ -117,7 +142,9 @@ impl Driver {
             // What had been received was looked at before the time is.
             let result = result.and_then(|()| shared.change(|machine| machine.tick(shared.clock.now())));
             if let Err(error) = result {
-                return Served::Lost(error);
+                // A server that is behind this client hangs up on its first frame.
+                let refused = !link.heard && matches!(error, LinkError::ClosedByServer | LinkError::Io(_));
+                return Served::Lost(if refused { LinkError::Refused } else { error });
             }
             if !attached && shared.lock().link_state().up {
                 attached = true;
@@ -141,12 +168,14 @@ struct LinkIo {
     output: BytesMut,
     /// There is more to send once the output is on its way.
     more: bool,
+    /// Something was received.
+    heard: bool,
 }
 
 impl LinkIo {
     fn new(io: Box<dyn Io>) -> Self {
         let (input, output) = (BytesMut::with_capacity(READ_SIZE), BytesMut::new());
-        Self { io, input, output, more: false }
+        Self { io, input, output, more: false, heard: false }
     }
 
     /// Sends what there is to send until something is received, a request is submitted or `deadline` comes. What has
@@ -160,6 +189,7 @@ impl LinkIo {
                 return Poll::Ready(Ok(Woken::Rung));
             }
             if self.poll_receive(cx)?.is_ready() {
+                self.heard = true;
                 return Poll::Ready(Ok(Woken::Received));
             }
             if rung.as_mut().poll(cx).is_ready() {

@@ -1,19 +1,13 @@
 //! The end of a session that was given up: its nodes would stand for as long as the servers keep it.
 
-use super::dialer::{Dialer, LastError, Servers, Start};
-use super::transport::{Io, Transport};
-use bytes::{Bytes, BytesMut};
-use docent_proto::{
-    ConnectRequest, ConnectResponse, DecodeError, Frames, Record, Request, RequestFrame, write_frame,
-};
+use super::dialer::{Dialer, Ensemble, Start};
+use super::exchange::Exchange;
+use super::transport::Io;
+use bytes::Bytes;
+use docent_proto::{ConnectRequest, Request};
 use std::fmt;
 use std::io;
-use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-
-/// Largest frame of a farewell: a connect response, or the short reply to a close.
-const FRAME_LIMIT: usize = 4 * 1024;
 
 /// What it takes to end a session on a link of its own.
 pub(crate) struct Farewell {
@@ -25,8 +19,8 @@ pub(crate) struct Farewell {
 
 impl Farewell {
     /// Ends the session. Tries until a server says that it is gone.
-    pub(crate) async fn say(self, transport: Arc<dyn Transport>, servers: Servers) {
-        let mut dialer = Dialer::new(transport, servers, LastError::default(), Start::Jittered);
+    pub(crate) async fn say(self, ensemble: &Ensemble) {
+        let mut dialer = Dialer::new(ensemble.aside(), Start::Jittered);
         loop {
             let io = dialer.next(self.timeout).await;
             let limit = dialer.attempt_timeout(self.timeout);
@@ -38,7 +32,7 @@ impl Farewell {
         }
     }
 
-    async fn end(&self, mut io: Box<dyn Io>) -> io::Result<()> {
+    async fn end(&self, io: Box<dyn Io>) -> io::Result<()> {
         let connect = ConnectRequest {
             last_zxid_seen: self.last_zxid,
             timeout_ms: i32::try_from(self.timeout.as_millis()).unwrap_or(i32::MAX),
@@ -46,35 +40,13 @@ impl Farewell {
             password: self.password.clone(),
             read_only: Some(false),
         };
-        let mut out = BytesMut::new();
-        write_frame(&mut out, |out| connect.write(out));
-        io.write_all(&out).await?;
-        let mut received = BytesMut::new();
-        let response = ConnectResponse::decode(frame(&mut io, &mut received).await?).map_err(invalid)?;
+        let mut exchange = Exchange::new(io);
+        let response = exchange.connect(&connect).await?;
         if response.timeout_ms <= 0 || response.session_id != self.session_id {
             return Ok(());
         }
-        out.clear();
-        RequestFrame::encode_parts(1, &Request::CloseSession, &mut out);
-        io.write_all(&out).await?;
-        frame(&mut io, &mut received).await.map(drop)
+        exchange.ask(&Request::CloseSession).await.map(drop)
     }
-}
-
-async fn frame(io: &mut Box<dyn Io>, received: &mut BytesMut) -> io::Result<Bytes> {
-    let frames = Frames::new(FRAME_LIMIT);
-    loop {
-        if let Some(frame) = frames.next(received).map_err(invalid)? {
-            return Ok(frame);
-        }
-        if io.read_buf(received).await? == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-    }
-}
-
-fn invalid(error: DecodeError) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, error)
 }
 
 impl fmt::Debug for Farewell {

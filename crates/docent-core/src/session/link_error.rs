@@ -13,6 +13,12 @@ pub(crate) enum LinkError {
     DialTimeout { server: String, seconds: f64 },
     #[error("the server closed the connection")]
     ClosedByServer,
+    #[error("the server closed the connection without a word: it may be behind what this client has seen")]
+    Refused,
+    #[error(
+        "the servers were restored from an older copy: the newest transaction is {newest:#x}, seen was {seen:#x}"
+    )]
+    RolledBack { newest: i64, seen: i64 },
     #[error("the connection failed")]
     Io(#[source] Arc<io::Error>),
     #[error("the server is not in the list any more")]

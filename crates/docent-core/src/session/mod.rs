@@ -4,10 +4,12 @@
 
 pub(crate) mod dialer;
 mod driver;
+mod exchange;
 mod farewell;
 mod link_error;
 mod machine;
 mod requests;
+pub(crate) mod rollback;
 pub(crate) mod transport;
 mod watches;
 mod wire;
@@ -96,6 +98,8 @@ pub(crate) enum SessionEnd {
     Expired,
     /// It was given up; the servers may still keep it for a while.
     Abandoned,
+    /// The servers were restored from an older copy, in which it may or may not be.
+    RolledBack,
     /// We closed it.
     Closed,
 }

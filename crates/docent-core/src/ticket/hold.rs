@@ -35,6 +35,12 @@ impl Hold {
         self.held.fence
     }
 
+    /// True when the servers were found to be restored from an older copy since the client was built: then the fence may be
+    /// lower than those of earlier holders.
+    pub fn fence_may_have_regressed(&self) -> bool {
+        self.ticket.line.client().state().current().rollbacks > 0
+    }
+
     /// The path of its node.
     pub fn path(&self) -> String {
         self.ticket.path()

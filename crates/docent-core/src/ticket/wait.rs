@@ -293,7 +293,7 @@ impl Ticket {
     fn ended(&self, end: SessionEnd) -> WaitError {
         match end {
             SessionEnd::Closed => self.error(ErrorKind::Closed).into(),
-            SessionEnd::Expired | SessionEnd::Abandoned => WaitError::Gone,
+            SessionEnd::Expired | SessionEnd::Abandoned | SessionEnd::RolledBack => WaitError::Gone,
         }
     }
 

@@ -1,0 +1,53 @@
+use super::transport::Io;
+use bytes::{Bytes, BytesMut};
+use docent_proto::{
+    ConnectRequest, ConnectResponse, DecodeError, Frames, Reader, Record, ReplyHeader, Request, RequestFrame,
+    write_frame,
+};
+use std::io;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+/// Largest frame taken: a connect response, or a short reply.
+const FRAME_LIMIT: usize = 4 * 1024;
+
+/// A few requests on a link of their own, one after the other, beside the client's session.
+pub(super) struct Exchange {
+    io: Box<dyn Io>,
+    received: BytesMut,
+}
+
+impl Exchange {
+    pub(super) fn new(io: Box<dyn Io>) -> Self {
+        Self { io, received: BytesMut::new() }
+    }
+
+    pub(super) async fn connect(&mut self, request: &ConnectRequest) -> io::Result<ConnectResponse> {
+        let mut out = BytesMut::new();
+        write_frame(&mut out, |out| request.write(out));
+        self.io.write_all(&out).await?;
+        ConnectResponse::decode(self.frame().await?).map_err(invalid)
+    }
+
+    pub(super) async fn ask(&mut self, request: &Request) -> io::Result<ReplyHeader> {
+        let mut out = BytesMut::new();
+        RequestFrame::encode_parts(1, request, &mut out);
+        self.io.write_all(&out).await?;
+        ReplyHeader::read(&mut Reader::new(self.frame().await?)).map_err(invalid)
+    }
+
+    async fn frame(&mut self) -> io::Result<Bytes> {
+        let frames = Frames::new(FRAME_LIMIT);
+        loop {
+            if let Some(frame) = frames.next(&mut self.received).map_err(invalid)? {
+                return Ok(frame);
+            }
+            if self.io.read_buf(&mut self.received).await? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+    }
+}
+
+fn invalid(error: DecodeError) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error)
+}

@@ -1,0 +1,51 @@
+//! Was the ensemble restored from an older copy?
+//!
+//! A server refuses a client that has seen newer transactions than its own, by closing the link without a word. After a
+//! restore all of them do, for ever. A session that claims to have seen nothing finds out.
+
+use super::exchange::Exchange;
+use super::transport::Io;
+use docent_proto::{ConnectRequest, Request};
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Since when servers have refused to talk to this client, over all of its sessions.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Refusals(Arc<Mutex<Option<Instant>>>);
+
+impl Refusals {
+    fn since(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn note(&self) {
+        self.since().get_or_insert_with(Instant::now);
+    }
+
+    pub(super) fn clear(&self) {
+        *self.since() = None;
+    }
+
+    /// True when they have gone on for two timeouts.
+    pub(super) fn are_suspicious(&self, timeout: Duration) -> bool {
+        self.since().is_some_and(|since| since.elapsed() >= timeout * 2)
+    }
+}
+
+/// The newest transaction of a server, by a session of its own that is closed again.
+pub(super) async fn newest_transaction(io: Box<dyn Io>, timeout: Duration) -> io::Result<i64> {
+    let mut exchange = Exchange::new(io);
+    let connect = ConnectRequest {
+        last_zxid_seen: 0,
+        timeout_ms: i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX),
+        session_id: 0,
+        password: vec![0; 16].into(),
+        read_only: Some(false),
+    };
+    exchange.connect(&connect).await?;
+    let zxid = exchange.ask(&Request::Exists { path: "/".to_owned(), watch: false }).await?.zxid;
+    exchange.ask(&Request::CloseSession).await?;
+    Ok(zxid)
+}
