@@ -1,5 +1,6 @@
-//! The project's own chores: `cargo xtask check | test | fix`.
+//! The project's own chores: `cargo xtask check | test | fix | bench`.
 
+mod bench;
 mod cargo;
 mod check;
 mod fix;
@@ -10,11 +11,12 @@ mod test;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask check | test | fix
+const USAGE: &str = "usage: cargo xtask check | test | fix | bench
 
 check   what must hold of every commit besides its tests: format, lints, docs, dependencies
 test    every test, also those that need a real ZooKeeper, which is installed when missing (Debian, as root)
-fix     applies what lints suggest, and formats";
+fix     applies what lints suggest, and formats
+bench   session [--rounds N] [--quick] [--embedded]: our session side by side with others, on a real ZooKeeper";
 
 fn main() -> ExitCode {
     let task = std::env::args().nth(1);
@@ -22,6 +24,7 @@ fn main() -> ExitCode {
         Some("check") => check::run(),
         Some("test") => test::run(),
         Some("fix") => fix::run(),
+        Some("bench") => bench::run(&std::env::args().skip(2).collect::<Vec<_>>()),
         _ => Err(anyhow::anyhow!(USAGE)),
     };
     match done {

@@ -1,0 +1,158 @@
+use super::{Client, SESSION_TIMEOUT};
+use anyhow::{Context, Result, bail, ensure};
+use bytes::{Bytes, BytesMut};
+use docent_proto::{
+    Acl, Code, ConnectRequest, ConnectResponse, Create, CreateMode, Frames, OpCode, Reader, Record,
+    ReplyHeader, Request, RequestFrame, Response, write_frame,
+};
+use std::collections::VecDeque;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// The floor: one socket that the caller writes to and reads from itself. No tasks, no deadlines, no heartbeat, no
+/// watches, no reconnect; it cannot even be shared.
+#[derive(Debug)]
+pub(crate) struct Bare {
+    stream: TcpStream,
+    frames: Frames,
+    input: BytesMut,
+    output: BytesMut,
+    next_xid: i32,
+    in_flight: VecDeque<(i32, OpCode)>,
+}
+
+impl Bare {
+    fn push(&mut self, request: &Request) {
+        RequestFrame::encode_parts(self.next_xid, request, &mut self.output);
+        self.in_flight.push_back((self.next_xid, request.op()));
+        self.next_xid += 1;
+    }
+
+    async fn flush(&mut self) -> Result<()> {
+        self.stream.write_all(&self.output).await?;
+        self.output.clear();
+        Ok(())
+    }
+
+    async fn frame(&mut self) -> Result<Bytes> {
+        loop {
+            if let Some(frame) = self.frames.next(&mut self.input)? {
+                return Ok(frame);
+            }
+            self.input.reserve(64 * 1024);
+            ensure!(self.stream.read_buf(&mut self.input).await? > 0, "the server closed the link");
+        }
+    }
+
+    /// The reply to the oldest request that has none.
+    async fn reply(&mut self) -> Result<Response> {
+        let mut reader = Reader::new(self.frame().await?);
+        let header = ReplyHeader::read(&mut reader)?;
+        let (xid, op) = self.in_flight.pop_front().context("nothing was asked")?;
+        ensure!(header.xid == xid && header.code == Code::OK, "reply {header:?} to request {xid}");
+        Ok(Response::decode(op, reader.into_rest())?)
+    }
+
+    async fn call(&mut self, request: &Request) -> Result<Response> {
+        self.push(request);
+        self.flush().await?;
+        self.reply().await
+    }
+
+    /// Keeps `in_flight` requests on the way; sends as many as were answered by one read in one write.
+    async fn many(
+        &mut self,
+        count: usize,
+        in_flight: usize,
+        request: impl Fn() -> Request + Send,
+    ) -> Result<()> {
+        let mut unsent = count;
+        while unsent > 0 || !self.in_flight.is_empty() {
+            while unsent > 0 && self.in_flight.len() < in_flight {
+                self.push(&request());
+                unsent -= 1;
+            }
+            self.flush().await?;
+            self.reply().await?;
+            while !self.in_flight.is_empty() && self.has_frame() {
+                self.reply().await?;
+            }
+        }
+        Ok(())
+    }
+
+    fn has_frame(&self) -> bool {
+        let length = self.input.first_chunk().map(|length| u32::from_be_bytes(*length) as usize);
+        length.is_some_and(|length| self.input.len() >= 4 + length)
+    }
+}
+
+impl Client for Bare {
+    async fn connect(address: &str) -> Result<Self> {
+        let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        let (input, mut output) = (BytesMut::new(), BytesMut::new());
+        let connect = ConnectRequest {
+            last_zxid_seen: 0,
+            timeout_ms: i32::try_from(SESSION_TIMEOUT.as_millis())?,
+            session_id: 0,
+            password: Bytes::from_static(&[0; 16]),
+            read_only: Some(false),
+        };
+        write_frame(&mut output, |out| connect.write(out));
+        let frames = Frames::new(1 << 20);
+        let mut client = Self { stream, frames, input, output, next_xid: 1, in_flight: VecDeque::new() };
+        client.flush().await?;
+        ensure!(ConnectResponse::decode(client.frame().await?)?.timeout_ms > 0, "no session");
+        Ok(client)
+    }
+
+    async fn get(&mut self, path: &str) -> Result<()> {
+        self.call(&get(path)).await.map(drop)
+    }
+
+    async fn create(&mut self, prefix: &str) -> Result<String> {
+        created(self.call(&create(prefix)).await?)
+    }
+
+    async fn delete(&mut self, path: &str) -> Result<()> {
+        self.call(&Request::Delete { path: path.to_owned(), version: -1 }).await.map(drop)
+    }
+
+    async fn create_and_list(&mut self, prefix: &str, folder: &str) -> Result<String> {
+        self.push(&create(prefix));
+        self.push(&Request::GetChildren2 { path: folder.to_owned(), watch: false });
+        self.flush().await?;
+        let path = created(self.reply().await?)?;
+        self.reply().await?;
+        Ok(path)
+    }
+
+    async fn get_many(&mut self, path: &str, count: usize, in_flight: usize) -> Result<()> {
+        self.many(count, in_flight, || get(path)).await
+    }
+
+    async fn create_many(&mut self, prefix: &str, count: usize, in_flight: usize) -> Result<()> {
+        self.many(count, in_flight, || create(prefix)).await
+    }
+
+    async fn close(mut self) -> Result<()> {
+        self.call(&Request::CloseSession).await.map(drop)
+    }
+}
+
+fn get(path: &str) -> Request {
+    Request::GetData { path: path.to_owned(), watch: false }
+}
+
+fn create(prefix: &str) -> Request {
+    let mode = CreateMode::EphemeralSequential;
+    Request::Create(Create::new(prefix.to_owned(), Bytes::new(), Acl::open(), mode, 0))
+}
+
+fn created(response: Response) -> Result<String> {
+    match response {
+        Response::Created { path, .. } => Ok(path),
+        other => bail!("unexpected answer {other:?}"),
+    }
+}

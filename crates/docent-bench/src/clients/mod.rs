@@ -1,0 +1,79 @@
+//! The clients that are compared, behind the few calls that are measured.
+
+mod bare;
+mod docent;
+mod peer;
+
+pub(crate) use bare::Bare;
+pub(crate) use docent::Docent;
+pub(crate) use peer::ZookeeperClient;
+
+use anyhow::Result;
+use clap::ValueEnum;
+use std::fmt;
+use std::future::Future;
+use std::time::Duration;
+
+/// Long enough that nothing is sent besides what is measured.
+pub(crate) const SESSION_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// One of the clients that are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Which {
+    Docent,
+    Bare,
+    ZookeeperClient,
+}
+
+impl Which {
+    pub(crate) const ALL: [Self; 3] = [Self::Docent, Self::Bare, Self::ZookeeperClient];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Docent => "docent",
+            Self::Bare => "bare",
+            Self::ZookeeperClient => "zookeeper-client",
+        }
+    }
+}
+
+impl fmt::Display for Which {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// What is measured of a client.
+pub(crate) trait Client: Sized + Send + 'static {
+    fn connect(address: &str) -> impl Future<Output = Result<Self>> + Send;
+
+    /// Reads a node.
+    fn get(&mut self, path: &str) -> impl Future<Output = Result<()>> + Send;
+
+    /// Creates an ephemeral node with a number behind `prefix`. Returns its path.
+    fn create(&mut self, prefix: &str) -> impl Future<Output = Result<String>> + Send;
+
+    fn delete(&mut self, path: &str) -> impl Future<Output = Result<()>> + Send;
+
+    /// As `create`, and lists `folder` after it: both are submitted before either is awaited.
+    fn create_and_list(&mut self, prefix: &str, folder: &str) -> impl Future<Output = Result<String>> + Send;
+
+    /// `count` calls of `get`, `in_flight` at a time.
+    fn get_many(
+        &mut self,
+        path: &str,
+        count: usize,
+        in_flight: usize,
+    ) -> impl Future<Output = Result<()>> + Send;
+
+    /// `count` calls of `create`, `in_flight` at a time.
+    fn create_many(
+        &mut self,
+        prefix: &str,
+        count: usize,
+        in_flight: usize,
+    ) -> impl Future<Output = Result<()>> + Send;
+
+    /// Ends the session, and its nodes with it.
+    fn close(self) -> impl Future<Output = Result<()>> + Send;
+}

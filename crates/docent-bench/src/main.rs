@@ -1,0 +1,38 @@
+//! Docent side by side with its peers on one server. Start it with `cargo xtask bench session`.
+//!
+//! The clients are measured in turns, each in a process of its own: this binary starts itself as one of them, so that CPU time
+//! is that of the client alone. `docs/benchmarks.md` says what is measured and how to read it.
+
+mod clients;
+mod measures;
+mod report;
+mod samples;
+mod session;
+mod worker;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+#[derive(Debug, Parser)]
+struct Arguments {
+    #[command(subcommand)]
+    bench: Bench,
+}
+
+#[derive(Debug, Subcommand)]
+enum Bench {
+    /// Our session, a bare client and zookeeper-client on one server.
+    Session(session::Options),
+    /// One client: what the processes run that are measured.
+    #[command(hide = true)]
+    Worker(worker::Options),
+}
+
+fn main() -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    match Arguments::parse().bench {
+        Bench::Session(options) => runtime.block_on(session::run(options)),
+        // On a worker's thread, as the tasks of a service run: the thread of `block_on` is none.
+        Bench::Worker(options) => runtime.block_on(async { tokio::spawn(worker::run(options)).await? }),
+    }
+}

@@ -1,0 +1,72 @@
+use std::fmt;
+
+/// Values of one measure, one of each round.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Samples(Vec<f64>);
+
+impl Samples {
+    pub(crate) fn push(&mut self, value: f64) {
+        self.0.push(value);
+        self.0.sort_by(f64::total_cmp);
+    }
+
+    /// The value that `share` of all are not above; zero when there is none.
+    pub(crate) fn quantile(&self, share: f64) -> f64 {
+        let last = self.0.len().saturating_sub(1);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "share is from 0 to 1")]
+        let index = (last as f64 * share).round() as usize;
+        self.0.get(index).copied().unwrap_or_default()
+    }
+
+    pub(crate) fn median(&self) -> f64 {
+        self.quantile(0.5)
+    }
+
+    fn min(&self) -> f64 {
+        self.quantile(0.0)
+    }
+
+    fn max(&self) -> f64 {
+        self.quantile(1.0)
+    }
+
+    /// True when no border lies between them: then which of them is smaller may be chance.
+    pub(crate) fn overlaps(&self, other: &Self) -> bool {
+        self.min() <= other.max() && other.min() <= self.max()
+    }
+}
+
+impl FromIterator<f64> for Samples {
+    fn from_iter<I: IntoIterator<Item = f64>>(values: I) -> Self {
+        let mut values: Vec<_> = values.into_iter().collect();
+        values.sort_by(f64::total_cmp);
+        Self(values)
+    }
+}
+
+impl fmt::Display for Samples {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = if self.median() < 100.0 { 1 } else { 0 };
+        let text = format!("{:.digits$} ({:.digits$}..{:.digits$})", self.median(), self.min(), self.max());
+        f.pad(&text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_stands_between_smallest_and_largest() {
+        let samples = Samples::from_iter([30.0, 10.0, 20.25]);
+        assert_eq!(samples.to_string(), "20.2 (10.0..30.0)");
+        assert_eq!(Samples::default().median(), 0.0);
+    }
+
+    #[test]
+    fn ranges_that_touch_overlap() {
+        let low = Samples::from_iter([1.0, 2.0]);
+        assert!(low.overlaps(&Samples::from_iter([2.0, 3.0])));
+        assert!(!low.overlaps(&Samples::from_iter([2.1, 3.0])));
+    }
+}

@@ -1,0 +1,169 @@
+//! One client in a process of its own. Prints `key value` for each measure.
+
+use crate::clients::{Bare, Client, Docent, Which, ZookeeperClient};
+use crate::samples::Samples;
+use crate::session::{FOLDER, IN_FLIGHT, NODE};
+use anyhow::Result;
+use clap::Args;
+use rustix::time::{ClockId, clock_gettime};
+use std::time::{Duration, Instant};
+
+/// A round at full length.
+const GETS: usize = 3_000;
+const CREATES: usize = 1_500;
+const PAIRS: usize = 750;
+const FAR: usize = 30;
+const GETS_IN_FLIGHT: usize = 30_000;
+const CREATES_IN_FLIGHT: usize = 10_000;
+
+/// What a worker measures.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    which: Which,
+    /// The server.
+    address: String,
+    /// The server behind a slow link.
+    far_address: Option<String>,
+    /// Percent of a round at full length.
+    #[arg(long, default_value_t = 100)]
+    percent: usize,
+    /// Only gets: so many one at a time and so many with 256 in flight. For profilers.
+    #[arg(long, num_args = 2)]
+    gets: Option<Vec<usize>>,
+}
+
+pub(crate) async fn run(options: Options) -> Result<()> {
+    match options.which {
+        Which::Docent => measure::<Docent>(options).await,
+        Which::Bare => measure::<Bare>(options).await,
+        Which::ZookeeperClient => measure::<ZookeeperClient>(options).await,
+    }
+}
+
+async fn measure<C: Client>(options: Options) -> Result<()> {
+    let mut client = C::connect(&options.address).await?;
+    if let Some([alone, in_flight]) = options.gets.as_deref() {
+        for _ in 0..*alone {
+            client.get(NODE).await?;
+        }
+        client.get_many(NODE, *in_flight, IN_FLIGHT).await?;
+        return client.close().await;
+    }
+    let scale = |count: usize| (count * options.percent / 100).max(10);
+    near(&mut client, scale).await?;
+    many(&mut client, scale).await?;
+    client.close().await?;
+    if let Some(address) = options.far_address {
+        let mut client = C::connect(&address).await?;
+        far(&mut client, scale(FAR)).await?;
+        client.close().await?;
+    }
+    Ok(())
+}
+
+/// One request at a time.
+async fn near(client: &mut impl Client, scale: impl Fn(usize) -> usize) -> Result<()> {
+    let (prefix, count) = (format!("{FOLDER}/line-"), scale(CREATES));
+    for _ in 0..scale(GETS) / 10 {
+        client.get(NODE).await?;
+    }
+
+    let (mut times, cpu) = (Vec::new(), Cpu::start());
+    for _ in 0..scale(GETS) {
+        let started = Instant::now();
+        client.get(NODE).await?;
+        times.push(started.elapsed());
+    }
+    tell("get_cpu", cpu.per(scale(GETS)));
+    tell_latency("get", times);
+
+    let (mut times, mut paths, cpu) = (Vec::new(), Vec::new(), Cpu::start());
+    for _ in 0..count {
+        let started = Instant::now();
+        paths.push(client.create(&prefix).await?);
+        times.push(started.elapsed());
+    }
+    tell("create_cpu", cpu.per(count));
+    tell_latency("create", times);
+
+    let mut times = Vec::new();
+    for path in paths {
+        let started = Instant::now();
+        client.delete(&path).await?;
+        times.push(started.elapsed());
+    }
+    tell_latency("delete", times);
+    tell_latency("pair", pairs(client, scale(PAIRS)).await?);
+    Ok(())
+}
+
+/// Over a slow link.
+async fn far(client: &mut impl Client, count: usize) -> Result<()> {
+    let mut times = Vec::new();
+    for _ in 0..count {
+        let started = Instant::now();
+        client.get(NODE).await?;
+        times.push(started.elapsed());
+    }
+    tell_latency("far_get", times);
+    tell_latency("far_pair", pairs(client, count).await?);
+    Ok(())
+}
+
+/// A create and a listing submitted together. The folder is empty before each.
+async fn pairs(client: &mut impl Client, count: usize) -> Result<Vec<Duration>> {
+    let prefix = format!("{FOLDER}/line-");
+    let mut times = Vec::new();
+    for _ in 0..count {
+        let started = Instant::now();
+        let path = client.create_and_list(&prefix, FOLDER).await?;
+        times.push(started.elapsed());
+        client.delete(&path).await?;
+    }
+    Ok(times)
+}
+
+/// Many requests at a time.
+async fn many(client: &mut impl Client, scale: impl Fn(usize) -> usize) -> Result<()> {
+    let count = scale(GETS_IN_FLIGHT);
+    let (started, cpu) = (Instant::now(), Cpu::start());
+    client.get_many(NODE, count, IN_FLIGHT).await?;
+    tell("get_many_cpu", cpu.per(count));
+    tell("get_rate", count as f64 / started.elapsed().as_secs_f64());
+
+    let (prefix, count) = (format!("{FOLDER}/crowd-"), scale(CREATES_IN_FLIGHT));
+    let (started, cpu) = (Instant::now(), Cpu::start());
+    client.create_many(&prefix, count, IN_FLIGHT).await?;
+    tell("create_many_cpu", cpu.per(count));
+    tell("create_rate", count as f64 / started.elapsed().as_secs_f64());
+    Ok(())
+}
+
+fn tell(key: &str, value: f64) {
+    println!("{key} {value}");
+}
+
+fn tell_latency(key: &str, times: Vec<Duration>) {
+    let times: Samples = times.into_iter().map(|time| time.as_secs_f64() * 1e6).collect();
+    tell(&format!("{key}_p50"), times.median());
+    tell(&format!("{key}_p99"), times.quantile(0.99));
+}
+
+/// CPU time of all threads of this process since a point in time.
+struct Cpu(Duration);
+
+impl Cpu {
+    fn start() -> Self {
+        Self(Self::now())
+    }
+
+    /// Microseconds for each of `count` requests.
+    fn per(&self, count: usize) -> f64 {
+        (Self::now() - self.0).as_secs_f64() * 1e6 / count as f64
+    }
+
+    fn now() -> Duration {
+        let time = clock_gettime(ClockId::ProcessCPUTime);
+        Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs().try_into().unwrap_or(0))
+    }
+}

@@ -1,0 +1,11 @@
+use crate::cargo::{cargo, run as execute};
+use crate::packages;
+use anyhow::Result;
+
+/// Runs a bench with optimisations, on a real ZooKeeper unless it is to use the embedded server.
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    if !arguments.iter().any(|argument| argument == "--embedded") {
+        packages::ensure_zookeeper()?;
+    }
+    execute(cargo("run --release --package docent-bench --").args(arguments))
+}
