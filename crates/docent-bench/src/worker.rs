@@ -27,9 +27,12 @@ pub(crate) struct Options {
     /// Percent of a round at full length.
     #[arg(long, default_value_t = 100)]
     percent: usize,
-    /// Only gets: so many one at a time and so many with 256 in flight. For profilers.
+    /// Nothing but so many gets one at a time and so many with 256 in flight, for profilers.
     #[arg(long, num_args = 2)]
     gets: Option<Vec<usize>>,
+    /// As `gets`, with creates.
+    #[arg(long, num_args = 2)]
+    creates: Option<Vec<usize>>,
 }
 
 pub(crate) async fn run(options: Options) -> Result<()> {
@@ -42,11 +45,8 @@ pub(crate) async fn run(options: Options) -> Result<()> {
 
 async fn measure<C: Client>(options: Options) -> Result<()> {
     let mut client = C::connect(&options.address).await?;
-    if let Some([alone, in_flight]) = options.gets.as_deref() {
-        for _ in 0..*alone {
-            client.get(NODE).await?;
-        }
-        client.get_many(NODE, *in_flight, IN_FLIGHT).await?;
+    if options.gets.is_some() || options.creates.is_some() {
+        only(&mut client, &options).await?;
         return client.close().await;
     }
     let scale = |count: usize| (count * options.percent / 100).max(10);
@@ -57,6 +57,24 @@ async fn measure<C: Client>(options: Options) -> Result<()> {
         let mut client = C::connect(&address).await?;
         far(&mut client, scale(FAR)).await?;
         client.close().await?;
+    }
+    Ok(())
+}
+
+/// Only what a profiler is to see.
+async fn only(client: &mut impl Client, options: &Options) -> Result<()> {
+    let prefix = format!("{FOLDER}/line-");
+    if let Some([alone, in_flight]) = options.gets.as_deref() {
+        for _ in 0..*alone {
+            client.get(NODE).await?;
+        }
+        client.get_many(NODE, *in_flight, IN_FLIGHT).await?;
+    }
+    if let Some([alone, in_flight]) = options.creates.as_deref() {
+        for _ in 0..*alone {
+            client.create(&prefix).await?;
+        }
+        client.create_many(&prefix, *in_flight, IN_FLIGHT).await?;
     }
     Ok(())
 }
