@@ -1,7 +1,10 @@
 //! Time as the lease sees it: a clock that goes on while the machine sleeps.
 
 use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
+use tokio::time::{Instant, Sleep};
 
 /// A point in time of a [`Clock`]. Only the distance between two of them has a meaning.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -74,13 +77,13 @@ impl Clock for BootClock {
 /// Tokio's clock, which tests can pause and a simulation can drive.
 #[derive(Debug, Clone, Copy)]
 pub struct TokioClock {
-    origin: tokio::time::Instant,
+    origin: Instant,
 }
 
 impl TokioClock {
     /// A clock that starts now, at one day, so that no lease starts at zero.
     pub fn new() -> Self {
-        Self { origin: tokio::time::Instant::now() }
+        Self { origin: Instant::now() }
     }
 }
 
@@ -110,6 +113,37 @@ pub(crate) async fn sleep_until(clock: &dyn Clock, deadline: Timestamp) {
     }
 }
 
+/// A timer for a deadline that changes often, and mostly to a later one: it is set again only when it would ring too late,
+/// or has rung too early.
+#[derive(Debug, Default)]
+pub(crate) struct Alarm {
+    sleep: Option<Pin<Box<Sleep>>>,
+}
+
+impl Alarm {
+    /// Ready when `clock` has reached `deadline`, never without one. As [`sleep_until`], it does not trust its timer.
+    pub(crate) fn poll_by(
+        &mut self,
+        cx: &mut Context<'_>,
+        clock: &dyn Clock,
+        deadline: Option<Timestamp>,
+    ) -> Poll<()> {
+        let Some(deadline) = deadline else { return Poll::Pending };
+        loop {
+            let left = deadline.since(clock.now());
+            if left.is_zero() {
+                return Poll::Ready(());
+            }
+            let ring = Instant::now() + left;
+            let sleep = self.sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(ring)));
+            if sleep.is_elapsed() || sleep.deadline() > ring {
+                sleep.as_mut().reset(ring);
+            }
+            ready!(sleep.as_mut().poll(cx));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,5 +160,21 @@ mod tests {
         assert_eq!(end + Duration::MAX, end);
         assert_eq!(Timestamp::default() - Duration::MAX, Timestamp::default());
         assert_eq!(Timestamp::default().since(end), Duration::ZERO);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_alarm_rings_at_its_deadline_wherever_that_was_moved() {
+        let (clock, mut alarm) = (TokioClock::new(), Alarm::default());
+        let start = clock.now();
+        let at = |seconds| Some(start + Duration::from_secs(seconds));
+        for (first, then) in [(5, 10), (20, 12), (13, 13)] {
+            let early = std::future::poll_fn(|cx| Poll::Ready(alarm.poll_by(cx, &clock, at(first)))).await;
+            assert!(early.is_pending());
+            std::future::poll_fn(|cx| alarm.poll_by(cx, &clock, at(then))).await;
+            let late = clock.now().since(start + Duration::from_secs(then));
+            assert!(Some(clock.now()) >= at(then) && late < Duration::from_millis(5), "{late:?}");
+        }
+        let never = std::future::poll_fn(|cx| Poll::Ready(alarm.poll_by(cx, &clock, None))).await;
+        assert!(never.is_pending());
     }
 }

@@ -3,9 +3,9 @@ use super::rollback::newest_transaction;
 use super::transport::Io;
 use super::wire::Shared;
 use super::{LinkError, SessionEnd, Withdraw};
-use crate::clock::{Clock, Timestamp, sleep_until};
+use crate::clock::{Alarm, Timestamp};
 use bytes::{Buf, BytesMut};
-use std::future::{Future, pending, poll_fn};
+use std::future::poll_fn;
 use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -14,6 +14,10 @@ use tokio::io::AsyncWrite;
 
 /// Most bytes asked of the socket at once, and what a read buffer starts with.
 const READ_SIZE: usize = 64 * 1024;
+
+/// A read buffer with less room than this is replaced. The frames taken from a buffer keep all of it, so one for each read
+/// would cost far more memory than what is read.
+const READ_ROOM: usize = 16 * 1024;
 
 /// Runs the machine of one session over one link after another, until the session ends.
 #[derive(Debug)]
@@ -90,6 +94,7 @@ impl Driver {
         let shared = Arc::clone(&self.shared);
         let timeout = shared.lock().timeout();
         let mut dial = pin!(self.dialer.next(timeout));
+        let mut alarm = Alarm::default();
         loop {
             // A machine whose link is down has nothing to say about the link.
             let _ = shared.change(|machine| machine.tick(shared.clock.now()));
@@ -102,8 +107,8 @@ impl Driver {
             }
             tokio::select! {
                 io = &mut dial => return Ok(io),
-                () = shared.bell.notified() => {}
-                () = wait_for(shared.clock.as_ref(), deadline) => {}
+                () = poll_fn(|cx| shared.bell.poll_rung(cx)) => {}
+                () = poll_fn(|cx| alarm.poll_by(cx, shared.clock.as_ref(), deadline)) => {}
             }
         }
     }
@@ -131,16 +136,15 @@ impl Driver {
                 woken = link.wait(&shared, deadline) => woken,
                 () = &mut removed => Err(LinkError::Removed),
             };
-            let result = match woken {
-                Ok(Woken::Received) => {
-                    let now = shared.clock.now();
-                    shared.change(|machine| machine.received(now, &mut link.input, &self.withdraw))
-                }
-                Ok(Woken::Rung | Woken::Deadline) => Ok(()),
-                Err(error) => Err(error),
-            };
-            // What had been received was looked at before the time is.
-            let result = result.and_then(|()| shared.change(|machine| machine.tick(shared.clock.now())));
+            let result = woken.and_then(|woken| {
+                shared.change(|machine| {
+                    // What had been received is looked at before the time is.
+                    if let Woken::Received = woken {
+                        machine.received(shared.clock.now(), &mut link.input, &self.withdraw)?;
+                    }
+                    machine.tick(shared.clock.now())
+                })
+            });
             if let Err(error) = result {
                 // A server that is behind this client hangs up on its first frame.
                 let refused = !link.heard && matches!(error, LinkError::ClosedByServer | LinkError::Io(_));
@@ -170,19 +174,18 @@ struct LinkIo {
     more: bool,
     /// Something was received.
     heard: bool,
+    alarm: Alarm,
 }
 
 impl LinkIo {
     fn new(io: Box<dyn Io>) -> Self {
         let (input, output) = (BytesMut::with_capacity(READ_SIZE), BytesMut::new());
-        Self { io, input, output, more: false, heard: false }
+        Self { io, input, output, more: false, heard: false, alarm: Alarm::default() }
     }
 
     /// Sends what there is to send until something is received, a request is submitted or `deadline` comes. What has
     /// been received is seen before the deadline is: after a pause of the process the reply may be there already.
     async fn wait(&mut self, shared: &Shared, deadline: Option<Timestamp>) -> Result<Woken, LinkError> {
-        let mut rung = pin!(shared.bell.notified());
-        let mut timer = pin!(wait_for(shared.clock.as_ref(), deadline));
         poll_fn(|cx| {
             self.poll_send(cx)?;
             if self.more && self.output.is_empty() {
@@ -192,10 +195,10 @@ impl LinkIo {
                 self.heard = true;
                 return Poll::Ready(Ok(Woken::Received));
             }
-            if rung.as_mut().poll(cx).is_ready() {
+            if shared.bell.poll_rung(cx).is_ready() {
                 return Poll::Ready(Ok(Woken::Rung));
             }
-            timer.as_mut().poll(cx).map(|()| Ok(Woken::Deadline))
+            self.alarm.poll_by(cx, shared.clock.as_ref(), deadline).map(|()| Ok(Woken::Deadline))
         })
         .await
     }
@@ -213,18 +216,13 @@ impl LinkIo {
     }
 
     fn poll_receive(&mut self, cx: &mut Context<'_>) -> Result<Poll<()>, LinkError> {
-        self.input.reserve(READ_SIZE);
+        if self.input.capacity() - self.input.len() < READ_ROOM {
+            self.input.reserve(READ_SIZE);
+        }
         match tokio_util::io::poll_read_buf(Pin::new(&mut self.io), cx, &mut self.input)? {
             Poll::Ready(0) => Err(LinkError::ClosedByServer),
             Poll::Ready(_) => Ok(Poll::Ready(())),
             Poll::Pending => Ok(Poll::Pending),
         }
-    }
-}
-
-async fn wait_for(clock: &dyn Clock, deadline: Option<Timestamp>) {
-    match deadline {
-        Some(deadline) => sleep_until(clock, deadline).await,
-        None => pending().await,
     }
 }

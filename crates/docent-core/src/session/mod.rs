@@ -2,6 +2,7 @@
 //!
 //! [`machine`] is the protocol, pure; [`driver`] is the task that runs it over a [`transport`]; [`dialer`] finds a server.
 
+mod bell;
 pub(crate) mod dialer;
 mod driver;
 mod exchange;

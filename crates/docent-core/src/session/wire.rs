@@ -1,3 +1,4 @@
+use super::bell::Bell;
 use super::driver::Driver;
 use super::machine::{Deliveries, Machine};
 use super::{
@@ -10,7 +11,7 @@ use docent_proto::Request;
 use std::fmt;
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 
 /// Our own session over ZooKeeper's wire protocol.
 #[derive(Clone)]
@@ -19,7 +20,8 @@ pub(crate) struct WireSession(Arc<Shared>);
 /// What calls and the driver share: the machine, and a bell for the driver.
 pub(super) struct Shared {
     machine: Mutex<Machine>,
-    pub(super) bell: Notify,
+    /// Rung when there is something new for the driver.
+    pub(super) bell: Bell,
     pub(super) clock: Arc<dyn Clock>,
     link: watch::Sender<LinkState>,
 }
@@ -34,7 +36,7 @@ impl WireSession {
     ) -> (Self, impl Future<Output = SessionEnd> + Send + use<>) {
         let machine = Machine::new(settings, lease, clock.now());
         let link = watch::Sender::new(machine.link_state());
-        let shared = Arc::new(Shared { machine: Mutex::new(machine), bell: Notify::new(), clock, link });
+        let shared = Arc::new(Shared { machine: Mutex::new(machine), bell: Bell::default(), clock, link });
         let driver = Driver::new(Arc::clone(&shared), dialer);
         (Self(shared), driver.run())
     }
@@ -50,10 +52,12 @@ impl Shared {
         let (result, deliveries, link) = {
             let mut machine = self.lock();
             let result = change(&mut machine);
-            (result, machine.deliveries(), machine.link_state())
+            (result, machine.deliveries(), machine.link_change())
         };
         Deliveries::deliver(deliveries);
-        self.link.send_if_modified(|known| std::mem::replace(known, link) != link);
+        if let Some(link) = link {
+            self.link.send_replace(link);
+        }
         result
     }
 }
@@ -63,7 +67,7 @@ impl Session for WireSession {
         let submitted = self.0.lock().submit(request, lane);
         match submitted {
             Ok((id, outcome)) => {
-                self.0.bell.notify_one();
+                self.0.bell.ring();
                 Pending::waiting(outcome, id, Arc::clone(&self.0) as Arc<dyn Withdraw>)
             }
             Err(cause) => Pending::ready(Outcome::NotSent(cause)),
@@ -88,12 +92,12 @@ impl Session for WireSession {
 
     fn drain(&self) {
         self.0.change(Machine::drain);
-        self.0.bell.notify_one();
+        self.0.bell.ring();
     }
 
     fn close(&self) {
         self.0.change(Machine::close);
-        self.0.bell.notify_one();
+        self.0.bell.ring();
     }
 }
 
@@ -104,7 +108,7 @@ impl Withdraw for Shared {
 
     fn unregister(&self, id: u64, path: &str, kind: WatchKind) {
         self.lock().unregister(id, path, kind);
-        self.bell.notify_one();
+        self.bell.ring();
     }
 }
 

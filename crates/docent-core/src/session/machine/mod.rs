@@ -30,6 +30,8 @@ pub(in crate::session) struct Machine {
     phase: Phase,
     link: Link,
     losses: u64,
+    /// What [`link_change`](Self::link_change) said last.
+    told: LinkState,
     identity: Option<Identity>,
     /// Smallest timeout granted so far, or the one to ask for.
     timeout: Duration,
@@ -109,6 +111,7 @@ impl Machine {
             phase: Phase::Open,
             link: Link::Down,
             losses: 0,
+            told: LinkState { up: false, losses: 0 },
             identity: None,
             requests: Requests::default(),
             next_xid: 1,
@@ -245,6 +248,12 @@ impl Machine {
             password: identity.password.clone(),
             timeout: self.timeout,
         })
+    }
+
+    /// The state of the link, if it is another than the last time.
+    pub(in crate::session) fn link_change(&mut self) -> Option<LinkState> {
+        let state = self.link_state();
+        (mem::replace(&mut self.told, state) != state).then_some(state)
     }
 
     pub(in crate::session) fn id(&self) -> i64 {

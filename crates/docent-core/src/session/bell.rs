@@ -1,0 +1,59 @@
+use futures_util::task::AtomicWaker;
+use std::sync::atomic::{AtomicBool, Ordering::AcqRel};
+use std::task::{Context, Poll};
+
+/// Wakes the one task that listens. Rings that were not heard yet count as one, also when nobody listened.
+#[derive(Debug, Default)]
+pub(super) struct Bell {
+    rung: AtomicBool,
+    listener: AtomicWaker,
+}
+
+impl Bell {
+    pub(super) fn ring(&self) {
+        // Whoever rang first wakes the listener, which hears all that was rung until then.
+        if !self.rung.swap(true, AcqRel) {
+            self.listener.wake();
+        }
+    }
+
+    /// Ready once for all rings since the last time it was.
+    pub(super) fn poll_rung(&self, cx: &mut Context<'_>) -> Poll<()> {
+        // First the waker, then the look: a ring in between is not lost.
+        self.listener.register(cx.waker());
+        if self.rung.swap(false, AcqRel) { Poll::Ready(()) } else { Poll::Pending }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::poll_fn;
+    use std::sync::Arc;
+
+    #[tokio::test]
+    async fn rings_before_anybody_listens_are_heard_once() {
+        let bell = Bell::default();
+        bell.ring();
+        bell.ring();
+        poll_fn(|cx| bell.poll_rung(cx)).await;
+        assert!(futures_util::poll!(poll_fn(|cx| bell.poll_rung(cx))).is_pending());
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn no_ring_of_another_thread_is_lost() {
+        let bells = Arc::new([Bell::default(), Bell::default()]);
+        let there = Arc::clone(&bells);
+        let echo = tokio::spawn(async move {
+            for _ in 0..10_000 {
+                poll_fn(|cx| there[0].poll_rung(cx)).await;
+                there[1].ring();
+            }
+        });
+        for _ in 0..10_000 {
+            bells[0].ring();
+            poll_fn(|cx| bells[1].poll_rung(cx)).await;
+        }
+        echo.await.unwrap();
+    }
+}
