@@ -32,11 +32,10 @@ impl Namespace {
     /// The full path of a sequential node's prefix, whose last segment may be empty.
     pub(crate) fn full_sequential(&self, operation: &'static str, path: &str) -> Result<String, Error> {
         // The server checks the path with its number, and so does this.
-        let mut full =
-            self.full(operation, &format!("{path}0")).map_err(|error| match check(operation, path) {
-                Err(named) => named,
-                Ok(()) => error,
-            })?;
+        let mut full = format!("{}{path}0", self.prefix);
+        if let Err(error) = check(operation, &full[self.prefix.len()..]) {
+            return Err(check(operation, path).err().unwrap_or(error));
+        }
         full.pop();
         Ok(full)
     }

@@ -6,6 +6,7 @@ use crate::epoch::Epoch;
 use crate::keeper;
 use crate::session::{LinkState, SessionEnd};
 use crate::state::ConnectionState;
+use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -52,7 +53,8 @@ fn goes_on(core: &Core) -> bool {
 
 /// Runs one session until it ends or, when the client closes, until it is closed or the operation timeout is over.
 async fn run_epoch(core: &Arc<Core>, epoch: &Arc<Epoch>, mut task: SessionTask) -> SessionEnd {
-    let mut keeper = pin!(keeper::keep(epoch));
+    // The session's task wakes for every request: the set looks at the keeper only when that is woken itself.
+    let mut keeper = FuturesUnordered::from_iter([keeper::keep(epoch)]);
     let mut close = pin!(close(core, epoch));
     let mut link = epoch.session.link();
     let mut losses = 0;
@@ -68,7 +70,7 @@ async fn run_epoch(core: &Arc<Core>, epoch: &Arc<Epoch>, mut task: SessionTask) 
                 core.connection.send_modify(|connection| connection.suspensions += missed);
                 return end;
             }
-            () = &mut keeper => {}
+            Some(()) = keeper.next() => {}
             Ok(()) = link.changed() => {
                 let state = *link.borrow_and_update();
                 if is_restored || !state.up {

@@ -1,6 +1,7 @@
 use crate::DecodeError;
 use crate::wire::{Reader, Record, Write};
 use bytes::{BufMut, BytesMut};
+use std::borrow::Cow;
 use std::ops::BitOr;
 
 /// What an entry of an access control list allows.
@@ -41,9 +42,9 @@ pub struct Acl {
     /// What is allowed.
     pub permissions: Permissions,
     /// How `id` is checked: `world`, `auth`, `digest`, `ip`, `x509`, `sasl`.
-    pub scheme: String,
+    pub scheme: Cow<'static, str>,
     /// Who, in the terms of the scheme.
-    pub id: String,
+    pub id: Cow<'static, str>,
 }
 
 impl Acl {
@@ -61,6 +62,10 @@ impl Record for Acl {
     }
 
     fn read(reader: &mut Reader) -> Result<Self, DecodeError> {
-        Ok(Self { permissions: Permissions(reader.i32()?), scheme: reader.string()?, id: reader.string()? })
+        Ok(Self {
+            permissions: Permissions(reader.i32()?),
+            scheme: reader.string()?.into(),
+            id: reader.string()?.into(),
+        })
     }
 }

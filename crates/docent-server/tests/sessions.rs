@@ -164,7 +164,7 @@ async fn digest_credentials_open_what_was_closed_to_others() {
     assert_eq!(owner.call(auth("digest")).await, Ok(Response::Empty));
     let mut private = support::node("/private", CreateMode::Persistent);
     private.acl[0].scheme = "auth".into();
-    private.acl[0].id = String::new();
+    private.acl[0].id = "".into();
     assert_eq!(other.call(Request::Create(private.clone())).await, Err(Code::INVALID_ACL));
     owner.call(Request::Create(private)).await.unwrap();
     owner.get_data("/private", false).await.unwrap();

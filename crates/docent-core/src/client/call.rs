@@ -99,7 +99,9 @@ impl<'a> Attempts<'a> {
         if epoch.number > self.ended {
             return Ok(epoch);
         }
-        match tokio::time::timeout_at(self.deadline, core.epoch_after(self.ended)).await {
+        // What is rare is boxed: what every call carries along is small then.
+        let next = Box::pin(tokio::time::timeout_at(self.deadline, core.epoch_after(self.ended)));
+        match next.await {
             Ok(Ok(epoch)) => Ok(epoch),
             Ok(Err(error)) => Err(self.error(error.kind())),
             Err(_) => Err(self.timeout()),
@@ -112,10 +114,11 @@ impl<'a> Attempts<'a> {
         epoch: &Epoch,
         request: &Request,
     ) -> Result<Option<Result<Response, Code>>, Error> {
-        let seen = epoch.session.last_zxid();
+        let seen = if self.outcomes == Outcomes::Once { epoch.session.last_zxid() } else { 0 };
         let mut outcome = epoch.session.submit(request.clone(), Lane::Call).by(self.deadline).await;
         if self.outcomes == Outcomes::Once && matches!(outcome, Outcome::Unknown(Cause::LinkLost)) {
-            match tokio::time::timeout_at(self.deadline, resolve(epoch, request, seen)).await {
+            let resolved = Box::pin(tokio::time::timeout_at(self.deadline, resolve(epoch, request, seen)));
+            match resolved.await {
                 Ok(Ok(Resolution::Applied(response))) => return Ok(Some(Ok(response))),
                 Ok(Ok(Resolution::Refused(code))) => return Ok(Some(Err(code))),
                 Ok(Ok(Resolution::NotApplied)) => outcome = Outcome::NotSent(Cause::LinkLost),
@@ -157,7 +160,7 @@ impl<'a> Attempts<'a> {
             Outcome::NotSent(cause) => (false, cause),
             Outcome::Unknown(cause) => (true, cause),
         };
-        self.retry(epoch, sent, cause).await?;
+        Box::pin(self.retry(epoch, sent, cause)).await?;
         Ok(None)
     }
 

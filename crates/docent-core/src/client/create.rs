@@ -31,12 +31,16 @@ pub(super) async fn create(
     } else {
         namespace.full("create", path)?
     };
-    let request = Request::Create(Create::new(full.clone(), data, Acl::open(), wire_mode, ttl));
+    let request = Request::Create(Create::new(full, data, Acl::open(), wire_mode, ttl));
     let mut attempts = Attempts::new(client, "create", path, Outcomes::Once);
     let mut missing_parents = 0;
     loop {
         let epoch = attempts.epoch().await?;
-        let parents = if missing_parents > 0 { create_parents(client, &epoch, &full) } else { Vec::new() };
+        let parents = if missing_parents > 0 {
+            create_parents(client, &epoch, request.path().unwrap_or_default())
+        } else {
+            Vec::new()
+        };
         let result = attempts.send(&epoch, &request).await;
         drop(parents);
         match result? {

@@ -22,7 +22,7 @@ fn writes() -> Vec<(&'static str, i32, Request)> {
     use CreateKind::{Container, Plain, Ttl, WithStat};
     let create = |kind, path, data, mode| Request::Create(create(kind, path, data, mode));
     let set = |version| Request::SetData { path: "/golden/a".into(), data: Some("two".into()), version };
-    let creator = vec![Acl { permissions: Permissions::ALL, scheme: "auth".into(), id: String::new() }];
+    let creator = vec![Acl { permissions: Permissions::ALL, scheme: "auth".into(), id: "".into() }];
     vec![
         ("create", 1, create(Plain, "/golden", Some("root"), CreateMode::Persistent)),
         ("create2", 2, create(WithStat, "/golden/a", Some("one"), CreateMode::Ephemeral)),

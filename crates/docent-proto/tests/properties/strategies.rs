@@ -50,8 +50,8 @@ fn data() -> impl Strategy<Value = Option<Bytes>> {
 pub(crate) fn acl() -> impl Strategy<Value = Acl> {
     (any::<i32>(), text(), text()).prop_map(|(permissions, scheme, id)| Acl {
         permissions: Permissions(permissions),
-        scheme,
-        id,
+        scheme: scheme.into(),
+        id: id.into(),
     })
 }
 

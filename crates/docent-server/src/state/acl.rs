@@ -30,7 +30,7 @@ pub(crate) fn fix(acl: &[Acl], identities: &[Identity]) -> Result<Arc<[Acl]>, Co
         if acl[..index].contains(entry) {
             continue;
         }
-        match entry.scheme.as_str() {
+        match &*entry.scheme {
             "world" if entry.id == "anyone" => fixed.push(entry.clone()),
             "auth" => fixed.extend(authenticated(entry, identities)?),
             "digest" if entry.id.split(':').count() == 2 => fixed.push(entry.clone()),
@@ -47,8 +47,8 @@ fn authenticated(entry: &Acl, identities: &[Identity]) -> Result<Vec<Acl>, Code>
         .filter(|identity| identity.scheme != "ip")
         .map(|identity| Acl {
             permissions: entry.permissions,
-            scheme: identity.scheme.clone(),
-            id: identity.id.clone(),
+            scheme: identity.scheme.clone().into(),
+            id: identity.id.clone().into(),
         })
         .collect();
     if entries.is_empty() { Err(Code::INVALID_ACL) } else { Ok(entries) }
@@ -59,7 +59,7 @@ fn authenticated(entry: &Acl, identities: &[Identity]) -> Result<Vec<Acl>, Code>
 /// # Errors
 /// [`Code::NO_AUTH`] when it does not.
 pub(crate) fn check(acl: &[Acl], wanted: Permissions, identities: &[Identity]) -> Result<(), Code> {
-    let grants = |entry: &Acl| match entry.scheme.as_str() {
+    let grants = |entry: &Acl| match &*entry.scheme {
         "world" => true,
         "ip" => {
             identities.iter().any(|identity| identity.scheme == "ip" && ip_matches(&entry.id, &identity.id))

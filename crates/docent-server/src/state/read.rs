@@ -51,8 +51,8 @@ impl State {
         let identities = self.sessions.identities(session);
         acl::check(&node.acl, Permissions::READ | Permissions::ADMIN, identities)?;
         let is_admin = acl::check(&node.acl, Permissions::ADMIN, identities).is_ok();
-        let shown = |entry: &Acl| match (is_admin, entry.scheme.as_str(), entry.id.split_once(':')) {
-            (false, "digest", Some((user, _))) => Acl { id: format!("{user}:x"), ..entry.clone() },
+        let shown = |entry: &Acl| match (is_admin, &*entry.scheme, entry.id.split_once(':')) {
+            (false, "digest", Some((user, _))) => Acl { id: format!("{user}:x").into(), ..entry.clone() },
             _ => entry.clone(),
         };
         Ok(Response::Acl { acl: node.acl.iter().map(shown).collect(), stat: node.stat() })
