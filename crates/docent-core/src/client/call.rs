@@ -30,7 +30,7 @@ impl Client {
         &self,
         operation: &'static str,
         path: &str,
-        request: Request,
+        request: &Request,
     ) -> Result<Response, Error> {
         let (result, _) = self.call(operation, path, request, Outcomes::Repeatable).await?;
         result.map_err(|code| Error::from_code(code, operation).at(path))
@@ -40,7 +40,7 @@ impl Client {
         &self,
         operation: &'static str,
         path: &str,
-        request: Request,
+        request: &Request,
     ) -> Result<Response, Error> {
         let (result, _) = self.call(operation, path, request, Outcomes::Once).await?;
         result.map_err(|code| Error::from_code(code, operation).at(path))
@@ -52,13 +52,13 @@ impl Client {
         &self,
         operation: &'static str,
         path: &str,
-        request: Request,
+        request: &Request,
         outcomes: Outcomes,
     ) -> Result<(Result<Response, Code>, Arc<Epoch>), Error> {
         let mut attempts = Attempts::new(self, operation, path, outcomes);
         loop {
             let epoch = attempts.epoch().await?;
-            if let Some(result) = attempts.send(&epoch, &request).await? {
+            if let Some(result) = attempts.send(&epoch, request).await? {
                 return Ok((result, epoch));
             }
         }
@@ -72,10 +72,16 @@ pub(crate) struct Attempts<'a> {
     path: &'a str,
     outcomes: Outcomes,
     pub(crate) deadline: Instant,
-    backoff: Option<Backoff>,
+    backoff: Option<Box<Backoff>>,
     /// The epoch that has ended since the last attempt.
     ended: u64,
     attempt: u32,
+}
+
+/// Why a request has no answer, and whether it may have reached a server.
+struct Unanswered {
+    sent: bool,
+    cause: Cause,
 }
 
 impl<'a> Attempts<'a> {
@@ -115,24 +121,37 @@ impl<'a> Attempts<'a> {
         request: &Request,
     ) -> Result<Option<Result<Response, Code>>, Error> {
         let seen = if self.outcomes == Outcomes::Once { epoch.session.last_zxid() } else { 0 };
-        let mut outcome = epoch.session.submit(request.clone(), Lane::Call).by(self.deadline).await;
-        if self.outcomes == Outcomes::Once && matches!(outcome, Outcome::Unknown(Cause::LinkLost)) {
-            let resolved = Box::pin(tokio::time::timeout_at(self.deadline, resolve(epoch, request, seen)));
-            match resolved.await {
+        let outcome = epoch.session.submit(request.clone(), Lane::Call).by(self.deadline).await;
+        match self.answer(epoch, outcome) {
+            Ok(answer) => Ok(Some(answer)),
+            // It is rare, and boxed for that: what every call carries along stays small.
+            Err(unanswered) => Box::pin(self.unanswered(epoch, request, seen, unanswered)).await,
+        }
+    }
+
+    /// What becomes of a request without an answer: its outcome is found out if that is possible.
+    async fn unanswered(
+        &mut self,
+        epoch: &Epoch,
+        request: &Request,
+        seen: i64,
+        Unanswered { mut sent, mut cause }: Unanswered,
+    ) -> Result<Option<Result<Response, Code>>, Error> {
+        if sent && self.outcomes == Outcomes::Once && cause == Cause::LinkLost {
+            match tokio::time::timeout_at(self.deadline, resolve(epoch, request, seen)).await {
                 Ok(Ok(Resolution::Applied(response))) => return Ok(Some(Ok(response))),
                 Ok(Ok(Resolution::Refused(code))) => return Ok(Some(Err(code))),
-                Ok(Ok(Resolution::NotApplied)) => outcome = Outcome::NotSent(Cause::LinkLost),
+                Ok(Ok(Resolution::NotApplied)) => sent = false,
                 Ok(Ok(Resolution::Unknown)) | Err(_) => {}
-                Ok(Err(cause)) => outcome = Outcome::Unknown(cause),
+                Ok(Err(ended)) => cause = ended,
             }
         }
-        if let Outcome::Unknown(cause @ Cause::Ended(SessionEnd::Expired)) = outcome
-            && is_ephemeral(request)
-        {
+        if cause == Cause::Ended(SessionEnd::Expired) && is_ephemeral(request) {
             // Whatever was created went with the session.
-            outcome = Outcome::NotSent(cause);
+            sent = false;
         }
-        self.judge(epoch, outcome).await
+        self.retry(epoch, sent, cause).await?;
+        Ok(None)
     }
 
     /// The answer, or `None` when the request is to be sent again, after a pause that is over when this returns.
@@ -141,6 +160,16 @@ impl<'a> Attempts<'a> {
         epoch: &Epoch,
         outcome: Outcome,
     ) -> Result<Option<Result<Response, Code>>, Error> {
+        match self.answer(epoch, outcome) {
+            Ok(answer) => Ok(Some(answer)),
+            Err(Unanswered { sent, cause }) => {
+                Box::pin(self.retry(epoch, sent, cause)).await?;
+                Ok(None)
+            }
+        }
+    }
+
+    fn answer(&self, epoch: &Epoch, outcome: Outcome) -> Result<Result<Response, Code>, Unanswered> {
         let (sent, cause) = match outcome {
             Outcome::Reply(reply) => match reply.result {
                 Err(Code::SESSION_EXPIRED) => (false, Cause::Ended(SessionEnd::Expired)),
@@ -154,14 +183,13 @@ impl<'a> Attempts<'a> {
                         zxid = reply.zxid,
                         "answered"
                     );
-                    return Ok(Some(result));
+                    return Ok(result);
                 }
             },
             Outcome::NotSent(cause) => (false, cause),
             Outcome::Unknown(cause) => (true, cause),
         };
-        Box::pin(self.retry(epoch, sent, cause)).await?;
-        Ok(None)
+        Err(Unanswered { sent, cause })
     }
 
     pub(crate) async fn retry(&mut self, epoch: &Epoch, sent: bool, cause: Cause) -> Result<(), Error> {
@@ -184,7 +212,7 @@ impl<'a> Attempts<'a> {
 
     async fn pause(&mut self, cause: Cause) -> Result<(), Error> {
         let policy = &self.client.core().config.retry;
-        let Some(pause) = self.backoff.get_or_insert_with(|| policy.start()).next() else {
+        let Some(pause) = self.backoff.get_or_insert_with(|| Box::new(policy.start())).next() else {
             return Err(match cause {
                 Cause::QueueFull => self.error(ErrorKind::Overloaded),
                 _ => self.timeout(),

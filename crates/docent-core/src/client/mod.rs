@@ -159,7 +159,7 @@ impl Client {
     /// This method is cancel safe.
     pub async fn get(&self, path: &str) -> Result<Node, Error> {
         let full = self.core().namespace.full("get", path)?;
-        match self.read("get", path, Request::GetData { path: full, watch: false }).await? {
+        match self.read("get", path, &Request::GetData { path: full, watch: false }).await? {
             Response::Data { data, stat } => Ok(Node { data: data.unwrap_or_default(), stat: stat.into() }),
             other => Err(unexpected("get", &other)),
         }
@@ -181,7 +181,7 @@ impl Client {
     ) -> Result<Stat, Error> {
         let full = self.core().namespace.full("set", path)?;
         let request = Request::SetData { path: full, data: Some(data.into()), version: wire(version.into()) };
-        match self.write("set", path, request).await? {
+        match self.write("set", path, &request).await? {
             Response::Stat(stat) => Ok(stat.into()),
             other => Err(unexpected("set", &other)),
         }
@@ -221,7 +221,7 @@ impl Client {
     /// This method is *not* cancel safe: the node may have been deleted.
     pub async fn delete(&self, path: &str, version: impl Into<Option<i32>>) -> Result<(), Error> {
         let full = self.core().namespace.full("delete", path)?;
-        self.write("delete", path, Request::Delete { path: full, version: wire(version.into()) })
+        self.write("delete", path, &Request::Delete { path: full, version: wire(version.into()) })
             .await
             .map(drop)
     }
@@ -236,7 +236,7 @@ impl Client {
     pub async fn exists(&self, path: &str) -> Result<Option<Stat>, Error> {
         let full = self.core().namespace.full("exists", path)?;
         let (result, _) = self
-            .call("exists", path, Request::Exists { path: full, watch: false }, Outcomes::Repeatable)
+            .call("exists", path, &Request::Exists { path: full, watch: false }, Outcomes::Repeatable)
             .await?;
         match result {
             Ok(Response::Stat(stat)) => Ok(Some(stat.into())),
@@ -255,7 +255,7 @@ impl Client {
     /// This method is cancel safe.
     pub async fn children(&self, path: &str) -> Result<Children, Error> {
         let full = self.core().namespace.full("children", path)?;
-        match self.read("children", path, Request::GetChildren2 { path: full, watch: false }).await? {
+        match self.read("children", path, &Request::GetChildren2 { path: full, watch: false }).await? {
             Response::Children { names, stat: Some(stat) } => Ok(Children { names, stat: stat.into() }),
             other => Err(unexpected("children", &other)),
         }
@@ -276,7 +276,7 @@ impl Client {
     /// This method is cancel safe.
     pub async fn sync(&self, path: &str) -> Result<(), Error> {
         let full = self.core().namespace.full("sync", path)?;
-        self.read("sync", path, Request::Sync { path: full }).await.map(drop)
+        self.read("sync", path, &Request::Sync { path: full }).await.map(drop)
     }
 }
 
