@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod bad_input;
+mod batteries;
 mod cancel;
 mod loss;
 mod neighbours;
