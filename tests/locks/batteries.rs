@@ -122,4 +122,9 @@ both_backends! {
     async fn a_lost_lock_is_known_to_be_in_time_and_for_good(backend: Backend) {
         battery::loss(&Locks, &backend.start().await).await;
     }
+
+    async fn a_black_holed_holder_knows_of_its_loss_before_the_next_grant_whenever_it_happens(backend: Backend) {
+        let runs = if backend == Backend::Embedded { 100 } else { 12 };
+        battery::black_holes(&Locks, &backend.start().await, runs).await;
+    }
 }

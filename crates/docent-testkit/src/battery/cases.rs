@@ -6,7 +6,7 @@ use std::fmt;
 use std::future::Future;
 use std::time::Duration;
 
-/// Cases that run at the same time.
+/// Cases that run at the same time by default.
 const WIDTH: usize = 8;
 /// Longer than anything a case waits for.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
@@ -16,12 +16,18 @@ pub(super) type Failure = String;
 
 /// Cases of a battery.
 pub(super) struct Cases<'a> {
+    width: usize,
     cases: Vec<LocalBoxFuture<'a, Result<(), Failure>>>,
 }
 
 impl<'a> Cases<'a> {
     pub(super) fn new() -> Self {
-        Self { cases: Vec::new() }
+        Self { width: WIDTH, cases: Vec::new() }
+    }
+
+    /// As many at a time.
+    pub(super) fn at_a_time(width: usize) -> Self {
+        Self { width, ..Self::new() }
     }
 
     pub(super) fn add(
@@ -41,7 +47,7 @@ impl<'a> Cases<'a> {
     /// When some failed, with all of these.
     pub(super) async fn run(self, battery: &str) {
         let count = self.cases.len();
-        let results: Vec<_> = stream::iter(self.cases).buffer_unordered(WIDTH).collect().await;
+        let results: Vec<_> = stream::iter(self.cases).buffer_unordered(self.width).collect().await;
         let failures: Vec<_> = results.into_iter().filter_map(Result::err).collect();
         assert!(
             failures.is_empty(),

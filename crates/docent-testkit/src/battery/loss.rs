@@ -44,6 +44,29 @@ pub async fn loss<R: Recipe>(recipe: &R, server: &TestServer) {
     cases.run("loss").await;
 }
 
+/// Black-holes a holder `runs` times, up to fifty at once: both ways and each way alone in turn, at different moments between
+/// two heartbeats.
+///
+/// Checked: as [`loss`] does for those three.
+///
+/// # Panics
+/// When a case failed, with all that did.
+pub async fn black_holes<R: Recipe>(recipe: &R, server: &TestServer, runs: u32) {
+    use Direction::{ToClient, ToServer};
+    const WAYS: [&[Direction]; 3] = [&[ToServer, ToClient], &[ToServer], &[ToClient]];
+    let mut cases = Cases::at_a_time(50);
+    for (run, ways) in (0..runs).zip(WAYS.iter().cycle()) {
+        let moment = SHORT / 6 * (run % 20) / 20;
+        let cut = async move |proxy: &Proxy| {
+            tokio::time::sleep(moment).await;
+            ways.iter().for_each(|way| proxy.set_flow(*way, Flow::Swallow));
+        };
+        let name = format!("black-holed {ways:?}, {moment:?} after the next one waits");
+        cases.add(name, cut_off(Arena::new(recipe, server, SHORT), cut));
+    }
+    cases.run("black holes").await;
+}
+
 async fn cut_off<R: Recipe>(arena: Arena<'_, R>, cut: impl AsyncFnOnce(&Proxy)) -> Result<(), Failure> {
     let (holder, next) = (arena.player().await?, arena.player().await?);
     let held = take(&holder.contender).await?;

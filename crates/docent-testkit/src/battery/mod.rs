@@ -7,7 +7,8 @@
 //!   after it, its reply is lost, or the session ends while the client cannot know.
 //! - [`cancel`]: the futures of acquire, verify and release are dropped at every poll and with every reply outstanding.
 //! - [`close`]: the client is closed at every poll of those futures.
-//! - [`loss`]: the holder is cut off in all ways, its session is ended, its node deleted, its process frozen.
+//! - [`loss`]: the holder is cut off in all ways, its session is ended, its node deleted, its process frozen;
+//!   [`black_holes`] does the first of these a hundred times, at all moments.
 //!
 //! Each runs many cases, several at a time and each below a path of its own, and panics at the end with all that failed. Call
 //! them from a test on tokio's current-thread runtime: [`close`] counts tasks.
@@ -64,6 +65,6 @@ mod round;
 
 pub use cancel::cancel;
 pub use close::close;
-pub use loss::loss;
+pub use loss::{black_holes, loss};
 pub use lost_reply::lost_reply;
 pub use recipe::{Contender, Fault, Recipe, Seat, Step, unanswered};
