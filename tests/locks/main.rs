@@ -5,6 +5,7 @@
 mod bad_input;
 mod batteries;
 mod cancel;
+mod lease;
 mod loss;
 mod neighbours;
 mod order;

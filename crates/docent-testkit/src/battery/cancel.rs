@@ -93,9 +93,8 @@ async fn release<R: Recipe>(arena: Arena<'_, R>) -> Result<(), Failure> {
         let held = take(&player.contender).await?;
         let done = abandon_at(polls, player.contender.release(held)).await;
         arena.is_free_for(&other).await.map_err(|failure| at(polls, &failure))?;
-        match done {
-            Some(result) => return result.map_err(|error| format!("release failed: {error:?}")),
-            None => {}
+        if let Some(result) = done {
+            return result.map_err(|error| format!("release failed: {error:?}"));
         }
     }
     Err(format!("it was not done after {MOST_POLLS} polls"))

@@ -9,7 +9,7 @@ use std::time::Duration;
 /// Cases that run at the same time by default.
 const WIDTH: usize = 8;
 /// Longer than anything a case waits for.
-pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What went wrong in a case.
 pub(super) type Failure = String;
@@ -36,8 +36,10 @@ impl<'a> Cases<'a> {
         case: impl Future<Output = Result<(), Failure>> + 'a,
     ) {
         let name = name.to_string();
-        let case =
-            async move { soon("it", case).await.flatten().map_err(|failure| format!("{name}: {failure}")) };
+        let case = async move {
+            let done = soon("it", case).await;
+            done.and_then(|done| done).map_err(|failure| format!("{name}: {failure}"))
+        };
         self.cases.push(case.boxed_local());
     }
 

@@ -14,7 +14,7 @@
 //! them from a test on tokio's current-thread runtime: [`close`] counts tasks.
 //!
 //! # Examples
-//! What a recipe has to say, and a test:
+//! What a recipe has to say, and a test; the mutex's are in `tests/locks/batteries.rs`:
 //!
 //! ```ignore
 //! use docent::{AcquireError, Client, Error, ErrorKind, Fence, Mutex, MutexGuard};
