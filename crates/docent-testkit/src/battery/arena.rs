@@ -46,8 +46,14 @@ impl<'a, R: Recipe> Arena<'a, R> {
     }
 
     pub(super) async fn player(&self) -> Result<Player<R>, Failure> {
+        self.player_with(self.timeout).await
+    }
+
+    /// A player with another session timeout than is usual here.
+    pub(super) async fn player_with(&self, timeout: Duration) -> Result<Player<R>, Failure> {
         let proxy = self.server.proxy().await;
-        let contender = soon("connecting", self.recipe.contender(&self.seat(proxy.connect_string()))).await?;
+        let seat = Seat { session_timeout: timeout, ..self.seat(proxy.connect_string()) };
+        let contender = soon("connecting", self.recipe.contender(&seat)).await?;
         let before = proxy.trace().len();
         Ok(Player { contender, proxy, before })
     }

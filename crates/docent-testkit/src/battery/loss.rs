@@ -1,4 +1,4 @@
-use super::arena::{Arena, Player};
+use super::arena::{Arena, LONG, Player};
 use super::cases::{Cases, Failure, ensure, soon};
 use super::recipe::{Contender, Fault, Recipe, Step};
 use super::round::{leave, take};
@@ -44,7 +44,7 @@ pub async fn loss<R: Recipe>(recipe: &R, server: &TestServer) {
     cases.run("loss").await;
 }
 
-/// Black-holes a holder `runs` times, up to fifty at once: both ways and each way alone in turn, at different moments between
+/// Black-holes a holder `runs` times, many at once: both ways and each way alone in turn, at different moments between
 /// two heartbeats.
 ///
 /// Checked: as [`loss`] does for those three.
@@ -54,7 +54,7 @@ pub async fn loss<R: Recipe>(recipe: &R, server: &TestServer) {
 pub async fn black_holes<R: Recipe>(recipe: &R, server: &TestServer, runs: u32) {
     use Direction::{ToClient, ToServer};
     const WAYS: [&[Direction]; 3] = [&[ToServer, ToClient], &[ToServer], &[ToClient]];
-    let mut cases = Cases::at_a_time(50);
+    let mut cases = Cases::at_a_time(34);
     for (run, ways) in (0..runs).zip(WAYS.iter().cycle()) {
         let moment = SHORT / 6 * (run % 20) / 20;
         let cut = async move |proxy: &Proxy| {
@@ -68,7 +68,7 @@ pub async fn black_holes<R: Recipe>(recipe: &R, server: &TestServer, runs: u32) 
 }
 
 async fn cut_off<R: Recipe>(arena: Arena<'_, R>, cut: impl AsyncFnOnce(&Proxy)) -> Result<(), Failure> {
-    let (holder, next) = (arena.player().await?, arena.player().await?);
+    let (holder, next) = (arena.player().await?, arena.player_with(LONG).await?);
     let held = take(&holder.contender).await?;
     let fence = holder.contender.fence(&held);
     let acquire = async { (next.contender.acquire().await, Instant::now()) };
@@ -168,7 +168,7 @@ async fn ended<R: Recipe>(arena: Arena<'_, R>, blow: Blow) -> Result<(), Failure
 /// Stopped until somebody else holds, the holder says lost at its first look.
 async fn frozen<R: Recipe>(arena: Arena<'_, R>) -> Result<(), Failure> {
     let Some(mut holder) = Frozen::start(&arena).await? else { return Ok(()) };
-    let next = arena.player().await?;
+    let next = arena.player_with(LONG).await?;
     let freeze = async {
         next.waits(arena.recipe).await;
         holder.signal("STOP").await
