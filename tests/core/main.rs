@@ -4,9 +4,13 @@
 
 mod bad_input;
 mod close;
+mod fake;
+mod hostile_server;
 mod kept;
+mod links;
 mod operations;
 mod outcomes;
 mod rollback;
 mod session;
+mod unreachable;
 mod watches;

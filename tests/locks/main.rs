@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod bad_input;
+mod batteries;
 mod cancel;
+mod lease;
 mod loss;
 mod neighbours;
 mod order;

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod backend;
+pub mod battery;
 mod options;
 mod ports;
 mod proxy;

@@ -5,6 +5,7 @@ use docent_testkit::{
     Backend, Direction, Fate, Flow, FrameKind, Proxy, RawClient, RawError, Rule, TestServer, both_backends,
     round_trips, watch_events,
 };
+use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -206,6 +207,71 @@ both_backends! {
         let sent = Instant::now();
         client.call(exists("/")).await.unwrap();
         assert!(sent.elapsed() >= Duration::from_millis(100), "{:?}", sent.elapsed());
+    }
+
+    async fn a_throttle_lets_so_many_bytes_of_a_direction_pass_in_a_second(backend: Backend) {
+        let server = backend.start().await;
+        let proxy = server.front();
+        let mut client = client(proxy).await;
+        let path = server.path(&"x".repeat(500));
+        for direction in [Direction::ToServer, Direction::ToClient] {
+            proxy.set_throttle(direction, NonZeroU32::new(2_000));
+            let sent = Instant::now();
+            // The path is in the request, and not in the reply of 20 bytes.
+            client.ask(exists(&path)).await.unwrap();
+            match direction {
+                Direction::ToServer => assert!(sent.elapsed() >= Duration::from_millis(250), "{:?}", sent.elapsed()),
+                Direction::ToClient => assert!(sent.elapsed() >= Duration::from_millis(10), "{:?}", sent.elapsed()),
+            }
+            proxy.set_throttle(direction, None);
+        }
+    }
+
+    async fn a_new_link_into_a_blackhole_is_accepted_and_mute(backend: Backend) {
+        let server = backend.start().await;
+        for directions in [&[Direction::ToServer][..], &[Direction::ToClient], &[Direction::ToServer, Direction::ToClient]] {
+            let proxy = server.proxy().await;
+            for direction in directions {
+                proxy.set_flow(*direction, Flow::Swallow);
+            }
+            let attach = RawClient::open(proxy.address(), TIMEOUT);
+            let connects = proxy.until(|trace| trace.iter().any(|frame| frame.kind == FrameKind::Connect));
+            tokio::select! {
+                attached = attach => panic!("it is not mute: {attached:?}"),
+                () = async { connects.await; tokio::time::sleep(MOMENT).await } => {}
+            }
+        }
+    }
+
+    async fn a_cut_after_a_request_keeps_new_links_out_until_it_heals(backend: Backend) {
+        let server = backend.start().await;
+        let proxy = server.proxy().await;
+        let rule = proxy.add(Rule::on(OpCode::Create2).cut_after());
+        let mut client = client(&proxy).await;
+        assert!(is_reset(&client.call(create("/cut-after")).await.unwrap_err()));
+        rule.fired().await;
+        assert!(RawClient::open(proxy.address(), TIMEOUT).await.is_err());
+        assert!(is_there(&server, "/cut-after").await);
+        proxy.heal().await.unwrap();
+        self::client(&proxy).await.close().await.unwrap();
+    }
+
+    async fn a_session_can_be_granted_less_when_it_is_attached_to_again(backend: Backend) {
+        let server = backend.start().await;
+        let proxy = server.proxy().await;
+        let first = client(&proxy).await;
+        assert_eq!(first.session().timeout_ms, 10_000);
+        proxy.set_longest_timeout(Some(Duration::from_secs(4)));
+        let again = docent_proto::ConnectRequest {
+            last_zxid_seen: 0,
+            timeout_ms: 10_000,
+            session_id: first.session().session_id,
+            password: first.session().password.clone(),
+            read_only: Some(false),
+        };
+        let again = RawClient::attach(proxy.address(), &again).await.unwrap();
+        assert_eq!(again.session().timeout_ms, 4_000);
+        assert_eq!(again.session().session_id, first.session().session_id);
     }
 
     async fn an_expired_session_is_gone_with_its_nodes(backend: Backend) {

@@ -42,8 +42,18 @@ impl Sessions {
     /// # Errors
     /// When the session is not known or gone already, or the server cannot be reached.
     pub async fn expire(&self, session_id: i64, server: SocketAddr) -> Result<(), ExpireError> {
-        self.attach(session_id, server).await?.close().await?;
-        Ok(())
+        let mut link = self.attach(session_id, server).await?;
+        loop {
+            match link.close().await {
+                // Its client has taken the session back before it was closed.
+                Err(RawError::Io(_)) => {}
+                closed => return Ok(closed?),
+            }
+            link = match self.attach(session_id, server).await {
+                Err(ExpireError::Link(RawError::Gone(_))) => return Ok(()),
+                attached => attached?,
+            };
+        }
     }
 
     /// Attaches to a session on a link of our own, with a timeout of 10 s: it lives on for that long.

@@ -7,6 +7,7 @@ use super::trace::{Direction, Traced};
 use crate::ports;
 use std::io;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -97,14 +98,26 @@ impl Proxy {
         self.state.settings(direction).send_modify(|settings| settings.delay = delay);
     }
 
+    /// Passes at most so many bytes of one direction in a second, on each link; `None` for all of them at once. Frames
+    /// arrive in pieces then.
+    pub fn set_throttle(&self, direction: Direction, bytes_per_second: Option<NonZeroU32>) {
+        self.state.settings(direction).send_modify(|settings| settings.bytes_per_second = bytes_per_second);
+    }
+
+    /// Asks the server for at most `timeout` whatever session timeout a client asks for, so that it grants what a server
+    /// with a lower limit would, also to a session that had more before; `None` for what clients ask for.
+    pub fn set_longest_timeout(&self, timeout: Option<Duration>) {
+        *self.state.longest_timeout.lock().unwrap_or_else(PoisonError::into_inner) = timeout;
+    }
+
     /// Swallows everything in both directions; connections stay open, and new ones can be made but lead nowhere.
     pub fn blackhole(&self) {
         self.set_flow(Direction::ToServer, Flow::Swallow);
         self.set_flow(Direction::ToClient, Flow::Swallow);
     }
 
-    /// Passes frames on again in both directions, without delay, and listens again after a [`cut`](Self::cut). Rules
-    /// stay.
+    /// Passes frames on again in both directions, without delay, at full speed, and takes new links again. Rules stay, and
+    /// so does the [longest timeout](Self::set_longest_timeout).
     ///
     /// # Errors
     /// When the port was taken meanwhile.
@@ -112,6 +125,7 @@ impl Proxy {
         for direction in [Direction::ToServer, Direction::ToClient] {
             self.state.settings(direction).send_replace(super::state::Settings::default());
         }
+        self.state.refuses.store(false, Ordering::SeqCst);
         self.listen().await
     }
 
@@ -200,6 +214,10 @@ async fn accept(listener: &TcpListener, server: SocketAddr, state: &Arc<State>, 
     loop {
         // What fails here is the one connection that was about to be made, not the listener.
         let Ok((client, _)) = listener.accept().await else { continue };
+        if state.refuses.load(Ordering::SeqCst) {
+            let _ = client.set_zero_linger();
+            continue;
+        }
         let link =
             Link::open(links.opened.fetch_add(1, Ordering::Relaxed), client, server, Arc::clone(state));
         let mut open = links.open();

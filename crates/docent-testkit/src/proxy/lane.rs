@@ -5,12 +5,15 @@ use super::trace::{Direction, Fate, FrameKind, Traced};
 use bytes::{BufMut, Bytes, BytesMut};
 use docent_proto::Frames;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 const FRAME_LIMIT: usize = 64 << 20;
+/// How finely a throttled link is cut.
+const PIECES_PER_SECOND: u32 = 50;
 
 /// What happens to the frames of one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -109,7 +112,9 @@ impl Lane<'_> {
         if self.direction == Direction::ToClient {
             return Item::Frame { frame, traced: None };
         }
-        match self.tap().request(&frame, self.state) {
+        let mut tap = self.tap();
+        let frame = tap.edit(frame, self.state);
+        match tap.request(&frame, self.state) {
             Some(index) => Item::Frame { frame, traced: Some(index) },
             None => Item::Reset,
         }
@@ -157,7 +162,7 @@ impl Lane<'_> {
             Verdict::Forward => {
                 let mut out = BytesMut::with_capacity(4 + frame.len());
                 docent_proto::write_frame(&mut out, |out| out.put_slice(frame));
-                to.write_all(&out).await.map_err(|_| Broken)
+                self.send(&out, to).await
             }
             Verdict::Swallow => Ok(()),
             Verdict::Reset => Err(Broken),
@@ -172,9 +177,24 @@ impl Lane<'_> {
         let fate = traced.fate;
         self.state.record(traced);
         match fate {
-            Fate::Forwarded => to.write_all(bytes).await.map_err(|_| Broken),
+            Fate::Forwarded => self.send(bytes, to).await,
             Fate::Swallowed => Ok(()),
         }
+    }
+
+    /// Writes as fast as the throttle lets it.
+    async fn send(&self, mut bytes: &[u8], to: &mut (impl AsyncWrite + Unpin)) -> Result<(), Broken> {
+        while !bytes.is_empty() {
+            let rate = self.settings().borrow().bytes_per_second;
+            let piece = rate.map_or(bytes.len(), |rate| (rate.get() / PIECES_PER_SECOND).max(1) as usize);
+            let (now, later) = bytes.split_at(piece.min(bytes.len()));
+            if let Some(rate) = rate {
+                tokio::time::sleep(Duration::from_secs_f64(now.len() as f64 / f64::from(rate.get()))).await;
+            }
+            to.write_all(now).await.map_err(|_| Broken)?;
+            bytes = later;
+        }
+        Ok(())
     }
 
     /// Waits while frames are held; then says whether they pass or are swallowed.

@@ -32,6 +32,7 @@ pub(super) enum Reaction {
     SwallowReply,
     ResetBefore,
     ResetAfter,
+    CutAfter,
 }
 
 impl Rule {
@@ -105,6 +106,11 @@ impl On {
     /// The link is reset in place of the reply: the request is applied, and the client cannot know.
     pub fn reset_after(self) -> Rule {
         self.reaction(Reaction::ResetAfter)
+    }
+
+    /// As [`reset_after`](Self::reset_after), and new links are reset too until [`heal`](super::Proxy::heal).
+    pub fn cut_after(self) -> Rule {
+        self.reaction(Reaction::CutAfter)
     }
 
     fn reaction(self, reaction: Reaction) -> Rule {

@@ -3,6 +3,8 @@ use super::lane::Flow;
 use super::rule::Rule;
 use super::trace::{Direction, Fate, Traced};
 use docent_proto::Request;
+use std::num::NonZeroU32;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -14,6 +16,10 @@ pub(super) struct State {
     pub(super) to_client: watch::Sender<Settings>,
     pub(super) trace: watch::Sender<Vec<Traced>>,
     pub(super) sessions: Sessions,
+    /// True while new links are reset as soon as they are made.
+    pub(super) refuses: AtomicBool,
+    /// The longest session timeout that servers are asked for.
+    pub(super) longest_timeout: Mutex<Option<Duration>>,
     rules: Mutex<Vec<Rule>>,
 }
 
@@ -22,6 +28,8 @@ pub(super) struct State {
 pub(super) struct Settings {
     pub(super) flow: Flow,
     pub(super) delay: Duration,
+    /// Most bytes that pass in a second.
+    pub(super) bytes_per_second: Option<NonZeroU32>,
 }
 
 impl State {
@@ -31,6 +39,8 @@ impl State {
             to_client: watch::Sender::default(),
             trace: watch::Sender::default(),
             sessions,
+            refuses: AtomicBool::default(),
+            longest_timeout: Mutex::default(),
             rules: Mutex::default(),
         }
     }

@@ -1,9 +1,13 @@
 use super::rule::{Reaction, Rule};
 use super::state::State;
 use super::trace::{Direction, Fate, FrameKind, Traced};
-use bytes::{Buf, Bytes};
-use docent_proto::{ConnectResponse, OpCode, Record, ReplyHeader, Request, RequestFrame, WatchEvent, xid};
+use bytes::{Buf, Bytes, BytesMut};
+use docent_proto::{
+    ConnectRequest, ConnectResponse, OpCode, Record, ReplyHeader, Request, RequestFrame, WatchEvent, xid,
+};
 use std::collections::VecDeque;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 
 /// Bytes of a [`ReplyHeader`].
 const HEADER: usize = 16;
@@ -36,6 +40,18 @@ pub(super) enum Verdict {
 impl Tap {
     pub(super) fn new(link: u64) -> Self {
         Self { link, client_connected: false, server_connected: false, pending: VecDeque::new() }
+    }
+
+    /// What the server is to get in place of a frame of the client.
+    pub(super) fn edit(&self, frame: Bytes, state: &State) -> Bytes {
+        let longest = *state.longest_timeout.lock().unwrap_or_else(PoisonError::into_inner);
+        let (false, Some(longest)) = (self.client_connected, longest) else { return frame };
+        let Ok(mut request) = ConnectRequest::decode(frame.clone()) else { return frame };
+        let longest = i32::try_from(longest.as_millis()).unwrap_or(i32::MAX);
+        request.timeout_ms = request.timeout_ms.min(longest);
+        let mut out = BytesMut::new();
+        request.write(&mut out);
+        out.freeze()
     }
 
     /// Notes a frame of the client as it comes in. The index is its place in the trace; `None` means that the link is to
@@ -74,6 +90,10 @@ impl Tap {
         }
         let verdict = match rule.as_ref().map(Rule::reaction) {
             Some(Reaction::ResetBefore | Reaction::ResetAfter) => Verdict::Reset,
+            Some(Reaction::CutAfter) => {
+                state.refuses.store(true, Ordering::SeqCst);
+                Verdict::Reset
+            }
             Some(Reaction::SwallowReply) => Verdict::Swallow,
             None if swallowed => Verdict::Swallow,
             None => Verdict::Forward,

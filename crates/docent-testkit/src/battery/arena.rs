@@ -1,0 +1,122 @@
+//! Where one case takes place: a namespace of its own on a shared server.
+
+use super::cases::{Failure, ensure, soon};
+use super::recipe::{Contender, Recipe, Seat};
+use crate::{Proxy, TestServer};
+use docent_proto::{Code, Request, Response};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// A session timeout that outlives a busy machine: what is gone before that did not expire.
+pub(super) const LONG: Duration = Duration::from_secs(12);
+/// How long cleaning up may take, well below [`LONG`].
+const CLEANUP: Duration = Duration::from_secs(6);
+const POLL: Duration = Duration::from_millis(3);
+
+pub(super) struct Arena<'a, R: Recipe> {
+    pub(super) recipe: &'a R,
+    pub(super) server: &'a TestServer,
+    namespace: String,
+    timeout: Duration,
+}
+
+/// A contender whose link can be broken.
+pub(super) struct Player<R: Recipe> {
+    pub(super) contender: R::Contender,
+    pub(super) proxy: Proxy,
+    /// Frames that went through the proxy before.
+    pub(super) before: usize,
+}
+
+impl<'a, R: Recipe> Arena<'a, R> {
+    pub(super) fn new(recipe: &'a R, server: &'a TestServer, timeout: Duration) -> Self {
+        static CASES: AtomicU64 = AtomicU64::new(1);
+        let namespace = server.path(&format!("case-{}", CASES.fetch_add(1, Ordering::Relaxed)));
+        Self { recipe, server, namespace, timeout }
+    }
+
+    pub(super) fn seat(&self, connect_string: String) -> Seat {
+        Seat::new(connect_string, self.namespace.clone(), self.timeout)
+    }
+
+    /// Somebody else, whose link is sound.
+    pub(super) async fn other(&self) -> Result<R::Contender, Failure> {
+        let seat = self.seat(self.server.connect_string());
+        soon("connecting", self.recipe.contender(&seat)).await
+    }
+
+    pub(super) async fn player(&self) -> Result<Player<R>, Failure> {
+        self.player_with(self.timeout).await
+    }
+
+    /// A player with another session timeout than is usual here.
+    pub(super) async fn player_with(&self, timeout: Duration) -> Result<Player<R>, Failure> {
+        let proxy = self.server.proxy().await;
+        let seat = Seat { session_timeout: timeout, ..self.seat(proxy.connect_string()) };
+        let contender = soon("connecting", self.recipe.contender(&seat)).await?;
+        let before = proxy.trace().len();
+        Ok(Player { contender, proxy, before })
+    }
+
+    /// The full path of the recipe's folder.
+    pub(super) fn folder(&self) -> String {
+        format!("{}{}", self.namespace, self.recipe.folder())
+    }
+
+    /// The names in the recipe's folder, as the server has them now.
+    pub(super) async fn nodes(&self) -> Result<Vec<String>, Failure> {
+        let mut client = self.server.client().await;
+        let request = Request::GetChildren2 { path: self.folder(), watch: false };
+        let reply = client.ask(request).await.map_err(|error| error.to_string())?;
+        let _ = client.close().await;
+        match (reply.header.code, reply.response) {
+            (_, Some(Response::Children { names, .. })) => Ok(names),
+            (Code::NO_NODE, _) => Ok(Vec::new()),
+            (code, response) => Err(format!("listing {}: {code} {response:?}", self.folder())),
+        }
+    }
+
+    /// Waits until there are so many nodes in the folder.
+    pub(super) async fn until_nodes(&self, count: usize) -> Result<(), Failure> {
+        let start = Instant::now();
+        loop {
+            let nodes = self.nodes().await?;
+            if nodes.len() == count {
+                return Ok(());
+            }
+            ensure(start.elapsed() < CLEANUP, || {
+                format!("{count} nodes were expected, there are {nodes:?}")
+            })?;
+            tokio::time::sleep(POLL).await;
+        }
+    }
+
+    /// Waits until nothing is left of anybody, and checks that somebody else gets the place.
+    pub(super) async fn is_free_for(&self, other: &R::Contender) -> Result<(), Failure> {
+        self.until_nodes(0).await.map_err(|failure| format!("something is left: {failure}"))?;
+        let held = soon("the acquire of another", other.acquire())
+            .await?
+            .map_err(|error| format!("another cannot acquire: {error:?}"))?;
+        soon("the release of another", other.release(held))
+            .await?
+            .map_err(|error| format!("another cannot release: {error:?}"))
+    }
+}
+
+impl<R: Recipe> Player<R> {
+    /// Waits until the contender waits for somebody else.
+    pub(super) async fn waits(&self, recipe: &R) {
+        while !recipe.waits(&self.proxy.trace()[self.before..]) {
+            tokio::time::sleep(POLL).await;
+        }
+    }
+
+    /// Counts frames from here on.
+    pub(super) fn mark(&mut self) {
+        self.before = self.proxy.trace().len();
+    }
+
+    pub(super) fn session(&self) -> Result<i64, Failure> {
+        self.contender.session_id().ok_or_else(|| "the contender has no session".to_owned())
+    }
+}

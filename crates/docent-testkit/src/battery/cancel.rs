@@ -1,0 +1,161 @@
+use super::arena::{Arena, LONG, Player};
+use super::cases::{Cases, Failure, ensure, soon};
+use super::polls::{abandon_at, poll_times};
+use super::recipe::{Contender, Recipe, Step};
+use super::round::{Asked, LINES, Line, leave, play, record, take};
+use crate::{Rule, TestServer};
+use std::pin::pin;
+
+/// More polls than any operation takes.
+const MOST_POLLS: usize = 100;
+
+/// Drops the futures of acquire, verify and release
+/// - at the n-th poll, for every n, alone and behind a holder, over a sound link;
+/// - the same, with the link broken just before;
+/// - at the moment at which a reply was swallowed, for the reply of each request; the link breaks then.
+///
+/// Checked: nothing is left, long before the session could expire, and somebody else gets its turn; a guard whose verify was
+/// dropped is still held.
+///
+/// # Panics
+/// When a case failed, with all that did.
+pub async fn cancel<R: Recipe>(recipe: &R, server: &TestServer) {
+    let arena = || Arena::new(recipe, server, LONG);
+    let mut cases = Cases::new();
+    for line in LINES {
+        cases.add(format!("acquire, {line:?} line"), acquire(arena(), line));
+        let asked = record(&arena(), line).await.expect("a round without faults");
+        for asked in asked {
+            let name = format!("{line:?} line, the reply of {asked} is swallowed");
+            cases.add(name, swallowed(arena(), line, asked));
+        }
+    }
+    cases.add("verify", verify(arena()));
+    cases.add("release", release(arena()));
+    for step in [Step::Acquire, Step::Verify, Step::Release] {
+        cases.add(format!("{step:?}, disconnected"), disconnected(arena(), step));
+    }
+    cases.run("cancellation").await;
+}
+
+async fn acquire<R: Recipe>(arena: Arena<'_, R>, line: Line) -> Result<(), Failure> {
+    let other = arena.other().await?;
+    let mut player = arena.player().await?;
+    for polls in 0..MOST_POLLS {
+        player.mark();
+        let done = match line {
+            Line::Free => abandon_at(polls, player.contender.acquire()).await,
+            Line::Taken => {
+                let held = take(&other).await?;
+                let make_room = async {
+                    player.waits(arena.recipe).await;
+                    // Dropped here or there: the holder leaves.
+                    let _ = other.release(held).await;
+                    std::future::pending::<()>().await;
+                };
+                let abandoned = async {
+                    tokio::select! {
+                        done = abandon_at(polls, player.contender.acquire()) => done,
+                        () = make_room => None,
+                    }
+                };
+                soon("acquire behind another", abandoned).await?
+            }
+        };
+        match done {
+            Some(Ok(held)) => return leave(&player.contender, held).await,
+            Some(Err(error)) => return Err(format!("acquire failed: {error:?}")),
+            None => arena.is_free_for(&other).await.map_err(|failure| at(polls, &failure))?,
+        }
+    }
+    Err(format!("it was not done after {MOST_POLLS} polls"))
+}
+
+async fn verify<R: Recipe>(arena: Arena<'_, R>) -> Result<(), Failure> {
+    let Player { contender, proxy: _proxy, .. } = arena.player().await?;
+    let held = take(&contender).await?;
+    for polls in 0..MOST_POLLS {
+        let done = abandon_at(polls, contender.verify(&held)).await;
+        ensure(contender.is_held(&held), || at(polls, "it is not held any more"))?;
+        match done {
+            Some(Ok(())) => return leave(&contender, held).await,
+            Some(Err(error)) => return Err(format!("verify failed: {error:?}")),
+            None => {}
+        }
+    }
+    Err(format!("it was not done after {MOST_POLLS} polls"))
+}
+
+async fn release<R: Recipe>(arena: Arena<'_, R>) -> Result<(), Failure> {
+    let other = arena.other().await?;
+    let player = arena.player().await?;
+    for polls in 0..MOST_POLLS {
+        let held = take(&player.contender).await?;
+        let done = abandon_at(polls, player.contender.release(held)).await;
+        arena.is_free_for(&other).await.map_err(|failure| at(polls, &failure))?;
+        if let Some(result) = done {
+            return result.map_err(|error| format!("release failed: {error:?}"));
+        }
+    }
+    Err(format!("it was not done after {MOST_POLLS} polls"))
+}
+
+async fn swallowed<R: Recipe>(arena: Arena<'_, R>, line: Line, asked: Asked) -> Result<(), Failure> {
+    let other = arena.other().await?;
+    let player = arena.player().await?;
+    let rule = player.proxy.add(Rule::on(asked.op).nth(asked.nth).swallow_reply());
+    let played = tokio::select! {
+        biased;
+        () = rule.fired() => Ok(()),
+        played = play(&arena, &player, &other, line, None) => played,
+    };
+    played?;
+    player.proxy.reset().await;
+    arena.is_free_for(&other).await?;
+    // It goes on as if nothing had been.
+    leave(&player.contender, take(&player.contender).await?).await
+}
+
+/// The link breaks after `polls` polls, the future is polled once more and dropped, the link comes back.
+async fn disconnected<R: Recipe>(arena: Arena<'_, R>, step: Step) -> Result<(), Failure> {
+    let other = arena.other().await?;
+    let player = arena.player().await?;
+    let (contender, proxy) = (&player.contender, &player.proxy);
+    for polls in 0..MOST_POLLS {
+        // It is connected, and nothing of the last time is in its way.
+        leave(contender, take(contender).await?).await?;
+        let done = match step {
+            Step::Acquire => cut_at(polls, &player, contender.acquire()).await.is_some(),
+            Step::Release => {
+                let held = take(contender).await?;
+                cut_at(polls, &player, contender.release(held)).await.is_some()
+            }
+            Step::Verify => {
+                let held = take(contender).await?;
+                let done = cut_at(polls, &player, contender.verify(&held)).await.is_some();
+                ensure(contender.is_held(&held), || at(polls, "it is not held any more"))?;
+                done
+            }
+        };
+        proxy.heal().await.map_err(|error| error.to_string())?;
+        arena.is_free_for(&other).await.map_err(|failure| at(polls, &failure))?;
+        if done {
+            return Ok(());
+        }
+    }
+    Err(format!("it was not done after {MOST_POLLS} polls"))
+}
+
+async fn cut_at<R: Recipe, F: Future>(polls: usize, player: &Player<R>, future: F) -> Option<F::Output> {
+    let mut future = pin!(future);
+    let done = poll_times(polls, future.as_mut()).await;
+    if done.is_none() {
+        player.proxy.cut().await;
+        let _ = poll_times(1, future).await;
+    }
+    done
+}
+
+fn at(polls: usize, failure: &str) -> Failure {
+    format!("dropped after {polls} polls: {failure}")
+}

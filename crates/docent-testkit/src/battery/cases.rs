@@ -1,0 +1,73 @@
+//! Cases that run a few at a time and fail together.
+
+use futures_util::future::{FutureExt, LocalBoxFuture};
+use futures_util::stream::{self, StreamExt};
+use std::fmt;
+use std::future::Future;
+use std::time::Duration;
+
+/// Cases that run at the same time by default.
+const WIDTH: usize = 8;
+/// Longer than anything a case waits for.
+pub(super) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What went wrong in a case.
+pub(super) type Failure = String;
+
+/// Cases of a battery.
+pub(super) struct Cases<'a> {
+    width: usize,
+    cases: Vec<LocalBoxFuture<'a, Result<(), Failure>>>,
+}
+
+impl<'a> Cases<'a> {
+    pub(super) fn new() -> Self {
+        Self { width: WIDTH, cases: Vec::new() }
+    }
+
+    /// As many at a time.
+    pub(super) fn at_a_time(width: usize) -> Self {
+        Self { width, ..Self::new() }
+    }
+
+    pub(super) fn add(
+        &mut self,
+        name: impl fmt::Display,
+        case: impl Future<Output = Result<(), Failure>> + 'a,
+    ) {
+        let name = name.to_string();
+        let case = async move {
+            let done = soon("it", case).await;
+            done.and_then(|done| done).map_err(|failure| format!("{name}: {failure}"))
+        };
+        self.cases.push(case.boxed_local());
+    }
+
+    /// Runs them all.
+    ///
+    /// # Panics
+    /// When some failed, with all of these.
+    pub(super) async fn run(self, battery: &str) {
+        let count = self.cases.len();
+        let results: Vec<_> = stream::iter(self.cases).buffer_unordered(self.width).collect().await;
+        let failures: Vec<_> = results.into_iter().filter_map(Result::err).collect();
+        assert!(
+            failures.is_empty(),
+            "{} of {count} cases of {battery} failed:\n{}",
+            failures.len(),
+            failures.join("\n")
+        );
+    }
+}
+
+/// Waits for `future`, but not for ever.
+pub(super) async fn soon<F: Future>(what: &str, future: F) -> Result<F::Output, Failure> {
+    tokio::time::timeout(PATIENCE, future)
+        .await
+        .map_err(|_| format!("{what} did not end within {PATIENCE:?}"))
+}
+
+/// Fails a case unless `met`.
+pub(super) fn ensure(met: bool, failure: impl FnOnce() -> Failure) -> Result<(), Failure> {
+    if met { Ok(()) } else { Err(failure()) }
+}

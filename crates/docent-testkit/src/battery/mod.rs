@@ -1,0 +1,70 @@
+//! Batteries of faults that every recipe with a guard has to stand: locks, permits, leadership, deliveries.
+//!
+//! A recipe says how it is used ([`Recipe`], [`Contender`]); the batteries do the rest, on a server of either
+//! [`Backend`](crate::Backend):
+//!
+//! - [`lost_reply`]: for each request between acquire and release, found by recording a run, the link breaks before it,
+//!   after it, its reply is lost, or the session ends while the client cannot know.
+//! - [`cancel`]: the futures of acquire, verify and release are dropped at every poll and with every reply outstanding.
+//! - [`close`]: the client is closed at every poll of those futures.
+//! - [`loss`]: the holder is cut off in all ways, its session is ended, its node deleted, its process frozen;
+//!   [`black_holes`] does the first of these a hundred times, at all moments.
+//!
+//! Each runs many cases, several at a time and each below a path of its own, and panics at the end with all that failed. Call
+//! them from a test on tokio's current-thread runtime: [`close`] counts tasks.
+//!
+//! # Examples
+//! What a recipe has to say, and a test; the mutex's are in `tests/locks/batteries.rs`:
+//!
+//! ```ignore
+//! use docent::{AcquireError, Client, Error, ErrorKind, Fence, Mutex, MutexGuard};
+//! use docent_testkit::battery::{Contender, Fault, Recipe, Seat, Step, lost_reply};
+//!
+//! struct Locks;
+//! struct Locker { client: Client, mutex: Mutex, namespace: String }
+//!
+//! impl Recipe for Locks {
+//!     type Contender = Locker;
+//!
+//!     async fn contender(&self, seat: &Seat) -> Locker {
+//!         let client = Client::builder(&seat.connect_string)
+//!             .namespace(&seat.namespace)
+//!             .session_timeout(seat.session_timeout)
+//!             .server_tick(seat.tick)
+//!             .connect().await.unwrap();
+//!         Locker { mutex: Mutex::new(&client, "/lock").unwrap(), client, namespace: seat.namespace.clone() }
+//!     }
+//!
+//!     fn folder(&self) -> &str { "/lock" }
+//!
+//!     // A waiter watches the one ahead and its own node.
+//!     fn waits(&self, trace: &[Traced]) -> bool { answered(trace, OpCode::GetData) >= 2 }
+//!
+//!     // Which errors are documented for what.
+//!     fn permits(&self, step: Step, fault: Fault, error: &Error) -> bool { /* … */ }
+//! }
+//!
+//! impl Contender for Locker { /* acquire, verify, release, is_held, … */ }
+//!
+//! both_backends! {
+//!     async fn a_lost_reply_never_doubles_or_drops_a_lock(backend: Backend) {
+//!         lost_reply(&Locks, &backend.start().await).await;
+//!     }
+//! }
+//! ```
+
+mod arena;
+mod cancel;
+mod cases;
+mod close;
+mod loss;
+mod lost_reply;
+mod polls;
+mod recipe;
+mod round;
+
+pub use cancel::cancel;
+pub use close::close;
+pub use loss::{black_holes, loss};
+pub use lost_reply::lost_reply;
+pub use recipe::{Contender, Fault, Recipe, Seat, Step, unanswered};

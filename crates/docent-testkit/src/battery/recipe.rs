@@ -1,0 +1,146 @@
+use crate::Traced;
+use crate::proxy::{Fate, FrameKind};
+use docent_proto::{Code, OpCode};
+use std::fmt;
+use std::future::Future;
+use std::process::Command;
+use std::time::Duration;
+
+/// A recipe as the batteries use it.
+pub trait Recipe {
+    /// One participant.
+    type Contender: Contender;
+
+    /// A participant with a client, and so a session, of its own. All that sit below one namespace contend for one thing.
+    fn contender(&self, seat: &Seat) -> impl Future<Output = Self::Contender>;
+
+    /// The path, below a seat's namespace, of the node whose children say who holds or waits: it has none once nobody does.
+    fn folder(&self) -> &str;
+
+    /// True when the frames of a contender show that it waits for the one that holds: all that is to wake it is set up.
+    fn waits(&self, trace: &[Traced]) -> bool;
+
+    /// True when the documentation of `step` allows for `error` under `fault`.
+    fn permits(&self, step: Step, fault: Fault, error: &<Self::Contender as Contender>::Error) -> bool;
+
+    /// How often the frames of a contender show that it took a place or thing: once for each acquire. By default, the nodes
+    /// created in `folder`, which is a full path.
+    fn effects(&self, trace: &[Traced], folder: &str) -> usize {
+        let created = |frame: &&Traced| {
+            let create = frame.is_reply(OpCode::Create) || frame.is_reply(OpCode::Create2);
+            let below = frame.path.as_ref().and_then(|path| path.strip_prefix(folder));
+            create && frame.code == Some(Code::OK) && below.is_some_and(|name| name.starts_with('/'))
+        };
+        trace.iter().filter(created).count()
+    }
+
+    /// A program that contends from a seat in a process of its own, to be frozen. It prints a line `held` once it has
+    /// acquired; for every line it reads it prints `held` or `lost`, as its guard says then; it ends with its input.
+    /// `None` leaves the case out.
+    fn process(&self, seat: &Seat) -> Option<Command> {
+        let _ = seat;
+        None
+    }
+}
+
+/// One participant of a recipe. Its futures are dropped wherever they can be.
+pub trait Contender {
+    /// What it holds. Dropping it gives it up.
+    type Held;
+    /// What its operations fail with.
+    type Error: fmt::Debug;
+    /// What increases from one holder to the next.
+    type Fence: PartialOrd + fmt::Debug;
+
+    /// Waits until it holds.
+    fn acquire(&self) -> impl Future<Output = Result<Self::Held, Self::Error>>;
+
+    /// Asks the servers whether it holds.
+    fn verify(&self, held: &Self::Held) -> impl Future<Output = Result<(), Self::Error>>;
+
+    /// Gives up what it holds, and waits until that is done.
+    fn release(&self, held: Self::Held) -> impl Future<Output = Result<(), Self::Error>>;
+
+    /// Resolves when what it holds is lost.
+    fn lost(&self, held: &Self::Held) -> impl Future<Output = ()>;
+
+    /// Whether it certainly holds, without I/O.
+    fn is_held(&self, held: &Self::Held) -> bool;
+
+    /// The fence of what it holds; `None` for recipes without.
+    fn fence(&self, held: &Self::Held) -> Option<Self::Fence>;
+
+    /// The full path, namespace included, of the node by which it holds.
+    fn node(&self, held: &Self::Held) -> String;
+
+    /// Its session.
+    fn session_id(&self) -> Option<i64>;
+
+    /// Closes its client.
+    fn close(&self) -> impl Future<Output = ()>;
+}
+
+/// Where a [`Contender`] sits.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Seat {
+    /// Where it connects.
+    pub connect_string: String,
+    /// The path that all its own are below. It may not exist yet.
+    pub namespace: String,
+    /// The session timeout it asks for.
+    pub session_timeout: Duration,
+    /// The server's tick.
+    pub tick: Duration,
+}
+
+impl Seat {
+    pub(super) fn new(connect_string: String, namespace: String, session_timeout: Duration) -> Self {
+        Self { connect_string, namespace, session_timeout, tick: crate::ServerOptions::default().tick }
+    }
+}
+
+/// What a contender was doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Step {
+    /// [`Contender::acquire`].
+    Acquire,
+    /// [`Contender::verify`].
+    Verify,
+    /// [`Contender::release`].
+    Release,
+}
+
+/// What was done to a contender.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Fault {
+    /// The reply to a request never arrived; the link broke later.
+    ReplyLost,
+    /// The link broke before a request arrived.
+    ResetBefore,
+    /// The link broke after a request arrived.
+    ResetAfter,
+    /// The link broke after a request arrived, and the session ended before there was a new one.
+    Expired,
+    /// The link broke for a moment.
+    Disconnected,
+    /// Its client was closed.
+    Closed,
+    /// What it held had been lost.
+    Lost,
+}
+
+/// How many requests of a contender are without a reply, not counting pings: a help for [`Recipe::waits`].
+pub fn unanswered(trace: &[Traced]) -> usize {
+    let link = trace.last().map(|frame| frame.link);
+    let mut count = 0_usize;
+    for frame in trace.iter().filter(|frame| Some(frame.link) == link && frame.op != Some(OpCode::Ping)) {
+        match frame.kind {
+            FrameKind::Request => count += 1,
+            FrameKind::Reply if frame.fate == Fate::Forwarded => count = count.saturating_sub(1),
+            _ => {}
+        }
+    }
+    count
+}

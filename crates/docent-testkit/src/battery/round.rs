@@ -1,0 +1,124 @@
+//! One round of a contender: acquire, verify, release.
+
+use super::arena::{Arena, Player};
+use super::cases::{Failure, ensure, soon};
+use super::recipe::{Contender, Fault, Recipe, Step};
+use crate::FrameKind;
+use docent_proto::OpCode;
+use std::fmt;
+
+/// What a contender finds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Line {
+    /// Nobody.
+    Free,
+    /// A holder, who leaves when the contender waits.
+    Taken,
+}
+
+pub(super) const LINES: [Line; 2] = [Line::Free, Line::Taken];
+
+/// A request of a round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Asked {
+    pub(super) op: OpCode,
+    /// Counted from 1, among those of the same operation.
+    pub(super) nth: usize,
+}
+
+impl fmt::Display for Asked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} {}", self.op, self.nth)
+    }
+}
+
+/// The requests of a round without any fault, in their order.
+pub(super) async fn record<R: Recipe>(arena: &Arena<'_, R>, line: Line) -> Result<Vec<Asked>, Failure> {
+    let other = arena.other().await?;
+    let player = arena.player().await?;
+    play(arena, &player, &other, line, None).await?;
+    let mut asked: Vec<Asked> = Vec::new();
+    let trace = player.proxy.trace();
+    for frame in &trace[player.before..] {
+        if let (FrameKind::Request, Some(op)) = (frame.kind, frame.op.filter(|op| *op != OpCode::Ping)) {
+            let nth = 1 + asked.iter().filter(|asked| asked.op == op).count();
+            asked.push(Asked { op, nth });
+        }
+    }
+    Ok(asked)
+}
+
+/// Plays a round, and checks what must hold in it whatever happens.
+pub(super) async fn play<R: Recipe>(
+    arena: &Arena<'_, R>,
+    player: &Player<R>,
+    other: &R::Contender,
+    line: Line,
+    fault: Option<Fault>,
+) -> Result<(), Failure> {
+    let (recipe, contender) = (arena.recipe, &player.contender);
+    let judge = |step, result: Result<(), <R::Contender as Contender>::Error>| match result {
+        Err(error) if !fault.is_some_and(|fault| recipe.permits(step, fault, &error)) => {
+            Err(format!("{step:?} failed: {error:?}"))
+        }
+        result => Ok(result.is_ok()),
+    };
+    let (acquired, before) = match line {
+        Line::Free => (soon("acquire", contender.acquire()).await?, None),
+        Line::Taken => {
+            let (acquired, fence) = behind(arena, player, other).await?;
+            (acquired, fence)
+        }
+    };
+    let held = match acquired {
+        Ok(held) => held,
+        Err(error) => return judge(Step::Acquire, Err(error)).map(drop),
+    };
+    let fence = contender.fence(&held);
+    ensure(before.is_none() || before < fence, || format!("the fence went from {before:?} to {fence:?}"))?;
+    let nodes = arena.nodes().await?;
+    let is_held = contender.is_held(&held);
+    ensure(nodes.len() <= 1, || format!("there is more than the holder's node: {nodes:?}"))?;
+    ensure(!is_held || nodes.len() == 1, || "it says that it holds, and has no node".to_owned())?;
+    let expires = fault == Some(Fault::Expired);
+    ensure(is_held || expires, || "it was lost although its session lives".to_owned())?;
+    let verified = judge(Step::Verify, soon("verify", contender.verify(&held)).await?)?;
+    let is_held = contender.is_held(&held);
+    ensure(is_held || expires, || "it was lost although its session lives".to_owned())?;
+    ensure(verified || !is_held, || "verify failed, and it still says that it holds".to_owned())?;
+    judge(Step::Release, soon("release", contender.release(held)).await?)?;
+    if fault.is_none() {
+        ensure(arena.nodes().await?.is_empty(), || "its node is there after the release".to_owned())?;
+    }
+    Ok(())
+}
+
+type Acquired<C> = (Result<<C as Contender>::Held, <C as Contender>::Error>, Option<<C as Contender>::Fence>);
+
+/// Acquires behind `other`, who leaves when the contender waits.
+async fn behind<R: Recipe>(
+    arena: &Arena<'_, R>,
+    player: &Player<R>,
+    other: &R::Contender,
+) -> Result<Acquired<R::Contender>, Failure> {
+    let held = take(other).await?;
+    let fence = other.fence(&held);
+    let leave = async {
+        player.waits(arena.recipe).await;
+        ensure(other.is_held(&held), || "the holder lost it before it left".to_owned())?;
+        other.release(held).await.map_err(|error| format!("the holder cannot release: {error:?}"))
+    };
+    let both = async { tokio::join!(player.contender.acquire(), leave) };
+    let (acquired, left) = soon("acquire behind another", both).await?;
+    left.map(|()| (acquired, fence))
+}
+
+/// Acquires what is free.
+pub(super) async fn take<C: Contender>(contender: &C) -> Result<C::Held, Failure> {
+    soon("acquire", contender.acquire()).await?.map_err(|error| format!("cannot acquire: {error:?}"))
+}
+
+/// Gives up what is held.
+pub(super) async fn leave<C: Contender>(contender: &C, held: C::Held) -> Result<(), Failure> {
+    soon("release", contender.release(held)).await?.map_err(|error| format!("cannot release: {error:?}"))
+}

@@ -1,0 +1,111 @@
+//! A server of a few lines that says what a test tells it to.
+
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use docent_proto::{ConnectRequest, ConnectResponse, Frames, Record, RequestFrame, write_frame};
+use docent_tests::soon;
+use std::io;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+/// The session that every client gets.
+pub(crate) const SESSION: i64 = 0x1234;
+
+pub(crate) struct FakeServer {
+    listener: TcpListener,
+}
+
+/// A link of the one client.
+pub(crate) struct FakeLink {
+    stream: TcpStream,
+    received: BytesMut,
+}
+
+impl FakeServer {
+    pub(crate) async fn start() -> Self {
+        Self { listener: TcpListener::bind("127.0.0.1:0").await.unwrap() }
+    }
+
+    pub(crate) fn connect_string(&self) -> String {
+        self.listener.local_addr().unwrap().to_string()
+    }
+
+    /// The client's next link, before its handshake.
+    pub(crate) async fn link(&self) -> FakeLink {
+        let (stream, _) = soon(self.listener.accept()).await.unwrap();
+        FakeLink { stream, received: BytesMut::new() }
+    }
+
+    /// The client's next link, attached.
+    pub(crate) async fn attached(&self, timeout_ms: i32) -> FakeLink {
+        let mut link = self.link().await;
+        link.connect_request().await.unwrap();
+        link.send(&connected(timeout_ms, SESSION)).await;
+        link
+    }
+}
+
+impl FakeLink {
+    pub(crate) async fn connect_request(&mut self) -> io::Result<ConnectRequest> {
+        Ok(ConnectRequest::decode(self.frame().await?).unwrap())
+    }
+
+    /// The client's next request; an error when it has closed the link.
+    pub(crate) async fn request(&mut self) -> io::Result<RequestFrame> {
+        Ok(RequestFrame::decode(self.frame().await?).unwrap())
+    }
+
+    async fn frame(&mut self) -> io::Result<Bytes> {
+        loop {
+            if let Some(frame) = Frames::new(1 << 20).next(&mut self.received).unwrap() {
+                return Ok(frame);
+            }
+            if soon(self.stream.read_buf(&mut self.received)).await? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+    }
+
+    /// Sends bytes as they are. That the client may have closed the link is another's business.
+    pub(crate) async fn send(&mut self, bytes: &[u8]) {
+        let _ = self.stream.write_all(bytes).await;
+    }
+
+    /// Closes the link, after all that was sent.
+    pub(crate) async fn end(mut self) {
+        let _ = self.stream.shutdown().await;
+    }
+
+    /// Waits until the client has closed the link, whatever it sends before.
+    pub(crate) async fn until_closed(mut self) {
+        while self.frame().await.is_ok() {}
+    }
+}
+
+/// A frame with its length.
+pub(crate) fn frame(body: &[u8]) -> Vec<u8> {
+    let mut out = BytesMut::new();
+    write_frame(&mut out, |out| out.put_slice(body));
+    out.to_vec()
+}
+
+pub(crate) fn connected(timeout_ms: i32, session_id: i64) -> Vec<u8> {
+    let response = ConnectResponse {
+        timeout_ms,
+        session_id,
+        password: Bytes::from_static(&[7; 16]),
+        read_only: Some(false),
+    };
+    let mut out = BytesMut::new();
+    response.write(&mut out);
+    frame(&out)
+}
+
+/// A reply: header and body.
+pub(crate) fn reply(xid: i32, zxid: i64, code: i32, body: &[u8]) -> Vec<u8> {
+    let mut out = BytesMut::new();
+    out.put_i32(xid);
+    out.put_i64(zxid);
+    out.put_i32(code);
+    out.put_slice(body);
+    frame(out.copy_to_bytes(out.len()).as_ref())
+}

@@ -1,0 +1,133 @@
+//! What goes over a link, what does not, and how a client comes back.
+
+use docent::{Client, ConnectionState, CreateMode, Mutex};
+use docent_proto::OpCode;
+use docent_testkit::{Backend, Direction, FrameKind, Proxy, Traced, both_backends, round_trips};
+use docent_tests::{builder, soon};
+use futures_util::poll;
+use std::time::{Duration, Instant};
+
+/// Each way.
+const DELAY: Duration = Duration::from_millis(10);
+const RUNS: usize = 20;
+
+/// Requests in a trace that somebody waits for: a holder's watch on its own node and pings are not.
+fn awaited(trace: &[Traced]) -> Vec<Traced> {
+    let idle = |frame: &Traced| matches!(frame.op, Some(OpCode::GetData | OpCode::Ping));
+    trace.iter().filter(|frame| !idle(frame)).cloned().collect()
+}
+
+fn requests(trace: &[Traced]) -> Vec<OpCode> {
+    trace.iter().filter(|frame| frame.kind == FrameKind::Request).filter_map(|frame| frame.op).collect()
+}
+
+/// A session of ten seconds over an outage of seven: longer than a lease, shorter than the session.
+async fn comes_back(client: &Client, away: impl AsyncFnOnce(), back: impl AsyncFnOnce()) {
+    let guard = soon(Mutex::new(client, "/lock").unwrap().acquire()).await.unwrap();
+    let (session, mut state) = (client.session_id(), client.state());
+    let before = state.current();
+    away().await;
+    let start = Instant::now();
+    // The lease ends a third of the timeout before the session could.
+    let lost = tokio::time::timeout(Duration::from_secs(7), guard.lost()).await;
+    assert!(lost.is_ok() && !guard.is_held(), "the guard outlived its lease");
+    // An outage of this length is what this is about.
+    tokio::time::sleep(Duration::from_secs(7).saturating_sub(start.elapsed())).await;
+    back().await;
+    let returned = Instant::now();
+    let after = soon(state.reached(ConnectionState::Connected)).await;
+    assert!(returned.elapsed() < Duration::from_secs(2), "it took {:?} to come back", returned.elapsed());
+    assert_eq!(after.epoch, before.epoch);
+    assert_eq!(client.session_id(), session, "the session is kept");
+    assert!(!guard.is_held(), "nothing un-loses");
+    client.get("/kept").await.unwrap();
+}
+
+async fn ten_second_session(server: &docent_testkit::TestServer, proxy: &Proxy) -> Client {
+    let client = builder(server, proxy.connect_string())
+        .session_timeout(Duration::from_secs(10))
+        .connect()
+        .await
+        .unwrap();
+    client.create("/kept", "", CreateMode::Ephemeral).await.unwrap();
+    client
+}
+
+both_backends! {
+    async fn a_create_and_the_listing_after_it_are_one_round_trip_on_a_slow_link(backend: Backend) {
+        let server = backend.start().await;
+        let proxy = server.proxy().await;
+        let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
+        let mutex = Mutex::new(&client, "/lock").unwrap();
+        // A container would be deleted between two runs, and made again.
+        client.create("/lock", "", CreateMode::Persistent).await.unwrap();
+        proxy.set_delay(Direction::ToServer, DELAY);
+        proxy.set_delay(Direction::ToClient, DELAY);
+        let mut times = Vec::new();
+        for _ in 0..RUNS {
+            let before = proxy.trace().len();
+            let start = Instant::now();
+            let guard = soon(mutex.acquire()).await.unwrap();
+            times.push(start.elapsed());
+            let trace = awaited(&proxy.trace()[before..]);
+            assert_eq!(requests(&trace), [OpCode::Create2, OpCode::GetChildren2]);
+            assert_eq!((trace.len(), round_trips(&trace)), (4, 1), "{trace:#?}");
+            soon(guard.release()).await.unwrap();
+        }
+        times.sort();
+        assert!(times[0] >= DELAY * 2, "the link is slow: {times:?}");
+        assert!(times[RUNS / 2] < DELAY * 4, "that is two round trips: {times:?}");
+    }
+
+    async fn calls_made_together_are_sent_together(backend: Backend) {
+        let server = backend.start().await;
+        let proxy = server.proxy().await;
+        let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
+        client.create("/folder", "", CreateMode::Persistent).await.unwrap();
+        proxy.set_delay(Direction::ToClient, DELAY);
+        for run in 0..RUNS {
+            let before = proxy.trace().len();
+            let path = format!("/folder/{run}");
+            let (created, listed) =
+                soon(async { tokio::join!(client.create(&path, "", CreateMode::Ephemeral), client.children("/folder")) }).await;
+            created.unwrap();
+            assert!(listed.unwrap().names.contains(&run.to_string()), "the listing comes after the create");
+            let trace = awaited(&proxy.trace()[before..]);
+            assert_eq!((requests(&trace).len(), round_trips(&trace)), (2, 1), "{trace:#?}");
+        }
+    }
+
+    async fn a_request_whose_future_was_dropped_before_it_was_sent_is_never_sent(backend: Backend) {
+        let server = backend.start().await;
+        let proxy = server.proxy().await;
+        let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
+        proxy.cut().await;
+        client.state().reached(ConnectionState::Suspended).await;
+        let before = proxy.trace().len();
+        for polls in 0..3 {
+            let mut given_up = Box::pin(client.create("/given-up", "", CreateMode::Persistent));
+            for _ in 0..polls {
+                assert!(poll!(given_up.as_mut()).is_pending());
+            }
+        }
+        proxy.heal().await.unwrap();
+        // What is sent later comes after what was sent before.
+        client.create("/sent", "", CreateMode::Persistent).await.unwrap();
+        let creates = |frame: &&Traced| frame.is_request(OpCode::Create2);
+        assert_eq!(proxy.trace()[before..].iter().filter(creates).count(), 1);
+        assert_eq!(client.exists("/given-up").await.unwrap(), None);
+    }
+
+    async fn a_session_is_kept_over_a_restart_that_takes_longer_than_the_lease(backend: Backend) {
+        let server = backend.start_own().await;
+        let client = ten_second_session(&server, server.front()).await;
+        comes_back(&client, async || server.stop().await, async || server.start_again().await).await;
+    }
+
+    async fn a_session_is_kept_over_an_outage_of_the_network_that_takes_longer_than_the_lease(backend: Backend) {
+        let server = backend.start().await;
+        let proxy = server.proxy().await;
+        let client = ten_second_session(&server, &proxy).await;
+        comes_back(&client, async || proxy.cut().await, async || proxy.heal().await.unwrap()).await;
+    }
+}
