@@ -8,6 +8,7 @@ mod fake;
 mod hostile_server;
 mod kept;
 mod links;
+mod metrics;
 mod operations;
 mod outcomes;
 mod rollback;

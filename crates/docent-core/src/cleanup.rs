@@ -6,6 +6,7 @@
 use crate::core::Core;
 use crate::epoch::Epoch;
 use crate::session::{Cause, Farewell, Lane, Outcome, Pending, SessionEnd};
+use crate::telemetry;
 use docent_proto::{Code, Request, Response, parent};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -156,6 +157,7 @@ impl CleanupWorker {
         let mut open: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
         let mut waiting: Vec<oneshot::Sender<()>> = Vec::new();
         loop {
+            telemetry::cleanups(open.len());
             if open.is_empty() {
                 for drained in waiting.drain(..) {
                     let _ = drained.send(());

@@ -68,9 +68,14 @@ impl Epoch {
     }
 
     /// Adds a guard, unless the session has ended or its lease has run out.
-    pub(crate) fn hold(self: &Arc<Self>, path: String, czxid: i64) -> Option<Arc<Held>> {
+    pub(crate) fn hold(
+        self: &Arc<Self>,
+        path: String,
+        czxid: i64,
+        recipe: &'static str,
+    ) -> Option<Arc<Held>> {
         let mark = self.lease.mark(self.clock.now())?;
-        let held = Arc::new(Held::new(Arc::clone(self), path, czxid, mark));
+        let held = Arc::new(Held::new(Arc::clone(self), path, czxid, recipe, mark));
         self.held.add(&held);
         // The epoch may have ended, and lost its guards, just before this one was added.
         if self.ended().is_some() {

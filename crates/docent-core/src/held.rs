@@ -1,7 +1,9 @@
+use crate::clock::Timestamp;
 use crate::epoch::Epoch;
 use crate::fence::Fence;
 use crate::lease::LeaseMark;
 use crate::lost::LostReason;
+use crate::telemetry;
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -16,6 +18,9 @@ pub(crate) struct Held {
     /// Full path of the node.
     pub(crate) path: String,
     pub(crate) fence: Fence,
+    /// Which recipe it belongs to.
+    recipe: &'static str,
+    since: Timestamp,
     mark: LeaseMark,
     over: OnceLock<Over>,
     /// Cancelled when lost.
@@ -33,12 +38,21 @@ enum Over {
 }
 
 impl Held {
-    pub(crate) fn new(epoch: Arc<Epoch>, path: String, czxid: i64, mark: LeaseMark) -> Self {
+    pub(crate) fn new(
+        epoch: Arc<Epoch>,
+        path: String,
+        czxid: i64,
+        recipe: &'static str,
+        mark: LeaseMark,
+    ) -> Self {
+        let since = epoch.clock.now();
         let alive = epoch.held.alive.token();
         Self {
             epoch,
             path,
             fence: Fence::from_czxid(czxid),
+            recipe,
+            since,
             mark,
             over: OnceLock::new(),
             token: CancellationToken::new(),
@@ -63,7 +77,7 @@ impl Held {
         if self.over.set(Over::Lost(reason)).is_ok() {
             tracing::warn!(path = %self.path, epoch = self.epoch.number, %reason, "guard is lost");
             self.token.cancel();
-            self.epoch.held.one_less();
+            self.ended(Some(reason));
             if reason == LostReason::LeaseExpired {
                 // The session may live on. The holder's work gets a margin to stop; then others get their turn.
                 let margin = self.epoch.lease.margin();
@@ -79,8 +93,13 @@ impl Held {
     /// The guard was released: its node is being deleted by us. Not lost from now on.
     pub(crate) fn release(&self) {
         if self.over.set(Over::Released).is_ok() {
-            self.epoch.held.one_less();
+            self.ended(None);
         }
+    }
+
+    fn ended(&self, lost: Option<LostReason>) {
+        self.epoch.held.one_less();
+        telemetry::over(self.recipe, self.epoch.clock.now().since(self.since), lost);
     }
 
     pub(crate) fn is_over(&self) -> bool {

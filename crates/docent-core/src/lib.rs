@@ -21,6 +21,7 @@ mod retry;
 mod session;
 mod state;
 mod supervisor;
+mod telemetry;
 mod ticket;
 mod watching;
 

@@ -6,6 +6,7 @@ use crate::epoch::Epoch;
 use crate::keeper;
 use crate::session::{LinkState, SessionEnd};
 use crate::state::ConnectionState;
+use crate::telemetry;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::pin::pin;
 use std::sync::Arc;
@@ -25,6 +26,7 @@ pub(crate) async fn supervise(core: Arc<Core>, mut task: SessionTask) {
             return;
         }
         tracing::warn!(epoch = epoch.number, session_id = %hex(&epoch), ?end, "session is lost");
+        telemetry::connection(ConnectionState::Lost);
         core.connection.send_modify(|connection| connection.state = ConnectionState::Lost);
         if end == SessionEnd::Abandoned {
             core.cleanup.end_abandoned(&epoch);
@@ -32,6 +34,7 @@ pub(crate) async fn supervise(core: Arc<Core>, mut task: SessionTask) {
         (epoch, task) = core.open_next(&epoch, end);
     }
     tracing::info!(epoch = epoch.number, "client is closed");
+    telemetry::connection(ConnectionState::Closed);
     core.connection.send_modify(|connection| connection.state = ConnectionState::Closed);
 }
 
@@ -126,6 +129,7 @@ fn publish(core: &Core, epoch: &Epoch, link: LinkState, losses: &mut u64) {
     } else {
         tracing::info!(epoch = epoch.number, session_id = %hex(epoch), "suspended");
     }
+    telemetry::connection(state);
     core.connection.send_modify(|connection| {
         connection.state = state;
         connection.epoch = epoch.number;

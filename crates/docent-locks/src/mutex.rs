@@ -49,7 +49,7 @@ impl Mutex {
     /// # Errors
     /// `InvalidInput` when the path breaks a rule.
     pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
-        Ok(Self { line: Line::new(client, path, MARKER)? })
+        Ok(Self { line: Line::new(client, path, "mutex", MARKER)? })
     }
 
     /// The path, as it was given.

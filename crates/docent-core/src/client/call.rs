@@ -6,6 +6,7 @@ use crate::epoch::Epoch;
 use crate::error::{Error, ErrorKind};
 use crate::retry::Backoff;
 use crate::session::{Cause, Lane, Outcome, SessionEnd};
+use crate::telemetry::{self, Started};
 use docent_proto::{Code, CreateMode, Request, Response};
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -55,13 +56,21 @@ impl Client {
         request: &Request,
         outcomes: Outcomes,
     ) -> Result<(Result<Response, Code>, Arc<Epoch>), Error> {
+        let started = Started::now();
         let mut attempts = Attempts::new(self, operation, path, outcomes);
-        loop {
-            let epoch = attempts.epoch().await?;
-            if let Some(result) = attempts.send(&epoch, request).await? {
-                return Ok((result, epoch));
+        let result = loop {
+            let epoch = match attempts.epoch().await {
+                Ok(epoch) => epoch,
+                Err(error) => break Err(error),
+            };
+            match attempts.send(&epoch, request).await {
+                Ok(Some(result)) => break Ok((result, epoch)),
+                Ok(None) => {}
+                Err(error) => break Err(error),
             }
-        }
+        };
+        telemetry::operation(operation, started, &result);
+        result
     }
 }
 
@@ -219,6 +228,7 @@ impl<'a> Attempts<'a> {
             });
         };
         self.attempt += 1;
+        telemetry::retry(self.operation);
         tracing::debug!(
             operation = self.operation,
             path = self.path,

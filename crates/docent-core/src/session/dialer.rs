@@ -15,6 +15,10 @@ use tokio::time::Instant;
 /// hammered.
 const LIVED: Duration = Duration::from_secs(1);
 
+/// Between rounds: at most two in a second on average, and none a second after the last, so that a session is found again soon.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(150);
+const LONGEST_PAUSE: Duration = Duration::from_millis(990);
+
 /// The least time an attempt gets, however short the session's timeout.
 const SHORTEST_ATTEMPT: Duration = Duration::from_millis(250);
 
@@ -191,8 +195,8 @@ impl Dialer {
 
     async fn next_round(&mut self, limit: Duration) {
         if !std::mem::take(&mut self.first_round) {
-            let pause = self.backoff.next().unwrap_or(Duration::from_secs(1));
-            tokio::time::sleep(pause).await;
+            let pause = self.backoff.next().unwrap_or(LONGEST_PAUSE);
+            tokio::time::sleep(pause.max(SHORTEST_PAUSE)).await;
         }
         for server in self.ensemble.servers.get() {
             let resolved = tokio::time::timeout(limit, self.ensemble.transport.resolve(&server)).await;
@@ -221,5 +225,5 @@ fn shown(server: &ServerAddress, address: SocketAddr) -> String {
 
 /// Between rounds: soon enough that a session survives, jittered so that a fleet does not come back in step.
 fn pace() -> Backoff {
-    RetryPolicy::exponential().between(Duration::from_millis(50), Duration::from_millis(900)).start()
+    RetryPolicy::exponential().between(Duration::from_millis(50), LONGEST_PAUSE).start()
 }

@@ -4,6 +4,7 @@ use super::transport::Io;
 use super::wire::Shared;
 use super::{LinkError, SessionEnd, Withdraw};
 use crate::clock::{Alarm, Timestamp};
+use crate::telemetry;
 use bytes::{Buf, BytesMut};
 use std::future::poll_fn;
 use std::io;
@@ -136,6 +137,9 @@ impl Driver {
                 woken = link.wait(&shared, deadline) => woken,
                 () = &mut removed => Err(LinkError::Removed),
             };
+            if let (Ok(Woken::Deadline), Some(deadline)) = (&woken, deadline) {
+                telemetry::late(shared.clock.now().since(deadline));
+            }
             let result = woken.and_then(|woken| {
                 shared.change(|machine| {
                     // What had been received is looked at before the time is.

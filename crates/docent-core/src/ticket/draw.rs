@@ -132,7 +132,14 @@ pub(super) fn list(line: &Line) -> Request {
 }
 
 fn ticket(line: &Line, epoch: &Arc<Epoch>, path: String, czxid: i64) -> Result<Ticket, Error> {
-    let ticket = Ticket { line: line.clone(), epoch: Arc::clone(epoch), path, czxid, place: Place::Unlisted };
+    let ticket = Ticket {
+        line: line.clone(),
+        epoch: Arc::clone(epoch),
+        path,
+        czxid,
+        drawn: epoch.clock.now(),
+        place: Place::Unlisted,
+    };
     let sequence = sequence(ticket.name(), line.marker()).unwrap_or(-1);
     if is_in_danger_zone(sequence) {
         return Err(Error::new(ErrorKind::SequenceExhausted, "draw")

@@ -4,6 +4,7 @@ use super::participant::{self, Participant};
 use super::place::Place;
 use crate::cleanup::Leaving;
 use crate::client::{Client, Outcomes};
+use crate::clock::Timestamp;
 use crate::epoch::Epoch;
 use crate::error::Error;
 use crate::fence::Fence;
@@ -26,6 +27,8 @@ struct Inner {
     /// As the user wrote it.
     path: String,
     full: String,
+    /// The label of its metrics.
+    recipe: &'static str,
     /// What stands before the number in a ticket's name.
     marker: &'static str,
     /// Set when children that are no contenders were reported.
@@ -40,11 +43,16 @@ pub struct LineKey {
 }
 
 impl Line {
-    /// The line at `path`, whose tickets have `marker` before their number (as `lock-`).
+    /// The line at `path`, whose tickets have `marker` before their number (as `lock-`). `recipe` is the label of its metrics.
     ///
     /// # Errors
     /// `InvalidInput` when the path breaks a rule or is the root.
-    pub fn new(client: &Client, path: &str, marker: &'static str) -> Result<Self, Error> {
+    pub fn new(
+        client: &Client,
+        path: &str,
+        recipe: &'static str,
+        marker: &'static str,
+    ) -> Result<Self, Error> {
         let full = client.core().namespace.full("line", path)?;
         if path == "/" {
             return Err(Error::invalid_input("line", "path \"/\" must not be the root"));
@@ -53,6 +61,7 @@ impl Line {
             client: client.clone(),
             path: path.to_owned(),
             full,
+            recipe,
             marker,
             reported: AtomicBool::new(false),
         })))
@@ -91,6 +100,10 @@ impl Line {
             );
         }
         Place::find(own, names, self.marker())
+    }
+
+    pub(super) fn recipe(&self) -> &'static str {
+        self.0.recipe
     }
 
     pub(super) fn marker(&self) -> &'static str {
@@ -168,6 +181,7 @@ pub struct Ticket {
     /// Full path of the node.
     pub(super) path: String,
     pub(super) czxid: i64,
+    pub(super) drawn: Timestamp,
     /// As the listing showed it that was made together with the ticket.
     pub(super) place: Place,
 }

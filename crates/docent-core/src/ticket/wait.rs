@@ -6,6 +6,7 @@ use super::line::Ticket;
 use super::place::Place;
 use crate::error::{Error, ErrorKind};
 use crate::session::{Cause, Fired, Lane, Outcome, Pending, Reply, SessionEnd, Watch};
+use crate::telemetry;
 use docent_proto::{Code, EventKind, MultiOp, MultiResult, Request, Response};
 use std::time::Duration;
 
@@ -319,8 +320,11 @@ impl Ticket {
 
     /// Turns the ticket into a hold, if the lease is running.
     fn hold(self) -> Result<Hold, Self> {
-        match self.epoch.hold(self.path.clone(), self.czxid) {
-            Some(held) => Ok(Hold::new(self, held)),
+        match self.epoch.hold(self.path.clone(), self.czxid, self.line.recipe()) {
+            Some(held) => {
+                telemetry::acquired(self.line.recipe(), self.epoch.clock.now().since(self.drawn));
+                Ok(Hold::new(self, held))
+            }
             None => Err(self),
         }
     }
