@@ -1,25 +1,31 @@
 use std::fmt;
 
-/// Values of one measure, one of each round.
+/// Values of one measure, in the order they came.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Samples(Vec<f64>);
 
 impl Samples {
     pub(crate) fn push(&mut self, value: f64) {
         self.0.push(value);
-        self.0.sort_by(f64::total_cmp);
     }
 
     /// The value that `share` of all are not above; zero when there is none.
     pub(crate) fn quantile(&self, share: f64) -> f64 {
-        let last = self.0.len().saturating_sub(1);
+        let mut sorted = self.0.clone();
+        sorted.sort_by(f64::total_cmp);
+        let last = sorted.len().saturating_sub(1);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "share is from 0 to 1")]
         let index = (last as f64 * share).round() as usize;
-        self.0.get(index).copied().unwrap_or_default()
+        sorted.get(index).copied().unwrap_or_default()
     }
 
     pub(crate) fn median(&self) -> f64 {
         self.quantile(0.5)
+    }
+
+    /// Ours to theirs, one by one: what changes from round to round falls out.
+    pub(crate) fn ratios(&self, other: &Self) -> Self {
+        self.0.iter().zip(&other.0).map(|(ours, theirs)| ours / theirs).collect()
     }
 
     fn min(&self) -> f64 {
@@ -38,9 +44,7 @@ impl Samples {
 
 impl FromIterator<f64> for Samples {
     fn from_iter<I: IntoIterator<Item = f64>>(values: I) -> Self {
-        let mut values: Vec<_> = values.into_iter().collect();
-        values.sort_by(f64::total_cmp);
-        Self(values)
+        Self(values.into_iter().collect())
     }
 }
 
@@ -61,6 +65,12 @@ mod tests {
         let samples = Samples::from_iter([30.0, 10.0, 20.25]);
         assert_eq!(samples.to_string(), "20.2 (10.0..30.0)");
         assert_eq!(Samples::default().median(), 0.0);
+    }
+
+    #[test]
+    fn ratios_are_those_of_the_same_round() {
+        let ratios = Samples::from_iter([2.0, 30.0, 9.0]).ratios(&Samples::from_iter([1.0, 10.0, 9.0]));
+        assert_eq!(ratios.median(), 2.0);
     }
 
     #[test]

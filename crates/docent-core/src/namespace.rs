@@ -32,7 +32,8 @@ impl Namespace {
     /// The full path of a sequential node's prefix, whose last segment may be empty.
     pub(crate) fn full_sequential(&self, operation: &'static str, path: &str) -> Result<String, Error> {
         // The server checks the path with its number, and so does this.
-        let mut full = format!("{}{path}0", self.prefix);
+        let mut full = String::with_capacity(self.prefix.len() + path.len() + 1);
+        full.extend([&self.prefix, path, "0"]);
         if let Err(error) = check(operation, &full[self.prefix.len()..]) {
             return Err(check(operation, path).err().unwrap_or(error));
         }
