@@ -1,9 +1,10 @@
 //! Closing ends everything: futures, streams, tasks, the session.
 
+use crate::{builder, connect};
 use docent::{AcquireError, ConnectionState, CreateMode, ErrorKind, Mutex};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, Direction, both_backends};
-use docent_tests::{PATIENCE, builder, connect, soon};
+use docent_tests::{PATIENCE, soon};
 use futures_util::StreamExt;
 use std::time::Duration;
 

@@ -1,10 +1,11 @@
 //! Nodes that are kept present.
 
+use crate::{builder, connect};
 use docent::recipe::{KeptNode, KeptStatus};
 use docent::{Client, CreateMode, ErrorKind};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, Rule, both_backends};
-use docent_tests::{SHORT_SESSION, builder, connect, soon};
+use docent_tests::{SHORT_SESSION, soon};
 
 /// Waits until the node at `path` has `data` and belongs to the present session of `client`.
 async fn until_kept(client: &Client, other: &Client, path: &str, data: &str) {

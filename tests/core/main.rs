@@ -9,9 +9,13 @@ mod hostile_server;
 mod kept;
 mod links;
 mod metrics;
+mod many_watches;
 mod operations;
 mod outcomes;
 mod rollback;
 mod session;
 mod unreachable;
 mod watches;
+
+// Modules that are also run on another kind of session take clients from here.
+use docent_tests::{builder, connect};

@@ -1,9 +1,10 @@
 //! What a client does with nodes.
 
+use crate::{builder, connect};
 use docent::{CreateMode, ErrorKind, TransactionResult};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, Rule, both_backends};
-use docent_tests::{builder, connect, soon};
+use docent_tests::soon;
 
 both_backends! {
     async fn nodes_are_created_read_changed_listed_and_deleted(backend: Backend) {

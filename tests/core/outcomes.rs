@@ -1,9 +1,10 @@
 //! What becomes of writes whose reply is lost.
 
+use crate::{builder, connect};
 use docent::{Client, CreateMode, ErrorKind};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, Proxy, Rule, TestServer, both_backends};
-use docent_tests::{builder, connect, soon};
+use docent_tests::soon;
 use futures_util::future::join_all;
 
 async fn client(server: &TestServer) -> (Client, Proxy) {

@@ -1,9 +1,10 @@
 //! A dropped acquire leaves nothing behind, wherever it was dropped.
 
 use crate::order::until_waiting;
+use crate::{builder, connect};
 use docent::{Client, Mutex};
 use docent_testkit::{Backend, both_backends};
-use docent_tests::{connect, soon};
+use docent_tests::soon;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
@@ -81,7 +82,7 @@ both_backends! {
         let server = backend.start().await;
         let other = connect(&server).await;
         let proxy = server.proxy().await;
-        let client = docent_tests::builder(&server, proxy.connect_string()).connect().await.unwrap();
+        let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
         let mutex = Mutex::new(&client, "/lock").unwrap();
         for polls in 0..4 {
             proxy.cut().await;
@@ -101,7 +102,7 @@ both_backends! {
         let server = backend.start().await;
         let other = connect(&server).await;
         let proxy = server.proxy().await;
-        let client = docent_tests::builder(&server, proxy.connect_string()).connect().await.unwrap();
+        let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
         let mutex = Mutex::new(&client, "/lock").unwrap();
         soon(mutex.acquire()).await.unwrap().release().await.unwrap();
         // The create is applied, its reply is not seen, the future is dropped, the link breaks.
@@ -119,7 +120,7 @@ both_backends! {
         use docent_testkit::Rule;
         let server = backend.start().await;
         let proxy = server.proxy().await;
-        let client = docent_tests::builder(&server, proxy.connect_string()).connect().await.unwrap();
+        let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
         let mutex = Mutex::new(&client, "/lock").unwrap();
         soon(mutex.acquire()).await.unwrap().release().await.unwrap();
         let lost = proxy.add(Rule::on(OpCode::Create2).reset_after());

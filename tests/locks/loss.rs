@@ -1,8 +1,9 @@
 //! A holder knows that its lock is lost before anybody else can hold it, and nothing un-loses.
 
+use crate::{builder, connect};
 use docent::{Client, ConnectionState, LostReason, Mutex, MutexGuard};
 use docent_testkit::{Backend, Direction, Flow, Proxy, TestServer, both_backends};
-use docent_tests::{SHORT_SESSION, builder, connect, soon};
+use docent_tests::{SHORT_SESSION, soon};
 use std::time::Instant;
 
 /// A holder whose link can be broken, and its proxy.

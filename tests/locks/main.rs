@@ -5,9 +5,13 @@
 mod bad_input;
 mod batteries;
 mod cancel;
+mod cost;
 mod lease;
 mod loss;
 mod neighbours;
 mod order;
 mod reentry;
 mod restart;
+
+// Modules that are also run on another kind of session take clients from here.
+use docent_tests::{builder, connect};

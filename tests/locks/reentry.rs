@@ -1,10 +1,11 @@
 //! Re-entry is explicit: by owner, by scope, by guard.
 
+use crate::connect;
 use crate::order::until_waiting;
 use docent::{AcquireError, LostReason, Mutex, Owner};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, both_backends};
-use docent_tests::{connect, soon};
+use docent_tests::soon;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 async fn outer(mutex: &Mutex) -> docent::Fence {

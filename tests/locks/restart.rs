@@ -1,8 +1,9 @@
 //! The server goes away and comes back.
 
+use crate::connect;
 use docent::Mutex;
 use docent_testkit::{Backend, both_backends};
-use docent_tests::{connect, soon};
+use docent_tests::soon;
 use futures_util::future::{join_all, try_join_all};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,6 +1,8 @@
 use crate::clock::{BootClock, Clock};
 use crate::retry::RetryPolicy;
 use crate::session::transport::{TcpTransport, Transport};
+#[cfg(feature = "zookeeper-client")]
+use crate::session::zookeeper_client::ZookeeperClient;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,6 +48,9 @@ pub(crate) struct Config {
     pub(crate) max_waiting: usize,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) transport: Arc<dyn Transport>,
+    /// `None` for our own sessions.
+    #[cfg(feature = "zookeeper-client")]
+    pub(crate) zookeeper_client: Option<ZookeeperClient>,
 }
 
 impl Default for Config {
@@ -66,6 +71,8 @@ impl Default for Config {
             max_waiting: 10_000,
             clock: Arc::new(BootClock),
             transport: Arc::new(TcpTransport),
+            #[cfg(feature = "zookeeper-client")]
+            zookeeper_client: None,
         }
     }
 }

@@ -7,7 +7,9 @@ use crate::kept::KeptTable;
 use crate::lease::Lease;
 use crate::namespace::Namespace;
 use crate::session::dialer::{Dialer, Ensemble, Start};
-use crate::session::{SessionEnd, SessionSettings, WireSession};
+#[cfg(feature = "zookeeper-client")]
+use crate::session::zookeeper_client::ZookeeperClientSession;
+use crate::session::{Session, SessionEnd, SessionSettings, WireSession};
 use crate::state::{Connection, ConnectionState};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -153,10 +155,25 @@ fn open(
         outbound_limit: config.max_request,
     };
     let lease = Arc::new(Lease::new(config.server_tick));
-    let dialer = Dialer::new(ensemble.clone(), start);
-    let clock = Arc::clone(&config.clock);
-    let (session, task) = WireSession::open(settings, Arc::clone(&lease), Arc::clone(&clock), dialer);
-    (Epoch::new(number, Arc::new(session), lease, clock, cleanup.clone(), config.max_request), task.boxed())
+    let (session, task) = open_session(config, ensemble, settings, &lease, start);
+    (Epoch::new(number, session, lease, Arc::clone(&config.clock), cleanup.clone(), config.max_request), task)
+}
+
+fn open_session(
+    config: &Config,
+    ensemble: &Ensemble,
+    settings: SessionSettings,
+    lease: &Arc<Lease>,
+    start: Start,
+) -> (Arc<dyn Session>, SessionTask) {
+    let (lease, clock, ensemble) = (Arc::clone(lease), Arc::clone(&config.clock), ensemble.clone());
+    #[cfg(feature = "zookeeper-client")]
+    if let Some(options) = config.zookeeper_client.clone() {
+        let (session, task) = ZookeeperClientSession::open(settings, lease, clock, options, ensemble, start);
+        return (Arc::new(session), task.boxed());
+    }
+    let (session, task) = WireSession::open(settings, lease, clock, Dialer::new(ensemble, start));
+    (Arc::new(session), task.boxed())
 }
 
 impl fmt::Debug for Core {

@@ -36,6 +36,8 @@ pub use lost::{Lost, LostReason};
 pub use node::{Children, CreateMode, Created, Node, Stat};
 pub use retry::RetryPolicy;
 pub use session::transport::{Dialled, Io, TcpTransport, Transport};
+#[cfg(feature = "zookeeper-client")]
+pub use session::zookeeper_client;
 pub use state::{Connection, ConnectionState, StateWatcher};
 pub use ticket::Participant;
 pub use watching::WatchStream;

@@ -19,6 +19,9 @@ pub mod recipe {
     pub use docent_core::recipe::*;
 }
 
+#[cfg(feature = "zookeeper-client")]
+pub use docent_core::zookeeper_client;
+
 /// The embedded server, for development and tests. In memory, a single node: production means a ZooKeeper ensemble.
 #[cfg(feature = "server")]
 pub mod server {

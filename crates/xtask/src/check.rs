@@ -1,6 +1,6 @@
 use crate::cargo::{cargo, run as execute, succeeds};
 use crate::stages::Stages;
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use std::env;
 use std::path::{Path, PathBuf};
 
@@ -14,8 +14,20 @@ pub(crate) fn run() -> Result<()> {
     stages.run("docs", || {
         execute(cargo("doc --workspace --no-deps --all-features").env("RUSTDOCFLAGS", "-D warnings"))
     })?;
+    stages.run("default features", default_features)?;
     stages.run("dependencies", dependencies)?;
     stages.finish()
+}
+
+/// What only features need is not built without them.
+fn default_features() -> Result<()> {
+    let tree = cargo("tree --package docent --edges normal --prefix none").output()?;
+    ensure!(tree.status.success(), "cargo tree failed: {}", String::from_utf8_lossy(&tree.stderr));
+    let tree = String::from_utf8(tree.stdout)?;
+    ensure!(tree.lines().any(|line| line.starts_with("docent-core ")), "cargo tree names no package of ours");
+    let found = tree.lines().find(|line| line.starts_with("zookeeper-client "));
+    ensure!(found.is_none(), "docent depends on {found:?} without its features");
+    Ok(())
 }
 
 fn dependencies() -> Result<()> {

@@ -9,6 +9,8 @@ use crate::error::{Error, ErrorKind};
 use crate::namespace::Namespace;
 use crate::retry::RetryPolicy;
 use crate::session::transport::Transport;
+#[cfg(feature = "zookeeper-client")]
+use crate::session::zookeeper_client::ZookeeperClient;
 use crate::state::ConnectionState;
 use crate::supervisor::supervise;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
@@ -131,6 +133,14 @@ impl ClientBuilder {
         self
     }
 
+    /// Opens sessions with the crate `zookeeper-client` instead of Docent's own. [`transport`](Self::transport) and
+    /// [`max_reply`](Self::max_reply) have no effect then. See [its limits](crate::zookeeper_client) first.
+    #[cfg(feature = "zookeeper-client")]
+    pub fn zookeeper_client(mut self, options: ZookeeperClient) -> Self {
+        self.config.zookeeper_client = Some(options);
+        self
+    }
+
     /// Starts the client and waits for its first session.
     ///
     /// # Errors
@@ -213,6 +223,10 @@ impl ClientBuilder {
             if value == 0 {
                 return invalid(format!("{name} 0 must be at least 1"));
             }
+        }
+        #[cfg(feature = "zookeeper-client")]
+        if let Some(Err(error)) = config.zookeeper_client.as_ref().map(ZookeeperClient::connector) {
+            return invalid(format!("settings of zookeeper-client: {error}"));
         }
         Ok(())
     }

@@ -224,6 +224,6 @@ fn shown(server: &ServerAddress, address: SocketAddr) -> String {
 }
 
 /// Between rounds: soon enough that a session survives, jittered so that a fleet does not come back in step.
-fn pace() -> Backoff {
+pub(super) fn pace() -> Backoff {
     RetryPolicy::exponential().between(Duration::from_millis(50), LONGEST_PAUSE).start()
 }

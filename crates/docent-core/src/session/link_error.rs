@@ -31,6 +31,9 @@ pub(crate) enum LinkError {
     Protocol(String),
     #[error("the server sent what cannot be read")]
     Decode(#[from] DecodeError),
+    #[cfg(feature = "zookeeper-client")]
+    #[error("zookeeper-client: {0}")]
+    ZookeeperClient(String),
 }
 
 impl LinkError {

@@ -1,6 +1,7 @@
 //! One ZooKeeper session: what the rest of core needs from it, and our own implementation of it.
 //!
 //! [`machine`] is the protocol, pure; [`driver`] is the task that runs it over a [`transport`]; [`dialer`] finds a server.
+//! The folder `zookeeper_client` holds the second implementation, a feature.
 
 mod bell;
 pub(crate) mod dialer;
@@ -14,6 +15,8 @@ pub(crate) mod rollback;
 pub(crate) mod transport;
 mod watches;
 mod wire;
+#[cfg(feature = "zookeeper-client")]
+pub mod zookeeper_client;
 
 pub(crate) use farewell::Farewell;
 pub(crate) use link_error::LinkError;
@@ -43,10 +46,15 @@ pub(crate) trait Session: fmt::Debug + Send + Sync + 'static {
     /// The link, and what becomes of it.
     fn link(&self) -> watch::Receiver<LinkState>;
 
+    /// True when the watch events of a link are delivered in the order of their transactions, and a lost link is counted
+    /// before anything of the next one is delivered.
+    fn orders_events(&self) -> bool;
+
     /// Ends every waiting call and watch with [`SessionEnd::Closed`] and takes requests of [`Lane::Cleanup`] only.
     fn drain(&self);
 
-    /// What it takes to end the session on a link of its own, once it was given up; `None` when it was never opened.
+    /// What it takes to end the session on a link of its own, once it was given up; `None` when it was never opened, or when
+    /// that is not known.
     fn farewell(&self) -> Option<Farewell>;
 
     /// Ends the session on the server, after everything that was submitted before.
@@ -86,7 +94,7 @@ pub(crate) enum Cause {
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) result: Result<Response, Code>,
-    /// Newest transaction the server had applied.
+    /// Newest transaction the server had applied, as far as the session is told.
     pub(crate) zxid: i64,
     /// The watch that the request left, if it asked for one and the server left it.
     pub(crate) watch: Option<Watch>,
@@ -207,10 +215,17 @@ pub(crate) enum WatchKind {
 #[derive(Debug)]
 pub(crate) struct Watch {
     pub(crate) fired: oneshot::Receiver<Fired>,
+    /// `None` when it fired, and where the session sees by itself that nobody waits.
+    pub(crate) registration: Option<Registration>,
+}
+
+/// A watch's place in the tables of its session.
+#[derive(Debug)]
+pub(crate) struct Registration {
     pub(crate) id: u64,
     pub(crate) path: String,
     pub(crate) kind: WatchKind,
-    pub(crate) session: Option<Arc<dyn Withdraw>>,
+    pub(crate) session: Arc<dyn Withdraw>,
 }
 
 /// What ended a watch.
@@ -227,7 +242,7 @@ impl Future for Watch {
         match Pin::new(&mut self.fired).poll(cx) {
             Poll::Pending => Poll::Pending,
             Poll::Ready(fired) => {
-                self.session = None;
+                self.registration = None;
                 Poll::Ready(fired.unwrap_or(Fired::Ended(SessionEnd::Abandoned)))
             }
         }
@@ -236,8 +251,8 @@ impl Future for Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        if let Some(session) = self.session.take() {
-            session.unregister(self.id, &self.path, self.kind);
+        if let Some(Registration { id, path, kind, session }) = self.registration.take() {
+            session.unregister(id, &path, kind);
         }
     }
 }

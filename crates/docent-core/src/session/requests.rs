@@ -1,6 +1,7 @@
 use super::{Cause, Lane, Outcome, SessionEnd, WatchKind};
 use crate::clock::Timestamp;
-use docent_proto::{OpCode, Request};
+use bytes::BytesMut;
+use docent_proto::{OpCode, Request, RequestFrame};
 use std::collections::VecDeque;
 use tokio::sync::oneshot;
 
@@ -139,4 +140,17 @@ impl Requests {
             }
         }
     }
+}
+
+/// A frame above the servers' limit would make them drop the link, and everything in flight with it.
+pub(super) fn check_size(request: &Request, limit: usize) -> Result<(), Cause> {
+    /// No header and no field besides paths and data comes near this.
+    const SMALL: usize = 16 * 1024;
+    if request.payload_len() + SMALL <= limit {
+        return Ok(());
+    }
+    let mut frame = BytesMut::new();
+    RequestFrame::encode_parts(0, request, &mut frame);
+    let size = frame.len() - 4;
+    if size <= limit { Ok(()) } else { Err(Cause::TooLarge { size, limit }) }
 }

@@ -86,6 +86,10 @@ impl Session for WireSession {
         self.0.link.subscribe()
     }
 
+    fn orders_events(&self) -> bool {
+        true
+    }
+
     fn farewell(&self) -> Option<Farewell> {
         self.0.lock().farewell()
     }

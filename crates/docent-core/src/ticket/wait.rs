@@ -148,7 +148,7 @@ impl Ticket {
         };
         match fired {
             Fired::Event(EventKind::Deleted) => {
-                // Events of a link come in the order of transactions: a deletion of our own node was seen before.
+                // If events come in the order of transactions, a deletion of our own node was seen before.
                 if let Some(watch) = own
                     && let Ok(fired) = watch.fired.try_recv()
                 {
@@ -183,8 +183,8 @@ impl Ticket {
 
     /// What follows from the deletion of the nearest one ahead.
     fn blocker_left(&self, next: bool, losses: u64, own_watched: bool) -> Step {
-        // After a reconnect the events of the gap come in no particular order.
-        let same_link = self.epoch.losses() == losses;
+        // After a reconnect the events of the gap come in no particular order, and some sessions never keep it.
+        let same_link = self.epoch.session.orders_events() && self.epoch.losses() == losses;
         match next {
             true if same_link && own_watched && self.is_fresh() => Step::At(Place::First),
             true => Step::Prove,

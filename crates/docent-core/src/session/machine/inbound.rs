@@ -1,7 +1,7 @@
 //! What comes from the server.
 
 use super::super::requests::WatchRequest;
-use super::super::{LinkError, Outcome, Reply, SessionEnd, Watch, WatchKind, Withdraw};
+use super::super::{LinkError, Outcome, Registration, Reply, SessionEnd, Watch, WatchKind, Withdraw};
 use super::{Identity, Link, Machine};
 use crate::clock::Timestamp;
 use bytes::{Bytes, BytesMut};
@@ -165,12 +165,13 @@ impl Machine {
             _ => return None,
         };
         let (id, fired) = self.watches.register(&request.path, kind);
-        Some(Watch { fired, id, path: request.path, kind, session: Some(Arc::clone(withdraw)) })
+        let registration = Registration { id, path: request.path, kind, session: Arc::clone(withdraw) };
+        Some(Watch { fired, registration: Some(registration) })
     }
 }
 
 /// What an answer says in the end: of a multi that failed, the code of the operation that did.
-fn verdict(result: &Result<Response, Code>) -> Code {
+pub(in crate::session) fn verdict(result: &Result<Response, Code>) -> Code {
     match result {
         Err(code) => *code,
         Ok(Response::Multi(results)) => {
@@ -187,7 +188,7 @@ fn verdict(result: &Result<Response, Code>) -> Code {
 
 /// True when only the servers' quorum can have given this answer to a write, after looking at the session. Anything else
 /// (a throttled request, an operation switched off) may have been said by one server alone.
-fn proves_session(code: Code) -> bool {
+pub(in crate::session) fn proves_session(code: Code) -> bool {
     matches!(
         code,
         Code::OK

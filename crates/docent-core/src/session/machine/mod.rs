@@ -9,13 +9,16 @@ mod outbound;
 mod tests;
 mod time;
 
-use super::requests::{Finished, Requests};
+#[cfg(feature = "zookeeper-client")]
+pub(in crate::session) use inbound::{proves_session, verdict};
+
+use super::requests::{Finished, Requests, check_size};
 use super::watches::{Fires, WatchTable};
 use super::{Cause, Farewell, Lane, LinkState, Outcome, SessionEnd, SessionSettings, WatchKind};
 use crate::clock::Timestamp;
 use crate::lease::Lease;
-use bytes::{Bytes, BytesMut};
-use docent_proto::{Frames, Request, RequestFrame};
+use bytes::Bytes;
+use docent_proto::{Frames, Request};
 use std::collections::VecDeque;
 use std::mem;
 use std::sync::Arc;
@@ -144,24 +147,10 @@ impl Machine {
             if self.requests.len() >= self.settings.queue_limit {
                 return Err(Cause::QueueFull);
             }
-            self.check_size(&request)?;
+            check_size(&request, self.settings.outbound_limit)?;
         }
         let (done, outcome) = oneshot::channel();
         Ok((self.requests.push(request, lane, Some(done)), outcome))
-    }
-
-    /// A frame above the servers' limit would make them drop the link, and everything in flight with it.
-    fn check_size(&self, request: &Request) -> Result<(), Cause> {
-        /// No header and no field besides paths and data comes near this.
-        const SMALL: usize = 16 * 1024;
-        let limit = self.settings.outbound_limit;
-        if request.payload_len() + SMALL <= limit {
-            return Ok(());
-        }
-        let mut frame = BytesMut::new();
-        RequestFrame::encode_parts(0, request, &mut frame);
-        let size = frame.len() - 4;
-        if size <= limit { Ok(()) } else { Err(Cause::TooLarge { size, limit }) }
     }
 
     pub(in crate::session) fn withdraw(&mut self, id: u64) -> bool {

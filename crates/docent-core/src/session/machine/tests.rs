@@ -2,9 +2,10 @@
 
 use super::super::{Fired, LinkError, Withdraw};
 use super::*;
+use bytes::BytesMut;
 use docent_proto::{
     Code, ConnectRequest, ConnectResponse, EventKind, MultiOp, MultiResult, OpCode, Record, ReplyHeader,
-    Response, Stat, WatchEvent, write_frame, xid,
+    RequestFrame, Response, Stat, WatchEvent, write_frame, xid,
 };
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::oneshot::Receiver;

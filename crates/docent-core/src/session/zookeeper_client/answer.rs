@@ -1,0 +1,73 @@
+//! What the crate's results mean to us.
+
+use docent_proto::Code;
+use zookeeper_client::Error;
+
+/// Why there is no result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Failure {
+    /// The server said so.
+    Answered(Code),
+    /// No answer came, or none that can be understood: it may have been applied.
+    Lost,
+    /// The session is over: by the servers' word, or because the crate gave it up. It does not say which.
+    Expired,
+    /// The servers keep the session, but will not serve it here any more.
+    Refused,
+    /// The session was closed.
+    Closed,
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let code = match error {
+            Error::NoNode => Code::NO_NODE,
+            Error::NoAuth => Code::NO_AUTH,
+            Error::BadVersion => Code::BAD_VERSION,
+            Error::NoChildrenForEphemerals => Code::NO_CHILDREN_FOR_EPHEMERALS,
+            Error::NodeExists => Code::NODE_EXISTS,
+            Error::NotEmpty => Code::NOT_EMPTY,
+            Error::InvalidAcl => Code::INVALID_ACL,
+            Error::NotReadOnly => Code::NOT_READ_ONLY,
+            Error::NoWatcher => Code::NO_WATCHER,
+            Error::QuotaExceeded => Code::QUOTA_EXCEEDED,
+            Error::Throttled => Code::THROTTLED,
+            Error::MarshallingError => Code::MARSHALLING_ERROR,
+            Error::Unimplemented => Code::UNIMPLEMENTED,
+            Error::BadArguments(_) => Code::BAD_ARGUMENTS,
+            Error::ReconfigDisabled => Code::RECONFIG_DISABLED,
+            Error::UnexpectedErrorCode(code) => Code(code),
+            Error::SessionExpired => return Self::Expired,
+            Error::SessionMoved | Error::AuthFailed => return Self::Refused,
+            Error::ClientClosed => return Self::Closed,
+            // A reset or a missed heartbeat is `Custom`, a reply that cannot be read `UnmarshalError` or `UnexpectedError`.
+            _ => return Self::Lost,
+        };
+        Self::Answered(code)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_is_not_an_answer_leaves_the_outcome_unknown() {
+        for error in [
+            Error::ConnectionLoss,
+            Error::Timeout,
+            Error::NoHosts,
+            Error::UnexpectedError("no reply".to_owned()),
+            Error::UnmarshalError { entity: "stat", reason: &"it is short" },
+            Error::RuntimeInconsistent,
+        ] {
+            assert_eq!(Failure::from(error), Failure::Lost);
+        }
+    }
+
+    #[test]
+    fn codes_keep_their_numbers() {
+        assert_eq!(Failure::from(Error::NoNode), Failure::Answered(Code::NO_NODE));
+        assert_eq!(Failure::from(Error::UnexpectedErrorCode(-128)), Failure::Answered(Code(-128)));
+    }
+}

@@ -1,0 +1,84 @@
+use super::ZookeeperClient;
+use super::session::Shared;
+use crate::clock::Timestamp;
+use crate::retry::Backoff;
+use crate::session::LinkError;
+use crate::session::dialer::{Ensemble, Start, pace};
+use std::time::Duration;
+use zookeeper_client as zk;
+
+/// Between attempts when the servers refused who we are.
+const REFUSED: Duration = Duration::from_secs(10);
+
+/// Opens a session, in as many attempts as it takes.
+pub(super) struct Connect {
+    options: ZookeeperClient,
+    ensemble: Ensemble,
+    pause_first: bool,
+    backoff: Backoff,
+}
+
+impl Connect {
+    pub(super) fn new(options: ZookeeperClient, ensemble: Ensemble, start: Start) -> Self {
+        Self { options, ensemble, pause_first: start == Start::Jittered, backoff: pace() }
+    }
+
+    /// The session, and the time at which it was asked for.
+    pub(super) async fn session(&mut self, shared: &Shared) -> (zk::Client, Timestamp) {
+        if self.pause_first {
+            self.pause().await;
+        }
+        loop {
+            let sent = shared.clock.now();
+            match self.attempt(shared).await {
+                Ok(client) => {
+                    self.ensemble.last_error.set(None);
+                    return (client, sent);
+                }
+                Err(zk::Error::AuthFailed) => {
+                    self.lost(zk::Error::AuthFailed.to_string());
+                    tokio::time::sleep(REFUSED).await;
+                }
+                Err(error) => {
+                    self.lost(error.to_string());
+                    self.pause().await;
+                }
+            }
+        }
+    }
+
+    async fn attempt(&self, shared: &Shared) -> Result<zk::Client, zk::Error> {
+        let connector = self.options.connector()?;
+        // The crate's own pauses between rounds double without a limit, so each attempt is one round.
+        let connector = connector.with_session_timeout(shared.settings.timeout).with_fail_eagerly();
+        let client = connector.connect(&self.connect_string()).await?;
+        if shared.settings.last_zxid > 0 {
+            // The crate does not tell a server what an earlier session has seen: the server must catch up by itself.
+            client.sync("/").await?;
+        }
+        Ok(client)
+    }
+
+    /// The servers as the crate wants them.
+    fn connect_string(&self) -> String {
+        let scheme = if self.options.wants_tls() { "tcp+tls://" } else { "" };
+        let servers: Vec<_> =
+            self.ensemble.servers.get().iter().map(|server| format!("{scheme}{server}")).collect();
+        servers.join(",")
+    }
+
+    async fn pause(&mut self) {
+        tokio::time::sleep(self.backoff.next().unwrap_or(Duration::from_secs(1))).await;
+    }
+
+    /// There is no link, for this reason.
+    pub(super) fn lost(&self, reason: String) {
+        let error = LinkError::ZookeeperClient(reason);
+        tracing::debug!(%error, "no link");
+        self.ensemble.last_error.set(Some(error));
+    }
+
+    pub(super) fn attached(&self) {
+        self.ensemble.last_error.set(None);
+    }
+}

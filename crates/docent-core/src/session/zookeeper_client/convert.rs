@@ -1,0 +1,99 @@
+//! Our types as the crate's, and back.
+
+use super::answer::Failure;
+use docent_proto::{Acl, Code, Create, CreateKind, CreateMode, Permissions, Stat};
+use std::time::Duration;
+use zookeeper_client as zk;
+
+const PERMISSIONS: [(Permissions, zk::Permission); 5] = [
+    (Permissions::READ, zk::Permission::READ),
+    (Permissions::WRITE, zk::Permission::WRITE),
+    (Permissions::CREATE, zk::Permission::CREATE),
+    (Permissions::DELETE, zk::Permission::DELETE),
+    (Permissions::ADMIN, zk::Permission::ADMIN),
+];
+
+pub(super) fn options<'a>(create: &Create, acls: &'a [zk::Acl]) -> Result<zk::CreateOptions<'a>, Failure> {
+    let mode = match CreateMode::from_flags(create.flags) {
+        Some(CreateMode::Persistent | CreateMode::PersistentTtl) => zk::CreateMode::Persistent,
+        Some(CreateMode::PersistentSequential | CreateMode::PersistentSequentialTtl) => {
+            zk::CreateMode::PersistentSequential
+        }
+        Some(CreateMode::Ephemeral) => zk::CreateMode::Ephemeral,
+        Some(CreateMode::EphemeralSequential) => zk::CreateMode::EphemeralSequential,
+        Some(CreateMode::Container) => zk::CreateMode::Container,
+        None => return Err(Failure::Answered(Code::BAD_ARGUMENTS)),
+    };
+    let options = mode.with_acls(acls.into());
+    Ok(match create.kind {
+        CreateKind::Ttl(ttl) => {
+            options.with_ttl(Duration::from_millis(u64::try_from(ttl).unwrap_or_default()))
+        }
+        CreateKind::Plain | CreateKind::WithStat | CreateKind::Container => options,
+    })
+}
+
+/// The crate knows no version −1.
+pub(super) fn any(version: i32) -> Option<i32> {
+    (version != -1).then_some(version)
+}
+
+pub(super) fn to_acls(acls: &[Acl]) -> Vec<zk::Acl> {
+    acls.iter().map(to_acl).collect()
+}
+
+fn to_acl(acl: &Acl) -> zk::Acl {
+    let permission = PERMISSIONS
+        .into_iter()
+        .filter(|(ours, _)| acl.permissions.contains(*ours))
+        .fold(zk::Permission::NONE, |all, (_, theirs)| all | theirs);
+    zk::Acl::new(permission, zk::AuthId::new(&acl.scheme, &acl.id))
+}
+
+pub(super) fn from_acl(acl: &zk::Acl) -> Acl {
+    let permissions = PERMISSIONS
+        .into_iter()
+        .filter(|(_, theirs)| acl.permission().has(*theirs))
+        .fold(Permissions(0), |all, (ours, _)| all | ours);
+    Acl { permissions, scheme: acl.scheme().to_owned().into(), id: acl.id().to_owned().into() }
+}
+
+/// Some servers give no stat of a node that a multi created.
+pub(super) fn valid(stat: &zk::Stat) -> Option<Stat> {
+    (!stat.is_invalid()).then(|| from_stat(stat))
+}
+
+pub(super) fn from_stat(stat: &zk::Stat) -> Stat {
+    Stat {
+        czxid: stat.czxid,
+        mzxid: stat.mzxid,
+        ctime: stat.ctime,
+        mtime: stat.mtime,
+        version: stat.version,
+        cversion: stat.cversion,
+        aversion: stat.aversion,
+        ephemeral_owner: stat.ephemeral_owner,
+        data_length: stat.data_length,
+        num_children: stat.num_children,
+        pzxid: stat.pzxid,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn access_control_lists_survive_the_way_there_and_back() {
+        let some = Permissions::READ | Permissions::DELETE;
+        let acl = Acl { permissions: some, scheme: "digest".into(), id: "me:hash".into() };
+        for acl in Acl::open().into_iter().chain([acl]) {
+            assert_eq!(from_acl(&to_acl(&acl)), acl);
+        }
+    }
+
+    #[test]
+    fn every_version_but_minus_one_is_compared() {
+        assert_eq!((any(-1), any(0), any(-2)), (None, Some(0), Some(-2)));
+    }
+}

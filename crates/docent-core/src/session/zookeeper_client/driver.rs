@@ -1,0 +1,99 @@
+use super::connect::Connect;
+use super::session::{Phase, Shared};
+use crate::clock::{Clock, Timestamp, sleep_until};
+use crate::session::SessionEnd;
+use futures_util::future::BoxFuture;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use std::future::pending;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+use zookeeper_client::{SessionState, StateWatcher};
+
+/// Runs a session until it ends: opens it, follows its state, and polls what was submitted.
+pub(super) async fn run(
+    shared: Arc<Shared>,
+    mut calls: mpsc::UnboundedReceiver<BoxFuture<'static, ()>>,
+    mut connect: Connect,
+) -> SessionEnd {
+    let _guard = EndOnDrop(Arc::clone(&shared));
+    let Some(mut states) = open(&shared, &mut connect).await else {
+        shared.end(SessionEnd::Closed);
+        return SessionEnd::Closed;
+    };
+    let mut phase = shared.phase.subscribe();
+    let mut open = FuturesUnordered::new();
+    follow(&shared, &connect, states.state());
+    let end = loop {
+        if let Some(end) = shared.over() {
+            break end;
+        }
+        tokio::select! {
+            biased;
+            state = states.changed() => follow(&shared, &connect, state),
+            Ok(()) = phase.changed() => {}
+            Some(call) = calls.recv() => open.push(call),
+            Some(()) = open.next() => {}
+            () = wait_for(shared.clock.as_ref(), shared.abandon_at()) => shared.end(SessionEnd::Abandoned),
+        }
+    };
+    while let Ok(call) = calls.try_recv() {
+        open.push(call);
+    }
+    // Each of them sees the end and tells whoever waits for it.
+    while open.next().await.is_some() {}
+    end
+}
+
+/// A session that is not driven any more, because its client gave up closing or its runtime is shutting down, must not be
+/// kept alive by the crate.
+struct EndOnDrop(Arc<Shared>);
+
+impl Drop for EndOnDrop {
+    fn drop(&mut self) {
+        self.0.end(SessionEnd::Closed);
+    }
+}
+
+/// Opens the session; `None` when it is to be closed before that.
+async fn open(shared: &Shared, connect: &mut Connect) -> Option<StateWatcher> {
+    let mut phase = shared.phase.subscribe();
+    tokio::select! {
+        biased;
+        _ = phase.wait_for(|phase| !phase.is_before(Phase::Closing)) => None,
+        (client, sent) = connect.session(shared) => {
+            let states = client.state_watcher();
+            shared.attached(client, sent);
+            Some(states)
+        }
+    }
+}
+
+fn follow(shared: &Arc<Shared>, connect: &Connect, state: SessionState) {
+    match state {
+        SessionState::SyncConnected => {
+            connect.attached();
+            shared.link_up();
+        }
+        // Reads of a read-only server may be arbitrarily old. The crate is not asked to connect to one.
+        SessionState::Disconnected | SessionState::ConnectedReadOnly => {
+            connect.lost("the connection was lost".to_owned());
+            shared.link_down();
+        }
+        SessionState::Expired => shared.expired(),
+        SessionState::AuthFailed => {
+            connect.lost("authentication failed".to_owned());
+            shared.end(SessionEnd::Abandoned);
+        }
+        SessionState::Closed => {
+            let ours = *shared.phase.borrow() == Phase::Closing;
+            shared.end(if ours { SessionEnd::Closed } else { SessionEnd::Abandoned });
+        }
+    }
+}
+
+async fn wait_for(clock: &dyn Clock, deadline: Option<Timestamp>) {
+    match deadline {
+        Some(deadline) => sleep_until(clock, deadline).await,
+        None => pending().await,
+    }
+}

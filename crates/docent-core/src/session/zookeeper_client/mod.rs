@@ -1,0 +1,16 @@
+#![doc = include_str!("README.md")]
+
+mod answer;
+mod call;
+mod connect;
+mod convert;
+mod driver;
+mod options;
+mod session;
+
+#[cfg(any(feature = "zookeeper-client-digest-md5", docent_gssapi))]
+pub use options::Sasl;
+#[cfg(feature = "zookeeper-client-tls")]
+pub use options::Tls;
+pub use options::ZookeeperClient;
+pub(crate) use session::ZookeeperClientSession;

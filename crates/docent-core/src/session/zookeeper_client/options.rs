@@ -1,0 +1,195 @@
+use zookeeper_client as zk;
+
+/// Settings of sessions of the crate `zookeeper-client`, for
+/// [`ClientBuilder::zookeeper_client`](crate::ClientBuilder::zookeeper_client).
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct ZookeeperClient {
+    /// Who the client is, proved by SASL before anything else is sent. Default: nobody.
+    #[cfg(any(feature = "zookeeper-client-digest-md5", docent_gssapi))]
+    pub sasl: Option<Sasl>,
+    /// TLS on every connection. Default: none.
+    #[cfg(feature = "zookeeper-client-tls")]
+    pub tls: Option<Tls>,
+}
+
+impl ZookeeperClient {
+    /// The defaults: no SASL, no TLS.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets [`sasl`](Self::sasl).
+    #[cfg(any(feature = "zookeeper-client-digest-md5", docent_gssapi))]
+    #[must_use]
+    pub fn sasl(mut self, sasl: Sasl) -> Self {
+        self.sasl = Some(sasl);
+        self
+    }
+
+    /// Sets [`tls`](Self::tls).
+    #[cfg(feature = "zookeeper-client-tls")]
+    #[must_use]
+    pub fn tls(mut self, tls: Tls) -> Self {
+        self.tls = Some(tls);
+        self
+    }
+
+    /// A connector of the crate with these settings; the error says what it does not take.
+    pub(crate) fn connector(&self) -> Result<zk::Connector, zk::Error> {
+        let connector = zk::Client::connector();
+        #[cfg(any(feature = "zookeeper-client-digest-md5", docent_gssapi))]
+        let connector = match &self.sasl {
+            Some(sasl) => connector.with_sasl(sasl.options()),
+            None => connector,
+        };
+        #[cfg(feature = "zookeeper-client-tls")]
+        let connector = match &self.tls {
+            Some(tls) => connector.with_tls(tls.options()?),
+            None => connector,
+        };
+        Ok(connector)
+    }
+
+    pub(super) fn wants_tls(&self) -> bool {
+        #[cfg(feature = "zookeeper-client-tls")]
+        return self.tls.is_some();
+        #[cfg(not(feature = "zookeeper-client-tls"))]
+        return false;
+    }
+}
+
+/// How a client proves to the servers who it is.
+#[cfg(any(feature = "zookeeper-client-digest-md5", docent_gssapi))]
+#[derive(Clone)]
+#[non_exhaustive]
+pub enum Sasl {
+    /// By a name and a password that the servers know.
+    #[cfg(feature = "zookeeper-client-digest-md5")]
+    #[non_exhaustive]
+    DigestMd5 {
+        /// The name.
+        user: String,
+        /// The password. Never printed.
+        password: String,
+    },
+    /// By the Kerberos ticket in the cache of the user that runs the process.
+    #[cfg(docent_gssapi)]
+    #[non_exhaustive]
+    Gssapi {
+        /// First part of the servers' principal.
+        service: String,
+        /// Second part of the servers' principal; `None` for the host in the connect string.
+        host: Option<String>,
+    },
+}
+
+#[cfg(any(feature = "zookeeper-client-digest-md5", docent_gssapi))]
+impl Sasl {
+    /// A name and a password.
+    #[cfg(feature = "zookeeper-client-digest-md5")]
+    pub fn digest_md5(user: impl Into<String>, password: impl Into<String>) -> Self {
+        Self::DigestMd5 { user: user.into(), password: password.into() }
+    }
+
+    /// Kerberos. The servers' principal is `service`, usually `zookeeper`, and `host`; `None` for the one in the connect
+    /// string.
+    #[cfg(docent_gssapi)]
+    pub fn gssapi(service: impl Into<String>, host: Option<String>) -> Self {
+        Self::Gssapi { service: service.into(), host }
+    }
+
+    fn options(&self) -> zk::SaslOptions {
+        match self {
+            #[cfg(feature = "zookeeper-client-digest-md5")]
+            Self::DigestMd5 { user, password } => {
+                zk::SaslOptions::digest_md5(user.clone(), password.clone()).into()
+            }
+            #[cfg(docent_gssapi)]
+            Self::Gssapi { service, host } => {
+                let options = zk::SaslOptions::gssapi().with_username(service.clone());
+                match host {
+                    Some(host) => options.with_hostname(host.clone()).into(),
+                    None => options.into(),
+                }
+            }
+        }
+    }
+}
+
+#[cfg(any(feature = "zookeeper-client-digest-md5", docent_gssapi))]
+impl std::fmt::Debug for Sasl {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            #[cfg(feature = "zookeeper-client-digest-md5")]
+            Self::DigestMd5 { user, .. } => {
+                f.debug_struct("DigestMd5").field("user", user).finish_non_exhaustive()
+            }
+            #[cfg(docent_gssapi)]
+            Self::Gssapi { service, host } => {
+                f.debug_struct("Gssapi").field("service", service).field("host", host).finish()
+            }
+        }
+    }
+}
+
+/// Certificates for TLS, as PEM. The servers' host names are checked.
+#[cfg(feature = "zookeeper-client-tls")]
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct Tls {
+    /// Certificates, and revocation lists if any, that the servers' certificates are checked against.
+    pub ca: String,
+    /// Certificate chain and private key of this client, for servers that ask for one. The key is never printed.
+    pub identity: Option<(String, String)>,
+}
+
+#[cfg(feature = "zookeeper-client-tls")]
+impl Tls {
+    /// Trusts servers with certificates issued by one in `ca`.
+    pub fn new(ca: impl Into<String>) -> Self {
+        Self { ca: ca.into(), identity: None }
+    }
+
+    /// Sets [`identity`](Self::identity).
+    #[must_use]
+    pub fn identity(mut self, certificates: impl Into<String>, key: impl Into<String>) -> Self {
+        self.identity = Some((certificates.into(), key.into()));
+        self
+    }
+
+    fn options(&self) -> Result<zk::TlsOptions, zk::Error> {
+        let options = zk::TlsOptions::new().with_pem_ca(&self.ca)?;
+        match &self.identity {
+            Some((certificates, key)) => options.with_pem_identity(certificates, key),
+            None => Ok(options),
+        }
+    }
+}
+
+#[cfg(feature = "zookeeper-client-tls")]
+impl std::fmt::Debug for Tls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tls").field("has_identity", &self.identity.is_some()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, feature = "zookeeper-client-tls", feature = "zookeeper-client-digest-md5"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_not_printed() {
+        let options = ZookeeperClient::new()
+            .sasl(Sasl::digest_md5("me", "pass-secret"))
+            .tls(Tls::new("ca").identity("certificate", "key-secret"));
+        let text = format!("{options:?}");
+        assert!(text.contains("me") && !text.contains("secret"), "{text}");
+    }
+
+    #[test]
+    fn certificates_that_cannot_be_read_are_refused_before_connecting() {
+        let error = ZookeeperClient::new().tls(Tls::new("no certificate")).connector().unwrap_err();
+        assert!(error.to_string().contains("no valid tls trust anchor"), "{error}");
+    }
+}

@@ -1,0 +1,409 @@
+use super::ZookeeperClient;
+use super::answer::Failure;
+use super::call::{self, Answer, Call};
+use super::connect::Connect;
+use super::driver;
+use crate::clock::{Clock, Timestamp};
+use crate::lease::Lease;
+use crate::session::dialer::{Ensemble, Start};
+use crate::session::machine::{proves_session, verdict};
+use crate::session::requests::{Finished, Queued, Requests, check_size};
+use crate::session::{
+    Cause, Farewell, Fired, Lane, LinkState, Outcome, Pending, Reply, Session, SessionEnd, SessionSettings,
+    Watch, WatchKind, Withdraw,
+};
+use docent_proto::{Code, Request};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use std::fmt;
+use std::future::Future;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::{mpsc, oneshot, watch};
+use zookeeper_client as zk;
+
+/// A session of the crate `zookeeper-client`.
+#[derive(Clone)]
+pub(crate) struct ZookeeperClientSession(Arc<Shared>);
+
+/// What calls and the driver share.
+pub(super) struct Shared {
+    pub(super) settings: SessionSettings,
+    pub(super) lease: Arc<Lease>,
+    pub(super) clock: Arc<dyn Clock>,
+    state: Mutex<State>,
+    pub(super) phase: watch::Sender<Phase>,
+    link: watch::Sender<LinkState>,
+    /// What the driver has to poll.
+    calls: mpsc::UnboundedSender<BoxFuture<'static, ()>>,
+}
+
+struct State {
+    /// The crate's session, once it is attached and until it is to end. The crate closes it when all clones are dropped.
+    client: Option<zk::Client>,
+    /// The link as the crate tells of it; when it was seen down.
+    down_since: Option<Timestamp>,
+    /// Requests that wait for the link: these can still be withdrawn. Those in flight are the crate's.
+    waiting: Requests,
+    /// How many are at the crate.
+    in_flight: usize,
+    id: i64,
+    last_zxid: i64,
+    /// When the newest request that was answered was handed to the crate.
+    last_answered: Timestamp,
+}
+
+/// How far a session is. It never goes back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    Open,
+    /// Only cleanups are taken.
+    Draining,
+    /// The session is closed once nothing waits.
+    Closing,
+    Ended(SessionEnd),
+}
+
+impl Phase {
+    fn rank(self) -> u8 {
+        match self {
+            Self::Open => 0,
+            Self::Draining => 1,
+            Self::Closing => 2,
+            Self::Ended(_) => 3,
+        }
+    }
+
+    pub(super) fn is_before(self, other: Self) -> bool {
+        self.rank() < other.rank()
+    }
+}
+
+/// A request at the crate.
+struct Sent {
+    at: Timestamp,
+    lane: Lane,
+    is_write: bool,
+    done: oneshot::Sender<Outcome>,
+}
+
+impl ZookeeperClientSession {
+    /// Opens a session. It lives as long as the returned future is polled; the future resolves when it ends.
+    pub(crate) fn open(
+        settings: SessionSettings,
+        lease: Arc<Lease>,
+        clock: Arc<dyn Clock>,
+        options: ZookeeperClient,
+        ensemble: Ensemble,
+        start: Start,
+    ) -> (Self, impl Future<Output = SessionEnd> + Send + use<>) {
+        let (calls, queue) = mpsc::unbounded_channel();
+        let state = State {
+            client: None,
+            down_since: Some(clock.now()),
+            waiting: Requests::default(),
+            in_flight: 0,
+            id: 0,
+            last_zxid: settings.last_zxid,
+            last_answered: clock.now(),
+        };
+        let connect = Connect::new(options, ensemble, start);
+        let shared = Arc::new(Shared {
+            settings,
+            lease,
+            clock,
+            state: Mutex::new(state),
+            phase: watch::Sender::new(Phase::Open),
+            link: watch::Sender::new(LinkState { up: false, losses: 0 }),
+            calls,
+        });
+        (Self(Arc::clone(&shared)), driver::run(shared, queue, connect))
+    }
+}
+
+impl Session for ZookeeperClientSession {
+    fn submit(&self, request: Request, lane: Lane) -> Pending {
+        let mut state = self.0.lock();
+        if let Err(cause) = self.0.admit(&state, &request, lane) {
+            return Pending::ready(Outcome::NotSent(cause));
+        }
+        let (done, outcome) = oneshot::channel();
+        let id = state.waiting.push(request, lane, Some(done));
+        self.0.pass_on(&mut state);
+        Pending::waiting(outcome, id, Arc::clone(&self.0) as Arc<dyn Withdraw>)
+    }
+
+    fn id(&self) -> i64 {
+        self.0.lock().id
+    }
+
+    fn last_zxid(&self) -> i64 {
+        self.0.lock().last_zxid
+    }
+
+    fn link(&self) -> watch::Receiver<LinkState> {
+        self.0.link.subscribe()
+    }
+
+    fn orders_events(&self) -> bool {
+        false
+    }
+
+    /// The crate keeps the password to itself, and closes the session if it ever gets through again.
+    fn farewell(&self) -> Option<Farewell> {
+        None
+    }
+
+    fn drain(&self) {
+        self.0.advance(Phase::Draining, |state| {
+            let mut finished = Vec::new();
+            state.waiting.end(SessionEnd::Closed, Some(Lane::Cleanup), &mut finished);
+            finished
+        });
+    }
+
+    fn close(&self) {
+        self.drain();
+        self.0.advance(Phase::Closing, |state| {
+            self.0.pass_on(state);
+            if state.waiting.len() == 0 {
+                state.client = None;
+            }
+            Vec::new()
+        });
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Enters `phase` unless the session is as far already; what `change` finished is delivered without the lock.
+    fn advance(&self, phase: Phase, change: impl FnOnce(&mut State) -> Vec<Finished>) {
+        let finished = {
+            let mut state = self.lock();
+            let advanced = self.phase.send_if_modified(|known| {
+                let advanced = known.is_before(phase);
+                if advanced {
+                    *known = phase;
+                }
+                advanced
+            });
+            if advanced { change(&mut state) } else { Vec::new() }
+        };
+        for (done, outcome) in finished {
+            let _ = done.send(outcome);
+        }
+    }
+
+    /// The session is over.
+    pub(super) fn end(&self, end: SessionEnd) {
+        self.advance(Phase::Ended(end), |state| {
+            self.lease.end(end);
+            state.client = None;
+            let mut finished = Vec::new();
+            state.waiting.end(end, None, &mut finished);
+            finished
+        });
+    }
+
+    fn admit(&self, state: &State, request: &Request, lane: Lane) -> Result<(), Cause> {
+        match *self.phase.borrow() {
+            Phase::Open => {}
+            Phase::Draining if lane == Lane::Cleanup => {}
+            Phase::Draining | Phase::Closing => return Err(Cause::Ended(SessionEnd::Closed)),
+            Phase::Ended(end) => return Err(Cause::Ended(end)),
+        }
+        if lane == Lane::Call {
+            if state.waiting.len() + state.in_flight >= self.settings.queue_limit {
+                return Err(Cause::QueueFull);
+            }
+            check_size(request, self.settings.outbound_limit)?;
+        }
+        Ok(())
+    }
+
+    /// Hands what waits to the crate, if there is a link.
+    fn pass_on(self: &Arc<Self>, state: &mut State) {
+        let Some(client) = state.client.clone().filter(|_| state.down_since.is_none()) else { return };
+        while let Some(Queued { request, lane, done: Some(done), .. }) = state.waiting.queue.pop_front() {
+            let sent = Sent { at: self.clock.now(), lane, is_write: request.is_write(), done };
+            let mut call = call::call(client.clone(), request);
+            // The crate enqueues at the first poll, so that is made here, where the order of calls is known.
+            let early = (&mut call).now_or_never();
+            state.in_flight += 1;
+            let served = Arc::clone(self).serve(sent, call, early);
+            // Without a driver the session is over, and its requests with it.
+            let _ = self.calls.send(served.boxed());
+        }
+    }
+
+    /// Waits for the outcome of a request, and then for its watch.
+    async fn serve(self: Arc<Self>, sent: Sent, call: Call, early: Option<Result<Answer, Failure>>) {
+        let gone = early.as_ref().is_some_and(|result| matches!(result, Err(Failure::Lost)));
+        if gone {
+            // Nothing can have been lost yet: the crate's own task is gone.
+            self.end(SessionEnd::Abandoned);
+        }
+        let mut phase = self.phase.subscribe();
+        let result = match early {
+            Some(result) => Ok(result),
+            None => tokio::select! {
+                biased;
+                result = call => Ok(result),
+                end = ended(&mut phase, sent.lane) => Err(end),
+            },
+        };
+        self.lock().in_flight -= 1;
+        let (outcome, watching) = match result {
+            Ok(Ok(answer)) => self.answered(&sent, answer),
+            Ok(Err(failure)) => (Outcome::Unknown(self.failed(failure)), None),
+            Err(end) => (Outcome::Unknown(Cause::Ended(end)), None),
+        };
+        let _ = sent.done.send(outcome);
+        if let Some((watcher, mut fired)) = watching {
+            let what = tokio::select! {
+                biased;
+                event = call::event(watcher) => event.map(Fired::Event),
+                // Nobody waits any more. Dropping the crate's watcher removes the watch.
+                () = fired.closed() => return,
+                end = ended(&mut phase, Lane::Call) => Some(Fired::Ended(end)),
+            };
+            let what = match what {
+                Some(what) => what,
+                // The crate's session ended. How is for the driver to find out.
+                None => Fired::Ended(ended(&mut phase, Lane::Call).await),
+            };
+            let _ = fired.send(what);
+        }
+    }
+
+    fn answered(
+        &self,
+        sent: &Sent,
+        (result, watcher): Answer,
+    ) -> (Outcome, Option<(zk::OneshotWatcher, oneshot::Sender<Fired>)>) {
+        let code = verdict(&result);
+        // The crate refuses some lists by itself.
+        if sent.is_write && proves_session(code) && code != Code::INVALID_ACL {
+            self.lease.renew(sent.at, self.clock.now());
+        }
+        let zxid = {
+            let mut state = self.lock();
+            state.last_answered = state.last_answered.max(sent.at);
+            state.last_zxid = state.last_zxid.max(result.as_ref().map_or(0, call::newest_zxid));
+            state.last_zxid
+        };
+        let (watch, watching) = match watcher {
+            Some(watcher) => {
+                let (fire, fired) = oneshot::channel();
+                (Some(Watch { fired, registration: None }), Some((watcher, fire)))
+            }
+            None => (None, None),
+        };
+        (Outcome::Reply(Reply { result, zxid, watch }), watching)
+    }
+
+    /// Draws the consequences of a request that got no answer.
+    fn failed(&self, failure: Failure) -> Cause {
+        match failure {
+            Failure::Answered(_) | Failure::Lost => return self.over().map_or(Cause::LinkLost, Cause::Ended),
+            Failure::Expired => self.expired(),
+            Failure::Refused => self.end(SessionEnd::Abandoned),
+            Failure::Closed => self.end(SessionEnd::Closed),
+        }
+        Cause::Ended(self.over().unwrap_or(SessionEnd::Abandoned))
+    }
+
+    /// How the session ended, if it has.
+    pub(super) fn over(&self) -> Option<SessionEnd> {
+        match *self.phase.borrow() {
+            Phase::Ended(end) => Some(end),
+            _ => None,
+        }
+    }
+
+    /// The crate calls the session expired. It does so, unasked, 7/5 of the timeout after the last byte it received;
+    /// earlier than that only the servers can have said it.
+    pub(super) fn expired(&self) {
+        let silence = self.clock.now().since(self.lock().last_answered);
+        let by_servers = silence < self.lease.timeout();
+        self.end(if by_servers { SessionEnd::Expired } else { SessionEnd::Abandoned });
+    }
+
+    /// The crate opened a session, asked for at `sent`.
+    pub(super) fn attached(&self, client: zk::Client, sent: Timestamp) {
+        self.lease.attached(client.session_timeout(), sent);
+        let mut state = self.lock();
+        state.id = client.session_id().0;
+        state.last_answered = sent;
+        state.down_since = Some(self.clock.now());
+        // A session that was closed meanwhile closes with the last clone of the client.
+        if self.phase.borrow().is_before(Phase::Closing) {
+            state.client = Some(client);
+        }
+    }
+
+    pub(super) fn link_up(self: &Arc<Self>) {
+        let mut state = self.lock();
+        // The crate tells of the newest state alone: up again means that it was down.
+        let missed = state.down_since.take().is_none();
+        self.pass_on(&mut state);
+        if *self.phase.borrow() == Phase::Closing {
+            state.client = None;
+        }
+        self.link.send_modify(|link| {
+            link.up = true;
+            link.losses += u64::from(missed);
+        });
+    }
+
+    pub(super) fn link_down(&self) {
+        self.lock().down_since.get_or_insert(self.clock.now());
+        self.link.send_modify(|link| {
+            link.losses += u64::from(link.up);
+            link.up = false;
+        });
+    }
+
+    /// When a session that is not re-attached is given up: one timeout after the last possible lease.
+    pub(super) fn abandon_at(&self) -> Option<Timestamp> {
+        let timeout = self.lease.timeout();
+        let down_since = self.lock().down_since?;
+        Some(down_since + timeout.saturating_sub(self.lease.margin()) + timeout)
+    }
+}
+
+/// Resolves when requests of `lane` end unanswered.
+async fn ended(phase: &mut watch::Receiver<Phase>, lane: Lane) -> SessionEnd {
+    let phase = phase.wait_for(|phase| match phase {
+        Phase::Open => false,
+        Phase::Draining | Phase::Closing => lane == Lane::Call,
+        Phase::Ended(_) => true,
+    });
+    match phase.await.as_deref() {
+        Ok(Phase::Ended(end)) => *end,
+        Ok(_) => SessionEnd::Closed,
+        Err(_) => SessionEnd::Abandoned,
+    }
+}
+
+impl Withdraw for Shared {
+    fn withdraw(&self, id: u64) -> bool {
+        self.lock().waiting.withdraw(id)
+    }
+
+    fn unregister(&self, _id: u64, _path: &str, _kind: WatchKind) {}
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ZookeeperClientSession").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for ZookeeperClientSession {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ZookeeperClientSession({:#x})", self.id())
+    }
+}

@@ -1,0 +1,37 @@
+//! What holds for any session, on those of the crate `zookeeper-client`.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+#[path = "../locks/cancel.rs"]
+mod cancel;
+#[path = "../core/close.rs"]
+mod close;
+#[path = "../core/kept.rs"]
+mod kept;
+#[path = "../locks/loss.rs"]
+mod loss;
+#[path = "../core/operations.rs"]
+mod operations;
+#[path = "../locks/order.rs"]
+mod order;
+#[path = "../core/outcomes.rs"]
+mod outcomes;
+#[path = "../locks/reentry.rs"]
+mod reentry;
+#[path = "../locks/restart.rs"]
+mod restart;
+mod sasl;
+#[path = "../core/watches.rs"]
+mod watches;
+
+use docent::zookeeper_client::ZookeeperClient;
+use docent::{Client, ClientBuilder};
+use docent_testkit::TestServer;
+
+fn builder(server: &TestServer, connect_string: impl AsRef<str>) -> ClientBuilder {
+    docent_tests::builder(server, connect_string).zookeeper_client(ZookeeperClient::new())
+}
+
+async fn connect(server: &TestServer) -> Client {
+    builder(server, server.connect_string()).connect().await.unwrap()
+}
