@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod auth;
 mod bad_input;
 mod close;
 mod fake;
@@ -12,6 +13,8 @@ mod metrics;
 mod operations;
 mod outcomes;
 mod rollback;
+mod secrets;
 mod session;
+mod tls;
 mod unreachable;
 mod watches;
