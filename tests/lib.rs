@@ -2,6 +2,7 @@
 
 use docent::{Client, ClientBuilder};
 use docent_testkit::{ServerOptions, TestServer};
+use std::error::Error;
 use std::future::Future;
 use std::time::Duration;
 
@@ -42,4 +43,15 @@ pub async fn connect(server: &TestServer) -> Client {
 /// When it takes longer than any test waits.
 pub async fn soon<F: Future>(future: F) -> F::Output {
     tokio::time::timeout(PATIENCE, future).await.expect("it is done well before the test's patience ends")
+}
+
+/// The text of an error and of what caused it.
+pub fn with_causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text = format!("{text}: {cause}");
+        next = cause.source();
+    }
+    text
 }

@@ -2,18 +2,21 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod auth;
 mod bad_input;
 mod close;
 mod fake;
 mod hostile_server;
 mod kept;
 mod links;
-mod metrics;
 mod many_watches;
+mod metrics;
 mod operations;
 mod outcomes;
 mod rollback;
+mod secrets;
 mod session;
+mod tls;
 mod unreachable;
 mod watches;
 

@@ -321,7 +321,7 @@ async fn after(core: &Core, epoch: &Arc<Epoch>, cause: Cause) -> Option<Arc<Epoc
         // The servers ended the session, or acknowledged its end: its ephemeral nodes went with it.
         Cause::Ended(SessionEnd::Expired | SessionEnd::Closed) => None,
         // The servers may keep the session, and its nodes, for a while.
-        Cause::Ended(SessionEnd::Abandoned | SessionEnd::RolledBack) => {
+        Cause::Ended(SessionEnd::Abandoned | SessionEnd::RolledBack | SessionEnd::AuthFailed) => {
             core.epoch_after(epoch.number).await.ok()
         }
         Cause::LinkLost => Some(Arc::clone(epoch)),

@@ -1,8 +1,11 @@
+use crate::acl_policy::AclPolicy;
+use crate::auth::Credentials;
 use crate::clock::{BootClock, Clock};
 use crate::retry::RetryPolicy;
 use crate::session::transport::{TcpTransport, Transport};
 #[cfg(feature = "zookeeper-client")]
 use crate::session::zookeeper_client::ZookeeperClient;
+use secrecy::SecretString;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,6 +46,13 @@ pub(crate) struct Config {
     pub(crate) on_rollback: RollbackPolicy,
     pub(crate) parents: ParentKind,
     pub(crate) identity: Option<String>,
+    /// Users and passwords, until they are checked and become credentials.
+    pub(crate) digests: Vec<(String, SecretString)>,
+    pub(crate) credentials: Vec<Credentials>,
+    pub(crate) allow_plaintext_auth: bool,
+    pub(crate) acl: AclPolicy,
+    #[cfg(feature = "tls")]
+    pub(crate) tls: Option<crate::session::tls::Tls>,
     pub(crate) max_request: usize,
     pub(crate) max_reply: usize,
     pub(crate) max_waiting: usize,
@@ -66,6 +76,12 @@ impl Default for Config {
             on_rollback: RollbackPolicy::default(),
             parents: ParentKind::default(),
             identity: None,
+            digests: Vec::new(),
+            credentials: Vec::new(),
+            allow_plaintext_auth: false,
+            acl: AclPolicy::default(),
+            #[cfg(feature = "tls")]
+            tls: None,
             max_request: 1024 * 1024 - 1,
             max_reply: 64 * 1024 * 1024,
             max_waiting: 10_000,

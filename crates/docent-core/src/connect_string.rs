@@ -84,12 +84,16 @@ fn parse_server(text: &str, server: &str) -> Result<ServerAddress, Error> {
     Ok(ServerAddress { host: host.to_owned(), port })
 }
 
-fn invalid(text: &str, rule: &str) -> Error {
-    // Whatever stands before an '@' could be a password.
-    let shown = match text.rsplit_once('@') {
+/// A connect string as it may be shown: whatever stands before an '@' could be a password.
+pub(crate) fn without_credentials(text: &str) -> String {
+    match text.rsplit_once('@') {
         Some((_, rest)) => format!("***@{rest}"),
         None => text.to_owned(),
-    };
+    }
+}
+
+fn invalid(text: &str, rule: &str) -> Error {
+    let shown = without_credentials(text);
     Error::new(ErrorKind::InvalidInput, "connect").because(format!("connect string {shown:?} {rule}"))
 }
 

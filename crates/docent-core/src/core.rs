@@ -102,6 +102,11 @@ impl Core {
         }
     }
 
+    /// The access control list of a node to be created at the full path `full`, which is without the number of a sequence.
+    pub(crate) fn acl(&self, full: &str) -> Vec<docent_proto::Acl> {
+        self.config.acl.of(&self.namespace, full)
+    }
+
     fn past_sessions(&self) -> MutexGuard<'_, Vec<i64>> {
         self.past_sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -153,6 +158,7 @@ fn open(
         queue_limit: config.max_waiting,
         inbound_limit: config.max_reply,
         outbound_limit: config.max_request,
+        credentials: config.credentials.clone(),
     };
     let lease = Arc::new(Lease::new(config.server_tick));
     let (session, task) = open_session(config, ensemble, settings, &lease, start);

@@ -90,6 +90,7 @@ fn reason(end: SessionEnd) -> LostReason {
     match end {
         SessionEnd::Expired => LostReason::SessionExpired,
         SessionEnd::Abandoned | SessionEnd::RolledBack => LostReason::SessionAbandoned,
+        SessionEnd::AuthFailed => LostReason::AuthFailed,
         SessionEnd::Closed => LostReason::Closed,
     }
 }

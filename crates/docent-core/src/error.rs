@@ -28,6 +28,8 @@ pub enum ErrorKind {
     NoChildrenForEphemerals,
     /// Permission is missing.
     NoAuth,
+    /// The servers refused the client's credentials, or want some. It tries again only now and then.
+    AuthFailed,
     /// The access control list is empty or not valid.
     InvalidAcl,
     /// A quota of the path is used up.
@@ -69,6 +71,7 @@ impl ErrorKind {
             | Self::NotEmpty
             | Self::NoChildrenForEphemerals
             | Self::NoAuth
+            | Self::AuthFailed
             | Self::InvalidAcl
             | Self::QuotaExceeded
             | Self::Unsupported
@@ -94,6 +97,7 @@ impl ErrorKind {
             Self::NotEmpty => "node has children",
             Self::NoChildrenForEphemerals => "ephemeral nodes cannot have children",
             Self::NoAuth => "permission denied",
+            Self::AuthFailed => "the servers refused the credentials",
             Self::InvalidAcl => "access control list is not valid",
             Self::QuotaExceeded => "quota exceeded",
             Self::Unsupported => "the server does not support this",
@@ -149,6 +153,7 @@ impl Error {
             Code::NOT_EMPTY => ErrorKind::NotEmpty,
             Code::NO_CHILDREN_FOR_EPHEMERALS => ErrorKind::NoChildrenForEphemerals,
             Code::NO_AUTH => ErrorKind::NoAuth,
+            Code::AUTH_FAILED | Code::SESSION_CLOSED_REQUIRE_SASL_AUTH => ErrorKind::AuthFailed,
             Code::INVALID_ACL => ErrorKind::InvalidAcl,
             Code::QUOTA_EXCEEDED => ErrorKind::QuotaExceeded,
             Code::UNIMPLEMENTED | Code::RECONFIG_DISABLED => ErrorKind::Unsupported,
@@ -159,6 +164,10 @@ impl Error {
         let error = Self::new(kind, operation);
         match kind {
             ErrorKind::Server(_) => error.because(code.to_string()),
+            ErrorKind::NoAuth => match needed(operation) {
+                Some(needed) => error.because(format!("needs {needed}")),
+                None => error,
+            },
             _ => error,
         }
     }
@@ -254,6 +263,21 @@ impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         self.0.source.as_ref().map(|source| source.as_ref() as _)
     }
+}
+
+/// The permission that an operation needs, as far as that is one.
+fn needed(operation: &str) -> Option<&'static str> {
+    Some(match operation {
+        "create" | "keep" => "CREATE on the parent",
+        "delete" | "ensure_absent" => "DELETE on the parent",
+        "get" | "children" | "acquire" | "participants" => "READ",
+        "set" => "WRITE",
+        "acl" => "READ or ADMIN",
+        "set_acl" => "ADMIN",
+        "draw" => "CREATE",
+        "release" => "DELETE",
+        _ => return None,
+    })
 }
 
 #[cfg(test)]

@@ -1,5 +1,9 @@
 #![doc = include_str!("../README.md")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod acl;
+mod acl_policy;
+mod auth;
 mod cleanup;
 mod client;
 mod clock;
@@ -25,6 +29,7 @@ mod telemetry;
 mod ticket;
 mod watching;
 
+pub use acl::{Acl, Permissions};
 pub use client::{Client, ClientBuilder, Transaction, TransactionResult};
 pub use clock::{BootClock, Clock, Timestamp, TokioClock};
 pub use config::{ParentKind, RollbackPolicy};
@@ -33,8 +38,12 @@ pub use error::{Error, ErrorKind};
 pub use fence::{Fence, ParseFenceError};
 pub use health::Health;
 pub use lost::{Lost, LostReason};
-pub use node::{Children, CreateMode, Created, Node, Stat};
+pub use node::{Children, CreateMode, Created, Node, NodeAcl, Stat};
 pub use retry::RetryPolicy;
+/// Passwords that are not printed and are wiped when dropped; `&str` and `String` become one by `into()`.
+pub use secrecy::SecretString;
+#[cfg(feature = "tls")]
+pub use session::tls::Tls;
 pub use session::transport::{Dialled, Io, TcpTransport, Transport};
 #[cfg(feature = "zookeeper-client")]
 pub use session::zookeeper_client;

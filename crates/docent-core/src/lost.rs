@@ -10,6 +10,8 @@ pub enum LostReason {
     SessionExpired,
     /// The session was given up, because no server could be reached for too long.
     SessionAbandoned,
+    /// The servers refused the client's credentials when its link was made again.
+    AuthFailed,
     /// Somebody deleted the guard's node.
     NodeDeleted,
     /// The client was closed.
@@ -22,6 +24,7 @@ impl fmt::Display for LostReason {
             Self::LeaseExpired => "no write was acknowledged before the lease ran out",
             Self::SessionExpired => "the servers ended the session",
             Self::SessionAbandoned => "no server could be reached for too long",
+            Self::AuthFailed => "the servers refused the client's credentials",
             Self::NodeDeleted => "its node was deleted by somebody else",
             Self::Closed => "the client was closed",
         })

@@ -46,6 +46,11 @@ impl Namespace {
         self.prefix.strip_prefix(chroot).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
+    /// True for the namespace's own node and what is below it.
+    pub(crate) fn contains(&self, full: &str) -> bool {
+        full.strip_prefix(&self.prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
     /// The path as the user knows it.
     pub(crate) fn relative(&self, full: &str) -> String {
         match full.strip_prefix(&self.prefix) {

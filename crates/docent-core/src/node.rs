@@ -1,5 +1,6 @@
 //! What users see of nodes: modes, stats, results. Independent of the wire format.
 
+use crate::acl::Acl;
 use bytes::Bytes;
 use docent_proto as proto;
 use std::time::{Duration, SystemTime};
@@ -126,5 +127,15 @@ pub struct Children {
     /// Their names, in no order.
     pub names: Vec<String>,
     /// The stat of the parent.
+    pub stat: Stat,
+}
+
+/// The access control list of a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NodeAcl {
+    /// Its entries.
+    pub entries: Vec<Acl>,
+    /// The stat of the node.
     pub stat: Stat,
 }

@@ -7,7 +7,8 @@ use tokio::sync::watch;
 
 /// Where a client stands with its ensemble.
 ///
-/// `Connecting → Connected ⇄ Suspended → Lost → Connected` (in the next epoch), and `Closed` at the end.
+/// `Connecting → Connected ⇄ Suspended → Lost → Connected` (in the next epoch), and `Closed` at the end. From everywhere to
+/// `AuthFailed` when the servers refuse the client's credentials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ConnectionState {
@@ -21,6 +22,9 @@ pub enum ConnectionState {
     Lost,
     /// The servers were restored from an older copy, and the client does nothing more.
     RolledBack,
+    /// The servers refused the client's credentials. The session is over, and what it held is lost; operations fail with
+    /// [`ErrorKind::AuthFailed`](crate::ErrorKind::AuthFailed). A new session is tried about every 30 seconds.
+    AuthFailed,
     /// The client was closed.
     Closed,
 }

@@ -10,6 +10,11 @@ use crate::telemetry;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// Between attempts after the servers refused our credentials, give or take a quarter: only a person can mend that, so it is
+/// enough to notice within a minute.
+const REFUSED_PAUSE: Duration = Duration::from_secs(30);
 
 /// Runs until the client is closed and its session is.
 pub(crate) async fn supervise(core: Arc<Core>, mut task: SessionTask) {
@@ -26,10 +31,17 @@ pub(crate) async fn supervise(core: Arc<Core>, mut task: SessionTask) {
             return;
         }
         tracing::warn!(epoch = epoch.number, session_id = %hex(&epoch), ?end, "session is lost");
-        telemetry::connection(ConnectionState::Lost);
-        core.connection.send_modify(|connection| connection.state = ConnectionState::Lost);
-        if end == SessionEnd::Abandoned {
+        let state = match end {
+            SessionEnd::AuthFailed => ConnectionState::AuthFailed,
+            _ => ConnectionState::Lost,
+        };
+        telemetry::connection(state);
+        core.connection.send_modify(|connection| connection.state = state);
+        if matches!(end, SessionEnd::Abandoned | SessionEnd::AuthFailed) {
             core.cleanup.end_abandoned(&epoch);
+        }
+        if end == SessionEnd::AuthFailed && !pause_after_refusal(&core).await {
+            break;
         }
         (epoch, task) = core.open_next(&epoch, end);
     }
@@ -52,6 +64,15 @@ fn goes_on(core: &Core) -> bool {
         core.closing.cancel();
     }
     !stop
+}
+
+/// Waits until credentials that were refused may be tried again. False when the client is closed before that.
+async fn pause_after_refusal(core: &Core) -> bool {
+    let pause = REFUSED_PAUSE.mul_f64(0.75 + fastrand::f64() / 2.0);
+    tokio::select! {
+        () = core.closing.cancelled() => false,
+        () = tokio::time::sleep(pause) => true,
+    }
 }
 
 /// Runs one session until it ends or, when the client closes, until it is closed or the operation timeout is over.

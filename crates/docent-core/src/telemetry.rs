@@ -23,12 +23,15 @@ pub(crate) fn connection(state: ConnectionState) {
             ConnectionState::Lost => 3,
             ConnectionState::Closed => 4,
             ConnectionState::RolledBack => 5,
+            ConnectionState::AuthFailed => 6,
         };
         metrics::gauge!("docent_connection_state").set(value);
         match state {
             ConnectionState::Connected => metrics::counter!("docent_connected_total").increment(1),
             ConnectionState::Suspended => metrics::counter!("docent_suspended_total").increment(1),
-            ConnectionState::Lost => metrics::counter!("docent_session_lost_total").increment(1),
+            ConnectionState::Lost | ConnectionState::AuthFailed => {
+                metrics::counter!("docent_session_lost_total").increment(1);
+            }
             _ => {}
         }
     }
@@ -91,6 +94,7 @@ pub(crate) fn over(recipe: &'static str, held: Duration, lost: Option<LostReason
                 LostReason::LeaseExpired => "lease_expired",
                 LostReason::SessionExpired => "session_expired",
                 LostReason::SessionAbandoned => "session_abandoned",
+                LostReason::AuthFailed => "auth_failed",
                 LostReason::NodeDeleted => "node_deleted",
                 LostReason::Closed => "closed",
             };

@@ -16,6 +16,8 @@ pub struct ServerOptions {
     pub extended_types: bool,
     /// How often it looks for empty containers and dead nodes with a time to live. Default: 200 ms.
     pub container_check_interval: Duration,
+    /// A real server listens on one more port, for TLS; the properties say with which keys. Default: false.
+    pub secure_port: bool,
     /// More system properties of the Java process of a real server. Default: none.
     pub properties: Vec<(String, String)>,
 }
@@ -28,6 +30,7 @@ impl Default for ServerOptions {
             max_session_timeout: Duration::from_secs(60),
             extended_types: false,
             container_check_interval: Duration::from_millis(200),
+            secure_port: false,
             properties: Vec::new(),
         }
     }
@@ -62,6 +65,13 @@ impl ServerOptions {
         self
     }
 
+    /// Sets [`secure_port`](Self::secure_port).
+    #[must_use]
+    pub fn secure_port(mut self, enabled: bool) -> Self {
+        self.secure_port = enabled;
+        self
+    }
+
     /// Adds one of [`properties`](Self::properties).
     #[must_use]
     pub fn property(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
@@ -70,8 +80,8 @@ impl ServerOptions {
     }
 
     /// The configuration file.
-    pub(crate) fn config(&self, address: SocketAddr, data: &Path) -> String {
-        format!(
+    pub(crate) fn config(&self, address: SocketAddr, secure: Option<SocketAddr>, data: &Path) -> String {
+        let plain = format!(
             "tickTime={}\ndataDir={}\nclientPort={}\nclientPortAddress={}\nminSessionTimeout={}\n\
              maxSessionTimeout={}\nmaxClientCnxns=0\n",
             self.tick.as_millis(),
@@ -80,7 +90,18 @@ impl ServerOptions {
             address.ip(),
             self.min_session_timeout.as_millis(),
             self.max_session_timeout.as_millis(),
-        )
+        );
+        match secure {
+            Some(address) => {
+                plain
+                    + &format!(
+                        "secureClientPort={}\nsecureClientPortAddress={}\n",
+                        address.port(),
+                        address.ip()
+                    )
+            }
+            None => plain,
+        }
     }
 
     /// The arguments of the Java process that come before the class.

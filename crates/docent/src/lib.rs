@@ -1,11 +1,14 @@
 #![doc = include_str!("../README.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+#[cfg(feature = "tls")]
+#[cfg_attr(docsrs, doc(cfg(feature = "tls")))]
+pub use docent_core::Tls;
 pub use docent_core::{
-    BootClock, Children, Client, ClientBuilder, Clock, Connection, ConnectionState, CreateMode, Created,
-    Error, ErrorKind, Fence, Health, Lost, LostReason, Node, ParentKind, ParseFenceError, Participant,
-    RetryPolicy, RollbackPolicy, Stat, StateWatcher, Timestamp, TokioClock, Transaction, TransactionResult,
-    WatchStream,
+    Acl, BootClock, Children, Client, ClientBuilder, Clock, Connection, ConnectionState, CreateMode, Created,
+    Error, ErrorKind, Fence, Health, Lost, LostReason, Node, NodeAcl, ParentKind, ParseFenceError,
+    Participant, Permissions, RetryPolicy, RollbackPolicy, SecretString, Stat, StateWatcher, Timestamp,
+    TokioClock, Transaction, TransactionResult, WatchStream,
 };
 pub use docent_locks::{AcquireError, Mutex, MutexGuard, Owner};
 

@@ -1,24 +1,30 @@
 use super::Client;
 use super::thread::Thread;
+use crate::acl::Acl;
+use crate::auth::Credentials;
 use crate::cleanup::Cleanup;
 use crate::clock::Clock;
 use crate::config::{Config, ParentKind, RollbackPolicy};
-use crate::connect_string::{ConnectString, ServerAddress};
+use crate::connect_string::{ConnectString, ServerAddress, without_credentials};
 use crate::core::Core;
 use crate::error::{Error, ErrorKind};
 use crate::namespace::Namespace;
 use crate::retry::RetryPolicy;
+#[cfg(feature = "tls")]
+use crate::session::tls::Tls;
 use crate::session::transport::Transport;
 #[cfg(feature = "zookeeper-client")]
 use crate::session::zookeeper_client::ZookeeperClient;
-use crate::state::ConnectionState;
+use crate::state::{ConnectionState, StateWatcher};
 use crate::supervisor::supervise;
+use secrecy::{SecretSlice, SecretString};
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
-use std::sync::{Arc, Once};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Settings of a client. The defaults are safe.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 #[must_use = "a builder does nothing until `connect` or `build` is called"]
 pub struct ClientBuilder {
     connect_string: String,
@@ -141,19 +147,69 @@ impl ClientBuilder {
         self
     }
 
+    /// Says who the client is, by name and password. May be called more than once: then it is all of them.
+    ///
+    /// The password goes over the wire as it is, so that this needs TLS or
+    /// [`allow_plaintext_auth`](Self::allow_plaintext_auth). Servers keep its unsalted SHA-1 in access control lists. They
+    /// take any name and password: a wrong one shows as `NoAuth` on the first protected node.
+    ///
+    /// With credentials, nodes are created for their creator alone; see [`acl`](Self::acl).
+    pub fn auth_digest(mut self, user: impl Into<String>, password: impl Into<SecretString>) -> Self {
+        self.config.digests.push((user.into(), password.into()));
+        self
+    }
+
+    /// As [`auth_digest`](Self::auth_digest) in any scheme that the servers know, with what that takes as credentials.
+    pub fn auth(mut self, scheme: impl Into<String>, credentials: impl Into<SecretSlice<u8>>) -> Self {
+        self.config.credentials.push(Credentials::new(scheme.into(), credentials.into()));
+        self
+    }
+
+    /// Sends credentials without TLS: whoever can read the network can read them.
+    pub fn allow_plaintext_auth(mut self) -> Self {
+        self.config.allow_plaintext_auth = true;
+        self
+    }
+
+    /// The access control list that nodes and parents made on demand are created with. Default: [`Acl::creator_all`] with
+    /// credentials or a client certificate, and [`Acl::open_unsafe`] without, which is said once in the log.
+    pub fn acl(mut self, acl: impl Into<Vec<Acl>>) -> Self {
+        self.config.acl.set_default(acl.into());
+        self
+    }
+
+    /// Chooses the access control lists of some nodes by their path in the namespace, without the number of a sequential
+    /// node; where it returns `None`, [`acl`](Self::acl) holds. It is called for every node that is created, and must not
+    /// block.
+    ///
+    /// Clients that share a lock or a service with other credentials need a list there that lets both in. The same holds for
+    /// `/_docent`, where exact writes keep their markers.
+    pub fn acl_for(mut self, choose: impl Fn(&str) -> Option<Vec<Acl>> + Send + Sync + 'static) -> Self {
+        self.config.acl.set_by_path(choose);
+        self
+    }
+
+    /// Talks to the servers over TLS. The port is then their `secureClientPort`.
+    #[cfg(feature = "tls")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "tls")))]
+    pub fn tls(mut self, tls: Tls) -> Self {
+        self.config.tls = Some(tls);
+        self
+    }
+
     /// Starts the client and waits for its first session.
     ///
     /// # Errors
-    /// As [`build`](Self::build), and `Timeout` when there is no session within the operation timeout; the source says why.
+    /// As [`build`](Self::build), `AuthFailed` as soon as the servers refuse the credentials, and `Timeout` when there is no
+    /// session within the operation timeout; the source says why.
     ///
     /// # Cancel safety
     /// This method is cancel safe: nothing is left behind.
     pub async fn connect(self) -> Result<Client, Error> {
         let client = self.build()?;
-        let mut state = client.state();
-        let connected = state.reached(ConnectionState::Connected);
-        match tokio::time::timeout_at(client.deadline(), connected).await {
-            Ok(connection) if connection == ConnectionState::Connected => Ok(client),
+        match tokio::time::timeout_at(client.deadline(), settled(client.state())).await {
+            Ok(ConnectionState::Connected) => Ok(client),
+            Ok(ConnectionState::AuthFailed) => Err(Error::new(ErrorKind::AuthFailed, "connect")),
             Ok(_) => Err(Error::new(client.core().closed(), "connect")),
             Err(_) => {
                 let error = Error::new(ErrorKind::Timeout, "connect");
@@ -169,10 +225,11 @@ impl ClientBuilder {
     ///
     /// # Errors
     /// `InvalidInput` for settings that break a rule, and outside a tokio runtime.
-    pub fn build(self) -> Result<Client, Error> {
+    pub fn build(mut self) -> Result<Client, Error> {
         let ConnectString { servers, chroot } = ConnectString::parse(&self.connect_string)?;
         let namespace = Namespace::new(&chroot, &self.config.namespace)?;
         self.check()?;
+        self.secure()?;
         let runtime = tokio::runtime::Handle::try_current()
             .map_err(|_| Error::invalid_input("connect", "a client must be built inside a tokio runtime"))?;
         let (runtime, thread) = match self.config.dedicated_thread {
@@ -185,10 +242,6 @@ impl ClientBuilder {
         let identity = self.config.identity.clone().unwrap_or_else(|| local_identity(&servers));
         let (cleanup, worker) = Cleanup::new();
         let (core, session) = Core::new(self.config, namespace, identity, servers, cleanup, runtime.clone());
-        static SAID: Once = Once::new();
-        SAID.call_once(|| {
-            tracing::info!("no credentials are configured: nodes are created open to everybody");
-        });
         core.tasks.spawn_on(supervise(Arc::clone(&core), session), &runtime);
         core.tasks.spawn_on(worker.run(Arc::clone(&core)), &runtime);
         core.tasks.close();
@@ -196,6 +249,41 @@ impl ClientBuilder {
             thread.run(core.tasks.clone());
         }
         Ok(Client::from_core(core))
+    }
+
+    /// Settles who the client is, how that is kept secret, and who may use what it creates.
+    fn secure(&mut self) -> Result<(), Error> {
+        let config = &mut self.config;
+        for (user, password) in config.digests.drain(..) {
+            if user.is_empty() || user.contains(':') {
+                let detail = format!("user {user:?} must have at least one character and no ':'");
+                return Err(Error::invalid_input("connect", detail));
+            }
+            config.credentials.push(Credentials::digest(&user, &password));
+        }
+        #[cfg_attr(not(any(feature = "tls", feature = "zookeeper-client")), allow(unused_mut))]
+        let (mut has_tls, mut has_identity) = (false, false);
+        #[cfg(feature = "tls")]
+        if let Some(tls) = &config.tls {
+            (has_tls, has_identity) = (true, tls.has_identity());
+        }
+        #[cfg(feature = "zookeeper-client")]
+        if let Some(options) = &config.zookeeper_client {
+            if has_tls {
+                let detail = "sessions of zookeeper-client have TLS of their own: set it in their options";
+                return Err(Error::invalid_input("connect", detail));
+            }
+            (has_tls, has_identity) = (options.wants_tls(), options.has_identity());
+        }
+        if !config.credentials.is_empty() && !has_tls && !config.allow_plaintext_auth {
+            let detail = "credentials need TLS, or allow_plaintext_auth() to send them in the clear";
+            return Err(Error::invalid_input("connect", detail));
+        }
+        #[cfg(feature = "tls")]
+        if let Some(tls) = &config.tls {
+            config.transport = Arc::new(tls.around(Arc::clone(&config.transport))?);
+        }
+        config.acl.resolve(has_identity || !config.credentials.is_empty())
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -232,6 +320,16 @@ impl ClientBuilder {
     }
 }
 
+/// Waits for the first session, or for what means that there will be none soon.
+async fn settled(mut state: StateWatcher) -> ConnectionState {
+    let mut current = state.current();
+    while let ConnectionState::Connecting | ConnectionState::Suspended | ConnectionState::Lost = current.state
+    {
+        current = state.changed().await;
+    }
+    current.state
+}
+
 /// The local address towards the first server, without sending anything, or the host's name.
 fn local_identity(servers: &[ServerAddress]) -> String {
     let towards = servers.first().and_then(|server| match server.host.as_str() {
@@ -248,4 +346,13 @@ fn local_identity(servers: &[ServerAddress]) -> String {
         Some(socket.local_addr().ok()?.ip().to_string())
     });
     address.unwrap_or_else(|| rustix::system::uname().nodename().to_string_lossy().into_owned())
+}
+
+impl fmt::Debug for ClientBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientBuilder")
+            .field("connect_string", &without_credentials(&self.connect_string))
+            .field("config", &self.config)
+            .finish()
+    }
 }

@@ -213,6 +213,8 @@ impl<'a> Attempts<'a> {
                 let detail = format!("{size} bytes, the limit is {limit}");
                 return Err(self.error(ErrorKind::TooLarge).because(detail));
             }
+            // Waiting would not help: the next attempt is far off, and needs somebody to change something.
+            Cause::Ended(SessionEnd::AuthFailed) => return Err(self.error(ErrorKind::AuthFailed)),
             Cause::Ended(_) => self.ended = epoch.number,
             Cause::LinkLost | Cause::QueueFull => {}
         }

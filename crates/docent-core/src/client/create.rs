@@ -5,9 +5,9 @@ use crate::core::Core;
 use crate::epoch::Epoch;
 use crate::error::Error;
 use crate::node::{CreateMode, Created};
-use crate::session::{Lane, Pending};
+use crate::session::{Lane, Outcome, Pending, Reply};
 use bytes::Bytes;
-use docent_proto::{Acl, Code, Create, CreateMode as WireMode, Request, Response, parent};
+use docent_proto::{Code, Create, CreateMode as WireMode, Request, Response, parent};
 
 /// How often missing parents are made before the error is passed on. A server may delete an empty container right after we
 /// saw that it exists.
@@ -31,7 +31,8 @@ pub(super) async fn create(
     } else {
         namespace.full("create", path)?
     };
-    let request = Request::Create(Create::new(full, data, Acl::open(), wire_mode, ttl));
+    let acl = client.core().acl(&full);
+    let request = Request::Create(Create::new(full, data, acl, wire_mode, ttl));
     let mut attempts = Attempts::new(client, "create", path, Outcomes::Once);
     let mut missing_parents = 0;
     loop {
@@ -42,9 +43,17 @@ pub(super) async fn create(
             Vec::new()
         };
         let result = attempts.send(&epoch, &request).await;
-        drop(parents);
         match result? {
-            Some(Err(Code::NO_NODE)) if missing_parents < PARENT_ROUNDS => missing_parents += 1,
+            Some(Err(Code::NO_NODE)) => {
+                let full = request.path().unwrap_or_default();
+                // On the heap, because it is rare.
+                let refused = Box::pin(refused_parent(client.core(), "create", full, parents)).await;
+                refused.map_or(Ok(()), Err)?;
+                if missing_parents == PARENT_ROUNDS {
+                    return Err(attempts.code(Code::NO_NODE));
+                }
+                missing_parents += 1;
+            }
             Some(Ok(Response::Created { path, stat: Some(stat) })) => {
                 return Ok(Created { path: namespace.relative(&path), stat: stat.into() });
             }
@@ -67,11 +76,44 @@ pub(crate) fn create_parents_in(core: &Core, epoch: &Epoch, full: &str) -> Vec<P
         ParentKind::Container => WireMode::Container,
         ParentKind::Persistent => WireMode::Persistent,
     };
-    let mut paths: Vec<_> = std::iter::successors(parent(full), |path| parent(path)).collect();
-    paths.pop();
-    let creates = paths.into_iter().rev().map(|path| {
-        let create = Create::new(path.to_owned(), Bytes::new(), Acl::open(), mode, 0);
+    let creates = parent_paths(full).into_iter().map(|path| {
+        let create = Create::new(path.to_owned(), Bytes::new(), core.acl(path), mode, 0);
         epoch.session.submit(Request::Create(create), Lane::Call)
     });
     creates.collect()
+}
+
+/// Why there is still no parent for `full` although `parents` were submitted, if the servers refused to create one.
+///
+/// A parent that exists may be refused as well, because permissions are looked at first: only a refusal that nothing exists
+/// below of is the reason.
+pub(crate) async fn refused_parent(
+    core: &Core,
+    operation: &'static str,
+    full: &str,
+    parents: Vec<Pending>,
+) -> Option<Error> {
+    let mut refused = None;
+    for (path, parent) in parent_paths(full).into_iter().zip(parents) {
+        match parent.await {
+            Outcome::Reply(Reply { result: Err(code), .. }) => match code {
+                Code::NO_AUTH | Code::NO_CHILDREN_FOR_EPHEMERALS => refused = refused.or(Some((path, code))),
+                Code::NODE_EXISTS => refused = None,
+                _ => {}
+            },
+            Outcome::Reply(_) => refused = None,
+            Outcome::NotSent(_) | Outcome::Unknown(_) => return None,
+        }
+    }
+    let (path, code) = refused?;
+    let error = Error::from_code(code, operation).at(&core.namespace.relative(path));
+    Some(if code == Code::NO_AUTH { error.because("needs CREATE on the parent") } else { error })
+}
+
+/// The paths of all parents of `full` besides the root, outermost first.
+fn parent_paths(full: &str) -> Vec<&str> {
+    let mut paths: Vec<_> = std::iter::successors(parent(full), |path| parent(path)).collect();
+    paths.pop();
+    paths.reverse();
+    paths
 }

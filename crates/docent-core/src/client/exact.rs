@@ -12,7 +12,7 @@ use crate::epoch::Epoch;
 use crate::error::{Error, ErrorKind};
 use crate::session::{Cause, Lane, Outcome};
 use bytes::Bytes;
-use docent_proto::{Acl, Code, Create, CreateMode, MultiOp, MultiResult, Request, Response};
+use docent_proto::{Code, Create, CreateMode, MultiOp, MultiResult, Request, Response};
 use std::sync::{Arc, Mutex, PoisonError};
 use uuid::Uuid;
 
@@ -121,7 +121,8 @@ async fn marker(
     let mut with_parents = false;
     loop {
         let parents = if with_parents { create_parents(client, epoch, &marker.path) } else { Vec::new() };
-        let create = Create::new(marker.path.clone(), Bytes::new(), Acl::open(), CreateMode::Ephemeral, 0);
+        let acl = client.core().acl(&marker.path);
+        let create = Create::new(marker.path.clone(), Bytes::new(), acl, CreateMode::Ephemeral, 0);
         let outcome = epoch.session.submit(Request::Create(create), Lane::Call).by(attempts.deadline).await;
         drop(parents);
         // The name is ours alone: the create can be repeated.

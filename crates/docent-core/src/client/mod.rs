@@ -10,14 +10,15 @@ mod transaction;
 
 pub use builder::ClientBuilder;
 pub(crate) use call::{Attempts, Outcomes, unexpected};
-pub(crate) use create::{PARENT_ROUNDS, create_parents, create_parents_in};
+pub(crate) use create::{PARENT_ROUNDS, create_parents, create_parents_in, refused_parent};
 pub(crate) use exact::Markers;
 pub use transaction::{Transaction, TransactionResult};
 
+use crate::acl::Acl;
 use crate::connect_string::ConnectString;
 use crate::core::Core;
 use crate::error::{Error, ErrorKind};
-use crate::node::{Children, CreateMode, Created, Node, Stat};
+use crate::node::{Children, CreateMode, Created, Node, NodeAcl, Stat};
 use crate::state::StateWatcher;
 use bytes::Bytes;
 use docent_proto::{Code, Request, Response};
@@ -258,6 +259,47 @@ impl Client {
         match self.read("children", path, &Request::GetChildren2 { path: full, watch: false }).await? {
             Response::Children { names, stat: Some(stat) } => Ok(Children { names, stat: stat.into() }),
             other => Err(unexpected("children", &other)),
+        }
+    }
+
+    /// Reads a node's access control list.
+    ///
+    /// # Errors
+    /// `NoNode`, `NoAuth`, `InvalidInput`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn acl(&self, path: &str) -> Result<NodeAcl, Error> {
+        let full = self.core().namespace.full("acl", path)?;
+        match self.read("acl", path, &Request::GetAcl { path: full }).await? {
+            Response::Acl { acl, stat } => {
+                Ok(NodeAcl { entries: acl.into_iter().map(Into::into).collect(), stat: stat.into() })
+            }
+            other => Err(unexpected("acl", &other)),
+        }
+    }
+
+    /// Sets a node's access control list, if that has `version` (the stat's `aversion`); `None` for any. Its children keep
+    /// theirs.
+    ///
+    /// # Errors
+    /// `NoNode`, `BadVersion`, `NoAuth`, `InvalidAcl`, `InvalidInput`, `TooLarge`, `Timeout`, `Closed`; `OutcomeUnknown` when
+    /// the reply was lost.
+    ///
+    /// # Cancel safety
+    /// This method is *not* cancel safe: the list may have been set.
+    pub async fn set_acl(
+        &self,
+        path: &str,
+        acl: impl Into<Vec<Acl>>,
+        version: impl Into<Option<i32>>,
+    ) -> Result<Stat, Error> {
+        let full = self.core().namespace.full("set_acl", path)?;
+        let acl = acl.into().into_iter().map(Into::into).collect();
+        let request = Request::SetAcl { path: full, acl, version: wire(version.into()) };
+        match self.write("set_acl", path, &request).await? {
+            Response::Stat(stat) => Ok(stat.into()),
+            other => Err(unexpected("set_acl", &other)),
         }
     }
 

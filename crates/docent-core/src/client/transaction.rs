@@ -7,7 +7,8 @@ use crate::lost::LostReason;
 use crate::node::{CreateMode, Created, Stat};
 use crate::session::Lane;
 use bytes::Bytes;
-use docent_proto::{Acl, Code, Create, MultiOp, MultiResult, Request, Response};
+use docent_proto::{Code, Create, MultiOp, MultiResult, Request, Response};
+use std::fmt;
 use std::sync::Arc;
 
 /// Several writes that are applied together or not at all.
@@ -24,7 +25,6 @@ use std::sync::Arc;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug)]
 #[must_use = "a transaction does nothing until it is committed"]
 pub struct Transaction {
     client: Client,
@@ -85,8 +85,11 @@ impl Transaction {
             }
             None => self.full(path),
         };
-        let data = data.into();
-        self.add(full, |path| MultiOp::Create(Create::new(path, data, Acl::open(), wire_mode, ttl)))
+        let (core, data) = (Arc::clone(self.client.core()), data.into());
+        self.add(full, |path| {
+            let acl = core.acl(&path);
+            MultiOp::Create(Create::new(path, data, acl, wire_mode, ttl))
+        })
     }
 
     /// Sets a node's data, if it has `version`; `None` for any.
@@ -202,11 +205,12 @@ impl Transaction {
     fn results(&self, results: Vec<MultiResult>, skip: usize) -> Result<Vec<TransactionResult>, Error> {
         let namespace = &self.client.core().namespace;
         let failed = results.iter().zip(&self.ops).find_map(|(result, op)| match result {
-            MultiResult::Failed(code) if *code != Code::OK => Some((*code, op.path())),
+            MultiResult::Failed(code) if *code != Code::OK => Some((*code, op)),
             _ => None,
         });
-        if let Some((code, path)) = failed {
-            return Err(Error::from_code(code, "transaction").at(&namespace.relative(path)));
+        if let Some((code, op)) = failed {
+            let error = Error::from_code(code, "transaction").at(&namespace.relative(op.path()));
+            return Err(if code == Code::NO_AUTH { error.because(needed(op)) } else { error });
         }
         let results = results.into_iter().skip(skip).map(|result| match result {
             MultiResult::Created { path, stat } => Ok(TransactionResult::Created(Created {
@@ -219,6 +223,24 @@ impl Transaction {
             other => Err(unexpected("transaction", &Response::Multi(vec![other]))),
         });
         results.collect()
+    }
+}
+
+// Payloads and access control lists are not printed.
+impl fmt::Debug for Transaction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let paths: Vec<_> = self.ops.iter().map(MultiOp::path).collect();
+        f.debug_struct("Transaction").field("paths", &paths).field("held", &self.held).finish_non_exhaustive()
+    }
+}
+
+/// The permission that an operation needs.
+fn needed(op: &MultiOp) -> &'static str {
+    match op {
+        MultiOp::Create(_) => "needs CREATE on the parent",
+        MultiOp::Delete { .. } => "needs DELETE on the parent",
+        MultiOp::SetData { .. } => "needs WRITE",
+        _ => "needs READ",
     }
 }
 

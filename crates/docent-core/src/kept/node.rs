@@ -2,6 +2,7 @@ use super::reconcile::Reconciler;
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
 use bytes::Bytes;
+use std::fmt;
 use std::sync::Arc;
 use tokio::sync::watch;
 
@@ -13,7 +14,6 @@ use tokio::sync::watch;
 ///
 /// # On drop
 /// The node is removed in the background.
-#[derive(Debug)]
 #[must_use = "the node is removed when this is dropped"]
 pub struct KeptNode {
     // Keeps the client open for as long as the node is wanted.
@@ -137,6 +137,16 @@ impl KeptNode {
             Ok(Err(_)) => Err(error(ErrorKind::Closed)),
             Err(_) => Err(error(ErrorKind::Timeout)),
         }
+    }
+}
+
+// The wanted data is not printed.
+impl fmt::Debug for KeptNode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeptNode")
+            .field("path", &self.path)
+            .field("status", &self.status())
+            .finish_non_exhaustive()
     }
 }
 

@@ -1,13 +1,13 @@
 use super::node::{KeptStatus, occupied};
 use super::table::{Entered, Progress};
-use crate::client::{create_parents_in, resolve};
+use crate::client::{create_parents_in, refused_parent, resolve};
 use crate::core::Core;
 use crate::epoch::Epoch;
 use crate::error::{Error, ErrorKind};
 use crate::retry::{Backoff, RetryPolicy};
 use crate::session::{Cause, Fired, Lane, Outcome, Reply, SessionEnd, Watch};
 use bytes::Bytes;
-use docent_proto::{Acl, Code, Create, CreateMode, MultiOp, Request, Response, Stat};
+use docent_proto::{Code, Create, CreateMode, MultiOp, Request, Response, Stat};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -189,19 +189,19 @@ impl Reconciler {
     }
 
     fn submit_create(&self, epoch: &Epoch, data: &Bytes) -> crate::session::Pending {
-        let create = Create::new(self.full.clone(), data.clone(), Acl::open(), CreateMode::Ephemeral, 0);
-        epoch.session.submit(Request::Create(create), Lane::Call)
+        epoch.session.submit(Request::Create(self.create(data)), Lane::Call)
+    }
+
+    fn create(&self, data: &Bytes) -> Create {
+        Create::new(self.full.clone(), data.clone(), self.core.acl(&self.full), CreateMode::Ephemeral, 0)
     }
 
     async fn make_parents(&self, epoch: &Arc<Epoch>) -> Result<Found, Trouble> {
-        for parent in create_parents_in(&self.core, epoch, &self.full) {
-            if let Err(code @ (Code::NO_AUTH | Code::NO_CHILDREN_FOR_EPHEMERALS)) =
-                reply(parent.await)?.result
-            {
-                return Err(self.refusal(code));
-            }
+        let parents = create_parents_in(&self.core, epoch, &self.full);
+        match refused_parent(&self.core, "keep", &self.full, parents).await {
+            Some(error) => Err(Trouble::Refused(error)),
+            None => Ok(Found::Changed),
         }
-        Ok(Found::Changed)
     }
 
     /// Whose node it is decides what may be done about it.
@@ -231,10 +231,10 @@ impl Reconciler {
             return Err(Trouble::Refused(error.because("it is persistent")));
         }
         if self.core.was_ours(owner) {
-            let create =
-                Create::new(self.full.clone(), wanted.clone(), Acl::open(), CreateMode::Ephemeral, 0);
             let delete = MultiOp::Delete { path: self.full.clone(), version: stat.version };
-            return self.change(epoch, Request::Multi(vec![delete, MultiOp::Create(create)])).await;
+            return self
+                .change(epoch, Request::Multi(vec![delete, MultiOp::Create(self.create(wanted))]))
+                .await;
         }
         Ok(Found::Foreign(owner, watch))
     }

@@ -151,7 +151,7 @@ impl Driver {
             });
             if let Err(error) = result {
                 // A server that is behind this client hangs up on its first frame.
-                let refused = !link.heard && matches!(error, LinkError::ClosedByServer | LinkError::Io(_));
+                let refused = !link.heard && error.is_hang_up();
                 return Served::Lost(if refused { LinkError::Refused } else { error });
             }
             if !attached && shared.lock().link_state().up {

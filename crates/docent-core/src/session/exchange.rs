@@ -24,15 +24,21 @@ impl Exchange {
     pub(super) async fn connect(&mut self, request: &ConnectRequest) -> io::Result<ConnectResponse> {
         let mut out = BytesMut::new();
         write_frame(&mut out, |out| request.write(out));
-        self.io.write_all(&out).await?;
+        self.send(&out).await?;
         ConnectResponse::decode(self.frame().await?).map_err(invalid)
     }
 
     pub(super) async fn ask(&mut self, request: &Request) -> io::Result<ReplyHeader> {
         let mut out = BytesMut::new();
         RequestFrame::encode_parts(1, request, &mut out);
-        self.io.write_all(&out).await?;
+        self.send(&out).await?;
         ReplyHeader::read(&mut Reader::new(self.frame().await?)).map_err(invalid)
+    }
+
+    /// A stream may keep what was written until it is flushed.
+    async fn send(&mut self, out: &[u8]) -> io::Result<()> {
+        self.io.write_all(out).await?;
+        self.io.flush().await
     }
 
     async fn frame(&mut self) -> io::Result<Bytes> {

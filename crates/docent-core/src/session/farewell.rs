@@ -5,6 +5,7 @@ use super::exchange::Exchange;
 use super::transport::Io;
 use bytes::Bytes;
 use docent_proto::{ConnectRequest, Request};
+use secrecy::{ExposeSecret, SecretSlice};
 use std::fmt;
 use std::io;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use std::time::Duration;
 pub(crate) struct Farewell {
     pub(super) last_zxid: i64,
     pub(super) session_id: i64,
-    pub(super) password: Bytes,
+    pub(super) password: SecretSlice<u8>,
     pub(super) timeout: Duration,
 }
 
@@ -37,7 +38,7 @@ impl Farewell {
             last_zxid_seen: self.last_zxid,
             timeout_ms: i32::try_from(self.timeout.as_millis()).unwrap_or(i32::MAX),
             session_id: self.session_id,
-            password: self.password.clone(),
+            password: Bytes::copy_from_slice(self.password.expose_secret()),
             read_only: Some(false),
         };
         let mut exchange = Exchange::new(io);

@@ -37,6 +37,15 @@ pub(crate) enum LinkError {
 }
 
 impl LinkError {
+    /// The server ended the connection and gave no reason. An alert of TLS is one.
+    pub(super) fn is_hang_up(&self) -> bool {
+        match self {
+            Self::ClosedByServer => true,
+            Self::Io(error) => error.kind() != io::ErrorKind::InvalidData,
+            _ => false,
+        }
+    }
+
     /// What went wrong, with its causes.
     pub(crate) fn chain(&self) -> String {
         let causes = std::iter::successors(std::error::Error::source(self), |error| error.source());

@@ -12,6 +12,8 @@ mod link_error;
 mod machine;
 mod requests;
 pub(crate) mod rollback;
+#[cfg(feature = "tls")]
+pub(crate) mod tls;
 pub(crate) mod transport;
 mod watches;
 mod wire;
@@ -22,6 +24,7 @@ pub(crate) use farewell::Farewell;
 pub(crate) use link_error::LinkError;
 pub(crate) use wire::WireSession;
 
+use crate::auth::Credentials;
 use docent_proto::{Code, EventKind, Request, Response};
 use std::fmt;
 use std::future::Future;
@@ -109,6 +112,8 @@ pub(crate) enum SessionEnd {
     Abandoned,
     /// The servers were restored from an older copy, in which it may or may not be.
     RolledBack,
+    /// The servers refused our credentials; they may still keep it for a while.
+    AuthFailed,
     /// We closed it.
     Closed,
 }
@@ -277,4 +282,6 @@ pub(crate) struct SessionSettings {
     pub(crate) inbound_limit: usize,
     /// Largest frame sent, `jute.maxbuffer` of the servers.
     pub(crate) outbound_limit: usize,
+    /// Sent on every new link before anything else.
+    pub(crate) credentials: Vec<Credentials>,
 }

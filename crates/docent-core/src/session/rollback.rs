@@ -5,7 +5,7 @@
 
 use super::exchange::Exchange;
 use super::transport::Io;
-use docent_proto::{ConnectRequest, Request};
+use docent_proto::{Code, ConnectRequest, Request};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -45,7 +45,11 @@ pub(super) async fn newest_transaction(io: Box<dyn Io>, timeout: Duration) -> io
         read_only: Some(false),
     };
     exchange.connect(&connect).await?;
-    let zxid = exchange.ask(&Request::Exists { path: "/".to_owned(), watch: false }).await?.zxid;
+    let newest = exchange.ask(&Request::Exists { path: "/".to_owned(), watch: false }).await?;
+    if newest.code != Code::OK {
+        // Servers that want credentials say nothing else.
+        return Err(io::Error::other(newest.code.to_string()));
+    }
     exchange.ask(&Request::CloseSession).await?;
-    Ok(zxid)
+    Ok(newest.zxid)
 }

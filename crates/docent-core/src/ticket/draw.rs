@@ -2,12 +2,12 @@ use super::line::{Line, Ticket};
 use super::name::{is_in_danger_zone, is_running_out, protected, sequence};
 use super::place::Place;
 use crate::cleanup::{PAUSE, epoch_find};
-use crate::client::{Attempts, Outcomes, PARENT_ROUNDS, create_parents, unexpected};
+use crate::client::{Attempts, Outcomes, PARENT_ROUNDS, create_parents, refused_parent, unexpected};
 use crate::epoch::Epoch;
 use crate::error::{Error, ErrorKind};
 use crate::session::{Cause, Lane, Outcome, Pending, SessionEnd};
 use bytes::Bytes;
-use docent_proto::{Acl, Code, Create, CreateMode, Request, Response, Stat, parent};
+use docent_proto::{Code, Create, CreateMode, Request, Response, Stat, parent};
 use std::sync::Arc;
 
 /// A create on its way. If it is dropped, the node is deleted as soon as its fate is known: the cleanup worker is told the
@@ -22,9 +22,10 @@ struct Intent {
 }
 
 impl Intent {
-    fn submit(epoch: &Arc<Epoch>, folder: &str, marker: &str, data: Bytes) -> Self {
-        let prefix = format!("{folder}/{}", protected(marker));
-        let create = Create::new(prefix.clone(), data, Acl::open(), CreateMode::EphemeralSequential, 0);
+    fn submit(line: &Line, epoch: &Arc<Epoch>, data: Bytes) -> Self {
+        let prefix = format!("{}/{}", line.full_path(), protected(line.marker()));
+        let acl = line.client().core().acl(&prefix);
+        let create = Create::new(prefix.clone(), data, acl, CreateMode::EphemeralSequential, 0);
         let create = epoch.session.submit(Request::Create(create), Lane::Call);
         Self { epoch: Arc::clone(epoch), prefix, create, unknown: false }
     }
@@ -93,15 +94,11 @@ pub(super) async fn draw(line: &Line, data: Option<Bytes>) -> Result<Ticket, Err
     let mut missing_parents = 0;
     loop {
         let epoch = attempts.epoch().await?;
-        let parents = if missing_parents > 0 {
-            create_parents(client, &epoch, &format!("{}/ticket", line.full_path()))
-        } else {
-            Vec::new()
-        };
-        let mut intent = Intent::submit(&epoch, line.full_path(), line.marker(), data.clone());
+        let child = || format!("{}/ticket", line.full_path());
+        let parents = if missing_parents > 0 { create_parents(client, &epoch, &child()) } else { Vec::new() };
+        let mut intent = Intent::submit(line, &epoch, data.clone());
         let mut list = epoch.session.submit(list(line), Lane::Call);
         let outcome = intent.create.by(attempts.deadline).await;
-        drop(parents);
         if let Outcome::Unknown(Cause::LinkLost) = outcome
             && let Some((path, stat)) = intent.find(&attempts).await?
         {
@@ -119,7 +116,11 @@ pub(super) async fn draw(line: &Line, data: Option<Bytes>) -> Result<Ticket, Err
                 }
                 return Ok(ticket);
             }
-            Some(Err(Code::NO_NODE)) if missing_parents < PARENT_ROUNDS => missing_parents += 1,
+            Some(Err(Code::NO_NODE)) if missing_parents < PARENT_ROUNDS => {
+                let refused = Box::pin(refused_parent(client.core(), "draw", &child(), parents)).await;
+                refused.map_or(Ok(()), Err)?;
+                missing_parents += 1;
+            }
             Some(Ok(other)) => return Err(unexpected("draw", &other)),
             Some(Err(code)) => return Err(Error::from_code(code, "draw").at(line.path())),
             None => {}

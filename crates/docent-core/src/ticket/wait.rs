@@ -294,6 +294,7 @@ impl Ticket {
     fn ended(&self, end: SessionEnd) -> WaitError {
         match end {
             SessionEnd::Closed => self.error(ErrorKind::Closed).into(),
+            SessionEnd::AuthFailed => self.error(ErrorKind::AuthFailed).into(),
             SessionEnd::Expired | SessionEnd::Abandoned | SessionEnd::RolledBack => WaitError::Gone,
         }
     }

@@ -36,6 +36,11 @@ impl Sessions {
         self.known().keys().copied().collect()
     }
 
+    /// The password of a session that was seen, for tests that look whether it leaks.
+    pub fn password(&self, session_id: i64) -> Option<Bytes> {
+        self.known().get(&session_id).cloned()
+    }
+
     /// Ends a session as expiry does, by attaching to it on a link of our own and closing it. It is gone when this
     /// returns.
     ///

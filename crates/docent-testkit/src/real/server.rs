@@ -46,6 +46,7 @@ struct Inner {
     java: Java,
     options: ServerOptions,
     address: SocketAddr,
+    secure_address: Option<SocketAddr>,
     folder: PathBuf,
 }
 
@@ -103,6 +104,11 @@ impl RealServer {
         self.inner.address
     }
 
+    /// Where it listens for TLS, if its options say that it does.
+    pub fn secure_address(&self) -> Option<SocketAddr> {
+        self.inner.secure_address
+    }
+
     /// Where it keeps its data, configuration and log.
     pub fn folder(&self) -> &Path {
         &self.inner.folder
@@ -147,6 +153,7 @@ impl RealServer {
 impl Inner {
     fn start(java: &Java, options: &ServerOptions) -> Result<Self, StartError> {
         let address = ports::free_address()?;
+        let secure_address = options.secure_port.then(ports::free_address).transpose()?;
         let folder = tempfile::Builder::new().prefix("docent-zookeeper-").tempdir()?;
         let watchdog = Watchdog::over(folder.path())?;
         // From here on the watchdog is the one that removes it.
@@ -157,6 +164,7 @@ impl Inner {
             java: java.clone(),
             options: options.clone(),
             address,
+            secure_address,
             folder,
         };
         inner.configure()?;
@@ -167,7 +175,7 @@ impl Inner {
     fn configure(&self) -> io::Result<()> {
         let data = self.folder.join("data");
         fs::create_dir(&data)?;
-        fs::write(self.config_file(), self.options.config(self.address, &data))
+        fs::write(self.config_file(), self.options.config(self.address, self.secure_address, &data))
     }
 
     fn config_file(&self) -> PathBuf {

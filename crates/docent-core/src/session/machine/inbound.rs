@@ -24,8 +24,8 @@ impl Machine {
         while let Some(frame) = self.frames.next(input)? {
             match self.link {
                 Link::Down => {}
-                Link::Handshake { sent_at, .. } => self.handshake(sent_at, frame)?,
-                Link::Up => self.frame(now, frame, withdraw)?,
+                Link::Handshake { sent_at, until } => self.handshake(sent_at, until, frame)?,
+                Link::Authenticating { .. } | Link::Up => self.frame(now, frame, withdraw)?,
             }
             if self.ended().is_some() {
                 break;
@@ -34,7 +34,7 @@ impl Machine {
         Ok(())
     }
 
-    fn handshake(&mut self, sent_at: Timestamp, frame: Bytes) -> Result<(), LinkError> {
+    fn handshake(&mut self, sent_at: Timestamp, until: Timestamp, frame: Bytes) -> Result<(), LinkError> {
         let response = ConnectResponse::decode(frame)?;
         if response.timeout_ms <= 0 || response.session_id == 0 {
             if self.identity.is_none() {
@@ -58,9 +58,12 @@ impl Machine {
             self.settings.timeout = granted;
         }
         self.lease.attached(granted, sent_at);
-        self.identity = Some(Identity { id: response.session_id, password: response.password });
+        let password = response.password.to_vec().into();
+        self.identity = Some(Identity { id: response.session_id, password });
         self.last_answered = sent_at;
-        self.link = Link::Up;
+        let unanswered = self.settings.credentials.len();
+        self.to_authenticate = unanswered > 0;
+        self.link = if self.to_authenticate { Link::Authenticating { until, unanswered } } else { Link::Up };
         // Changes since an earlier attempt to set the watches again, which was not acknowledged, are not seen yet.
         let since = *self.restore_from.get_or_insert(self.last_zxid);
         let chunks = self.watches.restore(since, self.settings.outbound_limit);
@@ -95,7 +98,25 @@ impl Machine {
                 }
                 Ok(())
             }
+            xid::AUTH => {
+                self.authenticated(header.code);
+                Ok(())
+            }
             xid => self.reply(now, xid, header, reader.into_rest(), withdraw),
+        }
+    }
+
+    /// An answer to one of our credentials. They have no place among other requests: servers may answer them earlier.
+    fn authenticated(&mut self, code: Code) {
+        if code != Code::OK {
+            self.end(SessionEnd::AuthFailed);
+            return;
+        }
+        if let Link::Authenticating { unanswered, .. } = &mut self.link {
+            *unanswered -= 1;
+            if *unanswered == 0 {
+                self.link = Link::Up;
+            }
         }
     }
 
@@ -145,8 +166,11 @@ impl Machine {
             let watch = in_flight.watch.and_then(|watch| self.watch(watch, &result, withdraw));
             self.finished.push((done, Outcome::Reply(Reply { result, zxid: header.zxid, watch })));
         }
-        if verdict == Code::SESSION_EXPIRED {
-            self.end(SessionEnd::Expired);
+        match verdict {
+            Code::SESSION_EXPIRED => self.end(SessionEnd::Expired),
+            // The servers talk to nobody without credentials of a kind that we do not have.
+            Code::SESSION_CLOSED_REQUIRE_SASL_AUTH => self.end(SessionEnd::AuthFailed),
+            _ => {}
         }
         Ok(())
     }

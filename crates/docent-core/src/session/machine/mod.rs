@@ -17,8 +17,8 @@ use super::watches::{Fires, WatchTable};
 use super::{Cause, Farewell, Lane, LinkState, Outcome, SessionEnd, SessionSettings, WatchKind};
 use crate::clock::Timestamp;
 use crate::lease::Lease;
-use bytes::Bytes;
 use docent_proto::{Frames, Request};
+use secrecy::SecretSlice;
 use std::collections::VecDeque;
 use std::mem;
 use std::sync::Arc;
@@ -40,7 +40,9 @@ pub(in crate::session) struct Machine {
     timeout: Duration,
     requests: Requests,
     next_xid: i32,
-    /// Requests that set watches again on a new link; they go first.
+    /// Credentials that are to be sent on a new link, before anything else.
+    to_authenticate: bool,
+    /// Requests that set watches again on a new link; they go before others.
     restore: VecDeque<Request>,
     /// Transaction as of which watches were set again, until the server has acknowledged all of them.
     restore_from: Option<i64>,
@@ -74,14 +76,23 @@ enum Phase {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Link {
     Down,
-    Handshake { sent_at: Timestamp, until: Timestamp },
+    Handshake {
+        sent_at: Timestamp,
+        until: Timestamp,
+    },
+    /// The session is attached; its credentials are under way. Nothing else is sent before they are accepted.
+    Authenticating {
+        until: Timestamp,
+        unanswered: usize,
+    },
     Up,
 }
 
 #[derive(Debug)]
 struct Identity {
     id: i64,
-    password: Bytes,
+    /// All that it takes to take the session over.
+    password: SecretSlice<u8>,
 }
 
 /// What is delivered once the machine is no longer locked: dropping it may call back into the machine.
@@ -118,6 +129,7 @@ impl Machine {
             identity: None,
             requests: Requests::default(),
             next_xid: 1,
+            to_authenticate: false,
             restore: VecDeque::new(),
             restore_from: None,
             unrestored: 0,
@@ -193,6 +205,7 @@ impl Machine {
             self.down_since = now;
         }
         self.link = Link::Down;
+        self.to_authenticate = false;
         self.restore.clear();
         self.pings.clear();
         self.requests.link_lost(&mut self.finished);

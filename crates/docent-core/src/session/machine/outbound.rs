@@ -6,6 +6,7 @@ use super::{Link, Machine, Phase};
 use crate::clock::Timestamp;
 use bytes::{Bytes, BytesMut};
 use docent_proto::{ConnectRequest, OpCode, Record, Request, RequestFrame, write_frame, xid};
+use secrecy::ExposeSecret;
 
 /// More bytes than this wait in the queue, where they can still be withdrawn, and not in the output.
 const OUTPUT_WATERMARK: usize = 32 * 1024;
@@ -21,8 +22,10 @@ impl Machine {
             last_zxid_seen: self.last_zxid,
             timeout_ms: i32::try_from(self.settings.timeout.as_millis()).unwrap_or(i32::MAX),
             session_id: identity.map_or(0, |identity| identity.id),
-            password: identity
-                .map_or_else(|| Bytes::from_static(&[0; 16]), |identity| identity.password.clone()),
+            password: identity.map_or_else(
+                || Bytes::from_static(&[0; 16]),
+                |identity| Bytes::copy_from_slice(identity.password.expose_secret()),
+            ),
             read_only: Some(false),
         };
         write_frame(out, |out| request.write(out));
@@ -30,7 +33,16 @@ impl Machine {
 
     /// Appends what can be sent now to `out`. True when there is more, for which there was no room.
     pub(in crate::session) fn write(&mut self, now: Timestamp, out: &mut BytesMut) -> bool {
-        if self.link != Link::Up || self.ended().is_some() {
+        if self.ended().is_some() {
+            return false;
+        }
+        if std::mem::take(&mut self.to_authenticate) {
+            for credentials in &self.settings.credentials {
+                RequestFrame::encode_parts(xid::AUTH, &credentials.request(), out);
+            }
+            self.last_sent = now;
+        }
+        if self.link != Link::Up {
             return false;
         }
         while let Some(request) = self.restore.pop_front() {

@@ -13,9 +13,11 @@ impl Machine {
         }
         match self.link {
             Link::Down => Ok(()),
-            Link::Handshake { until, .. } if now >= until => Err(LinkError::Handshake),
+            Link::Handshake { until, .. } | Link::Authenticating { until, .. } if now >= until => {
+                Err(LinkError::Handshake)
+            }
             Link::Up if self.silent_at().is_some_and(|at| now >= at) => Err(LinkError::Silent),
-            Link::Handshake { .. } | Link::Up => Ok(()),
+            Link::Handshake { .. } | Link::Authenticating { .. } | Link::Up => Ok(()),
         }
     }
 
@@ -23,7 +25,9 @@ impl Machine {
     pub(in crate::session) fn next_deadline(&self) -> Option<Timestamp> {
         match self.link {
             Link::Down => self.abandon_at(),
-            Link::Handshake { until, .. } => Some(self.abandon_at().map_or(until, |at| at.min(until))),
+            Link::Handshake { until, .. } | Link::Authenticating { until, .. } => {
+                Some(self.abandon_at().map_or(until, |at| at.min(until)))
+            }
             Link::Up => {
                 let ping = self.last_sent + self.timeout / 6;
                 Some(self.silent_at().map_or(ping, |at| at.min(ping)))

@@ -1,0 +1,164 @@
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use docent_proto as proto;
+use secrecy::{ExposeSecret, SecretString};
+use sha1::{Digest, Sha1};
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::BitOr;
+
+/// What an entry of an access control list allows.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Permissions(i32);
+
+impl Permissions {
+    /// Read data and list children.
+    pub const READ: Self = Self(1);
+    /// Change data.
+    pub const WRITE: Self = Self(2);
+    /// Create children.
+    pub const CREATE: Self = Self(4);
+    /// Delete children.
+    pub const DELETE: Self = Self(8);
+    /// Change the access control list.
+    pub const ADMIN: Self = Self(16);
+    /// Everything.
+    pub const ALL: Self = Self(31);
+
+    const NAMED: [(Self, &str); 5] = [
+        (Self::READ, "READ"),
+        (Self::WRITE, "WRITE"),
+        (Self::CREATE, "CREATE"),
+        (Self::DELETE, "DELETE"),
+        (Self::ADMIN, "ADMIN"),
+    ];
+
+    /// True when all of `other` is allowed.
+    pub fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+impl BitOr for Permissions {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// As in `READ | WRITE`.
+impl fmt::Display for Permissions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let named = Self::NAMED.into_iter().filter(|(permission, _)| self.contains(*permission));
+        let names: Vec<_> = named.map(|(_, name)| name).collect();
+        f.write_str(if names.is_empty() { "none" } else { "" })?;
+        f.write_str(&names.join(" | "))
+    }
+}
+
+impl fmt::Debug for Permissions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Permissions({self})")
+    }
+}
+
+/// An entry of an access control list: who, and what they may do. A list allows what any of its entries does.
+///
+/// Lists are not inherited: each node has its own. Names of children are visible to whoever may read their parent, so no
+/// secret belongs in a path.
+#[derive(Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Acl {
+    /// What is allowed.
+    pub permissions: Permissions,
+    /// How `id` is checked: `world`, `auth`, `digest`, `ip`, `x509`, `sasl`.
+    pub scheme: String,
+    /// Who, in the terms of the scheme. For `digest` it is as good as a password that can be guessed at, and not printed.
+    pub id: String,
+}
+
+impl Acl {
+    /// Any scheme that the servers know.
+    pub fn new(permissions: Permissions, scheme: impl Into<String>, id: impl Into<String>) -> Self {
+        Self { permissions, scheme: scheme.into(), id: id.into() }
+    }
+
+    /// Everybody who reaches the port may do everything: delete a lock, and so make a second holder.
+    pub fn open_unsafe() -> Self {
+        Self::new(Permissions::ALL, "world", "anyone")
+    }
+
+    /// Everybody may read.
+    pub fn read_all() -> Self {
+        Self::new(Permissions::READ, "world", "anyone")
+    }
+
+    /// Whoever creates the node may do everything: all identities that the client has on its link then.
+    pub fn creator_all() -> Self {
+        Self::new(Permissions::ALL, "auth", "")
+    }
+
+    /// A client with these credentials may do what `permissions` say. Keeps the hash of the password that servers know it
+    /// by, not the password.
+    pub fn digest(user: &str, password: impl Into<SecretString>, permissions: Permissions) -> Self {
+        let mut hash = Sha1::new();
+        for part in [user, ":", password.into().expose_secret()] {
+            hash.update(part);
+        }
+        Self::new(permissions, "digest", format!("{user}:{}", STANDARD.encode(hash.finalize())))
+    }
+}
+
+// The hash of a password is a secret, too: it is unsalted SHA-1.
+impl fmt::Debug for Acl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let id = match (self.scheme.as_str(), self.id.split_once(':')) {
+            ("digest", Some((user, _))) => format!("{user}:***"),
+            _ => self.id.clone(),
+        };
+        f.debug_struct("Acl")
+            .field("permissions", &self.permissions)
+            .field("scheme", &self.scheme)
+            .field("id", &id)
+            .finish()
+    }
+}
+
+impl From<Acl> for proto::Acl {
+    fn from(acl: Acl) -> Self {
+        let permissions = proto::Permissions(acl.permissions.0);
+        Self { permissions, scheme: shared(acl.scheme), id: shared(acl.id) }
+    }
+}
+
+impl From<proto::Acl> for Acl {
+    fn from(acl: proto::Acl) -> Self {
+        let permissions = Permissions(acl.permissions.0);
+        Self { permissions, scheme: acl.scheme.into_owned(), id: acl.id.into_owned() }
+    }
+}
+
+/// The words of the lists that most nodes have cost nothing to copy.
+fn shared(word: String) -> Cow<'static, str> {
+    const COMMON: [&str; 4] = ["world", "anyone", "auth", ""];
+    match COMMON.into_iter().find(|common| *common == word) {
+        Some(common) => Cow::Borrowed(common),
+        None => Cow::Owned(word),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_is_the_one_that_zookeeper_computes_and_is_not_printed() {
+        let acl = Acl::digest("super", "test", Permissions::READ | Permissions::WRITE);
+        assert_eq!(acl.id, "super:D/InIHSb7yEEbrWz8b9l71RjZJU=");
+        assert_eq!(
+            format!("{acl:?}"),
+            "Acl { permissions: Permissions(READ | WRITE), scheme: \"digest\", id: \"super:***\" }"
+        );
+    }
+}

@@ -1,0 +1,150 @@
+//! Refused credentials on virtual time, against a server that is written out frame by frame.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use bytes::{Bytes, BytesMut};
+use docent_core::{
+    Client, ClientBuilder, ConnectionState, Dialled, ErrorKind, Io, ServerAddress, TokioClock, Transport,
+};
+use docent_proto::{
+    Code, ConnectRequest, ConnectResponse, Frames, Record, ReplyHeader, Request, RequestFrame, Response,
+    Stat, write_frame,
+};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio::time::Instant;
+
+/// Reaches servers that refuse the credentials of the first `refusals` sessions.
+#[derive(Debug, Clone)]
+struct Servers {
+    refusals: usize,
+    opened: Arc<AtomicUsize>,
+    closed: Arc<AtomicUsize>,
+}
+
+impl Transport for Servers {
+    fn resolve<'a>(&'a self, _server: &'a ServerAddress) -> Dialled<'a, Vec<SocketAddr>> {
+        Box::pin(async { Ok(vec![([127, 0, 0, 1], 2181).into()]) })
+    }
+
+    fn dial<'a>(&'a self, _: &'a ServerAddress, _: SocketAddr) -> Dialled<'a, Box<dyn Io>> {
+        Box::pin(async {
+            let (client, server) = tokio::io::duplex(64 * 1024);
+            tokio::spawn(self.clone().serve(server));
+            Ok(Box::new(client) as Box<dyn Io>)
+        })
+    }
+}
+
+impl Servers {
+    /// Serves one link until the client goes or is refused.
+    async fn serve(self, mut io: DuplexStream) {
+        let frames = Frames::new(1024 * 1024);
+        let mut input = BytesMut::new();
+        let mut session = None;
+        while io.read_buf(&mut input).await.unwrap_or(0) > 0 {
+            while let Some(frame) = frames.next(&mut input).unwrap() {
+                let mut out = BytesMut::new();
+                let code = match session {
+                    None => {
+                        session = Some(self.connect(frame, &mut out));
+                        Code::OK
+                    }
+                    Some(session) => self.answer(session, frame, &mut out),
+                };
+                io.write_all(&out).await.unwrap();
+                if code != Code::OK {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Opens a session or attaches to one. Returns its number.
+    fn connect(&self, frame: Bytes, out: &mut BytesMut) -> usize {
+        let request = ConnectRequest::decode(frame).unwrap();
+        let session = match usize::try_from(request.session_id).unwrap() {
+            0 => self.opened.fetch_add(1, Ordering::Relaxed) + 1,
+            session => session,
+        };
+        let response = ConnectResponse {
+            timeout_ms: request.timeout_ms,
+            session_id: i64::try_from(session).unwrap(),
+            password: Bytes::from_static(&[7; 16]),
+            read_only: Some(false),
+        };
+        write_frame(out, |out| response.write(out));
+        session
+    }
+
+    /// Answers a request: `exists` with a stat, others with nothing.
+    fn answer(&self, session: usize, frame: Bytes, out: &mut BytesMut) -> Code {
+        let RequestFrame { xid, request } = RequestFrame::decode(frame).unwrap();
+        let refused = matches!(request, Request::Auth { .. }) && session <= self.refusals;
+        let code = if refused { Code::AUTH_FAILED } else { Code::OK };
+        if request == Request::CloseSession {
+            self.closed.fetch_add(1, Ordering::Relaxed);
+        }
+        write_frame(out, |out| {
+            ReplyHeader { xid, zxid: 1, code }.write(out);
+            if let Request::Exists { .. } = request {
+                Response::Stat(Stat::default()).write(out);
+            }
+        });
+        code
+    }
+}
+
+fn builder(refusals: usize) -> (ClientBuilder, Servers) {
+    let servers = Servers { refusals, opened: Arc::default(), closed: Arc::default() };
+    let builder = Client::builder("server:2181")
+        .transport(servers.clone())
+        .clock(TokioClock::default())
+        .auth_digest("user", "password")
+        .allow_plaintext_auth();
+    (builder, servers)
+}
+
+#[tokio::test(start_paused = true)]
+async fn connecting_with_refused_credentials_fails_at_once() {
+    let (builder, _) = builder(usize::MAX);
+    let start = Instant::now();
+    let error = builder.connect().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::AuthFailed);
+    assert!(start.elapsed() < Duration::from_secs(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn refused_credentials_fail_what_waits_and_are_tried_again_slowly() {
+    let (builder, servers) = builder(3);
+    let client = builder.build().unwrap();
+    let mut state = client.state();
+    let error = client.exists("/a").await.unwrap_err();
+    assert_eq!((error.kind(), error.path()), (ErrorKind::AuthFailed, Some("/a")));
+    let refused = state.reached(ConnectionState::AuthFailed).await;
+    assert_eq!(refused.epoch, 1);
+    // While it waits, what is new fails at once.
+    let start = Instant::now();
+    assert_eq!(client.exists("/a").await.unwrap_err().kind(), ErrorKind::AuthFailed);
+    assert_eq!(start.elapsed(), Duration::ZERO);
+    let connected = state.reached(ConnectionState::Connected).await;
+    assert_eq!((connected.epoch, servers.opened.load(Ordering::Relaxed)), (4, 4));
+    assert_eq!(servers.closed.load(Ordering::Relaxed), 3, "sessions of no use are ended");
+    let range = Duration::from_secs(3 * 20)..Duration::from_secs(3 * 45);
+    assert!(range.contains(&start.elapsed()), "{:?}", start.elapsed());
+    client.exists("/a").await.unwrap();
+    client.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn closing_ends_the_wait_for_the_next_attempt() {
+    let (builder, _) = builder(usize::MAX);
+    let client = builder.build().unwrap();
+    client.state().reached(ConnectionState::AuthFailed).await;
+    let start = Instant::now();
+    client.close().await;
+    assert!(start.elapsed() < Duration::from_secs(1));
+}
