@@ -20,6 +20,11 @@ impl Credentials {
         Self::new("digest".to_owned(), secret.into())
     }
 
+    #[cfg(feature = "zookeeper-client")]
+    pub(crate) fn tell(&self, connector: zookeeper_client::Connector) -> zookeeper_client::Connector {
+        connector.with_auth(&self.scheme, self.secret.expose_secret())
+    }
+
     pub(crate) fn request(&self) -> Request {
         let credentials = Bytes::copy_from_slice(self.secret.expose_secret());
         Request::Auth { scheme: self.scheme.clone(), credentials }

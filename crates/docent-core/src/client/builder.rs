@@ -261,11 +261,20 @@ impl ClientBuilder {
             }
             config.credentials.push(Credentials::digest(&user, &password));
         }
+        #[cfg_attr(not(any(feature = "tls", feature = "zookeeper-client")), allow(unused_mut))]
+        let (mut has_tls, mut has_identity) = (false, false);
         #[cfg(feature = "tls")]
-        let (has_tls, has_identity) =
-            (config.tls.is_some(), config.tls.as_ref().is_some_and(Tls::has_identity));
-        #[cfg(not(feature = "tls"))]
-        let (has_tls, has_identity) = (false, false);
+        if let Some(tls) = &config.tls {
+            (has_tls, has_identity) = (true, tls.has_identity());
+        }
+        #[cfg(feature = "zookeeper-client")]
+        if let Some(options) = &config.zookeeper_client {
+            if has_tls {
+                let detail = "sessions of zookeeper-client have TLS of their own: set it in their options";
+                return Err(Error::invalid_input("connect", detail));
+            }
+            (has_tls, has_identity) = (options.wants_tls(), options.has_identity());
+        }
         if !config.credentials.is_empty() && !has_tls && !config.allow_plaintext_auth {
             let detail = "credentials need TLS, or allow_plaintext_auth() to send them in the clear";
             return Err(Error::invalid_input("connect", detail));

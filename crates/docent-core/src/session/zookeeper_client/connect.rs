@@ -2,13 +2,10 @@ use super::ZookeeperClient;
 use super::session::Shared;
 use crate::clock::Timestamp;
 use crate::retry::Backoff;
-use crate::session::LinkError;
 use crate::session::dialer::{Ensemble, Start, pace};
+use crate::session::{LinkError, SessionEnd};
 use std::time::Duration;
 use zookeeper_client as zk;
-
-/// Between attempts when the servers refused who we are.
-const REFUSED: Duration = Duration::from_secs(10);
 
 /// Opens a session, in as many attempts as it takes.
 pub(super) struct Connect {
@@ -23,7 +20,7 @@ impl Connect {
         Self { options, ensemble, pause_first: start == Start::Jittered, backoff: pace() }
     }
 
-    /// The session, and the time at which it was asked for.
+    /// The session, and the time at which it was asked for. Never resolves when the servers refuse the client: that ends the session.
     pub(super) async fn session(&mut self, shared: &Shared) -> (zk::Client, Timestamp) {
         if self.pause_first {
             self.pause().await;
@@ -37,7 +34,8 @@ impl Connect {
                 }
                 Err(zk::Error::AuthFailed) => {
                     self.lost(zk::Error::AuthFailed.to_string());
-                    tokio::time::sleep(REFUSED).await;
+                    shared.end(SessionEnd::AuthFailed);
+                    std::future::pending::<()>().await;
                 }
                 Err(error) => {
                     self.lost(error.to_string());
@@ -51,6 +49,8 @@ impl Connect {
         let connector = self.options.connector()?;
         // The crate's own pauses between rounds double without a limit, so each attempt is one round.
         let connector = connector.with_session_timeout(shared.settings.timeout).with_fail_eagerly();
+        let credentials = shared.settings.credentials.iter();
+        let connector = credentials.fold(connector, |connector, credentials| credentials.tell(connector));
         let client = connector.connect(&self.connect_string()).await?;
         if shared.settings.last_zxid > 0 {
             // The crate does not tell a server what an earlier session has seen: the server must catch up by itself.

@@ -18,7 +18,7 @@ pub(super) async fn run(
     let _guard = EndOnDrop(Arc::clone(&shared));
     let Some(mut states) = open(&shared, &mut connect).await else {
         shared.end(SessionEnd::Closed);
-        return SessionEnd::Closed;
+        return shared.over().unwrap_or(SessionEnd::Closed);
     };
     let mut phase = shared.phase.subscribe();
     let mut open = FuturesUnordered::new();
@@ -54,7 +54,7 @@ impl Drop for EndOnDrop {
     }
 }
 
-/// Opens the session; `None` when it is to be closed before that.
+/// Opens the session; `None` when it is to be closed, or has ended, before that.
 async fn open(shared: &Shared, connect: &mut Connect) -> Option<StateWatcher> {
     let mut phase = shared.phase.subscribe();
     tokio::select! {
@@ -82,7 +82,7 @@ fn follow(shared: &Arc<Shared>, connect: &Connect, state: SessionState) {
         SessionState::Expired => shared.expired(),
         SessionState::AuthFailed => {
             connect.lost("authentication failed".to_owned());
-            shared.end(SessionEnd::Abandoned);
+            shared.end(SessionEnd::AuthFailed);
         }
         SessionState::Closed => {
             let ours = *shared.phase.borrow() == Phase::Closing;

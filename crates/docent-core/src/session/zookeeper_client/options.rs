@@ -51,7 +51,19 @@ impl ZookeeperClient {
         Ok(connector)
     }
 
-    pub(super) fn wants_tls(&self) -> bool {
+    /// True when the servers will know who the client is, besides what the builder was told.
+    pub(crate) fn has_identity(&self) -> bool {
+        #[cfg(any(feature = "zookeeper-client-digest-md5", docent_gssapi))]
+        if self.sasl.is_some() {
+            return true;
+        }
+        #[cfg(feature = "zookeeper-client-tls")]
+        return self.tls.as_ref().is_some_and(|tls| tls.identity.is_some());
+        #[cfg(not(feature = "zookeeper-client-tls"))]
+        return false;
+    }
+
+    pub(crate) fn wants_tls(&self) -> bool {
         #[cfg(feature = "zookeeper-client-tls")]
         return self.tls.is_some();
         #[cfg(not(feature = "zookeeper-client-tls"))]
