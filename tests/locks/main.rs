@@ -6,6 +6,7 @@ mod bad_input;
 mod batteries;
 mod cancel;
 mod cost;
+mod handoff;
 mod lease;
 mod loss;
 mod neighbours;
