@@ -1,5 +1,6 @@
 //! Servers that were restored from an older copy.
 
+use docent::recipe::KeptNode;
 use docent::{Client, ClientBuilder, ConnectionState, CreateMode, ErrorKind, Mutex, RollbackPolicy};
 use docent_testkit::Backend;
 use docent_tests::{soon, tick};
@@ -37,6 +38,12 @@ async fn starts_afresh(client: &Client) {
     assert_eq!(soon(client.exists("/node-9")).await.unwrap(), None);
     let guard = soon(Mutex::new(client, "/lock").unwrap().acquire()).await.unwrap();
     assert!(guard.fence_may_have_regressed());
+    // Sessions that were never opened own nothing: a stranger's persistent node is not taken for ours.
+    client.create("/theirs", "", CreateMode::Persistent).await.unwrap();
+    let node = KeptNode::new(client, "/theirs", "").unwrap();
+    assert_eq!(soon(node.present()).await.unwrap_err().kind(), ErrorKind::NodeExists);
+    soon(node.remove()).await.unwrap();
+    assert!(client.exists("/theirs").await.unwrap().is_some());
 }
 
 #[tokio::test]

@@ -217,24 +217,38 @@ fn delete(path: &str) -> Request {
     Request::Delete { path: path.to_owned(), version: -1 }
 }
 
-async fn delete_node(core: &Core, mut epoch: Arc<Epoch>, path: String, reply: Option<Pending>) -> Left {
+async fn delete_node(core: &Core, epoch: Arc<Epoch>, path: String, reply: Option<Pending>) -> Left {
+    let owner = epoch.number;
+    delete_owned(core, owner, epoch, path, reply).await
+}
+
+/// Deletes a node that a session of the epoch `owner` made: only the end of that session is an end of the node.
+async fn delete_owned(
+    core: &Core,
+    owner: u64,
+    mut epoch: Arc<Epoch>,
+    path: String,
+    reply: Option<Pending>,
+) -> Left {
     let mut reply = reply.unwrap_or_else(|| epoch.session.submit(delete(&path), Lane::Cleanup));
     loop {
-        match reply.await {
+        let cause = match reply.await {
             Outcome::Reply(answer) => match answer.result {
-                // The name is ours alone: a node that is not there was deleted by us, or its session is gone.
-                Ok(_) | Err(Code::NO_NODE | Code::SESSION_EXPIRED) => return Left::Gone,
-                Err(code) if !is_final(code) => tokio::time::sleep(PAUSE).await,
-                Err(code) => {
+                // The name is ours alone: a node that is not there was deleted by us, or went with its session.
+                Ok(_) | Err(Code::NO_NODE) => return Left::Gone,
+                Err(Code::SESSION_EXPIRED) => Cause::Ended(SessionEnd::Expired),
+                Err(code) if is_final(code) => {
                     tracing::error!(%path, epoch = epoch.number, %code, "a node of ours could not be deleted");
                     return Left::Refused(code);
                 }
+                Err(_) => Cause::QueueFull,
             },
-            Outcome::NotSent(cause) | Outcome::Unknown(cause) => match after(core, &epoch, cause).await {
-                Some(next) => epoch = next,
-                None if core.closing.is_cancelled() => return Left::Closed,
-                None => return Left::Gone,
-            },
+            Outcome::NotSent(cause) | Outcome::Unknown(cause) => cause,
+        };
+        match after(core, owner, &epoch, cause).await {
+            Some(next) => epoch = next,
+            None if core.closing.is_cancelled() => return Left::Closed,
+            None => return Left::Gone,
         }
         reply = epoch.session.submit(delete(&path), Lane::Cleanup);
     }
@@ -242,17 +256,17 @@ async fn delete_node(core: &Core, mut epoch: Arc<Epoch>, path: String, reply: Op
 
 /// Finds nodes of a create whose reply was lost, by the id in their names, and deletes them.
 async fn undo_create(core: &Core, mut epoch: Arc<Epoch>, prefix: String, reply: Option<Pending>) {
+    let owner = epoch.number;
     if let Some(reply) = reply {
         match reply.await {
-            Outcome::Reply(answer) => match answer.result {
-                Ok(Response::Created { path, .. }) => {
+            Outcome::Reply(answer) => {
+                if let Ok(Response::Created { path, .. }) = answer.result {
                     delete_node(core, epoch, path, None).await;
-                    return;
                 }
-                _ => return,
-            },
+                return;
+            }
             Outcome::NotSent(_) => return,
-            Outcome::Unknown(cause) => match after(core, &epoch, cause).await {
+            Outcome::Unknown(cause) => match after(core, owner, &epoch, cause).await {
                 Some(next) => epoch = next,
                 None => return,
             },
@@ -263,11 +277,11 @@ async fn undo_create(core: &Core, mut epoch: Arc<Epoch>, prefix: String, reply: 
         match epoch_find(&epoch, folder, &prefix).await {
             Ok(paths) => {
                 for path in paths {
-                    let _ = delete_node(core, Arc::clone(&epoch), path, None).await;
+                    let _ = delete_owned(core, owner, Arc::clone(&epoch), path, None).await;
                 }
                 return;
             }
-            Err(cause) => match after(core, &epoch, cause).await {
+            Err(cause) => match after(core, owner, &epoch, cause).await {
                 Some(next) => epoch = next,
                 None => return,
             },
@@ -315,15 +329,15 @@ fn is_final(code: Code) -> bool {
     matches!(code, Code::NO_AUTH | Code::NOT_EMPTY | Code::BAD_ARGUMENTS)
 }
 
-/// Where to go on after a request failed for `cause`; `None` when there is nothing to do any more.
-async fn after(core: &Core, epoch: &Arc<Epoch>, cause: Cause) -> Option<Arc<Epoch>> {
+/// Where to go on with a node of the epoch `owner` after a request in `epoch` failed for `cause`; `None` when there is nothing
+/// to do any more.
+async fn after(core: &Core, owner: u64, epoch: &Arc<Epoch>, cause: Cause) -> Option<Arc<Epoch>> {
     match cause {
-        // The servers ended the session, or acknowledged its end: its ephemeral nodes went with it.
-        Cause::Ended(SessionEnd::Expired | SessionEnd::Closed) => None,
+        Cause::Ended(SessionEnd::Closed) => None,
+        // The servers ended the session that owned the node: it went with it. The end of a later one says nothing.
+        Cause::Ended(SessionEnd::Expired) if epoch.number == owner => None,
         // The servers may keep the session, and its nodes, for a while.
-        Cause::Ended(SessionEnd::Abandoned | SessionEnd::RolledBack | SessionEnd::AuthFailed) => {
-            core.epoch_after(epoch.number).await.ok()
-        }
+        Cause::Ended(_) => core.epoch_after(epoch.number).await.ok(),
         Cause::LinkLost => Some(Arc::clone(epoch)),
         Cause::Deadline | Cause::QueueFull | Cause::TooLarge { .. } => {
             tokio::time::sleep(PAUSE).await;

@@ -100,10 +100,12 @@ impl Clock for TokioClock {
     }
 }
 
+/// How long a timer is trusted, which stands still while the machine is suspended.
+const LOOK: Duration = Duration::from_secs(1);
+
 /// Waits until `clock` has reached `deadline`. Looks at the clock every second, because timers stand still while the machine
 /// is suspended.
 pub(crate) async fn sleep_until(clock: &dyn Clock, deadline: Timestamp) {
-    const LOOK: Duration = Duration::from_secs(1);
     loop {
         let left = deadline.since(clock.now());
         if left.is_zero() {
@@ -134,7 +136,7 @@ impl Alarm {
             if left.is_zero() {
                 return Poll::Ready(());
             }
-            let ring = Instant::now() + left;
+            let ring = Instant::now() + left.min(LOOK);
             let sleep = self.sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(ring)));
             if sleep.is_elapsed() || sleep.deadline() > ring {
                 sleep.as_mut().reset(ring);

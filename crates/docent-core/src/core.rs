@@ -114,6 +114,10 @@ impl Core {
     /// Remembers a session that is over. The servers keep one for a timeout at most, so that the last few are enough.
     fn remember(&self, session_id: i64) {
         const ENOUGH: usize = 64;
+        // A session that was never opened has no number, and neither has the owner of a persistent node.
+        if session_id == 0 {
+            return;
+        }
         let mut past = self.past_sessions();
         if past.len() == ENOUGH {
             past.remove(0);

@@ -220,6 +220,11 @@ impl Error {
         matches!(self.0.kind, ErrorKind::Lost(_))
     }
 
+    /// True when a server did not want to do it now.
+    pub(crate) fn is_throttled(&self) -> bool {
+        self.0.kind == ErrorKind::Server(Code::THROTTLED.0)
+    }
+
     /// True when the operation may have taken effect although it failed.
     pub fn may_have_applied(&self) -> bool {
         self.0.may_have_applied

@@ -204,8 +204,11 @@ impl<T: Send + 'static> Follower<T> {
                     self.watch = reply.watch;
                     self.no_node()
                 }
-                // It was created in between: read it.
-                Ok(_) => Looked::Known,
+                Ok(reply) => match reply.result {
+                    // It was created in between: read it.
+                    Ok(_) => Looked::Known,
+                    Err(code) => self.refused(epoch, code).await,
+                },
                 Err(looked) => looked,
             },
             Err(code) => self.refused(epoch, code).await,

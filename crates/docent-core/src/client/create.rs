@@ -97,9 +97,10 @@ pub(crate) async fn refused_parent(
     for (path, parent) in parent_paths(full).into_iter().zip(parents) {
         match parent.await {
             Outcome::Reply(Reply { result: Err(code), .. }) => match code {
-                Code::NO_AUTH | Code::NO_CHILDREN_FOR_EPHEMERALS => refused = refused.or(Some((path, code))),
                 Code::NODE_EXISTS => refused = None,
-                _ => {}
+                // That of the parent's own parent is the reason.
+                Code::NO_NODE => {}
+                code => refused = refused.or(Some((path, code))),
             },
             Outcome::Reply(_) => refused = None,
             Outcome::NotSent(_) | Outcome::Unknown(_) => return None,

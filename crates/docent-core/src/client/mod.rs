@@ -196,14 +196,15 @@ impl Client {
     /// # Cancel safety
     /// This method is cancel safe: doing it again does no harm.
     pub async fn ensure_absent(&self, path: &str) -> Result<(), Error> {
-        let Some(known) = self.exists(path).await? else { return Ok(()) };
+        let Some(mut known) = self.exists(path).await? else { return Ok(()) };
         loop {
-            match self.delete(path, None).await {
+            match self.delete(path, known.version).await {
                 Err(error) if error.kind() == ErrorKind::NoNode => return Ok(()),
-                Err(error) if error.kind() == ErrorKind::OutcomeUnknown => {
+                // Its data was set meanwhile, or it is another node by now.
+                Err(error) if matches!(error.kind(), ErrorKind::OutcomeUnknown | ErrorKind::BadVersion) => {
                     self.sync(path).await?;
                     match self.exists(path).await? {
-                        Some(stat) if stat.czxid == known.czxid => {}
+                        Some(stat) if stat.czxid == known.czxid => known = stat,
                         _ => return Ok(()),
                     }
                 }

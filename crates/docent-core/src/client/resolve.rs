@@ -39,11 +39,16 @@ pub(crate) async fn resolve(epoch: &Epoch, request: &Request, seen: i64) -> Resu
     }
 }
 
-/// An ephemeral node is ours if it belongs to this session and is newer than what we had seen before.
+/// An ephemeral node is ours if it belongs to this session, is newer than what we had seen before and has our data: another call
+/// of this client may have been made at the same time.
 async fn resolve_ephemeral(epoch: &Epoch, create: &Create, seen: i64) -> Result<Resolution, Cause> {
     Ok(match read(epoch, &create.path).await? {
         None => Resolution::NotApplied,
-        Some((_, stat)) if stat.ephemeral_owner == epoch.session.id() && stat.czxid > seen => {
+        Some((data, stat))
+            if stat.ephemeral_owner == epoch.session.id()
+                && stat.czxid > seen
+                && data.clone().unwrap_or_default() == create.data.clone().unwrap_or_default() =>
+        {
             Resolution::Applied(Response::Created { path: create.path.clone(), stat: Some(stat) })
         }
         Some(_) => Resolution::Refused(Code::NODE_EXISTS),
@@ -77,14 +82,32 @@ async fn resolve_set(
     })
 }
 
+/// The stat of a node as the leader knew it after the link came back; `None` when there is none. Needs no permission.
+pub(crate) async fn stat(epoch: &Epoch, path: &str) -> Result<Option<Stat>, Cause> {
+    let request = Request::Exists { path: path.to_owned(), watch: false };
+    Ok(match synced(epoch, path, request).await? {
+        Some(Response::Stat(stat)) => Some(stat),
+        _ => None,
+    })
+}
+
 /// A node as the leader knew it after the link came back; `None` when there is none.
 pub(crate) async fn read(epoch: &Epoch, path: &str) -> Result<Option<(Option<Bytes>, Stat)>, Cause> {
+    let request = Request::GetData { path: path.to_owned(), watch: false };
+    Ok(match synced(epoch, path, request).await? {
+        Some(Response::Data { data, stat }) => Some((data, stat)),
+        _ => None,
+    })
+}
+
+/// The answer to a read after a `sync` on the same link; `None` when there is no node.
+async fn synced(epoch: &Epoch, path: &str, read: Request) -> Result<Option<Response>, Cause> {
     loop {
         let sync = epoch.session.submit(Request::Sync { path: path.to_owned() }, Lane::Call);
-        let get = epoch.session.submit(Request::GetData { path: path.to_owned(), watch: false }, Lane::Call);
-        match (sync.await, get.await) {
-            (Outcome::Reply(sync), Outcome::Reply(get)) => match (sync.result, get.result) {
-                (Ok(_), Ok(Response::Data { data, stat })) => return Ok(Some((data, stat))),
+        let read = epoch.session.submit(read.clone(), Lane::Call);
+        match (sync.await, read.await) {
+            (Outcome::Reply(sync), Outcome::Reply(read)) => match (sync.result, read.result) {
+                (Ok(_), Ok(response)) => return Ok(Some(response)),
                 (Ok(_), Err(Code::NO_NODE)) => return Ok(None),
                 // Without the right to read nothing can be found out.
                 _ => return Err(Cause::Deadline),

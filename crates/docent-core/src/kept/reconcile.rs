@@ -80,13 +80,13 @@ impl Reconciler {
 
     pub(super) async fn run(mut self) {
         let (core, full) = (Arc::clone(&self.core), self.full.clone());
-        let _entered = Entered { core: &core, full: &full };
+        let entered = Entered { core: &core, full: &full };
         loop {
             let epoch = match core.epoch() {
                 epoch if epoch.number > self.ended => epoch,
                 _ => match core.epoch_after(self.ended).await {
                     Ok(epoch) => epoch,
-                    Err(_) => return,
+                    Err(_) => return self.closed(),
                 },
             };
             // A handle that was dropped wants nothing.
@@ -98,16 +98,27 @@ impl Reconciler {
             };
             match done {
                 Ok(true) => {
+                    // Whoever hears that it is removed may keep a node there at once.
+                    drop(entered);
                     self.status.send_replace(KeptStatus::Removed);
                     return;
                 }
                 Ok(false) | Err(Trouble::Again) => {}
                 Err(Trouble::Busy) => self.pause().await,
-                Err(Trouble::Ended) => self.ended = epoch.number,
-                Err(Trouble::Closed) => return,
+                Err(Trouble::Ended) => {
+                    self.ended = epoch.number;
+                    self.status.send_replace(KeptStatus::Pending);
+                }
+                Err(Trouble::Closed) => return self.closed(),
                 Err(Trouble::Refused(error)) => self.refused(&epoch, error).await,
             }
         }
+    }
+
+    /// The client is closed: the node goes with its session.
+    fn closed(&self) {
+        let error = Error::new(self.core.closed(), "keep").at(&self.path);
+        self.status.send_replace(KeptStatus::Failing(error));
     }
 
     /// One attempt to have the node, and a wait for a reason to make the next.
@@ -199,6 +210,7 @@ impl Reconciler {
     async fn make_parents(&self, epoch: &Arc<Epoch>) -> Result<Found, Trouble> {
         let parents = create_parents_in(&self.core, epoch, &self.full);
         match refused_parent(&self.core, "keep", &self.full, parents).await {
+            Some(error) if error.is_throttled() => Err(Trouble::Busy),
             Some(error) => Err(Trouble::Refused(error)),
             None => Ok(Found::Changed),
         }
@@ -250,9 +262,9 @@ impl Reconciler {
     /// Deletes the node if it is ours. True when it is gone, or somebody else's.
     async fn be_absent(&mut self, epoch: &Arc<Epoch>) -> Result<bool, Trouble> {
         // An earlier create may still be on its way: what the leader has decides.
-        let Some((_, stat)) = resolve::read(epoch, &self.full).await? else { return Ok(true) };
+        let Some(stat) = resolve::stat(epoch, &self.full).await? else { return Ok(true) };
         let owner = stat.ephemeral_owner;
-        if owner != epoch.session.id() && !self.core.was_ours(owner) {
+        if owner == 0 || (owner != epoch.session.id() && !self.core.was_ours(owner)) {
             return Ok(true);
         }
         let delete = Request::Delete { path: self.full.clone(), version: stat.version };

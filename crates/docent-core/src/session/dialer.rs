@@ -129,6 +129,11 @@ impl Dialer {
         (whole / shares * self.rounds.max(1)).min(whole).max(SHORTEST_ATTEMPT)
     }
 
+    /// Servers were asked, and are not restored from an older copy: it begins anew.
+    pub(crate) fn not_rolled_back(&self) {
+        self.ensemble.refusals.clear();
+    }
+
     /// Resolves when the server that was connected to last is not to be used any more.
     pub(crate) fn removed(&self) -> impl Future<Output = ()> + Send + use<> {
         let (servers, current) = (self.ensemble.servers.clone(), self.current.clone());

@@ -86,7 +86,11 @@ impl Driver {
                 self.dialer.lost(LinkError::RolledBack { newest, seen });
                 true
             }
-            _ => false,
+            Ok(Ok(_)) => {
+                self.dialer.not_rolled_back();
+                false
+            }
+            Ok(Err(_)) | Err(_) => false,
         }
     }
 

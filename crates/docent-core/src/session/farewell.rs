@@ -4,7 +4,7 @@ use super::dialer::{Dialer, Ensemble, Start};
 use super::exchange::Exchange;
 use super::transport::Io;
 use bytes::Bytes;
-use docent_proto::{ConnectRequest, Request};
+use docent_proto::{Code, ConnectRequest, Request};
 use secrecy::{ExposeSecret, SecretSlice};
 use std::fmt;
 use std::io;
@@ -12,7 +12,6 @@ use std::time::Duration;
 
 /// What it takes to end a session on a link of its own.
 pub(crate) struct Farewell {
-    pub(super) last_zxid: i64,
     pub(super) session_id: i64,
     pub(super) password: SecretSlice<u8>,
     pub(super) timeout: Duration,
@@ -35,7 +34,8 @@ impl Farewell {
 
     async fn end(&self, io: Box<dyn Io>) -> io::Result<()> {
         let connect = ConnectRequest {
-            last_zxid_seen: self.last_zxid,
+            // Whoever only says goodbye needs no server that is up to date.
+            last_zxid_seen: 0,
             timeout_ms: i32::try_from(self.timeout.as_millis()).unwrap_or(i32::MAX),
             session_id: self.session_id,
             password: Bytes::copy_from_slice(self.password.expose_secret()),
@@ -46,7 +46,11 @@ impl Farewell {
         if response.timeout_ms <= 0 || response.session_id != self.session_id {
             return Ok(());
         }
-        exchange.ask(&Request::CloseSession).await.map(drop)
+        let closed = exchange.ask(&Request::CloseSession).await?;
+        match closed.code {
+            Code::OK | Code::SESSION_EXPIRED => Ok(()),
+            code => Err(io::Error::other(code.to_string())),
+        }
     }
 }
 

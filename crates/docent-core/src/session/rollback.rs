@@ -45,6 +45,11 @@ pub(super) async fn newest_transaction(io: Box<dyn Io>, timeout: Duration) -> io
         read_only: Some(false),
     };
     exchange.connect(&connect).await?;
+    // A server that lags behind its leader is no restored one.
+    let synced = exchange.ask(&Request::Sync { path: "/".to_owned() }).await?;
+    if synced.code != Code::OK {
+        return Err(io::Error::other(synced.code.to_string()));
+    }
     let newest = exchange.ask(&Request::Exists { path: "/".to_owned(), watch: false }).await?;
     if newest.code != Code::OK {
         // Servers that want credentials say nothing else.

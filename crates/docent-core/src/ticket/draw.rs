@@ -99,6 +99,8 @@ pub(super) async fn draw(line: &Line, data: Option<Bytes>) -> Result<Ticket, Err
         let mut intent = Intent::submit(line, &epoch, data.clone());
         let mut list = epoch.session.submit(list(line), Lane::Call);
         let outcome = intent.create.by(attempts.deadline).await;
+        // The servers may keep an abandoned session, and a node in it, for a while.
+        intent.unknown = matches!(outcome, Outcome::Unknown(Cause::Ended(_)));
         if let Outcome::Unknown(Cause::LinkLost) = outcome
             && let Some((path, stat)) = intent.find(&attempts).await?
         {

@@ -55,7 +55,7 @@ impl Ticket {
         self.refuse_short_lease()?;
         let mut step = match std::mem::replace(&mut self.place, Place::Unlisted) {
             // A ticket that was kept for a while may have lost its node since.
-            Place::First if !self.is_fresh() => Step::Prove,
+            Place::First if !self.is_fresh() || !self.is_new() => Step::Prove,
             place => Step::At(place),
         };
         let mut own: Option<Watch> = None;
@@ -102,6 +102,7 @@ impl Ticket {
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line.
     pub async fn turn_now(mut self) -> Result<Option<Hold>, WaitError> {
+        let listed_with_the_draw = self.place == Place::First;
         if self.place == Place::Unlisted {
             self.place = self.look().await?;
         }
@@ -109,6 +110,11 @@ impl Ticket {
             self.place = self.place_by_creation(contenders.clone()).await?;
         }
         match self.place {
+            Place::First if !listed_with_the_draw => {
+                // A listing of its own is a read: it may be old.
+                self.prove().await?;
+                self.turn().await.map(Some)
+            }
             Place::First => self.turn().await.map(Some),
             Place::Gone => Err(WaitError::Gone),
             Place::Behind { .. } | Place::Unlisted | Place::Unordered(_) => Ok(None),
@@ -190,6 +196,11 @@ impl Ticket {
             true => Step::Prove,
             false => Step::ProveAndLook,
         }
+    }
+
+    /// True when the ticket was drawn so recently that its listing still counts.
+    fn is_new(&self) -> bool {
+        self.epoch.clock.now().since(self.drawn) < self.epoch.lease.timeout() / 24
     }
 
     /// True when a write was acknowledged so recently that the session surely lives.

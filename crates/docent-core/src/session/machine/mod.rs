@@ -172,7 +172,7 @@ impl Machine {
     pub(in crate::session) fn unregister(&mut self, id: u64, path: &str, kind: WatchKind) {
         let forgotten = self.watches.unregister(id, path, kind);
         // On a link that is down there is no watch: it just is not set again.
-        if forgotten && self.link == Link::Up && !self.requests.will_watch(path, kind) {
+        if forgotten && self.link != Link::Down && !self.requests.will_watch(path, kind) {
             let kind = match kind {
                 WatchKind::Data | WatchKind::Exist => docent_proto::WatchKind::Data,
                 WatchKind::Child => docent_proto::WatchKind::Children,
@@ -245,7 +245,6 @@ impl Machine {
 
     pub(in crate::session) fn farewell(&self) -> Option<Farewell> {
         self.identity.as_ref().map(|identity| Farewell {
-            last_zxid: self.last_zxid,
             session_id: identity.id,
             password: identity.password.clone(),
             timeout: self.timeout,
