@@ -2,6 +2,7 @@ use crate::DecodeError;
 use crate::wire::{Reader, Record, Write};
 use bytes::{BufMut, BytesMut};
 use std::borrow::Cow;
+use std::fmt;
 use std::ops::BitOr;
 
 /// What an entry of an access control list allows.
@@ -37,7 +38,7 @@ impl BitOr for Permissions {
 }
 
 /// An entry of an access control list: who, and what they may do.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Acl {
     /// What is allowed.
     pub permissions: Permissions,
@@ -51,6 +52,16 @@ impl Acl {
     /// Everybody may do everything.
     pub fn open() -> Vec<Self> {
         vec![Self { permissions: Permissions::ALL, scheme: "world".into(), id: "anyone".into() }]
+    }
+}
+
+// The id of the scheme `digest` holds an unsalted hash of a password: it is never printed.
+impl fmt::Debug for Acl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Acl")
+            .field("permissions", &self.permissions)
+            .field("scheme", &self.scheme)
+            .finish_non_exhaustive()
     }
 }
 

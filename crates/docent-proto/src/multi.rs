@@ -2,9 +2,10 @@ use crate::request::{Create, CreateKind, OpCode};
 use crate::wire::{Reader, Record, Write};
 use crate::{Code, DecodeError, Stat};
 use bytes::{BufMut, Bytes, BytesMut};
+use std::fmt;
 
 /// One operation of a multi.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum MultiOp {
     /// Create a node.
     Create(Create),
@@ -117,8 +118,15 @@ impl MultiOp {
     }
 }
 
+// Payloads are never printed.
+impl fmt::Debug for MultiOp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}({})", self.op(), self.path())
+    }
+}
+
 /// The result of one operation of a multi.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum MultiResult {
     /// The node was created.
     Created {
@@ -145,6 +153,22 @@ pub enum MultiResult {
     /// The operation failed. In a multi of writes then none was applied: those before the one that failed have
     /// [`Code::OK`], those after it [`Code::RUNTIME_INCONSISTENCY`].
     Failed(Code),
+}
+
+impl fmt::Debug for MultiResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Created { path, .. } => write!(f, "Created({path})"),
+            Self::Deleted => f.write_str("Deleted"),
+            Self::Set(stat) => write!(f, "Set({stat:?})"),
+            Self::Checked => f.write_str("Checked"),
+            Self::Data { data, stat } => {
+                write!(f, "Data({} bytes, {stat:?})", data.as_ref().map_or(0, Bytes::len))
+            }
+            Self::Children(names) => write!(f, "Children({})", names.len()),
+            Self::Failed(code) => write!(f, "Failed({code:?})"),
+        }
+    }
 }
 
 /// The type in front of a failed operation's result, and of the mark that ends a multi.

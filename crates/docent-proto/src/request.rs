@@ -121,7 +121,7 @@ impl CreateKind {
 }
 
 /// A request to create a node.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Create {
     /// Which operation it is.
     pub kind: CreateKind,
@@ -477,6 +477,16 @@ fn read_watch_kind(reader: &mut Reader) -> Result<WatchKind, DecodeError> {
 }
 
 // Payloads and credentials are never printed.
+impl fmt::Debug for Create {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Create")
+            .field("kind", &self.kind)
+            .field("path", &self.path)
+            .field("flags", &self.flags)
+            .finish_non_exhaustive()
+    }
+}
+
 impl fmt::Debug for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}", self.op())?;
@@ -522,5 +532,26 @@ impl RequestFrame {
         let request = Request::read(op, &mut reader)?;
         reader.finish()?;
         Ok(Self { xid, request })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MultiResult;
+
+    #[test]
+    fn neither_payloads_nor_digests_are_printed() {
+        let secret = Bytes::from_static(b"planted");
+        let acl = vec![Acl {
+            permissions: crate::Permissions::ALL,
+            scheme: "digest".into(),
+            id: "user:planted".into(),
+        }];
+        let create = Create::new("/a".into(), secret.clone(), acl.clone(), CreateMode::Persistent, 0);
+        let set = MultiOp::SetData { path: "/a".into(), data: Some(secret.clone()), version: -1 };
+        let read = MultiResult::Data { data: Some(secret), stat: crate::Stat::default() };
+        let printed = format!("{acl:?} {create:?} {set:?} {read:?} {:?}", Request::Create(create.clone()));
+        assert!(!printed.contains("planted"), "{printed}");
     }
 }
