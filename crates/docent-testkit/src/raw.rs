@@ -11,7 +11,7 @@ use tokio::net::{TcpStream, ToSocketAddrs};
 
 const FRAME_LIMIT: usize = 64 << 20;
 /// Everything a test waits for on a loopback link comes sooner than this.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Why a [`RawClient`] failed.
 #[derive(Debug, thiserror::Error)]

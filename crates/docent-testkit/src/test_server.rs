@@ -119,7 +119,7 @@ impl TestServer {
     /// Ends a session as expiry does. It is gone when this returns.
     ///
     /// # Errors
-    /// When the session came through no proxy of this server or is gone already, or the server cannot be reached.
+    /// When the session came through no proxy of this server, or the server cannot be reached.
     pub async fn expire(&self, session_id: i64) -> Result<(), ExpireError> {
         self.front.expire_session(session_id).await
     }

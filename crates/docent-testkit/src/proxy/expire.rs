@@ -1,10 +1,12 @@
-use crate::raw::{RawClient, RawError};
+use crate::raw::{PATIENCE, RawClient, RawError};
 use bytes::Bytes;
 use docent_proto::{ConnectRequest, ConnectResponse};
 use std::collections::HashMap;
 use std::fmt;
+use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::time::timeout;
 
 /// Sessions that went through one or more proxies, with their passwords: enough to end any of them from outside.
 #[derive(Clone, Default)]
@@ -45,19 +47,27 @@ impl Sessions {
     /// returns.
     ///
     /// # Errors
-    /// When the session is not known or gone already, or the server cannot be reached.
+    /// When the session is not known, or the server cannot be reached or does not let it be closed for 30 s.
     pub async fn expire(&self, session_id: i64, server: SocketAddr) -> Result<(), ExpireError> {
-        let mut link = self.attach(session_id, server).await?;
+        timeout(PATIENCE, self.close_from_outside(session_id, server))
+            .await
+            .unwrap_or_else(|_| Err(RawError::Io(io::ErrorKind::TimedOut.into()).into()))
+    }
+
+    async fn close_from_outside(&self, session_id: i64, server: SocketAddr) -> Result<(), ExpireError> {
         loop {
-            match link.close().await {
-                // Its client has taken the session back before it was closed.
-                Err(RawError::Io(_)) => {}
-                closed => return Ok(closed?),
-            }
-            link = match self.attach(session_id, server).await {
-                Err(ExpireError::Link(RawError::Gone(_))) => return Ok(()),
-                attached => attached?,
+            let closed = match self.attach(session_id, server).await {
+                Ok(link) => link.close().await,
+                Err(ExpireError::Link(error)) => Err(error),
+                Err(unknown) => return Err(unknown),
             };
+            match closed {
+                Ok(()) | Err(RawError::Gone(_)) => return Ok(()),
+                // Its client has taken the session back before it was closed: the server then closes this link, at
+                // times before it answers on it.
+                Err(RawError::Io(error)) if taken_back(&error) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
     }
 
@@ -80,6 +90,13 @@ impl Sessions {
     fn known(&self) -> MutexGuard<'_, HashMap<i64, Bytes>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether the server closed a link that it had accepted. One that cannot be reached refuses instead, and one that says
+/// nothing times out.
+fn taken_back(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)
 }
 
 // Passwords are never printed.

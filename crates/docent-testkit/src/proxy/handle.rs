@@ -179,7 +179,7 @@ impl Proxy {
     /// Ends a session as expiry does, past the proxy's own faults. It is gone when this returns.
     ///
     /// # Errors
-    /// When the session did not come through this proxy or is gone already, or the server cannot be reached.
+    /// When the session did not come through this proxy, or the server cannot be reached.
     pub async fn expire_session(&self, session_id: i64) -> Result<(), ExpireError> {
         self.state.sessions.expire(session_id, self.server).await
     }
