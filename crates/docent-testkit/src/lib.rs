@@ -2,6 +2,7 @@
 
 mod backend;
 pub mod battery;
+pub mod history;
 mod options;
 mod ports;
 mod proxy;
