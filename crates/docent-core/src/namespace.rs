@@ -22,23 +22,27 @@ impl Namespace {
     /// The path as the server knows it.
     pub(crate) fn full(&self, operation: &'static str, path: &str) -> Result<String, Error> {
         check(operation, path)?;
-        Ok(match (self.prefix.as_str(), path) {
+        Ok(self.join(path))
+    }
+
+    /// As [`full`](Self::full), for a path that was [checked](check).
+    pub(crate) fn join(&self, path: &str) -> String {
+        match (self.prefix.as_str(), path) {
             ("", path) => path.to_owned(),
             (prefix, "/") => prefix.to_owned(),
-            (prefix, path) => format!("{prefix}{path}"),
-        })
+            (prefix, path) => [prefix, path].concat(),
+        }
     }
 
     /// The full path of a sequential node's prefix, whose last segment may be empty.
     pub(crate) fn full_sequential(&self, operation: &'static str, path: &str) -> Result<String, Error> {
-        // The server checks the path with its number, and so does this.
-        let mut full = String::with_capacity(self.prefix.len() + path.len() + 1);
-        full.extend([&self.prefix, path, "0"]);
-        if let Err(error) = check(operation, &full[self.prefix.len()..]) {
-            return Err(check(operation, path).err().unwrap_or(error));
-        }
-        full.pop();
-        Ok(full)
+        check_sequential(operation, path)?;
+        Ok(self.join_sequential(path))
+    }
+
+    /// As [`full_sequential`](Self::full_sequential), for a path that was [checked](check_sequential).
+    pub(crate) fn join_sequential(&self, path: &str) -> String {
+        [&self.prefix, path].concat()
     }
 
     /// True when `chroot` is the first part of it.
@@ -52,17 +56,24 @@ impl Namespace {
     }
 
     /// The path as the user knows it.
-    pub(crate) fn relative(&self, full: &str) -> String {
-        match full.strip_prefix(&self.prefix) {
+    pub(crate) fn relative(&self, full: impl AsRef<str> + Into<String>) -> String {
+        match full.as_ref().strip_prefix(&self.prefix) {
             Some("") => "/".to_owned(),
-            Some(relative) if relative.starts_with('/') => relative.to_owned(),
-            _ => full.to_owned(),
+            Some(relative) if relative.starts_with('/') && !self.prefix.is_empty() => relative.to_owned(),
+            _ => full.into(),
         }
     }
 }
 
-fn check(operation: &'static str, path: &str) -> Result<(), Error> {
+/// Whether a node can have this path.
+pub(crate) fn check(operation: &'static str, path: &str) -> Result<(), Error> {
     validate_path(path).map_err(|error| Error::invalid_input(operation, error.to_string()))
+}
+
+/// Whether a sequential node can have this path before its number.
+pub(crate) fn check_sequential(operation: &'static str, path: &str) -> Result<(), Error> {
+    // The server checks the path with its number.
+    check(operation, path).or_else(|error| check(operation, &format!("{path}0")).map_err(|_| error))
 }
 
 #[cfg(test)]
@@ -89,6 +100,8 @@ mod tests {
     fn a_sequential_prefix_may_end_with_a_slash() {
         let namespace = Namespace::new("/shop", "").unwrap();
         assert_eq!(namespace.full_sequential("create", "/a/").unwrap(), "/shop/a/");
+        assert_eq!(namespace.full_sequential("create", "/").unwrap(), "/shop/");
+        assert_eq!(namespace.full_sequential("create", "/a/..").unwrap(), "/shop/a/..");
         assert!(namespace.full_sequential("create", "a").unwrap_err().to_string().contains("\"a\""));
     }
 

@@ -11,6 +11,10 @@ use docent_proto::{Code, CreateMode, Request, Response};
 use std::sync::Arc;
 use tokio::time::Instant;
 
+/// Makes the request for an attempt. There is mostly one attempt, and what is made for it is moved all the way into the
+/// session.
+pub(crate) type Make<'a> = dyn Fn() -> Request + Send + Sync + 'a;
+
 /// What may be done about a request whose outcome is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcomes {
@@ -31,7 +35,7 @@ impl Client {
         &self,
         operation: &'static str,
         path: &str,
-        request: &Request,
+        request: &Make<'_>,
     ) -> Result<Response, Error> {
         let (result, _) = self.call(operation, path, request, Outcomes::Repeatable).await?;
         result.map_err(|code| Error::from_code(code, operation).at(path))
@@ -41,19 +45,19 @@ impl Client {
         &self,
         operation: &'static str,
         path: &str,
-        request: &Request,
+        request: &Make<'_>,
     ) -> Result<Response, Error> {
         let (result, _) = self.call(operation, path, request, Outcomes::Once).await?;
         result.map_err(|code| Error::from_code(code, operation).at(path))
     }
 
-    /// Sends `request` until a server answers, as far as `outcomes` and the retry policy allow. Returns the answer and the
+    /// Sends a `request` until a server answers, as far as `outcomes` and the retry policy allow. Returns the answer and the
     /// epoch it is from. `path` is the one for errors.
     pub(crate) async fn call(
         &self,
         operation: &'static str,
         path: &str,
-        request: &Request,
+        request: &Make<'_>,
         outcomes: Outcomes,
     ) -> Result<(Result<Response, Code>, Arc<Epoch>), Error> {
         let started = Started::now();
@@ -123,18 +127,18 @@ impl<'a> Attempts<'a> {
         }
     }
 
-    /// Sends `request` in `epoch`. The answer, or `None` when it is to be sent again.
+    /// Sends a `request` in `epoch`. The answer, or `None` when it is to be sent again.
     pub(crate) async fn send(
         &mut self,
         epoch: &Epoch,
-        request: &Request,
+        request: &Make<'_>,
     ) -> Result<Option<Result<Response, Code>>, Error> {
         let seen = if self.outcomes == Outcomes::Once { epoch.session.last_zxid() } else { 0 };
-        let outcome = epoch.session.submit(request.clone(), Lane::Call).by(self.deadline).await;
+        let outcome = epoch.session.submit(request(), Lane::Call).by(self.deadline).await;
         match self.answer(epoch, outcome) {
             Ok(answer) => Ok(Some(answer)),
             // It is rare, and boxed for that: what every call carries along stays small.
-            Err(unanswered) => Box::pin(self.unanswered(epoch, request, seen, unanswered)).await,
+            Err(unanswered) => Box::pin(self.unanswered(epoch, request(), seen, unanswered)).await,
         }
     }
 
@@ -142,12 +146,12 @@ impl<'a> Attempts<'a> {
     async fn unanswered(
         &mut self,
         epoch: &Epoch,
-        request: &Request,
+        request: Request,
         seen: i64,
         Unanswered { mut sent, mut cause }: Unanswered,
     ) -> Result<Option<Result<Response, Code>>, Error> {
         if sent && self.outcomes == Outcomes::Once && cause == Cause::LinkLost {
-            match tokio::time::timeout_at(self.deadline, resolve(epoch, request, seen)).await {
+            match tokio::time::timeout_at(self.deadline, resolve(epoch, &request, seen)).await {
                 Ok(Ok(Resolution::Applied(response))) => return Ok(Some(Ok(response))),
                 Ok(Ok(Resolution::Refused(code))) => return Ok(Some(Err(code))),
                 Ok(Ok(Resolution::NotApplied)) => sent = false,
@@ -155,7 +159,7 @@ impl<'a> Attempts<'a> {
                 Ok(Err(ended)) => cause = ended,
             }
         }
-        if cause == Cause::Ended(SessionEnd::Expired) && is_ephemeral(request) {
+        if cause == Cause::Ended(SessionEnd::Expired) && is_ephemeral(&request) {
             // Whatever was created went with the session.
             sent = false;
         }

@@ -4,6 +4,7 @@ use crate::config::ParentKind;
 use crate::core::Core;
 use crate::epoch::Epoch;
 use crate::error::Error;
+use crate::namespace;
 use crate::node::{CreateMode, Created};
 use crate::session::{Lane, Outcome, Pending, Reply};
 use bytes::Bytes;
@@ -26,28 +27,33 @@ pub(super) async fn create(
     }
     let (wire_mode, ttl) = mode.to_proto();
     let namespace = &client.core().namespace;
-    let full = if wire_mode.is_sequential() {
-        namespace.full_sequential("create", path)?
+    let is_sequential = wire_mode.is_sequential();
+    let full = || if is_sequential { namespace.join_sequential(path) } else { namespace.join(path) };
+    if is_sequential {
+        namespace::check_sequential("create", path)?;
     } else {
-        namespace.full("create", path)?
+        namespace::check("create", path)?;
+    }
+    let request = || {
+        let full = full();
+        let acl = client.core().acl(&full);
+        Request::Create(Create::new(full, data.clone(), acl, wire_mode, ttl))
     };
-    let acl = client.core().acl(&full);
-    let request = Request::Create(Create::new(full, data, acl, wire_mode, ttl));
     let mut attempts = Attempts::new(client, "create", path, Outcomes::Once);
     let mut missing_parents = 0;
     loop {
         let epoch = attempts.epoch().await?;
         let parents = if missing_parents > 0 {
-            create_parents(client, &epoch, request.path().unwrap_or_default())
+            create_parents(client, &epoch, &full())
         } else {
             Vec::new()
         };
         let result = attempts.send(&epoch, &request).await;
         match result? {
             Some(Err(Code::NO_NODE)) => {
-                let full = request.path().unwrap_or_default();
+                let full = full();
                 // On the heap, because it is rare.
-                let refused = Box::pin(refused_parent(client.core(), "create", full, parents)).await;
+                let refused = Box::pin(refused_parent(client.core(), "create", &full, parents)).await;
                 refused.map_or(Ok(()), Err)?;
                 if missing_parents == PARENT_ROUNDS {
                     return Err(attempts.code(Code::NO_NODE));
@@ -55,7 +61,7 @@ pub(super) async fn create(
                 missing_parents += 1;
             }
             Some(Ok(Response::Created { path, stat: Some(stat) })) => {
-                return Ok(Created { path: namespace.relative(&path), stat: stat.into() });
+                return Ok(Created { path: namespace.relative(path), stat: stat.into() });
             }
             Some(Ok(other)) => return Err(unexpected("create", &other)),
             Some(Err(code)) => return Err(attempts.code(code)),

@@ -18,6 +18,7 @@ use crate::acl::Acl;
 use crate::connect_string::ConnectString;
 use crate::core::Core;
 use crate::error::{Error, ErrorKind};
+use crate::namespace;
 use crate::node::{Children, CreateMode, Created, Node, NodeAcl, Stat};
 use crate::state::StateWatcher;
 use bytes::Bytes;
@@ -159,8 +160,9 @@ impl Client {
     /// # Cancel safety
     /// This method is cancel safe.
     pub async fn get(&self, path: &str) -> Result<Node, Error> {
-        let full = self.core().namespace.full("get", path)?;
-        match self.read("get", path, &Request::GetData { path: full, watch: false }).await? {
+        namespace::check("get", path)?;
+        let request = || Request::GetData { path: self.full(path), watch: false };
+        match self.read("get", path, &request).await? {
             Response::Data { data, stat } => Ok(Node { data: data.unwrap_or_default(), stat: stat.into() }),
             other => Err(unexpected("get", &other)),
         }
@@ -180,8 +182,9 @@ impl Client {
         data: impl Into<Bytes>,
         version: impl Into<Option<i32>>,
     ) -> Result<Stat, Error> {
-        let full = self.core().namespace.full("set", path)?;
-        let request = Request::SetData { path: full, data: Some(data.into()), version: wire(version.into()) };
+        namespace::check("set", path)?;
+        let (data, version) = (data.into(), wire(version.into()));
+        let request = || Request::SetData { path: self.full(path), data: Some(data.clone()), version };
         match self.write("set", path, &request).await? {
             Response::Stat(stat) => Ok(stat.into()),
             other => Err(unexpected("set", &other)),
@@ -222,10 +225,10 @@ impl Client {
     /// # Cancel safety
     /// This method is *not* cancel safe: the node may have been deleted.
     pub async fn delete(&self, path: &str, version: impl Into<Option<i32>>) -> Result<(), Error> {
-        let full = self.core().namespace.full("delete", path)?;
-        self.write("delete", path, &Request::Delete { path: full, version: wire(version.into()) })
-            .await
-            .map(drop)
+        namespace::check("delete", path)?;
+        let version = wire(version.into());
+        let request = || Request::Delete { path: self.full(path), version };
+        self.write("delete", path, &request).await.map(drop)
     }
 
     /// Reads a node's stat; `None` when there is no node.
@@ -236,10 +239,9 @@ impl Client {
     /// # Cancel safety
     /// This method is cancel safe.
     pub async fn exists(&self, path: &str) -> Result<Option<Stat>, Error> {
-        let full = self.core().namespace.full("exists", path)?;
-        let (result, _) = self
-            .call("exists", path, &Request::Exists { path: full, watch: false }, Outcomes::Repeatable)
-            .await?;
+        namespace::check("exists", path)?;
+        let request = || Request::Exists { path: self.full(path), watch: false };
+        let (result, _) = self.call("exists", path, &request, Outcomes::Repeatable).await?;
         match result {
             Ok(Response::Stat(stat)) => Ok(Some(stat.into())),
             Err(Code::NO_NODE) => Ok(None),
@@ -256,8 +258,9 @@ impl Client {
     /// # Cancel safety
     /// This method is cancel safe.
     pub async fn children(&self, path: &str) -> Result<Children, Error> {
-        let full = self.core().namespace.full("children", path)?;
-        match self.read("children", path, &Request::GetChildren2 { path: full, watch: false }).await? {
+        namespace::check("children", path)?;
+        let request = || Request::GetChildren2 { path: self.full(path), watch: false };
+        match self.read("children", path, &request).await? {
             Response::Children { names, stat: Some(stat) } => Ok(Children { names, stat: stat.into() }),
             other => Err(unexpected("children", &other)),
         }
@@ -271,8 +274,9 @@ impl Client {
     /// # Cancel safety
     /// This method is cancel safe.
     pub async fn acl(&self, path: &str) -> Result<NodeAcl, Error> {
-        let full = self.core().namespace.full("acl", path)?;
-        match self.read("acl", path, &Request::GetAcl { path: full }).await? {
+        namespace::check("acl", path)?;
+        let request = || Request::GetAcl { path: self.full(path) };
+        match self.read("acl", path, &request).await? {
             Response::Acl { acl, stat } => {
                 Ok(NodeAcl { entries: acl.into_iter().map(Into::into).collect(), stat: stat.into() })
             }
@@ -295,9 +299,10 @@ impl Client {
         acl: impl Into<Vec<Acl>>,
         version: impl Into<Option<i32>>,
     ) -> Result<Stat, Error> {
-        let full = self.core().namespace.full("set_acl", path)?;
-        let acl = acl.into().into_iter().map(Into::into).collect();
-        let request = Request::SetAcl { path: full, acl, version: wire(version.into()) };
+        namespace::check("set_acl", path)?;
+        let acl: Vec<_> = acl.into().into_iter().map(docent_proto::Acl::from).collect();
+        let version = wire(version.into());
+        let request = || Request::SetAcl { path: self.full(path), acl: acl.clone(), version };
         match self.write("set_acl", path, &request).await? {
             Response::Stat(stat) => Ok(stat.into()),
             other => Err(unexpected("set_acl", &other)),
@@ -318,8 +323,13 @@ impl Client {
     /// # Cancel safety
     /// This method is cancel safe.
     pub async fn sync(&self, path: &str) -> Result<(), Error> {
-        let full = self.core().namespace.full("sync", path)?;
-        self.read("sync", path, &Request::Sync { path: full }).await.map(drop)
+        namespace::check("sync", path)?;
+        self.read("sync", path, &|| Request::Sync { path: self.full(path) }).await.map(drop)
+    }
+
+    /// The path of a node as the servers know it.
+    fn full(&self, path: &str) -> String {
+        self.core().namespace.join(path)
     }
 }
 

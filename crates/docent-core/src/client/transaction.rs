@@ -175,7 +175,7 @@ impl Transaction {
     }
 
     async fn commit_anywhere(&mut self) -> Result<Vec<MultiResult>, Error> {
-        let request = Request::Multi(self.ops.clone());
+        let request = || Request::Multi(self.ops.clone());
         match self.client.write("transaction", self.ops[0].path(), &request).await? {
             Response::Multi(results) => Ok(results),
             other => Err(unexpected("transaction", &other)),

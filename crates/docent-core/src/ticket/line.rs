@@ -140,8 +140,11 @@ impl Line {
     /// # Cancel safety
     /// This method is cancel safe: asking again does no harm.
     pub async fn revoke(&self, participant: &Participant) -> Result<(), Error> {
-        let path = format!("{}/{}", self.full_path(), participant.name);
-        let request = Request::SetData { path, data: Some(Bytes::from_static(REVOKE)), version: -1 };
+        let request = || Request::SetData {
+            path: format!("{}/{}", self.full_path(), participant.name),
+            data: Some(Bytes::from_static(REVOKE)),
+            version: -1,
+        };
         let (result, _) = self.client().call("revoke", self.path(), &request, Outcomes::Repeatable).await?;
         result.map(drop).map_err(|code| Error::from_code(code, "revoke").at(self.path()))
     }

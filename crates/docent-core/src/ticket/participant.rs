@@ -35,7 +35,7 @@ pub struct Participant {
 /// Names of all children; none when there is no line.
 pub(super) async fn names(line: &Line) -> Result<Vec<String>, Error> {
     let (result, _) =
-        line.client().call("participants", line.path(), &list(line), Outcomes::Repeatable).await?;
+        line.client().call("participants", line.path(), &|| list(line), Outcomes::Repeatable).await?;
     match result {
         Ok(Response::Children { names, .. }) => Ok(names),
         Ok(_) | Err(Code::NO_NODE) => Ok(Vec::new()),
@@ -61,8 +61,7 @@ pub(super) async fn list_all(line: &Line) -> Result<Vec<Participant>, Error> {
 /// `None` for a name that is no contender's, and for one that has left since.
 async fn read(line: &Line, name: String) -> Result<Option<Participant>, Error> {
     let Some(sequence) = sequence(&name, line.marker()) else { return Ok(None) };
-    let path = format!("{}/{name}", line.full_path());
-    let request = Request::GetData { path, watch: false };
+    let request = || Request::GetData { path: format!("{}/{name}", line.full_path()), watch: false };
     let (result, _) = line.client().call("participants", line.path(), &request, Outcomes::Repeatable).await?;
     match result {
         Ok(Response::Data { data, stat }) => Ok(Some(Participant {
