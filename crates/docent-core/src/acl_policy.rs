@@ -12,7 +12,7 @@ type ByPath = dyn Fn(&str) -> Option<Vec<Acl>> + Send + Sync;
 pub(crate) struct AclPolicy {
     default: Option<Vec<Acl>>,
     /// The default as it is sent.
-    wire_default: Vec<proto::Acl>,
+    wire_default: Arc<[proto::Acl]>,
     by_path: Option<Arc<ByPath>>,
 }
 
@@ -52,11 +52,11 @@ impl AclPolicy {
     }
 
     /// The list for a node at the full path `full`. What is above the namespace is no business of the user's function.
-    pub(crate) fn of(&self, namespace: &Namespace, full: &str) -> Vec<proto::Acl> {
+    pub(crate) fn of(&self, namespace: &Namespace, full: &str) -> Arc<[proto::Acl]> {
         let by_path = self.by_path.as_ref().filter(|_| namespace.contains(full));
         match by_path.and_then(|by_path| by_path(&namespace.relative(full))) {
             Some(acl) => acl.into_iter().map(Into::into).collect(),
-            None => self.wire_default.clone(),
+            None => Arc::clone(&self.wire_default),
         }
     }
 }

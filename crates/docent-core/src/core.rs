@@ -103,7 +103,7 @@ impl Core {
     }
 
     /// The access control list of a node to be created at the full path `full`, which is without the number of a sequence.
-    pub(crate) fn acl(&self, full: &str) -> Vec<docent_proto::Acl> {
+    pub(crate) fn acl(&self, full: &str) -> Arc<[docent_proto::Acl]> {
         self.config.acl.of(&self.namespace, full)
     }
 

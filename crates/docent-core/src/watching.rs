@@ -113,7 +113,7 @@ struct Follower<T> {
     understand: Understand<T>,
     /// What was emitted last: nothing yet, no node, or a node.
     emitted: Option<Option<Version>>,
-    watch: Option<Watch>,
+    watch: Option<Box<Watch>>,
     /// The last epoch that is known to have ended.
     ended: u64,
     failed: Option<ErrorKind>,

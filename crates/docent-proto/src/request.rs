@@ -4,6 +4,7 @@ use crate::wire::{Reader, Record, Write};
 use crate::{Acl, CreateMode, DecodeError};
 use bytes::{BufMut, Bytes, BytesMut};
 use std::fmt;
+use std::sync::Arc;
 
 /// Request numbers with a meaning of their own. Ordinary requests count up from 1.
 pub mod xid {
@@ -130,20 +131,20 @@ pub struct Create {
     /// The data; `None` is null.
     pub data: Option<Bytes>,
     /// Who may do what.
-    pub acl: Vec<Acl>,
+    pub acl: Arc<[Acl]>,
     /// The mode as the wire holds it; see [`CreateMode::from_flags`].
     pub flags: i32,
 }
 
 impl Create {
     /// A create in `mode` that is answered with path and stat. A mode with a time to live takes it from `ttl_ms`.
-    pub fn new(path: String, data: Bytes, acl: Vec<Acl>, mode: CreateMode, ttl_ms: i64) -> Self {
+    pub fn new(path: String, data: Bytes, acl: impl Into<Arc<[Acl]>>, mode: CreateMode, ttl_ms: i64) -> Self {
         let kind = match mode {
             CreateMode::Container => CreateKind::Container,
             mode if mode.has_ttl() => CreateKind::Ttl(ttl_ms),
             _ => CreateKind::WithStat,
         };
-        Self { kind, path, data: Some(data), acl, flags: mode.flags() }
+        Self { kind, path, data: Some(data), acl: acl.into(), flags: mode.flags() }
     }
 
     pub(crate) fn payload_len(&self) -> usize {
@@ -164,7 +165,7 @@ impl Create {
     pub(crate) fn read(kind: CreateKind, reader: &mut Reader) -> Result<Self, DecodeError> {
         let path = reader.string()?;
         let data = reader.buffer()?;
-        let acl = reader.vec(Acl::read)?;
+        let acl = reader.vec(Acl::read)?.into();
         let flags = reader.i32()?;
         let kind = if let CreateKind::Ttl(_) = kind { CreateKind::Ttl(reader.i64()?) } else { kind };
         Ok(Self { kind, path, data, acl, flags })

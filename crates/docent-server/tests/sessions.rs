@@ -3,7 +3,7 @@
 mod support;
 
 use bytes::Bytes;
-use docent_proto::{Code, CreateMode, EventKind, Request, Response, WatchEvent};
+use docent_proto::{Acl, Code, CreateMode, EventKind, Request, Response, WatchEvent};
 use docent_server::{Server, StartError};
 use std::time::Duration;
 use support::{Peer, fresh};
@@ -163,8 +163,8 @@ async fn digest_credentials_open_what_was_closed_to_others() {
         |scheme: &str| Request::Auth { scheme: scheme.into(), credentials: Bytes::from_static(b"u:p") };
     assert_eq!(owner.call(auth("digest")).await, Ok(Response::Empty));
     let mut private = support::node("/private", CreateMode::Persistent);
-    private.acl[0].scheme = "auth".into();
-    private.acl[0].id = "".into();
+    let creator = Acl { scheme: "auth".into(), id: "".into(), ..private.acl[0].clone() };
+    private.acl = [creator].into();
     assert_eq!(other.call(Request::Create(private.clone())).await, Err(Code::INVALID_ACL));
     owner.call(Request::Create(private)).await.unwrap();
     owner.get_data("/private", false).await.unwrap();

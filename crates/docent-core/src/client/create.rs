@@ -43,11 +43,7 @@ pub(super) async fn create(
     let mut missing_parents = 0;
     loop {
         let epoch = attempts.epoch().await?;
-        let parents = if missing_parents > 0 {
-            create_parents(client, &epoch, &full())
-        } else {
-            Vec::new()
-        };
+        let parents = if missing_parents > 0 { create_parents(client, &epoch, &full()) } else { Vec::new() };
         let result = attempts.send(&epoch, &request).await;
         match result? {
             Some(Err(Code::NO_NODE)) => {

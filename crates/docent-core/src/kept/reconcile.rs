@@ -33,11 +33,11 @@ pub(super) struct Reconciler {
 /// What a look at the node came to.
 enum Found {
     /// It is as wanted, and watched.
-    AsWanted(Watch),
+    AsWanted(Box<Watch>),
     /// Something was changed: look again.
     Changed,
     /// Somebody else's node is there, and watched.
-    Foreign(i64, Watch),
+    Foreign(i64, Box<Watch>),
 }
 
 /// Why a step could not be finished.
@@ -151,7 +151,7 @@ impl Reconciler {
     }
 
     /// Waits for a change of the node, of what is wanted or of the session, or until `until`.
-    async fn wait(&mut self, epoch: &Epoch, watch: Watch, until: Option<Instant>) {
+    async fn wait(&mut self, epoch: &Epoch, watch: Box<Watch>, until: Option<Instant>) {
         let late = async {
             match until {
                 Some(until) => tokio::time::sleep_until(until).await,
@@ -223,7 +223,7 @@ impl Reconciler {
         wanted: &Bytes,
         found: Option<Bytes>,
         stat: Stat,
-        watch: Option<Watch>,
+        watch: Option<Box<Watch>>,
     ) -> Result<Found, Trouble> {
         let Some(watch) = watch else { return Err(Trouble::Busy) };
         let owner = stat.ephemeral_owner;

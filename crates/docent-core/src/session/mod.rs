@@ -99,8 +99,8 @@ pub(crate) struct Reply {
     pub(crate) result: Result<Response, Code>,
     /// Newest transaction the server had applied, as far as the session is told.
     pub(crate) zxid: i64,
-    /// The watch that the request left, if it asked for one and the server left it.
-    pub(crate) watch: Option<Watch>,
+    /// The watch that the request left, if it asked for one and the server left it. On the heap, because few do.
+    pub(crate) watch: Option<Box<Watch>>,
 }
 
 /// How a session ended.

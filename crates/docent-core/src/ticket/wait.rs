@@ -58,7 +58,7 @@ impl Ticket {
             Place::First if !self.is_fresh() || !self.is_new() => Step::Prove,
             place => Step::At(place),
         };
-        let mut own: Option<Watch> = None;
+        let mut own: Option<Box<Watch>> = None;
         loop {
             step = match step {
                 Step::At(Place::First) => match self.hold() {
@@ -122,7 +122,12 @@ impl Ticket {
     }
 
     /// Sets both watches in one trip and waits for one of them.
-    async fn wait_for(&self, blocker: &str, next: bool, own: &mut Option<Watch>) -> Result<Step, WaitError> {
+    async fn wait_for(
+        &self,
+        blocker: &str,
+        next: bool,
+        own: &mut Option<Box<Watch>>,
+    ) -> Result<Step, WaitError> {
         let session = &self.epoch.session;
         let losses = self.epoch.losses();
         let blocker_path = format!("{}/{blocker}", self.line.full_path());
@@ -170,7 +175,11 @@ impl Ticket {
     /// Waits for a node that we may not read. `exists` needs no permission, but leaves a watch on a missing node, too, which is
     /// removed then. Some servers do not tell of changes of a node to those who may not read it: so the line is looked at from
     /// time to time as well.
-    async fn wait_for_unreadable(&self, blocker: String, own: &mut Option<Watch>) -> Result<Step, WaitError> {
+    async fn wait_for_unreadable(
+        &self,
+        blocker: String,
+        own: &mut Option<Box<Watch>>,
+    ) -> Result<Step, WaitError> {
         let exists = Request::Exists { path: blocker, watch: true };
         let Some(reply) = self.reply(self.epoch.session.submit(exists, Lane::Call).await).await? else {
             return Ok(Step::Look);
@@ -209,7 +218,7 @@ impl Ticket {
         self.epoch.clock.now().since(lease.proof()) < lease.timeout() / 6
     }
 
-    fn own_fired(&self, fired: Fired, own: &mut Option<Watch>) -> Result<Step, WaitError> {
+    fn own_fired(&self, fired: Fired, own: &mut Option<Box<Watch>>) -> Result<Step, WaitError> {
         *own = None;
         match fired {
             Fired::Event(EventKind::Deleted) => Err(WaitError::Gone),
@@ -351,7 +360,7 @@ fn watched(path: String) -> Request {
     Request::GetData { path, watch: true }
 }
 
-async fn fired_own(own: &mut Option<Watch>) -> Fired {
+async fn fired_own(own: &mut Option<Box<Watch>>) -> Fired {
     match own {
         Some(watch) => watch.await,
         None => std::future::pending().await,

@@ -15,7 +15,7 @@ pub(super) fn expected() -> Vec<(&'static str, i32, Request)> {
 
 fn create(kind: CreateKind, path: &str, data: Option<&'static str>, mode: CreateMode) -> Create {
     let data = data.map(|data| Bytes::from_static(data.as_bytes()));
-    Create { kind, path: path.into(), data, acl: Acl::open(), flags: mode.flags() }
+    Create { kind, path: path.into(), data, acl: Acl::open().into(), flags: mode.flags() }
 }
 
 fn writes() -> Vec<(&'static str, i32, Request)> {

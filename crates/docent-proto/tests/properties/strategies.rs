@@ -123,7 +123,7 @@ fn create() -> impl Strategy<Value = Create> {
         kind,
         path,
         data,
-        acl,
+        acl: acl.into(),
         flags,
     })
 }

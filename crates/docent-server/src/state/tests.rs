@@ -189,7 +189,7 @@ fn of_several_errors_a_create_reports_the_one_that_zookeeper_does() {
     let session = bench.session();
     bench.create(session, "/ephemeral", CreateMode::Ephemeral).unwrap();
     let mut without_acl = create("/none/child", CreateMode::Persistent);
-    without_acl.acl.clear();
+    without_acl.acl = [].into();
     let mut unknown_mode = without_acl.clone();
     unknown_mode.flags = 99;
     assert_eq!(bench.call(session, &Request::Create(unknown_mode)), Err(Code::BAD_ARGUMENTS));

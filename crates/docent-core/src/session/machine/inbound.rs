@@ -181,7 +181,7 @@ impl Machine {
         request: WatchRequest,
         result: &Result<Response, Code>,
         withdraw: &Arc<dyn Withdraw>,
-    ) -> Option<Watch> {
+    ) -> Option<Box<Watch>> {
         let kind = match (request.op, result) {
             (OpCode::Exists | OpCode::GetData, Ok(_)) => WatchKind::Data,
             (OpCode::Exists, Err(Code::NO_NODE)) => WatchKind::Exist,
@@ -190,7 +190,7 @@ impl Machine {
         };
         let (id, fired) = self.watches.register(&request.path, kind);
         let registration = Registration { id, path: request.path, kind, session: Arc::clone(withdraw) };
-        Some(Watch { fired, registration: Some(registration) })
+        Some(Box::new(Watch { fired, registration: Some(registration) }))
     }
 }
 

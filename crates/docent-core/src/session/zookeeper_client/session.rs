@@ -297,7 +297,7 @@ impl Shared {
         let (watch, watching) = match watcher {
             Some(watcher) => {
                 let (fire, fired) = oneshot::channel();
-                (Some(Watch { fired, registration: None }), Some((watcher, fire)))
+                (Some(Box::new(Watch { fired, registration: None })), Some((watcher, fire)))
             }
             None => (None, None),
         };
