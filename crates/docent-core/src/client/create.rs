@@ -120,3 +120,35 @@ fn parent_paths(full: &str) -> Vec<&str> {
     paths.reverse();
     paths
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+
+    /// What is reported when the parents `/a`, `/a/b` and `/a/b/c` were answered so.
+    async fn refused(codes: [Code; 3]) -> Option<ErrorKind> {
+        let client = Client::builder("127.0.0.1:1").build().unwrap();
+        let answered = codes.map(|code| {
+            let result = if code == Code::OK { Ok(Response::Empty) } else { Err(code) };
+            Pending::ready(Outcome::Reply(Reply { result, zxid: 1, watch: None }))
+        });
+        let error = refused_parent(client.core(), "create", "/a/b/c/d", answered.into()).await;
+        error.map(|error| error.kind())
+    }
+
+    #[tokio::test]
+    async fn only_a_refusal_that_nothing_exists_below_of_is_reported() {
+        let (no_auth, exists, no_node) = (Code::NO_AUTH, Code::NODE_EXISTS, Code::NO_NODE);
+        assert_eq!(refused([exists, no_auth, no_node]).await, Some(ErrorKind::NoAuth));
+        assert_eq!(refused([no_auth, no_node, no_node]).await, Some(ErrorKind::NoAuth));
+        assert_eq!(refused([no_auth, exists, exists]).await, None, "a parent below of it exists");
+        assert_eq!(
+            refused([no_auth, exists, no_node]).await,
+            None,
+            "a parent below of it existed and is gone"
+        );
+        assert_eq!(refused([no_auth, Code::OK, Code::OK]).await, None, "a parent below of it was made");
+        assert_eq!(refused([exists, no_node, no_node]).await, None, "a parent was deleted meanwhile");
+    }
+}
