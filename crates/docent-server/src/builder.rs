@@ -1,5 +1,5 @@
 use crate::config::Config;
-use crate::net::{Bind, TcpBind};
+use crate::net::{Bind, Clock, TcpBind};
 use crate::{Limits, Server, StartError};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -68,9 +68,28 @@ impl Builder {
     }
 
     /// Sets what session passwords are derived from, so that runs of a simulation repeat. Without it they are random.
-    /// The ids of sessions come from the clock.
+    /// The ids of sessions come from the [clock](Self::clock).
     pub fn seed(mut self, seed: u64) -> Self {
         self.config.seed = Some(seed);
+        self
+    }
+
+    /// Sets the server's clock: the time since 1970, or since whatever the times in the journal and in stats are to be counted
+    /// from. It must advance as tokio's clock does; should it go back, the server's time stands still meanwhile. The function
+    /// is called often, and must not call the server. Default: the system's time at the start, and tokio's from there on.
+    ///
+    /// A simulation gives its own virtual time here, and so gets the same session ids, ticks and times in each run. The times
+    /// in the journal are then milliseconds of virtual time, also where hosts have tokio clocks of their own, which do not
+    /// compare with each other:
+    ///
+    /// ```
+    /// # use docent_server::Server;
+    /// # use std::time::Duration;
+    /// # mod turmoil { pub fn sim_elapsed() -> Option<std::time::Duration> { None } }
+    /// let builder = Server::builder().seed(7).clock(|| turmoil::sim_elapsed().unwrap_or_default());
+    /// ```
+    pub fn clock(mut self, time: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
+        self.config.clock = Some(Clock::new(time));
         self
     }
 

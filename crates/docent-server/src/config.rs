@@ -1,4 +1,5 @@
 use crate::Limits;
+use crate::net::Clock;
 use std::time::Duration;
 
 /// What a server is started with; see [`Builder`](crate::Builder) for the meaning of the fields.
@@ -10,6 +11,7 @@ pub(crate) struct Config {
     pub(crate) limits: Limits,
     pub(crate) journal: bool,
     pub(crate) seed: Option<u64>,
+    pub(crate) clock: Option<Clock>,
 }
 
 impl Default for Config {
@@ -21,6 +23,7 @@ impl Default for Config {
             limits: Limits::default(),
             journal: false,
             seed: None,
+            clock: None,
         }
     }
 }
@@ -31,15 +34,19 @@ impl Config {
         millis(self.tick).max(1)
     }
 
-    /// The shortest and the longest session timeout granted, in milliseconds.
+    /// The shortest and the longest session timeout granted at the start, in milliseconds.
     pub(crate) fn timeouts_ms(&self) -> (i32, i32) {
-        let (min, max) = match self.session_timeouts {
-            Some((min, max)) => (millis(min), millis(max)),
-            None => (self.tick_ms().saturating_mul(2), self.tick_ms().saturating_mul(20)),
-        };
-        let wire = |ms: i64| i32::try_from(ms).unwrap_or(i32::MAX).max(1);
-        (wire(min), wire(max).max(wire(min)))
+        match self.session_timeouts {
+            Some((min, max)) => timeouts_ms(min, max),
+            None => timeouts_ms(self.tick.saturating_mul(2), self.tick.saturating_mul(20)),
+        }
     }
+}
+
+/// The shortest and the longest session timeout in the unit of the wire. The longest gives way when it is the shorter one.
+pub(crate) fn timeouts_ms(min: Duration, max: Duration) -> (i32, i32) {
+    let wire = |timeout| i32::try_from(millis(timeout)).unwrap_or(i32::MAX).max(1);
+    (wire(min), wire(max).max(wire(min)))
 }
 
 /// A duration in the unit of the wire; one that is too long for it never ends anyway.

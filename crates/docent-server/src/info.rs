@@ -10,7 +10,7 @@ pub struct SessionInfo {
     pub id: i64,
     /// The timeout granted.
     pub timeout: Duration,
-    /// True while it has a link.
+    /// True while it has a link, other than one of a follower that is cut off.
     pub attached: bool,
     /// Its ephemeral nodes, in order.
     pub ephemerals: Vec<String>,

@@ -1,10 +1,15 @@
+use std::time::Duration;
+
 /// One change that the server committed. A multi and the end of a session write several with the same zxid.
+///
+/// Only what changed something is listed. A write that failed, or only checked, takes up a number too and leaves a gap.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Transaction {
     /// Its number; it increases from transaction to transaction.
     pub zxid: i64,
-    /// When it was committed, in milliseconds since 1970 by the server's clock.
+    /// When it was committed, in milliseconds since 1970 by the server's clock, rounded down; it never decreases. See
+    /// [`Builder::clock`](crate::Builder::clock) for how it compares with other clocks.
     pub time_ms: i64,
     /// The session that asked for it; 0 for the server itself, which deletes empty containers.
     pub session: i64,
@@ -21,15 +26,45 @@ pub struct Transaction {
 #[non_exhaustive]
 pub enum TransactionKind {
     /// A session was opened.
-    SessionOpened,
+    #[non_exhaustive]
+    SessionOpened {
+        /// The timeout granted.
+        timeout: Duration,
+    },
     /// A session ended. The deletions of its ephemeral nodes follow with the same zxid.
-    SessionEnded,
+    #[non_exhaustive]
+    SessionEnded {
+        /// Why.
+        cause: EndCause,
+        /// The timeout that was granted last.
+        timeout: Duration,
+    },
     /// A node was created.
     Created,
     /// A node was deleted.
     Deleted,
     /// A node's data was set.
-    DataSet,
+    #[non_exhaustive]
+    DataSet {
+        /// Its version from then on.
+        version: i32,
+    },
     /// A node's access control list was set.
-    AclSet,
+    #[non_exhaustive]
+    AclSet {
+        /// Its version from then on.
+        version: i32,
+    },
+}
+
+/// Why a session ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum EndCause {
+    /// It was not heard of in time.
+    Expired,
+    /// Its client closed it.
+    Closed,
+    /// [`Server::expire`](crate::Server::expire) ended it.
+    Forced,
 }

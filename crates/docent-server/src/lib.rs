@@ -3,6 +3,8 @@
 mod builder;
 mod config;
 mod error;
+mod follower;
+mod follower_builder;
 mod info;
 mod journal;
 mod limits;
@@ -12,8 +14,10 @@ mod state;
 
 pub use builder::Builder;
 pub use error::StartError;
+pub use follower::Follower;
+pub use follower_builder::FollowerBuilder;
 pub use info::{NodeInfo, SessionInfo};
-pub use journal::{Transaction, TransactionKind};
+pub use journal::{EndCause, Transaction, TransactionKind};
 pub use limits::Limits;
 pub use net::{Bind, Listener, TcpBind};
 pub use server::Server;

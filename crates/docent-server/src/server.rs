@@ -1,10 +1,11 @@
-use crate::config::Config;
-use crate::net::{Bind, Command, Hub, Listener, Serve, serve};
+use crate::config::{Config, timeouts_ms};
+use crate::net::{Bind, Command, Entrance, Hub, LEADER, Listener, Serve, serve};
 use crate::state::Effects;
-use crate::{Builder, NodeInfo, SessionInfo, StartError, Transaction};
+use crate::{Builder, FollowerBuilder, NodeInfo, SessionInfo, StartError, Transaction};
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -14,11 +15,12 @@ use tokio_util::task::TaskTracker;
 /// On drop: the listener and all links are closed, without waiting. [`stop`](Self::stop) waits.
 #[must_use = "the server stops when it is dropped"]
 pub struct Server {
-    hub: Arc<Hub>,
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) config: Config,
     commands: mpsc::Sender<Command>,
-    tasks: TaskTracker,
-    links: TaskTracker,
-    stop: CancellationToken,
+    pub(crate) tasks: TaskTracker,
+    pub(crate) links: TaskTracker,
+    pub(crate) stop: CancellationToken,
     address: SocketAddr,
     connect_string: String,
 }
@@ -43,6 +45,11 @@ impl Server {
         Builder::new()
     }
 
+    /// Adds a follower of this server.
+    pub fn follower(&self) -> FollowerBuilder<'_> {
+        FollowerBuilder::new(self)
+    }
+
     pub(crate) async fn launch<B: Bind>(
         config: Config,
         bind: B,
@@ -58,13 +65,17 @@ impl Server {
             bind,
             listener: Some(listener),
             address,
-            hub: Arc::clone(&hub),
-            config,
-            links: links.clone(),
+            entrance: Entrance {
+                hub: Arc::clone(&hub),
+                member: LEADER,
+                links: links.clone(),
+                handshake: config.limits.handshake,
+            },
+            config: config.clone(),
             stop: stop.clone(),
         };
         tasks.spawn(serve(task, receiver));
-        Ok(Self { hub, commands, tasks, links, stop, address, connect_string: address.to_string() })
+        Ok(Self { hub, config, commands, tasks, links, stop, address, connect_string: address.to_string() })
     }
 
     /// The address it listens on.
@@ -77,7 +88,7 @@ impl Server {
         &self.connect_string
     }
 
-    /// Closes the listener and all links and waits until that is done. What was in the tree is gone.
+    /// Closes the listener and all links, those of followers too, and waits until that is done. What was in the tree is gone.
     ///
     /// # Cancel safety
     /// This method is cancel safe: the server stops in any case.
@@ -89,7 +100,7 @@ impl Server {
     }
 
     /// Closes the listener and all links, and waits until that is done. The tree and the sessions stay; while the server does
-    /// not listen no session expires, as in an ensemble without a leader.
+    /// not listen no session expires, as in an ensemble without a leader. Followers close their links too, and take no new ones.
     ///
     /// # Errors
     /// [`StartError::Stopped`] when the server's runtime is gone.
@@ -130,13 +141,20 @@ impl Server {
         self.listen_again().await
     }
 
-    /// Closes all links. Their sessions live on, and clients may come back at once.
+    /// Closes all links, those of followers too. Their sessions live on, and clients may come back at once.
     pub fn drop_links(&self) {
         self.hub.lock().cut_all();
     }
 
-    /// Ends a session now: its ephemeral nodes are deleted in one transaction, watches fire, its link is closed. False when
-    /// there is no such session.
+    /// Sets the shortest and the longest session timeout granted from now on to clients of this listener. A session has its
+    /// timeout until it is attached again: then it lives by what it is granted now, as when it moves to a server with another
+    /// configuration.
+    pub fn set_session_timeouts(&self, min: Duration, max: Duration) {
+        self.hub.lock().set_timeouts_ms(LEADER, timeouts_ms(min, max));
+    }
+
+    /// Ends a session now: its ephemeral nodes are deleted in one transaction, watches fire, its link is closed unless that is
+    /// a follower's that is cut off. False when there is no such session.
     pub fn expire(&self, session: i64) -> bool {
         let mut inner = self.hub.lock();
         let mut effects = Effects::default();
@@ -160,12 +178,12 @@ impl Server {
         self.hub.lock().state.session(id)
     }
 
-    /// How many links are open.
+    /// How many links are open, those of followers too.
     pub fn connection_count(&self) -> usize {
         self.hub.lock().link_count()
     }
 
-    /// How many watches are set, over all links.
+    /// How many watches are set, over all links but those of followers that are cut off.
     pub fn watch_count(&self) -> usize {
         self.hub.lock().state.watch_count()
     }
@@ -185,9 +203,20 @@ impl Server {
         self.hub.lock().state.node_info(path)
     }
 
-    /// All committed transactions in order; empty unless the builder was told to keep a journal.
+    /// All committed changes in order; empty unless the builder was told to keep a journal.
     pub fn journal(&self) -> Vec<Transaction> {
-        self.hub.lock().state.journal()
+        self.journal_after(0)
+    }
+
+    /// The journal without its first `count` entries: what was added since somebody had read so many. It costs what it
+    /// returns. Nothing is ever taken out of the journal or changed in it.
+    pub fn journal_after(&self, count: usize) -> Vec<Transaction> {
+        self.hub.lock().state.journal_after(count)
+    }
+
+    /// The server's clock, as in [`Transaction::time_ms`].
+    pub fn time_ms(&self) -> i64 {
+        self.hub.clock.now_ms()
     }
 
     async fn command(&self, command: Command) -> Result<(), StartError> {

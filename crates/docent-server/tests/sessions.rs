@@ -99,6 +99,21 @@ async fn expiring_a_session_deletes_its_nodes_in_one_transaction_and_closes_its_
 }
 
 #[tokio::test]
+async fn a_link_that_its_client_closes_is_gone() {
+    let server = Server::start().await.unwrap();
+    let peer = Peer::open(&server).await;
+    let session = peer.session.session_id;
+    drop(peer);
+    let gone = async {
+        while server.connection_count() > 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    support::bounded(gone).await;
+    assert!(!server.session(session).unwrap().attached);
+}
+
+#[tokio::test]
 async fn dropped_links_leave_the_sessions_alive() {
     let server = Server::start().await.unwrap();
     let mut peer = Peer::open(&server).await;

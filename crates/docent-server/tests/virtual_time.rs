@@ -1,70 +1,12 @@
-//! What takes time, on a clock that does not. Links are pipes in memory: over real sockets the paused clock would run ahead
-//! of the bytes.
+//! What takes time, on a clock that does not.
 
 mod support;
 
 use docent_proto::{Code, CreateMode, EventKind, Request, WatchEvent};
-use docent_server::{Bind, Builder, Limits, Listener, Server};
-use std::io;
-use std::net::SocketAddr;
-use std::sync::Arc;
+use docent_server::{Limits, Server};
 use std::time::Duration;
-use support::{Peer, fresh};
-use tokio::io::DuplexStream;
-use tokio::sync::{Mutex, mpsc};
+use support::world::World;
 use tokio::time::{Instant, sleep};
-
-type Links = mpsc::UnboundedReceiver<DuplexStream>;
-
-struct Pipes(Arc<Mutex<Links>>);
-
-impl Bind for Pipes {
-    type Listener = Self;
-
-    async fn bind(&self, _: SocketAddr) -> io::Result<Self> {
-        Ok(Self(Arc::clone(&self.0)))
-    }
-}
-
-impl Listener for Pipes {
-    type Io = DuplexStream;
-
-    async fn accept(&mut self) -> io::Result<(DuplexStream, SocketAddr)> {
-        match self.0.lock().await.recv().await {
-            Some(io) => Ok((io, ([127, 0, 0, 1], 1).into())),
-            None => std::future::pending().await,
-        }
-    }
-
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        Ok(([127, 0, 0, 1], 2181).into())
-    }
-}
-
-struct World {
-    server: Server,
-    dial: mpsc::UnboundedSender<DuplexStream>,
-}
-
-impl World {
-    async fn new(builder: Builder) -> Self {
-        let (dial, links) = mpsc::unbounded_channel();
-        let server = builder.start_on(Pipes(Arc::new(Mutex::new(links)))).await.expect("pipes are free");
-        Self { server, dial }
-    }
-
-    fn link(&self) -> Peer {
-        let (near, far) = tokio::io::duplex(1 << 16);
-        self.dial.send(far).expect("the server lives");
-        Peer::over(near)
-    }
-
-    async fn peer(&self, timeout_ms: i32) -> Peer {
-        let mut peer = self.link();
-        assert!(peer.attach(&fresh(timeout_ms)).await);
-        peer
-    }
-}
 
 /// Waits for the session to end and tells how long that took.
 async fn end_of(server: &Server, session: i64) -> Duration {
@@ -136,4 +78,19 @@ async fn a_link_has_its_time_for_the_handshake_and_no_more() {
     let (mut silent, start) = (world.link(), Instant::now());
     assert!(silent.is_closed().await);
     assert_eq!(start.elapsed().as_secs(), limit.as_secs());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_lives_by_the_smaller_timeout_it_is_granted_when_it_is_attached_again() {
+    let world = World::new(Server::builder()).await;
+    let peer = world.peer(20_000).await;
+    world.server.set_session_timeouts(Duration::from_secs(4), Duration::from_secs(6));
+    assert_eq!(world.server.session(peer.session.session_id).unwrap().timeout.as_secs(), 20);
+    let mut back = world.dial.attach(&peer.ticket()).await;
+    assert_eq!(back.session.timeout_ms, 6_000);
+    assert_eq!(world.server.session(peer.session.session_id).unwrap().timeout.as_secs(), 6);
+    world.at(5_000).await;
+    back.call(Request::Ping).await.unwrap();
+    // Touched at 5 s for 6 s: until the end of the tick from 10 to 12 s.
+    assert!((12_000..12_003).contains(&world.end_of(&back).await));
 }

@@ -1,28 +1,45 @@
 use crate::config::millis;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use tokio::time::Instant;
+use tokio::time::{Instant, Sleep, sleep};
 
-/// Milliseconds since 1970 that never go back: the system's time at the start, and tokio's from there on. Under tokio's
-/// paused time the server's time stands still too.
-#[derive(Debug, Clone, Copy)]
+/// Milliseconds since 1970 that never go back. Unless it is given another source: the system's time at the start, and
+/// tokio's from there on, so that under tokio's paused time the server's time stands still too.
+#[derive(Clone)]
 pub(crate) struct Clock {
-    start: Instant,
-    start_ms: i64,
+    since_1970: Arc<dyn Fn() -> Duration + Send + Sync>,
+    latest_ms: Arc<AtomicI64>,
 }
 
 impl Clock {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(since_1970: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
+        Self { since_1970: Arc::new(since_1970), latest_ms: Arc::new(AtomicI64::new(0)) }
+    }
+
+    /// Must be called in a runtime with time enabled.
+    pub(crate) fn of_tokio() -> Self {
+        let start = Instant::now();
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Self { start: Instant::now(), start_ms: millis(since_1970) }
+        Self::new(move || since_1970 + start.elapsed())
     }
 
     pub(crate) fn now_ms(&self) -> i64 {
-        self.start_ms + millis(self.start.elapsed())
+        // The hosts of a simulation are a step apart, and a source given by others may err.
+        let now = millis((self.since_1970)());
+        self.latest_ms.fetch_max(now, Ordering::Relaxed).max(now)
     }
 
-    /// The instant at which [`now_ms`](Self::now_ms) becomes `time_ms`.
-    pub(crate) fn instant(&self, time_ms: i64) -> Instant {
-        let after = u64::try_from(time_ms - self.start_ms).unwrap_or(0);
-        self.start + Duration::from_millis(after)
+    /// Waits until [`now_ms`](Self::now_ms) becomes `time_ms`, on the clock of the runtime it is polled on.
+    pub(crate) fn sleep_until(&self, time_ms: i64) -> Sleep {
+        let at = Duration::from_millis(u64::try_from(time_ms).unwrap_or(0));
+        sleep(at.saturating_sub((self.since_1970)()))
+    }
+}
+
+impl fmt::Debug for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Clock").finish_non_exhaustive()
     }
 }

@@ -1,11 +1,10 @@
 use super::clock::Clock;
-use super::words;
+use super::link::Place;
+use super::member::{LEADER, Member, MemberId, Role};
 use crate::config::Config;
-use crate::state::{Effects, Handshake, Reply, State};
-use bytes::{Buf, Bytes, BytesMut};
-use docent_proto::{
-    Code, ConnectRequest, DecodeError, Frames, OpCode, Reader, Record, ReplyHeader, Request, write_frame, xid,
-};
+use crate::state::State;
+use bytes::BytesMut;
+use docent_proto::Frames;
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,18 +23,27 @@ pub(crate) struct Hub {
 
 pub(crate) struct Inner {
     pub(crate) state: State,
-    links: BTreeMap<u64, Link>,
-    by_session: HashMap<i64, u64>,
+    pub(super) links: BTreeMap<u64, Link>,
+    /// The link of a session. A session may have one more at each follower that is cut off, which knows no better.
+    pub(super) by_session: HashMap<(MemberId, i64), u64>,
+    pub(super) members: BTreeMap<MemberId, Member>,
+    pub(super) last_member: MemberId,
     last_link: u64,
     connections: usize,
 }
 
-struct Link {
-    peer: SocketAddr,
-    session: Option<i64>,
-    output: BytesMut,
-    ending: bool,
-    wake: Arc<Notify>,
+pub(super) struct Link {
+    pub(super) peer: SocketAddr,
+    /// The member it came in through.
+    pub(super) member: MemberId,
+    pub(super) session: Option<i64>,
+    /// The timeout granted on it.
+    pub(super) timeout_ms: i32,
+    pub(super) output: BytesMut,
+    pub(super) ending: bool,
+    /// It waits for an answer of the leader that will not come, and nothing behind that is answered either.
+    pub(super) held: bool,
+    pub(super) wake: Arc<Notify>,
 }
 
 /// What a link's task does after its input was looked at.
@@ -53,12 +61,20 @@ pub(crate) enum Progress {
 
 impl Hub {
     pub(crate) fn new(config: Config) -> Self {
-        let clock = Clock::new();
+        let clock = config.clock.clone().unwrap_or_else(Clock::of_tokio);
         let frames = Frames::new(config.limits.frame_bytes);
         let connections = config.limits.connections;
+        let leader = Member::new(config.timeouts_ms(), Role::Leader);
         let state = State::new(config, clock.now_ms());
-        let inner =
-            Inner { state, links: BTreeMap::new(), by_session: HashMap::new(), last_link: 0, connections };
+        let inner = Inner {
+            state,
+            links: BTreeMap::new(),
+            by_session: HashMap::new(),
+            members: BTreeMap::from([(LEADER, leader)]),
+            last_member: LEADER,
+            last_link: 0,
+            connections,
+        };
         Self { inner: Mutex::new(inner), clock, frames }
     }
 
@@ -67,18 +83,26 @@ impl Hub {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a new link in; `None` when there are as many as allowed.
-    pub(crate) fn enter(&self, peer: SocketAddr) -> Option<(u64, Arc<Notify>)> {
-        let mut inner = self.lock();
-        if inner.links.len() >= inner.connections {
+    /// Takes a new link in; `None` when there are as many as allowed, or the member does not serve.
+    pub(crate) fn enter(hub: &Arc<Self>, peer: SocketAddr, member: MemberId) -> Option<Place> {
+        let mut inner = hub.lock();
+        if inner.links.len() >= inner.connections || !inner.serves(member) {
             return None;
         }
         inner.last_link += 1;
         let (id, wake) = (inner.last_link, Arc::new(Notify::new()));
-        let link =
-            Link { peer, session: None, output: BytesMut::new(), ending: false, wake: Arc::clone(&wake) };
+        let link = Link {
+            peer,
+            member,
+            session: None,
+            timeout_ms: 0,
+            output: BytesMut::new(),
+            ending: false,
+            held: false,
+            wake: Arc::clone(&wake),
+        };
         inner.links.insert(id, link);
-        Some((id, wake))
+        Some(Place { hub: Arc::clone(hub), id, wake })
     }
 
     /// Answers all complete requests in `input`, until there are none or the client has to read first.
@@ -91,6 +115,10 @@ impl Hub {
             }
             if link.output.len() >= FULL {
                 return Progress::Full;
+            }
+            if link.held {
+                input.clear();
+                return Progress::Hungry;
             }
             let session = link.session;
             if session.is_none() && inner.answer_word(id, input) {
@@ -125,112 +153,19 @@ impl Hub {
 }
 
 impl Inner {
-    /// Answers a four-letter word at the front of `input`; false when there is none.
-    fn answer_word(&mut self, id: u64, input: &mut BytesMut) -> bool {
-        let Some(text) = input.get(..words::LENGTH).and_then(|word| words::answer(word, self)) else {
-            return false;
-        };
-        input.clear();
-        if let Some(link) = self.links.get_mut(&id) {
-            link.output.extend_from_slice(text.as_bytes());
-            link.ending = true;
-        }
-        true
-    }
-
-    fn handshake(&mut self, id: u64, frame: Bytes, now: i64) {
-        let Ok(request) = read_handshake(frame) else { return self.cut(id) };
-        let Some(peer) = self.links.get(&id).map(|link| link.peer.ip()) else { return };
-        // As in ZooKeeper the session leaves its old link whether the new one proves to be its owner or not.
-        let is_ahead = request.last_zxid_seen > self.state.zxid();
-        if let Some(old) = self.by_session.get(&request.session_id).copied().filter(|_| !is_ahead) {
-            self.cut(old);
-        }
-        let handshake = self.state.connect(&request, peer, now);
-        let Some(link) = self.links.get_mut(&id) else { return };
-        match handshake {
-            Handshake::Attached(response) => {
-                write_frame(&mut link.output, |out| response.write(out));
-                link.session = Some(response.session_id);
-                self.by_session.insert(response.session_id, id);
-            }
-            Handshake::Gone(response) => {
-                write_frame(&mut link.output, |out| response.write(out));
-                link.ending = true;
-            }
-            Handshake::Refused(reason) => {
-                tracing::debug!(reason, "link refused");
-                self.cut(id);
-            }
-        }
-    }
-
-    fn request(&mut self, id: u64, session: i64, mut frame: Bytes, now: i64) {
-        const HEADER: usize = 8;
-        if frame.len() < HEADER {
-            return self.cut(id);
-        }
-        let (number, op) = (frame.get_i32(), frame.get_i32());
-        let mut effects = Effects::default();
-        let (reply, number) = match read_request(op, frame) {
-            Ok(request) => {
-                let number = if request == Request::Ping { xid::PING } else { number };
-                (self.state.apply(session, &request, now, &mut effects), number)
-            }
-            Err(Unreadable::Body(OpCode::Auth)) => return self.cut(id),
-            Err(Unreadable::Body(op)) => (self.state.unreadable(session, op, now), number),
-            Err(Unreadable::Operation) => (self.state.unimplemented(session, now), number),
-        };
-        // The events of a change come before the reply to a request that saw it, also on the link that caused it.
-        self.send_events(&effects);
-        if let Some(link) = self.links.get_mut(&id) {
-            link.reply(number, &reply);
-        }
-        self.leave_ended(&effects, Some(id));
-    }
-
-    /// Does what a step of the state asks for.
-    pub(crate) fn carry_out(&mut self, effects: &Effects) {
-        self.send_events(effects);
-        self.leave_ended(effects, None);
-    }
-
-    fn send_events(&mut self, effects: &Effects) {
-        const NO_ZXID: i64 = -1;
-        for (session, event) in &effects.events {
-            let Some(link) = self.by_session.get(session).and_then(|id| self.links.get_mut(id)) else {
-                continue;
-            };
-            write_frame(&mut link.output, |out| {
-                ReplyHeader { xid: xid::NOTIFICATION, zxid: NO_ZXID, code: Code::OK }.write(out);
-                event.write(out);
-            });
-            link.wake.notify_one();
-        }
-    }
-
-    /// Closes the links of sessions that ended, except the one that still has to be told.
-    fn leave_ended(&mut self, effects: &Effects, except: Option<u64>) {
-        for session in &effects.ended {
-            match self.by_session.get(session).copied() {
-                Some(id) if Some(id) != except => self.cut(id),
-                _ => {}
-            }
-        }
-    }
-
     /// Closes a link now. Its session goes on without it.
     pub(crate) fn cut(&mut self, id: u64) {
         let Some(link) = self.links.remove(&id) else { return };
         link.wake.notify_one();
         let Some(session) = link.session else { return };
-        if self.by_session.get(&session) == Some(&id) {
-            self.by_session.remove(&session);
-            self.state.detach(session);
+        let world = self.world(link.member);
+        if self.by_session.get(&(world, session)) == Some(&id) {
+            self.by_session.remove(&(world, session));
+            self.state_of(world).detach(session);
         }
     }
 
-    /// Closes all links now.
+    /// Closes all links now, also those of followers.
     pub(crate) fn cut_all(&mut self) {
         let ids: Vec<u64> = self.links.keys().copied().collect();
         for id in ids {
@@ -241,37 +176,13 @@ impl Inner {
     pub(crate) fn link_count(&self) -> usize {
         self.links.len()
     }
-}
 
-impl Link {
-    fn reply(&mut self, number: i32, reply: &Reply) {
-        let code = reply.result.as_ref().err().copied().unwrap_or(Code::OK);
-        write_frame(&mut self.output, |out| {
-            ReplyHeader { xid: number, zxid: reply.zxid, code }.write(out);
-            if let Ok(response) = &reply.result {
-                response.write(out);
-            }
-        });
-        self.ending |= reply.closes;
+    /// The links that came in through a member.
+    pub(crate) fn links_of(&self, member: MemberId) -> Vec<u64> {
+        self.links.iter().filter(|(_, link)| link.member == member).map(|(id, _)| *id).collect()
     }
-}
 
-/// What follows the known fields is not looked at, as in ZooKeeper, where newer clients may send more than older servers know.
-fn read_handshake(frame: Bytes) -> Result<ConnectRequest, DecodeError> {
-    ConnectRequest::read(&mut Reader::new(frame))
-}
-
-enum Unreadable {
-    /// The operation is not one of ours.
-    Operation,
-    /// The operation is, but its fields are not what they should be.
-    Body(OpCode),
-}
-
-fn read_request(op: i32, body: Bytes) -> Result<Request, Unreadable> {
-    let op = OpCode::from_number(op).map_err(|_| Unreadable::Operation)?;
-    Request::read(op, &mut Reader::new(body)).map_err(|error| match (op, error) {
-        (OpCode::Check, _) => Unreadable::Operation,
-        _ => Unreadable::Body(op),
-    })
+    pub(super) fn session_of(&self, link: u64) -> Option<i64> {
+        self.links.get(&link)?.session
+    }
 }

@@ -12,11 +12,21 @@ const CHUNK: usize = 16 << 10;
 /// How long a client has to read the last words of a link that is being closed.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
+/// A link's place in the hub. On drop, also when the task that runs the link is gone: the link is cut.
+pub(crate) struct Place {
+    pub(super) hub: Arc<Hub>,
+    pub(super) id: u64,
+    /// There is something to write, or the link was cut.
+    pub(super) wake: Arc<Notify>,
+}
+
 /// Runs one link until either side ends it.
-pub(crate) async fn run<Io>(io: Io, hub: Arc<Hub>, id: u64, wake: Arc<Notify>, handshake: Duration)
+pub(crate) async fn run<Io>(io: Io, place: Place, handshake: Duration)
 where
     Io: AsyncRead + AsyncWrite + Unpin,
 {
+    let Place { hub, id, wake } = &place;
+    let (hub, id) = (hub.as_ref(), *id);
     let (mut reader, mut writer) = tokio::io::split(io);
     let (mut input, mut output) = (BytesMut::new(), BytesMut::new());
     let too_late = Instant::now() + handshake;
@@ -38,20 +48,27 @@ where
         if progress == Progress::Hungry {
             input.reserve(CHUNK);
         }
+        // In a fixed order, so that runs of a simulation repeat. Each turn looks at the hub, so the wake-up may come last.
         tokio::select! {
-            () = wake.notified() => {}
-            read = reader.read_buf(&mut input), if progress == Progress::Hungry => match read {
-                Ok(0) | Err(_) => break,
-                Ok(_) => {}
-            },
+            biased;
+            () = sleep_until(too_late), if !hub.is_attached(id) => break,
             written = writer.write_buf(&mut output), if !output.is_empty() => match written {
                 Ok(0) | Err(_) => break,
                 Ok(_) => {}
             },
-            () = sleep_until(too_late), if !hub.is_attached(id) => break,
+            read = reader.read_buf(&mut input), if progress == Progress::Hungry => match read {
+                Ok(0) | Err(_) => break,
+                Ok(_) => {}
+            },
+            () = wake.notified() => {}
         }
     }
-    hub.lock().cut(id);
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.hub.lock().cut(self.id);
+    }
 }
 
 async fn end<W: AsyncWrite + Unpin>(writer: &mut W, output: &mut BytesMut) -> std::io::Result<()> {

@@ -1,9 +1,13 @@
 //! The tokio shell around [`State`](crate::state::State): links, the hub they share, and the tasks that run them.
 
+mod answer;
 mod clock;
+mod entrance;
+mod follow;
 mod hub;
 mod link;
 mod listener;
+mod member;
 mod serve;
 mod words;
 
@@ -12,5 +16,9 @@ mod tests;
 
 pub use listener::{Bind, Listener, TcpBind};
 
+pub(crate) use clock::Clock;
+pub(crate) use entrance::Entrance;
+pub(crate) use follow::{Follow, follow};
 pub(crate) use hub::Hub;
+pub(crate) use member::{LEADER, MemberId, Membership};
 pub(crate) use serve::{Command, Serve, serve};

@@ -1,16 +1,11 @@
-use super::hub::Hub;
-use super::link;
-use super::listener::{Bind, Listener};
+use super::entrance::Entrance;
+use super::listener::Bind;
 use crate::config::{Config, millis};
 use crate::state::Effects;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 /// What a server's handle asks of its task.
 #[derive(Debug)]
@@ -26,39 +21,37 @@ pub(crate) struct Serve<B: Bind> {
     pub(crate) bind: B,
     pub(crate) listener: Option<B::Listener>,
     pub(crate) address: SocketAddr,
-    pub(crate) hub: Arc<Hub>,
+    pub(crate) entrance: Entrance,
     pub(crate) config: Config,
-    pub(crate) links: TaskTracker,
     pub(crate) stop: CancellationToken,
 }
 
-/// How long to wait after the operating system refused to hand a link over, such as for want of file descriptors.
-const AFTER_REFUSAL: Duration = Duration::from_millis(50);
-
 pub(crate) async fn serve<B: Bind>(mut serve: Serve<B>, mut commands: mpsc::Receiver<Command>) {
-    let (clock, stop) = (serve.hub.clock, serve.stop.clone());
+    let (clock, stop) = (serve.entrance.hub.clock.clone(), serve.stop.clone());
     let (tick, check) = (serve.config.tick_ms(), millis(serve.config.container_check).max(1));
     let mut next_check = clock.now_ms() + check;
     loop {
         let next_tick = (clock.now_ms() / tick + 1) * tick;
+        // In a fixed order, so that runs of a simulation repeat.
         tokio::select! {
+            biased;
             () = stop.cancelled() => break,
             command = commands.recv() => match command {
                 Some(command) => serve.obey(command).await,
                 None => break,
             },
-            () = serve.accept() => {}
-            () = sleep_until(clock.instant(next_tick.min(next_check))) => {
+            () = clock.sleep_until(next_tick.min(next_check)) => {
                 let now = clock.now_ms();
                 serve.pass_time(now, now >= next_check);
                 if now >= next_check {
                     next_check = now + check;
                 }
             }
+            () = serve.accept() => {}
         }
     }
     serve.listener = None;
-    serve.hub.lock().cut_all();
+    serve.entrance.hub.lock().cut_all();
 }
 
 impl<B: Bind> Serve<B> {
@@ -67,7 +60,7 @@ impl<B: Bind> Serve<B> {
         match command {
             Command::StopListening(done) => {
                 self.listener = None;
-                let mut inner = self.hub.lock();
+                let mut inner = self.entrance.hub.lock();
                 inner.cut_all();
                 inner.state.freeze();
                 let _ = done.send(());
@@ -81,31 +74,22 @@ impl<B: Bind> Serve<B> {
     async fn listen_again(&mut self) -> io::Result<()> {
         if self.listener.is_none() {
             self.listener = Some(self.bind.bind(self.address).await?);
-            self.hub.lock().state.thaw(self.hub.clock.now_ms());
+            let hub = &self.entrance.hub;
+            hub.lock().state.thaw(hub.clock.now_ms());
         }
         Ok(())
     }
 
     /// Takes the next link in. Waits for ever while the server does not listen.
     async fn accept(&mut self) {
-        let Some(listener) = &mut self.listener else { return std::future::pending().await };
-        match listener.accept().await {
-            Ok((io, peer)) => {
-                // Without a place the link is dropped, which closes it.
-                if let Some((id, wake)) = self.hub.enter(peer) {
-                    let hub = Arc::clone(&self.hub);
-                    self.links.spawn(link::run(io, hub, id, wake, self.config.limits.handshake));
-                }
-            }
-            Err(error) => {
-                tracing::warn!(%error, "accepting a link failed");
-                sleep(AFTER_REFUSAL).await;
-            }
+        match &mut self.listener {
+            Some(listener) => self.entrance.admit(listener).await,
+            None => std::future::pending().await,
         }
     }
 
     fn pass_time(&self, now: i64, check_containers: bool) {
-        let mut inner = self.hub.lock();
+        let mut inner = self.entrance.hub.lock();
         let mut effects = Effects::default();
         inner.state.expire_overdue(now, &mut effects);
         if check_containers {

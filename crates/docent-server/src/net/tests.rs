@@ -1,4 +1,6 @@
 use super::hub::{Hub, Progress};
+use super::link::Place;
+use super::member::LEADER;
 use crate::config::Config;
 use bytes::{BufMut, Bytes, BytesMut};
 use docent_proto::{ConnectRequest, OpCode, Record, Request, RequestFrame, write_frame};
@@ -6,6 +8,7 @@ use proptest::collection::vec;
 use proptest::prelude::{Strategy, any, prop_oneof};
 use proptest::proptest;
 use proptest::sample::select;
+use std::sync::Arc;
 
 const OPS: [OpCode; 19] = [
     OpCode::Create,
@@ -29,9 +32,13 @@ const OPS: [OpCode; 19] = [
     OpCode::SetWatches,
 ];
 
-fn connected() -> (Hub, u64) {
-    let hub = Hub::new(Config::default());
-    let (id, _) = hub.enter(([127, 0, 0, 1], 1).into()).expect("the first link is within the limit");
+fn entered() -> Place {
+    let hub = Arc::new(Hub::new(Config::default()));
+    Hub::enter(&hub, ([127, 0, 0, 1], 1).into(), LEADER).expect("the first link is within the limit")
+}
+
+fn connected() -> Place {
+    let place = entered();
     let mut input = BytesMut::new();
     let request = ConnectRequest {
         last_zxid_seen: 0,
@@ -41,8 +48,8 @@ fn connected() -> (Hub, u64) {
         read_only: None,
     };
     write_frame(&mut input, |out| request.write(out));
-    assert_eq!(hub.receive(id, &mut input), Progress::Hungry);
-    (hub, id)
+    assert_eq!(place.hub.receive(place.id, &mut input), Progress::Hungry);
+    place
 }
 
 /// A body made of pieces that requests are made of, so that some of it is read as one.
@@ -61,20 +68,19 @@ fn body() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #[test]
     fn no_bytes_before_the_handshake_panic(bytes in vec(any::<u8>(), 0..200)) {
-        let hub = Hub::new(Config::default());
-        let (id, _) = hub.enter(([127, 0, 0, 1], 1).into()).expect("the first link is within the limit");
-        hub.receive(id, &mut BytesMut::from(&bytes[..]));
+        let place = entered();
+        place.hub.receive(place.id, &mut BytesMut::from(&bytes[..]));
     }
 
     #[test]
     fn no_bytes_after_the_handshake_panic(bytes in vec(any::<u8>(), 0..200)) {
-        let (hub, id) = connected();
-        hub.receive(id, &mut BytesMut::from(&bytes[..]));
+        let place = connected();
+        place.hub.receive(place.id, &mut BytesMut::from(&bytes[..]));
     }
 
     #[test]
     fn no_sequence_of_half_right_requests_panics(requests in vec((select(&OPS[..]), body()), 1..20)) {
-        let (hub, id) = connected();
+        let place = connected();
         for (op, body) in requests {
             let mut input = BytesMut::new();
             write_frame(&mut input, |out| {
@@ -82,7 +88,7 @@ proptest! {
                 out.put_i32(op as i32);
                 out.put_slice(&body);
             });
-            hub.receive(id, &mut input);
+            place.hub.receive(place.id, &mut input);
         }
     }
 }
@@ -90,7 +96,8 @@ proptest! {
 #[test]
 fn requests_wait_while_their_client_has_not_read_enough_of_the_answers() {
     const DATA: usize = 100_000;
-    let (hub, id) = connected();
+    let place = connected();
+    let (hub, id) = (&place.hub, place.id);
     let mut input = BytesMut::new();
     let data = Some(Bytes::from(vec![0; DATA]));
     RequestFrame { xid: 1, request: Request::SetData { path: "/".into(), data, version: -1 } }

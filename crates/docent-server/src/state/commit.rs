@@ -115,7 +115,7 @@ impl State {
         node.mzxid = commit.zxid;
         node.mtime = commit.now;
         let (stat, owner) = (node.stat(), node.lifetime.owner());
-        self.record(commit, TransactionKind::DataSet, path, owner);
+        self.record(commit, TransactionKind::DataSet { version }, path, owner);
         self.watches.data_set(audience(&self.tree, &self.sessions, path), events);
         stat
     }
@@ -125,7 +125,7 @@ impl State {
         node.acl = acl;
         node.aversion = version;
         let (stat, owner) = (node.stat(), node.lifetime.owner());
-        self.record(commit, TransactionKind::AclSet, path, owner);
+        self.record(commit, TransactionKind::AclSet { version }, path, owner);
         stat
     }
 

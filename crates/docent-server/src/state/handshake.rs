@@ -1,6 +1,7 @@
 use super::State;
 use super::acl::Identity;
 use super::commit::Commit;
+use super::session::wire_timeout;
 use crate::journal::TransactionKind;
 use bytes::Bytes;
 use docent_proto::{ConnectRequest, ConnectResponse};
@@ -18,12 +19,18 @@ pub(crate) enum Handshake {
 }
 
 impl State {
-    /// Opens the session a link asks for, or attaches the link to it.
-    pub(crate) fn connect(&mut self, request: &ConnectRequest, peer: IpAddr, now: i64) -> Handshake {
+    /// Opens the session a link asks for, or attaches the link to it, with a timeout within `timeouts_ms`.
+    pub(crate) fn connect(
+        &mut self,
+        request: &ConnectRequest,
+        timeouts_ms: (i32, i32),
+        peer: IpAddr,
+        now: i64,
+    ) -> Handshake {
         if request.last_zxid_seen > self.zxid {
             return Handshake::Refused("the client has seen newer transactions than this server has");
         }
-        let (min, max) = self.config.timeouts_ms();
+        let (min, max) = timeouts_ms;
         let timeout_ms = request.timeout_ms.clamp(min, max);
         let id = if request.session_id == 0 {
             if self.sessions.len() >= self.config.limits.sessions {
@@ -59,7 +66,7 @@ impl State {
         self.random.fill(&mut password);
         let id = self.sessions.open(timeout_ms, password, now);
         let commit = Commit { zxid: self.next_zxid(), session: id, now };
-        self.record(commit, TransactionKind::SessionOpened, "", 0);
+        self.record(commit, TransactionKind::SessionOpened { timeout: wire_timeout(timeout_ms) }, "", 0);
         id
     }
 
@@ -70,7 +77,7 @@ impl State {
             return false;
         }
         session.timeout_ms = timeout_ms;
-        self.sessions.touch(request.session_id, now);
+        self.sessions.touch(request.session_id, timeout_ms, now);
         true
     }
 

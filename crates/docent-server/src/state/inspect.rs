@@ -54,7 +54,8 @@ impl State {
         Some(NodeInfo { data: node.data.clone(), stat: node.stat(), acl: node.acl.to_vec() })
     }
 
-    pub(crate) fn journal(&self) -> Vec<Transaction> {
-        self.journal.clone().unwrap_or_default()
+    /// The journal without its first `count` entries.
+    pub(crate) fn journal_after(&self, count: usize) -> Vec<Transaction> {
+        self.journal.as_ref().and_then(|journal| journal.get(count..)).unwrap_or_default().to_vec()
     }
 }

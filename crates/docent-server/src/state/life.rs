@@ -2,15 +2,15 @@
 
 use super::commit::Commit;
 use super::{Effects, State};
-use crate::journal::TransactionKind;
+use crate::journal::{EndCause, TransactionKind};
 
 impl State {
     /// Ends a session and deletes its ephemeral nodes in one transaction. False when there is no such session.
-    pub(crate) fn end_session(&mut self, id: i64, now: i64, effects: &mut Effects) -> bool {
+    pub(crate) fn end_session(&mut self, id: i64, cause: EndCause, now: i64, effects: &mut Effects) -> bool {
         let Some(session) = self.sessions.get_mut(id) else { return false };
-        let ephemerals = std::mem::take(&mut session.ephemerals);
+        let (ephemerals, timeout) = (std::mem::take(&mut session.ephemerals), session.timeout());
         let commit = Commit { zxid: self.next_zxid(), session: id, now };
-        self.record(commit, TransactionKind::SessionEnded, "", 0);
+        self.record(commit, TransactionKind::SessionEnded { cause, timeout }, "", 0);
         for path in &ephemerals {
             self.remove_node(commit, path, &mut effects.events);
         }
@@ -20,9 +20,14 @@ impl State {
         true
     }
 
+    /// Puts the end of a session off by `timeout_ms`, which is that of the link that was heard from.
+    pub(crate) fn touch(&mut self, id: i64, timeout_ms: i32, now: i64) {
+        self.sessions.touch(id, timeout_ms, now);
+    }
+
     /// Ends a session from outside.
     pub(crate) fn expire(&mut self, id: i64, now: i64, effects: &mut Effects) -> bool {
-        let existed = self.end_session(id, now, effects);
+        let existed = self.end_session(id, EndCause::Forced, now, effects);
         self.count_events(&effects.events);
         existed
     }
@@ -33,9 +38,14 @@ impl State {
             return;
         }
         for id in self.sessions.overdue(now) {
-            self.end_session(id, now, effects);
+            self.end_session(id, EndCause::Expired, now, effects);
         }
         self.count_events(&effects.events);
+    }
+
+    /// True while no session expires.
+    pub(crate) fn is_frozen(&self) -> bool {
+        self.frozen
     }
 
     /// From here on no session expires, as in an ensemble without a leader.

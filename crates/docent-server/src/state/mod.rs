@@ -20,8 +20,8 @@ mod tests;
 pub(crate) use handshake::Handshake;
 pub(crate) use watches::Event;
 
-use crate::Transaction;
 use crate::config::Config;
+use crate::{EndCause, Transaction};
 use docent_proto::{Code, OpCode, Request, Response};
 use session::Sessions;
 use std::collections::BTreeSet;
@@ -74,7 +74,23 @@ impl State {
         }
     }
 
-    /// Answers a request of a session. Its events are due before the answer.
+    /// What a server that is cut off from this one knows from here on. It has no part in what this one goes on to do.
+    pub(crate) fn snapshot(&self) -> Self {
+        Self {
+            config: self.config.clone(),
+            tree: self.tree.clone(),
+            sessions: self.sessions.clone(),
+            watches: self.watches.clone(),
+            containers: BTreeSet::new(),
+            journal: None,
+            random: self.random.clone(),
+            zxid: self.zxid,
+            frozen: true,
+        }
+    }
+
+    /// Answers a request of a session. Its events are due before the answer. Whether the request keeps the session alive is
+    /// for the caller to say, by [`touch`](Self::touch): that depends on the server it came through.
     pub(crate) fn apply(
         &mut self,
         session: i64,
@@ -82,7 +98,6 @@ impl State {
         now: i64,
         effects: &mut Effects,
     ) -> Reply {
-        self.sessions.touch(session, now);
         let result = match request {
             Request::Create(_)
             | Request::Delete { .. }
@@ -90,7 +105,7 @@ impl State {
             | Request::SetAcl { .. }
             | Request::Multi(_) => self.write(session, request, now, effects),
             Request::CloseSession => {
-                self.end_session(session, now, effects);
+                self.end_session(session, EndCause::Closed, now, effects);
                 Ok(Response::Empty)
             }
             Request::Auth { scheme, credentials } => self.authenticate(session, scheme, credentials),
@@ -106,8 +121,7 @@ impl State {
     }
 
     /// The answer to an `op` whose body could not be read. It takes up a transaction number if it was to be a write.
-    pub(crate) fn unreadable(&mut self, session: i64, op: OpCode, now: i64) -> Reply {
-        self.sessions.touch(session, now);
+    pub(crate) fn unreadable(&mut self, op: OpCode) -> Reply {
         if is_write(op) {
             self.next_zxid();
         }
@@ -115,8 +129,7 @@ impl State {
     }
 
     /// The answer to an operation that this server does not have.
-    pub(crate) fn unimplemented(&mut self, session: i64, now: i64) -> Reply {
-        self.sessions.touch(session, now);
+    pub(crate) fn unimplemented(&self) -> Reply {
         Reply { zxid: -1, result: Err(Code::UNIMPLEMENTED), closes: true }
     }
 
@@ -132,6 +145,11 @@ impl State {
             }
         }
     }
+}
+
+/// True for what a follower does not answer by itself but passes on to its leader.
+pub(crate) fn needs_leader(op: OpCode) -> bool {
+    is_write(op) || op == OpCode::Sync
 }
 
 fn is_write(op: OpCode) -> bool {

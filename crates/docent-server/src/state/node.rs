@@ -21,6 +21,7 @@ impl Lifetime {
 }
 
 /// A node of the tree.
+#[derive(Clone)]
 pub(crate) struct Node {
     pub(crate) data: Option<Bytes>,
     pub(crate) acl: Arc<[Acl]>,

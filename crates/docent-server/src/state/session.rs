@@ -3,6 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// A session.
+#[derive(Clone)]
 pub(crate) struct Session {
     pub(crate) password: [u8; 16],
     pub(crate) timeout_ms: i32,
@@ -17,11 +18,17 @@ pub(crate) struct Session {
 
 impl Session {
     pub(crate) fn timeout(&self) -> Duration {
-        Duration::from_millis(u64::from(self.timeout_ms.unsigned_abs()))
+        wire_timeout(self.timeout_ms)
     }
 }
 
+/// A timeout that was granted, which is never negative.
+pub(crate) fn wire_timeout(timeout_ms: i32) -> Duration {
+    Duration::from_millis(u64::from(timeout_ms.unsigned_abs()))
+}
+
 /// The sessions by their id, and when each of them ends.
+#[derive(Clone)]
 pub(crate) struct Sessions {
     sessions: BTreeMap<i64, Session>,
     tick_ms: i64,
@@ -51,9 +58,8 @@ impl Sessions {
         self.last_id
     }
 
-    /// Puts the end of a session off by its timeout.
-    pub(crate) fn touch(&mut self, id: i64, now: i64) {
-        let Some(timeout_ms) = self.sessions.get(&id).map(|session| session.timeout_ms) else { return };
+    /// Lets a session live for `timeout_ms` from now, whether that is longer or shorter than before.
+    pub(crate) fn touch(&mut self, id: i64, timeout_ms: i32, now: i64) {
         let expires_at = self.bucket(now, timeout_ms);
         if let Some(session) = self.sessions.get_mut(&id) {
             session.expires_at = expires_at;
@@ -62,8 +68,9 @@ impl Sessions {
 
     /// Gives every session a full timeout.
     pub(crate) fn touch_all(&mut self, now: i64) {
-        for id in self.ids() {
-            self.touch(id, now);
+        let all: Vec<_> = self.sessions.iter().map(|(id, session)| (*id, session.timeout_ms)).collect();
+        for (id, timeout_ms) in all {
+            self.touch(id, timeout_ms, now);
         }
     }
 

@@ -26,7 +26,7 @@ impl Bench {
             password: Bytes::new(),
             read_only: None,
         };
-        match self.state.connect(&request, [127, 0, 0, 1].into(), self.now) {
+        match self.state.connect(&request, (4_000, 40_000), [127, 0, 0, 1].into(), self.now) {
             Handshake::Attached(response) => response.session_id,
             other => panic!("{other:?}"),
         }

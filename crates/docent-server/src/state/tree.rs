@@ -8,6 +8,7 @@ use std::collections::HashMap;
 pub(crate) const SYSTEM: [&str; 4] = ["/", "/zookeeper", "/zookeeper/quota", "/zookeeper/config"];
 
 /// The nodes by their path.
+#[derive(Clone)]
 pub(crate) struct Tree {
     nodes: HashMap<String, Node>,
     bytes: usize,

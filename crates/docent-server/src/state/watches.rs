@@ -33,7 +33,7 @@ impl Audience<'_> {
 }
 
 /// The one-shot watches of all links. A session has one link at most, so a watch is known by its session.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Watches {
     by_path: HashMap<(Aspect, String), BTreeSet<i64>>,
     by_session: HashMap<i64, BTreeSet<(Aspect, String)>>,

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
+pub(crate) mod world;
+
 use bytes::{Bytes, BytesMut};
 use docent_proto::{
     Acl, Code, ConnectRequest, ConnectResponse, Create, CreateMode, Frames, Reader, Record, ReplyHeader,
@@ -54,6 +56,13 @@ impl Peer {
     pub(crate) async fn handshake(server: &Server, request: &ConnectRequest) -> Option<Self> {
         let mut peer = Self::raw(server).await;
         peer.attach(request).await.then_some(peer)
+    }
+
+    /// A client with a new session.
+    pub(crate) async fn connect(address: &str) -> Self {
+        let mut peer = Self::over(TcpStream::connect(address).await.unwrap());
+        assert!(peer.attach(&fresh(10_000)).await);
+        peer
     }
 
     /// A link on which nothing was said yet.

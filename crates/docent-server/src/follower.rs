@@ -1,0 +1,112 @@
+use crate::config::{millis, timeouts_ms};
+use crate::net::{Hub, MemberId};
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// A follower of a [`Server`](crate::Server), which is its leader: one more listener on the same tree and sessions, that can
+/// be cut off. Made by [`Server::follower`](crate::Server::follower).
+///
+/// # What is as in an ensemble
+/// - What a client sends through a follower, writes too, puts the end of its session off only once that was *relayed* to the
+///   leader: the timeout counts from the relay. The leader hears at once of a session that is opened or attached.
+/// - A relay carries the timeout that was granted on the link, which may be another one than the leader's.
+/// - A follower that is [cut off](Self::cut_off) does not know that for a while, and neither do its clients.
+///
+/// # What is not
+/// - There is no lag: until it is cut off, a follower shows each change at once, and messages to the leader take no time.
+/// - A session that moves closes its old link at once, unless that is one of a follower that is cut off. ZooKeeper closes a
+///   link on another server only at its next write.
+/// - A follower that rejoins drops its links, and what it had swallowed stays lost. In ZooKeeper both may survive a short cut.
+/// - There is no election, no follower becomes the leader, and none serves read-only sessions.
+///
+/// # On drop
+/// The listener and the follower's links are closed, without waiting. It ends with its server, too.
+#[must_use = "the follower stops when it is dropped"]
+pub struct Follower {
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) member: MemberId,
+    pub(crate) changed: Arc<Notify>,
+    pub(crate) stop: CancellationToken,
+    pub(crate) task: JoinHandle<()>,
+    pub(crate) address: SocketAddr,
+    pub(crate) connect_string: String,
+    pub(crate) sync_limit: Duration,
+}
+
+impl Follower {
+    /// The address it listens on.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The address as clients want it: `127.0.0.1:port`.
+    pub fn connect_string(&self) -> &str {
+        &self.connect_string
+    }
+
+    /// Cuts the follower off from its leader. Nothing happens when it is already.
+    ///
+    /// From now on it shows its clients the tree as it is at this moment. It answers pings and reads, also of sessions that
+    /// have ended in the meantime, and no watch on it fires. It swallows what needs the leader: a write, a sync or the end of
+    /// a session is never applied, and nothing that is sent behind it on the same link is answered; a handshake gets no
+    /// answer. The leader hears of no session any more, not even of what was sent but not yet relayed; it expires them in
+    /// their time.
+    ///
+    /// After the [sync limit](crate::FollowerBuilder::sync_limit) it gives up: it closes its links, and new ones at once.
+    pub fn cut_off(&self) {
+        let until = self.hub.clock.now_ms().saturating_add(millis(self.sync_limit));
+        self.hub.lock().cut_off(self.member, until);
+        self.changed.notify_one();
+    }
+
+    /// Lets a follower that was cut off find its leader again. It closes the links it still has, and serves the live tree to
+    /// those who come. Nothing happens when it was not cut off.
+    pub fn rejoin(&self) {
+        self.hub.lock().rejoin(self.member);
+    }
+
+    /// Sets the shortest and the longest session timeout granted from now on to clients of this follower; see
+    /// [`Server::set_session_timeouts`](crate::Server::set_session_timeouts).
+    pub fn set_session_timeouts(&self, min: Duration, max: Duration) {
+        self.hub.lock().set_timeouts_ms(self.member, timeouts_ms(min, max));
+    }
+
+    /// Closes its links. Their sessions live on, and clients may come back at once.
+    pub fn drop_links(&self) {
+        self.hub.lock().cut_links_of(self.member);
+    }
+
+    /// How many links it has.
+    pub fn connection_count(&self) -> usize {
+        self.hub.lock().links_of(self.member).len()
+    }
+
+    /// Closes its listener and its links, and waits until it does not listen any more.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: the follower stops in any case.
+    pub async fn stop(mut self) {
+        self.stop.cancel();
+        // A task that was aborted with its runtime has stopped too.
+        let _ = (&mut self.task).await;
+    }
+}
+
+// It is made of other people's data, as the server is.
+impl fmt::Debug for Follower {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Follower").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        self.stop.cancel();
+        self.hub.lock().give_up(self.member);
+    }
+}

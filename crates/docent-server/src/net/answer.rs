@@ -1,0 +1,169 @@
+use super::hub::{Inner, Link};
+use super::member::{LEADER, MemberId};
+use super::words;
+use crate::state::{Effects, Handshake, Reply, needs_leader};
+use bytes::{Buf, Bytes, BytesMut};
+use docent_proto::{
+    Code, ConnectRequest, DecodeError, OpCode, Reader, Record, ReplyHeader, Request, write_frame, xid,
+};
+
+impl Inner {
+    /// Answers a four-letter word at the front of `input`; false when there is none.
+    pub(super) fn answer_word(&mut self, id: u64, input: &mut BytesMut) -> bool {
+        let Some(text) = input.get(..words::LENGTH).and_then(|word| words::answer(word, self)) else {
+            return false;
+        };
+        input.clear();
+        if let Some(link) = self.links.get_mut(&id) {
+            link.output.extend_from_slice(text.as_bytes());
+            link.ending = true;
+        }
+        true
+    }
+
+    pub(super) fn handshake(&mut self, id: u64, frame: Bytes, now: i64) {
+        let Ok(request) = read_handshake(frame) else { return self.cut(id) };
+        let Some((peer, member)) = self.links.get(&id).map(|link| (link.peer.ip(), link.member)) else {
+            return;
+        };
+        let world = self.world(member);
+        // As in ZooKeeper the session leaves its old link whether the new one proves to be its owner or not.
+        let is_ahead = request.last_zxid_seen > self.state_of(world).zxid();
+        let old = self.by_session.get(&(world, request.session_id)).copied();
+        if let Some(old) = old.filter(|_| !is_ahead) {
+            self.cut(old);
+        }
+        if world != LEADER && !is_ahead {
+            return self.hold(id);
+        }
+        let timeouts = self.timeouts_ms(member);
+        let handshake = self.state_of(world).connect(&request, timeouts, peer, now);
+        let Some(link) = self.links.get_mut(&id) else { return };
+        match handshake {
+            Handshake::Attached(response) => {
+                write_frame(&mut link.output, |out| response.write(out));
+                let (session, timeout_ms) = (response.session_id, response.timeout_ms);
+                (link.session, link.timeout_ms) = (Some(session), timeout_ms);
+                self.by_session.insert((LEADER, session), id);
+                // The leader knows by itself when a session was opened or moved, and hears of a new one once more.
+                if request.session_id == 0 {
+                    self.hear(member, session, timeout_ms, now);
+                }
+            }
+            Handshake::Gone(response) => {
+                write_frame(&mut link.output, |out| response.write(out));
+                link.ending = true;
+            }
+            Handshake::Refused(reason) => {
+                tracing::debug!(reason, "link refused");
+                self.cut(id);
+            }
+        }
+    }
+
+    pub(super) fn request(&mut self, id: u64, session: i64, mut frame: Bytes, now: i64) {
+        const HEADER: usize = 8;
+        if frame.len() < HEADER {
+            return self.cut(id);
+        }
+        let (number, op) = (frame.get_i32(), frame.get_i32());
+        let Some((member, timeout_ms)) = self.links.get(&id).map(|link| (link.member, link.timeout_ms))
+        else {
+            return;
+        };
+        self.hear(member, session, timeout_ms, now);
+        let world = self.world(member);
+        if world != LEADER && OpCode::from_number(op).is_ok_and(needs_leader) {
+            return self.hold(id);
+        }
+        let state = self.state_of(world);
+        let mut effects = Effects::default();
+        let (reply, number) = match read_request(op, frame) {
+            Ok(request) => {
+                let number = if request == Request::Ping { xid::PING } else { number };
+                (state.apply(session, &request, now, &mut effects), number)
+            }
+            Err(Unreadable::Body(OpCode::Auth)) => return self.cut(id),
+            Err(Unreadable::Body(op)) => (state.unreadable(op), number),
+            Err(Unreadable::Operation) => (state.unimplemented(), number),
+        };
+        // The events of a change come before the reply to a request that saw it, also on the link that caused it.
+        self.send_events(world, &effects);
+        if let Some(link) = self.links.get_mut(&id) {
+            link.reply(number, &reply);
+        }
+        self.leave_ended(&effects, Some(id));
+    }
+
+    /// Leaves a link without any further answer.
+    fn hold(&mut self, id: u64) {
+        if let Some(link) = self.links.get_mut(&id) {
+            link.held = true;
+        }
+    }
+
+    /// Does what a step of the leader's state asks for.
+    pub(crate) fn carry_out(&mut self, effects: &Effects) {
+        self.send_events(LEADER, effects);
+        self.leave_ended(effects, None);
+    }
+
+    fn send_events(&mut self, world: MemberId, effects: &Effects) {
+        const NO_ZXID: i64 = -1;
+        for (session, event) in &effects.events {
+            let Some(link) = self.by_session.get(&(world, *session)).and_then(|id| self.links.get_mut(id))
+            else {
+                continue;
+            };
+            write_frame(&mut link.output, |out| {
+                ReplyHeader { xid: xid::NOTIFICATION, zxid: NO_ZXID, code: Code::OK }.write(out);
+                event.write(out);
+            });
+            link.wake.notify_one();
+        }
+    }
+
+    /// Closes the links of sessions that ended, except the one that still has to be told. Followers that are cut off do not
+    /// learn of it.
+    fn leave_ended(&mut self, effects: &Effects, except: Option<u64>) {
+        for session in &effects.ended {
+            match self.by_session.get(&(LEADER, *session)).copied() {
+                Some(id) if Some(id) != except => self.cut(id),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Link {
+    fn reply(&mut self, number: i32, reply: &Reply) {
+        let code = reply.result.as_ref().err().copied().unwrap_or(Code::OK);
+        write_frame(&mut self.output, |out| {
+            ReplyHeader { xid: number, zxid: reply.zxid, code }.write(out);
+            if let Ok(response) = &reply.result {
+                response.write(out);
+            }
+        });
+        self.ending |= reply.closes;
+    }
+}
+
+/// What follows the known fields is not looked at, as in ZooKeeper, where newer clients may send more than older servers know.
+fn read_handshake(frame: Bytes) -> Result<ConnectRequest, DecodeError> {
+    ConnectRequest::read(&mut Reader::new(frame))
+}
+
+enum Unreadable {
+    /// The operation is not one of ours.
+    Operation,
+    /// The operation is, but its fields are not what they should be.
+    Body(OpCode),
+}
+
+fn read_request(op: i32, body: Bytes) -> Result<Request, Unreadable> {
+    let op = OpCode::from_number(op).map_err(|_| Unreadable::Operation)?;
+    Request::read(op, &mut Reader::new(body)).map_err(|error| match (op, error) {
+        (OpCode::Check, _) => Unreadable::Operation,
+        _ => Unreadable::Body(op),
+    })
+}

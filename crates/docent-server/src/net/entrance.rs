@@ -1,0 +1,38 @@
+use super::hub::Hub;
+use super::link;
+use super::listener::Listener;
+use super::member::MemberId;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::sleep;
+use tokio_util::task::TaskTracker;
+
+/// What becomes of the links that a member's listener hands over.
+pub(crate) struct Entrance {
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) member: MemberId,
+    pub(crate) links: TaskTracker,
+    /// How long a link has for its handshake.
+    pub(crate) handshake: Duration,
+}
+
+/// How long to wait after the operating system refused to hand a link over, such as for want of file descriptors.
+const AFTER_REFUSAL: Duration = Duration::from_millis(50);
+
+impl Entrance {
+    /// Takes the next link in.
+    pub(crate) async fn admit<L: Listener>(&self, listener: &mut L) {
+        match listener.accept().await {
+            Ok((io, peer)) => {
+                // Without a place the link is dropped, which closes it.
+                if let Some(place) = Hub::enter(&self.hub, peer, self.member) {
+                    self.links.spawn(link::run(io, place, self.handshake));
+                }
+            }
+            Err(error) => {
+                tracing::warn!(%error, "accepting a link failed");
+                sleep(AFTER_REFUSAL).await;
+            }
+        }
+    }
+}

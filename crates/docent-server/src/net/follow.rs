@@ -1,0 +1,45 @@
+use super::entrance::Entrance;
+use super::listener::Listener;
+use super::member::Membership;
+use std::sync::Arc;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+/// The task of a follower: takes links in, relays what it heard from, and gives up some time after it was cut off.
+pub(crate) struct Follow<L> {
+    // Dropped in this order: who connects is refused before who is connected is cut.
+    pub(crate) listener: L,
+    pub(crate) entrance: Entrance,
+    pub(crate) membership: Membership,
+    pub(crate) relay_ms: i64,
+    /// The follower was cut off.
+    pub(crate) changed: Arc<Notify>,
+    pub(crate) stop: CancellationToken,
+}
+
+pub(crate) async fn follow<L: Listener>(mut follow: Follow<L>) {
+    let (hub, id) = (Arc::clone(&follow.membership.hub), follow.membership.id);
+    let mut next_relay = hub.clock.now_ms() + follow.relay_ms;
+    loop {
+        let gives_up_at = hub.lock().gives_up_at(id);
+        let next = gives_up_at.map_or(next_relay, |at| at.min(next_relay));
+        // In a fixed order, so that runs of a simulation repeat.
+        tokio::select! {
+            biased;
+            () = follow.stop.cancelled() => break,
+            () = follow.changed.notified() => {}
+            () = hub.clock.sleep_until(next) => {
+                let now = hub.clock.now_ms();
+                let mut inner = hub.lock();
+                if gives_up_at.is_some_and(|at| at <= now) && inner.gives_up_at(id) == gives_up_at {
+                    inner.give_up(id);
+                }
+                if next_relay <= now {
+                    inner.relay(id, now);
+                    next_relay = (next_relay + follow.relay_ms).max(now + 1);
+                }
+            }
+            () = follow.entrance.admit(&mut follow.listener) => {}
+        }
+    }
+}

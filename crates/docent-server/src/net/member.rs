@@ -1,0 +1,166 @@
+//! The servers of the ensemble that is played: the leader, which is the server itself, and its followers.
+
+use super::hub::{Hub, Inner};
+use crate::state::State;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+pub(crate) type MemberId = u32;
+
+/// The server itself.
+pub(crate) const LEADER: MemberId = 0;
+
+/// One server of the ensemble.
+pub(crate) struct Member {
+    /// The shortest and the longest session timeout it grants.
+    pub(super) timeouts_ms: (i32, i32),
+    pub(super) role: Role,
+}
+
+/// How a member stands to the leader.
+pub(crate) enum Role {
+    Leader,
+    /// It relays what it heard from. Sessions that were since the last time, with the timeout of the link they were heard on.
+    Follower(BTreeMap<i64, i32>),
+    /// It has lost the leader and does not know it yet.
+    CutOff(Box<View>),
+    /// It knows, and serves nobody.
+    Down,
+}
+
+/// What a follower that was cut off goes on to show.
+pub(crate) struct View {
+    state: State,
+    /// When it gives up.
+    until_ms: i64,
+}
+
+impl Member {
+    pub(crate) fn new(timeouts_ms: (i32, i32), role: Role) -> Self {
+        Self { timeouts_ms, role }
+    }
+}
+
+impl Inner {
+    /// Adds a follower; without timeouts of its own it grants those that the leader grants now.
+    pub(crate) fn add_follower(&mut self, timeouts_ms: Option<(i32, i32)>) -> MemberId {
+        let timeouts_ms = timeouts_ms.unwrap_or_else(|| self.timeouts_ms(LEADER));
+        self.last_member += 1;
+        self.members.insert(self.last_member, Member::new(timeouts_ms, Role::Follower(BTreeMap::new())));
+        self.last_member
+    }
+
+    /// True when a member takes links in. Without a leader its followers do not either.
+    pub(super) fn serves(&self, id: MemberId) -> bool {
+        let role = self.members.get(&id).map(|member| &member.role);
+        !matches!(role, None | Some(Role::Down)) && !self.state.is_frozen()
+    }
+
+    pub(super) fn timeouts_ms(&self, id: MemberId) -> (i32, i32) {
+        self.members.get(&id).map(|member| member.timeouts_ms).unwrap_or_default()
+    }
+
+    pub(crate) fn set_timeouts_ms(&mut self, id: MemberId, timeouts_ms: (i32, i32)) {
+        if let Some(member) = self.members.get_mut(&id) {
+            member.timeouts_ms = timeouts_ms;
+        }
+    }
+
+    /// Whose state the links of a member see: its own while it is cut off, else the leader's.
+    pub(super) fn world(&self, id: MemberId) -> MemberId {
+        match self.members.get(&id).map(|member| &member.role) {
+            Some(Role::CutOff(_)) => id,
+            _ => LEADER,
+        }
+    }
+
+    /// The state of a [world](Self::world).
+    pub(super) fn state_of(&mut self, world: MemberId) -> &mut State {
+        match self.members.get_mut(&world).map(|member| &mut member.role) {
+            Some(Role::CutOff(view)) => &mut view.state,
+            _ => &mut self.state,
+        }
+    }
+
+    /// A session was heard from over a member.
+    pub(super) fn hear(&mut self, id: MemberId, session: i64, timeout_ms: i32, now: i64) {
+        match self.members.get_mut(&id).map(|member| &mut member.role) {
+            Some(Role::Leader) => self.state.touch(session, timeout_ms, now),
+            Some(Role::Follower(heard)) => {
+                heard.insert(session, timeout_ms);
+            }
+            Some(Role::CutOff(_) | Role::Down) | None => {}
+        }
+    }
+
+    /// Tells the leader which sessions a follower has heard from.
+    pub(super) fn relay(&mut self, id: MemberId, now: i64) {
+        let Some(Role::Follower(heard)) = self.members.get_mut(&id).map(|member| &mut member.role) else {
+            return;
+        };
+        for (session, timeout_ms) in std::mem::take(heard) {
+            self.state.touch(session, timeout_ms, now);
+        }
+    }
+
+    /// From here on a follower and the leader do not hear of each other. What it had not relayed yet is lost.
+    pub(crate) fn cut_off(&mut self, id: MemberId, until_ms: i64) {
+        let Some(Role::Follower(_)) = self.members.get(&id).map(|member| &member.role) else { return };
+        let view = Box::new(View { state: self.state.snapshot(), until_ms });
+        let attached = self.links_of(id).into_iter().filter_map(|link| Some((link, self.session_of(link)?)));
+        for (link, session) in attached.collect::<Vec<_>>() {
+            self.by_session.remove(&(LEADER, session));
+            self.by_session.insert((id, session), link);
+            self.state.detach(session);
+        }
+        self.set_role(id, Role::CutOff(view));
+    }
+
+    /// When a follower that is cut off gives up.
+    pub(super) fn gives_up_at(&self, id: MemberId) -> Option<i64> {
+        match &self.members.get(&id)?.role {
+            Role::CutOff(view) => Some(view.until_ms),
+            _ => None,
+        }
+    }
+
+    /// A follower stops serving.
+    pub(crate) fn give_up(&mut self, id: MemberId) {
+        self.cut_links_of(id);
+        self.set_role(id, Role::Down);
+    }
+
+    /// A follower that was cut off finds its leader again.
+    pub(crate) fn rejoin(&mut self, id: MemberId) {
+        if let Some(Role::CutOff(_) | Role::Down) = self.members.get(&id).map(|member| &member.role) {
+            self.cut_links_of(id);
+            self.set_role(id, Role::Follower(BTreeMap::new()));
+        }
+    }
+
+    fn set_role(&mut self, id: MemberId, role: Role) {
+        if let Some(member) = self.members.get_mut(&id) {
+            member.role = role;
+        }
+    }
+
+    pub(crate) fn cut_links_of(&mut self, id: MemberId) {
+        for link in self.links_of(id) {
+            self.cut(link);
+        }
+    }
+}
+
+/// A follower's place in the ensemble. On drop: its links are closed, and it is no longer a member.
+pub(crate) struct Membership {
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) id: MemberId,
+}
+
+impl Drop for Membership {
+    fn drop(&mut self) {
+        let mut inner = self.hub.lock();
+        inner.cut_links_of(self.id);
+        inner.members.remove(&self.id);
+    }
+}

@@ -1,0 +1,113 @@
+//! The journal: what a history checker takes for the truth.
+
+mod support;
+
+use docent_proto::{CreateMode, Request};
+use docent_server::{EndCause, Server, Transaction, TransactionKind};
+use std::time::Duration;
+use support::world::World;
+
+/// A history with a bit of everything.
+async fn history() -> Vec<Transaction> {
+    let world = World::new(Server::builder().journal(true).seed(1)).await;
+    let (follower, dial) = world.follower(|builder| builder).await;
+    let (mut first, mut second) = (world.peer(4_000).await, dial.peer(5_000).await);
+    let third = world.peer(6_000).await;
+    first.create("/kept", CreateMode::Persistent).await.expect("it is allowed");
+    second.create("/mine", CreateMode::Ephemeral).await.expect("it is allowed");
+    world.at(1_234).await;
+    first.set_data("/kept", b"1").await.expect("it is allowed");
+    first.set_data("/kept", b"2").await.expect("it is allowed");
+    first.delete("/none").await.expect_err("there is no such node");
+    assert!(world.server.expire(third.session.session_id));
+    first.call(Request::CloseSession).await.expect("it is allowed");
+    follower.cut_off();
+    world.end_of(&second).await;
+    world.server.journal()
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_journal_tells_what_was_done_when_by_whom_and_why() {
+    let journal = history().await;
+    let timeout = Duration::from_secs;
+    let expected = [
+        (1, 0, "", Did::Opened(timeout(4))),
+        (2, 0, "", Did::Opened(timeout(5))),
+        (3, 0, "", Did::Opened(timeout(6))),
+        (4, 0, "/kept", Did::Created),
+        (5, 0, "/mine", Did::Created),
+        (6, 1_234, "/kept", Did::Set(1)),
+        (7, 1_234, "/kept", Did::Set(2)),
+        (9, 1_234, "", Did::Ended(EndCause::Forced, timeout(6))),
+        (10, 1_234, "", Did::Ended(EndCause::Closed, timeout(4))),
+        (11, 8_000, "", Did::Ended(EndCause::Expired, timeout(5))),
+        (11, 8_000, "/mine", Did::Deleted),
+    ];
+    let told: Vec<_> = journal.iter().map(|t| (t.zxid, t.time_ms, &*t.path, Did::from(t.kind))).collect();
+    assert_eq!(told, expected);
+    let (opened, created) = (&journal[1], &journal[4]);
+    assert_eq!((created.session, created.owner), (opened.session, opened.session));
+    for end in &journal[9..] {
+        assert_eq!(end.session, opened.session);
+    }
+    assert_eq!((journal[3].owner, journal[10].owner), (0, opened.session));
+}
+
+/// A kind that a test can write down.
+#[derive(Debug, PartialEq)]
+enum Did {
+    Opened(Duration),
+    Ended(EndCause, Duration),
+    Created,
+    Deleted,
+    Set(i32),
+}
+
+impl From<TransactionKind> for Did {
+    fn from(kind: TransactionKind) -> Self {
+        match kind {
+            TransactionKind::SessionOpened { timeout, .. } => Self::Opened(timeout),
+            TransactionKind::SessionEnded { cause, timeout, .. } => Self::Ended(cause, timeout),
+            TransactionKind::Created => Self::Created,
+            TransactionKind::Deleted => Self::Deleted,
+            TransactionKind::DataSet { version, .. } => Self::Set(version),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_seed_and_clock_give_the_same_history() {
+    let first = history().await;
+    assert_eq!(history().await, first);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_journal_is_read_on_from_where_one_was() {
+    let world = World::new(Server::builder().journal(true)).await;
+    let mut peer = world.peer(4_000).await;
+    let mut read = world.server.journal();
+    assert_eq!(read.len(), 1);
+    assert!(world.server.journal_after(read.len()).is_empty());
+    peer.create("/a", CreateMode::Persistent).await.unwrap();
+    read.extend(world.server.journal_after(read.len()));
+    peer.create("/b", CreateMode::Persistent).await.unwrap();
+    read.extend(world.server.journal_after(read.len()));
+    assert_eq!(read, world.server.journal());
+    assert_eq!(read.len(), 3);
+    assert!(world.server.journal_after(4).is_empty(), "past the end");
+}
+
+#[tokio::test]
+async fn times_do_not_go_back_with_the_clock() {
+    let times = std::sync::Mutex::new([5_000, 9_000, 2_000, 9_500].into_iter());
+    let next = move || times.lock().unwrap().next().unwrap_or(9_600);
+    let clock = move || Duration::from_millis(next());
+    let server = Server::builder().clock(clock).start().await.unwrap();
+    let mut last = 0;
+    while last < 9_600 {
+        let now = server.time_ms();
+        assert!(now >= last, "{now} after {last}");
+        last = now;
+    }
+}
