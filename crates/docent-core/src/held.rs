@@ -7,6 +7,7 @@ use crate::telemetry;
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::Duration;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -63,13 +64,33 @@ impl Held {
 
     /// Clock and epoch say so: no I/O, and right even after the process was frozen. Once false, always false.
     pub(crate) fn check(&self) -> Result<(), LostReason> {
+        #[cfg(docent_planted)]
+        if self.has_lease_again() {
+            return Ok(());
+        }
         if let Some(Over::Lost(reason)) = self.over.get() {
             return Err(*reason);
         }
+        if planted!(CheckWithoutClock) {
+            return Ok(());
+        }
+        self.check_clock()
+    }
+
+    /// As [`check`](Self::check), for a guard that is not over.
+    pub(crate) fn check_clock(&self) -> Result<(), LostReason> {
         if self.epoch.lease.holds(self.mark, self.epoch.clock.now()) {
             return Ok(());
         }
         Err(self.lose(self.epoch.lost_reason()))
+    }
+
+    /// The defect [`LostUnLoses`](crate::planted::Planted::LostUnLoses).
+    #[cfg(docent_planted)]
+    fn has_lease_again(&self) -> bool {
+        planted!(LostUnLoses)
+            && self.over.get() == Some(&Over::Lost(LostReason::LeaseExpired))
+            && self.epoch.lease.mark(self.epoch.clock.now()).is_some()
     }
 
     /// Marks it lost, unless it was released before. The first reason stays; it is returned.
@@ -80,7 +101,8 @@ impl Held {
             self.ended(Some(reason));
             if reason == LostReason::LeaseExpired {
                 // The session may live on. The holder's work gets a margin to stop; then others get their turn.
-                let margin = self.epoch.lease.margin();
+                let margin =
+                    if planted!(NodeDeletedAtLoss) { Duration::ZERO } else { self.epoch.lease.margin() };
                 self.epoch.cleanup.delete_later(&self.epoch, self.path.clone(), margin);
             }
         }

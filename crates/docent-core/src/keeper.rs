@@ -49,7 +49,7 @@ impl Keeper<'_> {
             if epoch.held.live() > 0 && now >= epoch.lease.deadline() {
                 // Guards find out here that their lease ran out, also when nobody asks them.
                 for held in epoch.held.all() {
-                    let _ = held.check();
+                    let _ = held.check_clock();
                 }
             }
             if heartbeat.is_none() && epoch.held.live() > 0 && now >= self.due() {

@@ -1,6 +1,9 @@
 #![doc = include_str!("../README.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+#[macro_use]
+mod macros;
+
 mod acl;
 mod acl_policy;
 mod auth;
@@ -21,6 +24,9 @@ mod lease;
 mod lost;
 mod namespace;
 mod node;
+#[cfg(docent_planted)]
+#[doc(hidden)]
+pub mod planted;
 mod retry;
 mod session;
 mod state;

@@ -88,10 +88,7 @@ impl Mutex {
             let key = line.key();
             loop {
                 let (acquiring, joined) = match owner.enter(&key, || wait(line.clone())) {
-                    Entry::Held(hold) => {
-                        hold.check()?;
-                        return Ok(MutexGuard::new(hold));
-                    }
+                    Entry::Held(hold) => return Ok(MutexGuard::again(hold)?),
                     Entry::Joined(acquiring) => (acquiring, true),
                     Entry::Started(acquiring) => (acquiring, false),
                 };
@@ -115,10 +112,7 @@ impl Mutex {
         let (line, owner) = (self.line.clone(), Owner::current().unwrap_or_default());
         async move {
             let acquiring = match owner.enter(&line.key(), || attempt(line.clone())) {
-                Entry::Held(hold) => {
-                    hold.check()?;
-                    return Ok(MutexGuard::new(hold));
-                }
+                Entry::Held(hold) => return Ok(MutexGuard::again(hold)?),
                 // The owner itself is waiting for it, so it is not free.
                 Entry::Joined(_) => return Err(AcquireError::Busy),
                 Entry::Started(acquiring) => acquiring,

@@ -22,6 +22,9 @@ pub mod recipe {
     pub use docent_core::recipe::*;
 }
 
+#[cfg(docent_planted)]
+#[doc(hidden)]
+pub use docent_core::planted;
 #[cfg(feature = "zookeeper-client")]
 pub use docent_core::zookeeper_client;
 

@@ -150,6 +150,9 @@ impl<'a> Attempts<'a> {
         seen: i64,
         Unanswered { mut sent, mut cause }: Unanswered,
     ) -> Result<Option<Result<Response, Code>>, Error> {
+        if planted!(BlindCreateRetry) && matches!(request, Request::Create(_)) {
+            sent = false;
+        }
         if sent && self.outcomes == Outcomes::Once && cause == Cause::LinkLost {
             match tokio::time::timeout_at(self.deadline, resolve(epoch, &request, seen)).await {
                 Ok(Ok(Resolution::Applied(response))) => return Ok(Some(Ok(response))),

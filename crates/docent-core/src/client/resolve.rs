@@ -100,10 +100,18 @@ pub(crate) async fn read(epoch: &Epoch, path: &str) -> Result<Option<(Option<Byt
     })
 }
 
+/// Lets the server catch up with its leader: a write that was sent on an earlier link is seen by then, or never happens.
+pub(crate) fn sync(path: &str) -> Request {
+    if planted!(NoSyncBeforeLookup) {
+        return Request::Exists { path: "/".to_owned(), watch: false };
+    }
+    Request::Sync { path: path.to_owned() }
+}
+
 /// The answer to a read after a `sync` on the same link; `None` when there is no node.
 async fn synced(epoch: &Epoch, path: &str, read: Request) -> Result<Option<Response>, Cause> {
     loop {
-        let sync = epoch.session.submit(Request::Sync { path: path.to_owned() }, Lane::Call);
+        let sync = epoch.session.submit(sync(path), Lane::Call);
         let read = epoch.session.submit(read.clone(), Lane::Call);
         match (sync.await, read.await) {
             (Outcome::Reply(sync), Outcome::Reply(read)) => match (sync.result, read.result) {

@@ -116,6 +116,9 @@ impl Requests {
                     let (id, lane) = (in_flight.id, in_flight.lane);
                     self.queue.push_front(Queued { id, request, lane, done: Some(done) });
                 }
+                (Some(done), None) if planted!(UnknownIsNotSent) => {
+                    finished.push((done, Outcome::NotSent(Cause::LinkLost)));
+                }
                 (Some(done), None) => finished.push((done, Outcome::Unknown(Cause::LinkLost))),
                 (None, _) => {}
             }

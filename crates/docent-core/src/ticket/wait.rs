@@ -131,8 +131,12 @@ impl Ticket {
         let session = &self.epoch.session;
         let losses = self.epoch.losses();
         let blocker_path = format!("{}/{blocker}", self.line.full_path());
-        let on_blocker = session.submit(watched(blocker_path.clone()), Lane::Call);
-        if own.is_none() {
+        let read = match planted!(ExistenceWatch | WatchLeftBehind) {
+            true => Request::Exists { path: blocker_path.clone(), watch: true },
+            false => watched(blocker_path.clone()),
+        };
+        let on_blocker = session.submit(read, Lane::Call);
+        if own.is_none() && !planted!(HandOffWithoutOwnWatch) {
             let on_own = session.submit(watched(self.path.clone()), Lane::Call).await;
             match self.reply(on_own).await? {
                 None => return Ok(Step::Look),
@@ -145,7 +149,13 @@ impl Ticket {
             None => return Ok(Step::Look),
             Some(reply) => match (reply.result, reply.watch) {
                 (Ok(_), Some(watch)) => watch,
-                (Err(Code::NO_NODE), _) => return Ok(Step::Look),
+                (Err(Code::NO_NODE), Some(watch)) if planted!(ExistenceWatch) => watch,
+                (Err(Code::NO_NODE), watch) => {
+                    if planted!(WatchLeftBehind) {
+                        std::mem::forget(watch);
+                    }
+                    return Ok(Step::Look);
+                }
                 (Err(Code::NO_AUTH), _) => return self.wait_for_unreadable(blocker_path, own).await,
                 (Err(code), _) => return Err(Error::from_code(code, "acquire").at(self.line.path()).into()),
                 (Ok(_), None) => return Ok(Step::Look),
@@ -200,6 +210,10 @@ impl Ticket {
     fn blocker_left(&self, next: bool, losses: u64, own_watched: bool) -> Step {
         // After a reconnect the events of the gap come in no particular order, and some sessions never keep it.
         let same_link = self.epoch.session.orders_events() && self.epoch.losses() == losses;
+        let own_watched = own_watched || planted!(HandOffWithoutOwnWatch);
+        if planted!(WakeUpIsGrant) {
+            return Step::At(Place::First);
+        }
         match next {
             true if same_link && own_watched && self.is_fresh() => Step::At(Place::First),
             true => Step::Prove,

@@ -95,6 +95,9 @@ impl Machine {
             xid::PING => {
                 if let Some(sent_at) = self.pings.pop_front() {
                     self.last_answered = self.last_answered.max(sent_at);
+                    if planted!(LeaseFromReads) {
+                        self.lease.renew(sent_at, now);
+                    }
                 }
                 Ok(())
             }
@@ -154,7 +157,7 @@ impl Machine {
         }
         let Some(in_flight) = self.requests.in_flight.pop_front() else { return Ok(()) };
         self.last_answered = self.last_answered.max(in_flight.sent_at);
-        if in_flight.is_write && proves_session(verdict) {
+        if (in_flight.is_write || planted!(LeaseFromReads)) && proves_session(verdict) {
             self.lease.renew(in_flight.sent_at, now);
         }
         if op == OpCode::CloseSession {

@@ -19,7 +19,7 @@ impl Machine {
         self.last_received = now;
         let identity = self.identity.as_ref();
         let request = ConnectRequest {
-            last_zxid_seen: self.last_zxid,
+            last_zxid_seen: if planted!(NoLastZxidCarried) { 0 } else { self.last_zxid },
             timeout_ms: i32::try_from(self.settings.timeout.as_millis()).unwrap_or(i32::MAX),
             session_id: identity.map_or(0, |identity| identity.id),
             password: identity.map_or_else(
@@ -69,6 +69,7 @@ impl Machine {
 
     fn send(&mut self, now: Timestamp, xid: i32, queued: Queued, out: &mut BytesMut) {
         let Queued { id, request, lane, done } = queued;
+        let repeatable = lane == Lane::Cleanup && request.op() == OpCode::Delete;
         RequestFrame::encode_parts(xid, &request, out);
         self.last_sent = now;
         self.requests.in_flight.push_back(InFlight {
@@ -81,7 +82,7 @@ impl Machine {
             watch: WatchRequest::of(&request),
             done,
             // A delete of a node whose name is ours alone can be repeated, and must stay ahead of what came after it.
-            again: (lane == Lane::Cleanup && request.op() == OpCode::Delete).then_some(request),
+            again: (repeatable && !planted!(FailedDeleteForgotten)).then_some(request),
         });
     }
 

@@ -1,0 +1,174 @@
+//! Defects that can be planted into this build, one per process, to check that those who look for defects find them.
+//!
+//! All of this exists only with `--cfg docent_planted`. A defect is chosen once, before the first client is built: by
+//! [`plant`], or by its name in the environment variable `DOCENT_PLANTED`, so that any test binary can be run with it:
+//!
+//! ```text
+//! RUSTFLAGS="--cfg docent_planted" DOCENT_PLANTED=no-owner-check cargo test --package docent-tests
+//! ```
+//!
+//! The places in the code read `if planted!(NoOwnerCheck)`.
+
+use std::env;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Names the defect to plant, for processes that do not call [`plant`].
+pub const VARIABLE: &str = "DOCENT_PLANTED";
+
+static PLANTED: OnceLock<Option<Planted>> = OnceLock::new();
+
+static REACHED: AtomicU64 = AtomicU64::new(0);
+
+/// Declares the catalogue with its names.
+macro_rules! catalogue {
+    ($($(#[$doc:meta])+ $defect:ident = $name:literal,)+) => {
+        /// A bug that somebody could have written. Each breaks a promise that holds without it.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Planted {
+            $($(#[$doc])+ $defect,)+
+        }
+
+        impl Planted {
+            /// The whole catalogue.
+            pub const ALL: &[Self] = &[$(Self::$defect,)+];
+
+            /// As it is written in [`VARIABLE`].
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$defect => $name,)+
+                }
+            }
+        }
+    };
+}
+
+catalogue! {
+    /// A node that is found by its id after a lost reply is taken for a place in the line though an older session owns it, and a
+    /// kept node of an older session counts as present.
+    NoOwnerCheck = "no-owner-check",
+    /// What became of a create, delete or exact write is looked up at a server that may not have caught up with its leader.
+    NoSyncBeforeLookup = "no-sync-before-lookup",
+    /// A waiter watches its blocker by `exists`, which also answers for a node that is gone: it then waits for ever.
+    ExistenceWatch = "existence-watch",
+    /// A waiter watches its blocker by `exists` and, when that is gone, looks again but leaves the watch behind.
+    WatchLeftBehind = "watch-left-behind",
+    /// The fence is the number at the end of the node's name, which begins anew when the line's node is made anew.
+    FenceIsSequence = "fence-is-sequence",
+    /// A guard whose lease ran out is held again as soon as a write is acknowledged.
+    LostUnLoses = "lost-un-loses",
+    /// Answers to reads and pings renew the lease, though a server that lost its leader gives them, too.
+    LeaseFromReads = "lease-from-reads",
+    /// The margin of the lease is 100 ms: neither the pace of heartbeats nor the relay and tick of the servers are counted.
+    MarginWithoutRelayLag = "margin-without-relay-lag",
+    /// The lease is computed from the largest timeout that was granted, and a smaller one cuts nothing.
+    LargestTimeout = "largest-timeout",
+    /// A waiter does not watch its own node: the fast hand-off is taken although that was deleted before.
+    HandOffWithoutOwnWatch = "hand-off-without-own-watch",
+    /// An abandoned session is closed at once, while work of its lost guards may still be stopping.
+    SessionClosedAtLoss = "session-closed-at-loss",
+    /// The node of a guard whose lease ran out is deleted at once and not a margin later.
+    NodeDeletedAtLoss = "node-deleted-at-loss",
+    /// A create whose reply was lost is sent again without looking whether it was applied.
+    BlindCreateRetry = "blind-create-retry",
+    /// A draw that is cancelled while its create is under way leaves the node in the line.
+    CleanupForgottenOnCancel = "cleanup-forgotten-on-cancel",
+    /// An owner re-enters a hold that is lost, also when its session is over.
+    ReentryNotBoundToEpoch = "reentry-not-bound-to-epoch",
+    /// A waiter whose blocker is gone takes its turn without looking who else is ahead.
+    WakeUpIsGrant = "wake-up-is-grant",
+    /// A delete that was not acknowledged because the link was lost counts as done.
+    FailedDeleteForgotten = "failed-delete-forgotten",
+    /// A request that was written and not answered counts as not sent: it is sent again, whatever it does.
+    UnknownIsNotSent = "unknown-is-not-sent",
+    /// A session is never given up, however long no server answered: a link that works in one direction keeps its nodes alive.
+    AbandonedSessionResumed = "abandoned-session-resumed",
+    /// A guard is held until the task that keeps the lease has marked it lost: after a pause it is believed for a moment.
+    CheckWithoutClock = "check-without-clock",
+    /// A new link does not say what was seen last: a server that is behind may show an older state.
+    NoLastZxidCarried = "no-last-zxid-carried",
+}
+
+/// Plants the defect of this name, whatever [`VARIABLE`] says.
+///
+/// # Errors
+/// [`PlantError::Unknown`] when there is none; [`PlantError::TooLate`] when code with defects was run before.
+pub fn plant(name: &str) -> Result<(), PlantError> {
+    let defect = name.parse()?;
+    if *PLANTED.get_or_init(|| Some(defect)) == Some(defect) {
+        Ok(())
+    } else {
+        Err(PlantError::TooLate(defect))
+    }
+}
+
+/// The defect of this process.
+///
+/// # Panics
+/// When [`VARIABLE`] holds no name of the catalogue: a run that plants nothing would prove nothing.
+pub fn planted() -> Option<Planted> {
+    *PLANTED.get_or_init(|| {
+        let name = env::var(VARIABLE).ok().filter(|name| !name.is_empty())?;
+        match name.parse() {
+            Ok(defect) => Some(defect),
+            Err(error) => panic!("{VARIABLE}: {error}"),
+        }
+    })
+}
+
+/// True when this defect is planted.
+pub fn is(defect: Planted) -> bool {
+    let here = planted() == Some(defect);
+    if here {
+        REACHED.fetch_add(1, Ordering::Relaxed);
+    }
+    here
+}
+
+/// How often the code came to where the defect is. With 0 nothing was tried; more does not say that anything went wrong.
+pub fn reached() -> u64 {
+    REACHED.load(Ordering::Relaxed)
+}
+
+impl fmt::Display for Planted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Planted {
+    type Err = PlantError;
+
+    fn from_str(name: &str) -> Result<Self, PlantError> {
+        let found = Self::ALL.iter().copied().find(|defect| defect.name() == name);
+        found.ok_or_else(|| PlantError::Unknown(name.to_owned()))
+    }
+}
+
+/// Why a defect was not planted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlantError {
+    /// The catalogue does not have it.
+    #[error("defect {0:?} is not in the catalogue")]
+    Unknown(String),
+    /// Code that may have defects was run before.
+    #[error("defect \"{0}\" must be planted before the first client is built, and no other with it")]
+    TooLate(Planted),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_defect_is_found_by_its_name() {
+        for defect in Planted::ALL {
+            assert_eq!(defect.to_string().parse(), Ok(*defect));
+        }
+        assert_eq!("no-such".parse::<Planted>(), Err(PlantError::Unknown("no-such".to_owned())));
+    }
+}
