@@ -96,7 +96,7 @@ async fn close_at<R: Recipe>(
             done
         }
     };
-    match arena.server.expire(session).await {
+    match arena.server.front().sessions().attach(session, arena.server.address()).await {
         Err(ExpireError::Link(RawError::Gone(_))) => Ok(done),
         other => Err(format!("the session is not gone: {other:?}")),
     }
