@@ -118,13 +118,13 @@ both_backends! {
         // The client gives the session up, while something keeps it alive at the server.
         let old = client.session_id();
         proxy.cut().await;
-        let keeper = soon(server.front().sessions().attach(old.unwrap(), server.address())).await.unwrap();
+        let _alive = soon(server.front().sessions().keep_alive(old.unwrap(), server.address())).await.unwrap();
         let mut state = client.state();
         soon(state.reached(docent::ConnectionState::Lost)).await;
         proxy.heal().await.unwrap();
         until_kept(&client, &other, "/a", "1").await;
         assert_ne!(client.session_id(), old);
-        drop((keeper, node));
+        drop(node);
     }
 
     async fn lost_replies_neither_double_nor_lose_a_kept_node(backend: Backend) {

@@ -3,7 +3,7 @@
 use docent::{Client, ConnectionState, CreateMode, Mutex};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, Direction, FrameKind, Proxy, Traced, both_backends, round_trips};
-use docent_tests::{builder, soon};
+use docent_tests::{builder, soon, within};
 use futures_util::poll;
 use std::time::{Duration, Instant};
 
@@ -26,17 +26,17 @@ async fn comes_back(client: &Client, away: impl AsyncFnOnce(), back: impl AsyncF
     let guard = soon(Mutex::new(client, "/lock").unwrap().acquire()).await.unwrap();
     let (session, mut state) = (client.session_id(), client.state());
     let before = state.current();
+    // The servers count the timeout from here.
+    client.get("/kept").await.unwrap();
     away().await;
     let start = Instant::now();
-    // The lease ends a third of the timeout before the session could.
-    let lost = tokio::time::timeout(Duration::from_secs(7), guard.lost()).await;
-    assert!(lost.is_ok() && !guard.is_held(), "the guard outlived its lease");
     // An outage of this length is what this is about.
     tokio::time::sleep(Duration::from_secs(7).saturating_sub(start.elapsed())).await;
+    // The lease ends a third of the timeout before the session could.
+    assert!(!guard.is_held(), "the guard outlived its lease");
+    soon(guard.lost()).await;
     back().await;
-    let returned = Instant::now();
-    let after = soon(state.reached(ConnectionState::Connected)).await;
-    assert!(returned.elapsed() < Duration::from_secs(2), "it took {:?} to come back", returned.elapsed());
+    let after = within(Duration::from_secs(2), state.reached(ConnectionState::Connected)).await;
     assert_eq!(after.epoch, before.epoch);
     assert_eq!(client.session_id(), session, "the session is kept");
     assert!(!guard.is_held(), "nothing un-loses");
@@ -63,20 +63,16 @@ both_backends! {
         client.create("/lock", "", CreateMode::Persistent).await.unwrap();
         proxy.set_delay(Direction::ToServer, DELAY);
         proxy.set_delay(Direction::ToClient, DELAY);
-        let mut times = Vec::new();
         for _ in 0..RUNS {
             let before = proxy.trace().len();
             let start = Instant::now();
             let guard = soon(mutex.acquire()).await.unwrap();
-            times.push(start.elapsed());
+            assert!(start.elapsed() >= DELAY * 2, "the link is slow");
             let trace = awaited(&proxy.trace()[before..]);
             assert_eq!(requests(&trace), [OpCode::Create2, OpCode::GetChildren2]);
             assert_eq!((trace.len(), round_trips(&trace)), (4, 1), "{trace:#?}");
             soon(guard.release()).await.unwrap();
         }
-        times.sort();
-        assert!(times[0] >= DELAY * 2, "the link is slow: {times:?}");
-        assert!(times[RUNS / 2] < DELAY * 4, "that is two round trips: {times:?}");
     }
 
     async fn calls_made_together_are_sent_together(backend: Backend) {

@@ -18,14 +18,17 @@ const ATTEMPTS: usize = 200;
 /// # On drop
 /// Others may take it.
 #[derive(Debug)]
-pub(crate) struct Port {
+pub struct Port {
     address: SocketAddr,
     _claim: UdpSocket,
 }
 
 impl Port {
     /// Takes a port that nothing listens on.
-    pub(crate) fn claim() -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// When no free one was found.
+    pub fn claim() -> io::Result<Self> {
         let mut last = io::Error::from(io::ErrorKind::AddrInUse);
         for _ in 0..ATTEMPTS {
             match Self::claim_number(random_number()) {
@@ -44,7 +47,8 @@ impl Port {
         Ok(Self { address, _claim: claim })
     }
 
-    pub(crate) fn address(&self) -> SocketAddr {
+    /// Where a server on this port listens.
+    pub fn address(&self) -> SocketAddr {
         self.address
     }
 }

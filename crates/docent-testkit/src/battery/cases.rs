@@ -4,12 +4,16 @@ use futures_util::future::{FutureExt, LocalBoxFuture};
 use futures_util::stream::{self, StreamExt};
 use std::fmt;
 use std::future::Future;
-use std::time::Duration;
+use std::pin::pin;
+use std::time::{Duration, Instant};
 
 /// Cases that run at the same time by default.
 const WIDTH: usize = 8;
 /// Longer than anything a case waits for.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What takes no longer when nothing is wrong and the process is not paused, well below the lease of a long session.
+pub(super) const PROMPT: Duration = Duration::from_secs(5);
 
 /// What went wrong in a case.
 pub(super) type Failure = String;
@@ -70,4 +74,19 @@ pub(super) async fn soon<F: Future>(what: &str, future: F) -> Result<F::Output, 
 /// Fails a case unless `met`.
 pub(super) fn ensure(met: bool, failure: impl FnOnce() -> Failure) -> Result<(), Failure> {
     if met { Ok(()) } else { Err(failure()) }
+}
+
+/// Runs `future`, and measures the longest time for which nothing on this thread was run: a busy machine pauses processes.
+pub(super) async fn longest_pause<F: Future>(future: F) -> (F::Output, Duration) {
+    const BEAT: Duration = Duration::from_millis(10);
+    let mut longest = Duration::ZERO;
+    let mut future = pin!(future);
+    loop {
+        let start = Instant::now();
+        let done = tokio::time::timeout(BEAT, &mut future).await;
+        longest = longest.max(start.elapsed().saturating_sub(BEAT));
+        if let Ok(output) = done {
+            return (output, longest);
+        }
+    }
 }
