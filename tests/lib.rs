@@ -63,6 +63,21 @@ pub async fn within<F: Future>(limit: Duration, future: F) -> F::Output {
     }
 }
 
+/// Waits for `future` for as long as `progress` grows: work that a busy machine may make slow.
+///
+/// # Panics
+/// When there was no progress for longer than any test waits.
+pub async fn as_it_goes_on<F: Future>(progress: impl Fn() -> usize, future: F) -> F::Output {
+    let mut future = pin!(future);
+    loop {
+        let before = progress();
+        if let Ok(output) = tokio::time::timeout(PATIENCE, &mut future).await {
+            return output;
+        }
+        assert!(progress() > before, "it is stuck after {before}");
+    }
+}
+
 /// The text of an error and of what caused it.
 pub fn with_causes(error: &dyn Error) -> String {
     let mut text = error.to_string();

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 /// Cases that run at the same time by default.
 const WIDTH: usize = 8;
+/// Longer than all steps of a case together.
+const STUCK: Duration = Duration::from_secs(120);
 /// Longer than anything a case waits for.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -40,10 +42,7 @@ impl<'a> Cases<'a> {
         case: impl Future<Output = Result<(), Failure>> + 'a,
     ) {
         let name = name.to_string();
-        let case = async move {
-            let done = soon("it", case).await;
-            done.and_then(|done| done).map_err(|failure| format!("{name}: {failure}"))
-        };
+        let case = async move { case.await.map_err(|failure| format!("{name}: {failure}")) };
         self.cases.push(case.boxed_local());
     }
 
@@ -53,8 +52,12 @@ impl<'a> Cases<'a> {
     /// When some failed, with all of these.
     pub(super) async fn run(self, battery: &str) {
         let count = self.cases.len();
-        let results: Vec<_> = stream::iter(self.cases).buffer_unordered(self.width).collect().await;
-        let failures: Vec<_> = results.into_iter().filter_map(Result::err).collect();
+        let mut results = stream::iter(self.cases).buffer_unordered(self.width);
+        let mut failures = Vec::new();
+        // Each step of a case has a bound of its own. All cases together take as long as they take.
+        while let Some(result) = tokio::time::timeout(STUCK, results.next()).await.expect("some case ends") {
+            failures.extend(result.err());
+        }
         assert!(
             failures.is_empty(),
             "{} of {count} cases of {battery} failed:\n{}",
