@@ -1,3 +1,5 @@
+#[cfg(any(feature = "zookeeper-client-digest-md5", feature = "zookeeper-client-tls"))]
+use secrecy::{ExposeSecret, SecretString};
 use zookeeper_client as zk;
 
 /// Settings of sessions of the crate `zookeeper-client`, for
@@ -82,8 +84,9 @@ pub enum Sasl {
     DigestMd5 {
         /// The name.
         user: String,
-        /// The password. Never printed.
-        password: String,
+        /// The password. Never printed, and overwritten when this is dropped. The crate is handed a plain copy for each
+        /// session, which it keeps for as long as that lasts and does not overwrite.
+        password: SecretString,
     },
     /// By the Kerberos ticket in the cache of the user that runs the process.
     #[cfg(docent_gssapi)]
@@ -100,7 +103,7 @@ pub enum Sasl {
 impl Sasl {
     /// A name and a password.
     #[cfg(feature = "zookeeper-client-digest-md5")]
-    pub fn digest_md5(user: impl Into<String>, password: impl Into<String>) -> Self {
+    pub fn digest_md5(user: impl Into<String>, password: impl Into<SecretString>) -> Self {
         Self::DigestMd5 { user: user.into(), password: password.into() }
     }
 
@@ -115,7 +118,7 @@ impl Sasl {
         match self {
             #[cfg(feature = "zookeeper-client-digest-md5")]
             Self::DigestMd5 { user, password } => {
-                zk::SaslOptions::digest_md5(user.clone(), password.clone()).into()
+                zk::SaslOptions::digest_md5(user.clone(), password.expose_secret().to_owned()).into()
             }
             #[cfg(docent_gssapi)]
             Self::Gssapi { service, host } => {
@@ -152,8 +155,9 @@ impl std::fmt::Debug for Sasl {
 pub struct Tls {
     /// Certificates, and revocation lists if any, that the servers' certificates are checked against.
     pub ca: String,
-    /// Certificate chain and private key of this client, for servers that ask for one. The key is never printed.
-    pub identity: Option<(String, String)>,
+    /// Certificate chain and private key of this client, for servers that ask for one. The key is never printed, and
+    /// overwritten when this is dropped. The crate keeps a key of its own for each session, which it makes from this.
+    pub identity: Option<(String, SecretString)>,
 }
 
 #[cfg(feature = "zookeeper-client-tls")]
@@ -165,7 +169,7 @@ impl Tls {
 
     /// Sets [`identity`](Self::identity).
     #[must_use]
-    pub fn identity(mut self, certificates: impl Into<String>, key: impl Into<String>) -> Self {
+    pub fn identity(mut self, certificates: impl Into<String>, key: impl Into<SecretString>) -> Self {
         self.identity = Some((certificates.into(), key.into()));
         self
     }
@@ -173,7 +177,7 @@ impl Tls {
     fn options(&self) -> Result<zk::TlsOptions, zk::Error> {
         let options = zk::TlsOptions::new().with_pem_ca(&self.ca)?;
         match &self.identity {
-            Some((certificates, key)) => options.with_pem_identity(certificates, key),
+            Some((certificates, key)) => options.with_pem_identity(certificates, key.expose_secret()),
             None => Ok(options),
         }
     }
