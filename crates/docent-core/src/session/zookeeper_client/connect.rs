@@ -59,6 +59,11 @@ impl Connect {
         Ok(client)
     }
 
+    /// The timeout of a session that was granted this one first.
+    pub(super) fn timeout(&self, granted: Duration) -> Duration {
+        self.options.least(granted)
+    }
+
     /// The servers as the crate wants them.
     fn connect_string(&self) -> String {
         let scheme = if self.options.wants_tls() { "tcp+tls://" } else { "" };

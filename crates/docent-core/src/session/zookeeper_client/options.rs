@@ -1,5 +1,6 @@
 #[cfg(any(feature = "zookeeper-client-digest-md5", feature = "zookeeper-client-tls"))]
 use secrecy::{ExposeSecret, SecretString};
+use std::time::Duration;
 use zookeeper_client as zk;
 
 /// Settings of sessions of the crate `zookeeper-client`, for
@@ -7,6 +8,11 @@ use zookeeper_client as zk;
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ZookeeperClient {
+    /// The shortest session timeout that any of the servers grants to what is asked for. Needed where their
+    /// `maxSessionTimeout` differ: the crate does not tell when a session that moves to another server is granted less, and
+    /// leases would be too long then. Leases count from this, if it is shorter than what was granted first. Default: what
+    /// was granted first.
+    pub least_timeout: Option<Duration>,
     /// Who the client is, proved by SASL before anything else is sent. Default: nobody.
     #[cfg(any(feature = "zookeeper-client-digest-md5", docent_gssapi))]
     pub sasl: Option<Sasl>,
@@ -16,9 +22,21 @@ pub struct ZookeeperClient {
 }
 
 impl ZookeeperClient {
-    /// The defaults: no SASL, no TLS.
+    /// The defaults: no SASL, no TLS, servers that all grant the same timeouts.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Sets [`least_timeout`](Self::least_timeout).
+    #[must_use]
+    pub fn least_timeout(mut self, timeout: Duration) -> Self {
+        self.least_timeout = Some(timeout);
+        self
+    }
+
+    /// What a session may be granted later that was granted this first.
+    pub(crate) fn least(&self, granted: Duration) -> Duration {
+        self.least_timeout.map_or(granted, |least| least.min(granted))
     }
 
     /// Sets [`sasl`](Self::sasl).
