@@ -1,9 +1,9 @@
 //! Servers that cannot be reached or say nothing: operations end by their deadlines, and the client is idle meanwhile.
 
 use docent::transport::{Io, ServerAddress, TcpTransport, Transport};
-use docent::{Client, ClientBuilder, Error, ErrorKind};
+use docent::{Client, ClientBuilder, CreateMode, Error, ErrorKind};
 use docent_testkit::Backend;
-use docent_tests::{soon, within};
+use docent_tests::{PATIENCE, soon, with_causes, within};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
 use std::fmt::Debug;
@@ -28,6 +28,20 @@ struct Broken {
     dials: Arc<AtomicUsize>,
     /// Connections to this port are never made; all other dials are those of TCP.
     silent: Option<u16>,
+}
+
+/// Never resolves a name.
+#[derive(Debug)]
+struct Unresolved;
+
+impl Transport for Unresolved {
+    fn resolve<'a>(&'a self, _: &'a ServerAddress) -> BoxFuture<'a, io::Result<Vec<SocketAddr>>> {
+        std::future::pending().boxed()
+    }
+
+    fn dial<'a>(&'a self, _: &'a ServerAddress, _: SocketAddr) -> BoxFuture<'a, io::Result<Box<dyn Io>>> {
+        std::future::pending().boxed()
+    }
 }
 
 impl Transport for Broken {
@@ -108,6 +122,30 @@ async fn operations_on_a_mute_server_end_by_their_deadlines_and_links_are_few() 
     }
     // Each attempt has a third of the timeout.
     assert!(links.len() >= 4 && links.len() <= 16, "{} links", links.len());
+}
+
+#[tokio::test]
+async fn an_operation_whose_first_attempt_is_under_way_says_what_it_waits_for() {
+    let silent = Broken { dials: Arc::default(), silent: Some(9) };
+    let mute = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let mute_address = mute.local_addr().unwrap();
+    for (builder, waits_for) in [
+        (Client::builder("127.0.0.1:9").transport(silent), "connecting to 127.0.0.1:9".to_owned()),
+        (Client::builder("127.0.0.1:9").transport(Unresolved), "resolving \"127.0.0.1\"".to_owned()),
+        (
+            Client::builder(mute_address.to_string()),
+            format!("waiting for {mute_address} to answer the handshake"),
+        ),
+    ] {
+        // An attempt has a third of the timeout.
+        let client = builder.session_timeout(PATIENCE * 3).operation_timeout(DEADLINE).build().unwrap();
+        let error = by_deadline(client.get("/")).await;
+        assert_eq!(with_causes(&error).split(": ").last(), Some(waits_for.as_str()), "{error:?}");
+        let error = by_deadline(client.create("/a", "", CreateMode::Persistent)).await;
+        assert_eq!(with_causes(&error).split(": ").last(), Some(waits_for.as_str()), "{error:?}");
+        // It is no error yet.
+        assert_eq!(client.health().last_error, None);
+    }
 }
 
 #[tokio::test]

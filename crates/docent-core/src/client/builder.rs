@@ -213,7 +213,7 @@ impl ClientBuilder {
             Ok(_) => Err(Error::new(client.core().closed(), "connect")),
             Err(_) => {
                 let error = Error::new(ErrorKind::Timeout, "connect");
-                Err(match client.core().ensemble.last_error.get() {
+                Err(match client.core().ensemble.last_error.why() {
                     Some(source) => error.caused_by(source),
                     None => error,
                 })

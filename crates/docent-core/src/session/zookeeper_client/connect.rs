@@ -27,9 +27,10 @@ impl Connect {
         }
         loop {
             let sent = shared.clock.now();
+            self.ensemble.last_error.wait_for(LinkError::Connecting { server: self.connect_string() });
             match self.attempt(shared).await {
                 Ok(client) => {
-                    self.ensemble.last_error.set(None);
+                    self.attached();
                     return (client, sent);
                 }
                 Err(zk::Error::AuthFailed) => {
@@ -80,10 +81,10 @@ impl Connect {
     pub(super) fn lost(&self, reason: String) {
         let error = LinkError::ZookeeperClient(reason);
         tracing::debug!(%error, "no link");
-        self.ensemble.last_error.set(Some(error));
+        self.ensemble.last_error.set(error);
     }
 
     pub(super) fn attached(&self) {
-        self.ensemble.last_error.set(None);
+        self.ensemble.last_error.clear();
     }
 }
