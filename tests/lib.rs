@@ -4,6 +4,7 @@ use docent::{Client, ClientBuilder};
 use docent_testkit::{ServerOptions, TestServer};
 use std::error::Error;
 use std::future::Future;
+use std::pin::pin;
 use std::time::Duration;
 
 /// The servers' tick in tests.
@@ -43,6 +44,38 @@ pub async fn connect(server: &TestServer) -> Client {
 /// When it takes longer than any test waits.
 pub async fn soon<F: Future>(future: F) -> F::Output {
     tokio::time::timeout(PATIENCE, future).await.expect("it is done well before the test's patience ends")
+}
+
+/// Waits for `future`, at most for `limit` of the time that this thread was given: while a busy machine pauses the test, the
+/// limit is paused, too.
+///
+/// # Panics
+/// When it takes longer.
+pub async fn within<F: Future>(limit: Duration, future: F) -> F::Output {
+    const BEAT: Duration = Duration::from_millis(10);
+    let (mut future, mut left) = (pin!(future), limit);
+    loop {
+        // However long it took, a beat counts once.
+        if let Ok(output) = tokio::time::timeout(BEAT, &mut future).await {
+            return output;
+        }
+        left = left.checked_sub(BEAT).unwrap_or_else(|| panic!("it is not done within {limit:?}"));
+    }
+}
+
+/// Waits for `future` for as long as `progress` grows: work that a busy machine may make slow.
+///
+/// # Panics
+/// When there was no progress for longer than any test waits.
+pub async fn as_it_goes_on<F: Future>(progress: impl Fn() -> usize, future: F) -> F::Output {
+    let mut future = pin!(future);
+    loop {
+        let before = progress();
+        if let Ok(output) = tokio::time::timeout(PATIENCE, &mut future).await {
+            return output;
+        }
+        assert!(progress() > before, "it is stuck after {before}");
+    }
 }
 
 /// The text of an error and of what caused it.

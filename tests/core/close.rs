@@ -71,7 +71,7 @@ both_backends! {
         let server = backend.start().await;
         let proxy = server.proxy().await;
         let client = builder(&server, proxy.connect_string())
-            .operation_timeout(Duration::from_millis(300)).connect().await.unwrap();
+            .operation_timeout(Duration::from_millis(300)).build().unwrap();
         let patient = client.with_operation_timeout(PATIENCE * 2);
         let first = soon(Mutex::new(&patient, "/a").unwrap().acquire()).await.unwrap();
         let second = soon(Mutex::new(&patient, "/b").unwrap().acquire()).await.unwrap();
@@ -87,10 +87,11 @@ both_backends! {
     async fn close_without_a_link_ends_pending_futures_by_the_operation_timeout(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.proxy().await;
-        let client = builder(&server, proxy.connect_string()).operation_timeout(Duration::from_secs(1)).connect().await.unwrap();
+        let client = builder(&server, proxy.connect_string()).operation_timeout(Duration::from_secs(1)).build().unwrap();
+        let patient = client.with_operation_timeout(PATIENCE);
+        patient.get("/").await.unwrap();
         proxy.cut().await;
         client.state().reached(ConnectionState::Suspended).await;
-        let patient = client.with_operation_timeout(PATIENCE);
         let read = tokio::spawn(async move { patient.get("/").await });
         tokio::task::yield_now().await;
         soon(client.close()).await;

@@ -2,9 +2,9 @@
 
 use crate::{builder, connect};
 use docent::recipe::{KeptNode, KeptStatus};
-use docent::{Client, CreateMode, ErrorKind};
+use docent::{Client, ConnectionState, CreateMode, ErrorKind, Mutex, MutexGuard};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, Rule, both_backends};
+use docent_testkit::{Backend, KeptAlive, Proxy, Rule, TestServer, both_backends};
 use docent_tests::{SHORT_SESSION, soon};
 
 /// Waits until the node at `path` has `data` and belongs to the present session of `client`.
@@ -27,7 +27,106 @@ async fn until_gone(other: &Client, path: &str) {
     soon(async { while other.exists(path).await.unwrap().is_some() {} }).await;
 }
 
+/// A client that gave up the session that owns its node at `/a`, while the servers keep it.
+struct GivenUp {
+    proxy: Proxy,
+    client: Client,
+    node: KeptNode,
+    session: i64,
+    /// As long as a guard of it is there the client does not end the session itself.
+    _guard: MutexGuard,
+    _alive: KeptAlive,
+}
+
+/// Gives up a session after `before` that, and leaves the client without a link.
+async fn given_up(server: &TestServer, other: &Client, before: impl AsyncFnOnce()) -> GivenUp {
+    let proxy = server.proxy().await;
+    let settings = builder(server, proxy.connect_string()).session_timeout(SHORT_SESSION);
+    let client = settings.connect().await.unwrap();
+    let guard = soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap();
+    let node = KeptNode::new(&client, "/a", "1").unwrap();
+    soon(node.present()).await.unwrap();
+    until_kept(&client, other, "/a", "1").await;
+    soon(async { while markers(other).await.is_empty() {} }).await;
+    before().await;
+    let session = client.session_id().unwrap();
+    proxy.cut().await;
+    let alive = soon(server.front().sessions().keep_alive(session, server.address())).await.unwrap();
+    soon(client.state().reached(ConnectionState::Lost)).await;
+    GivenUp { proxy, client, node, session, _guard: guard, _alive: alive }
+}
+
+/// The nodes by which sessions show that they live.
+async fn markers(other: &Client) -> Vec<String> {
+    match other.children("/_docent/markers").await {
+        Ok(children) => children.names,
+        Err(error) => {
+            assert_eq!(error.kind(), ErrorKind::NoNode);
+            Vec::new()
+        }
+    }
+}
+
+/// Lets the client reach the servers again. Just before it touches the node of its older session that session ends, and a
+/// stranger has a node at the path.
+async fn a_stranger_is_faster(server: &TestServer, older: &GivenUp) -> Client {
+    let stranger = connect(server).await;
+    let touches = older.proxy.add(Rule::on(OpCode::Multi).path(|path| path.ends_with("/a")).hold());
+    older.proxy.heal().await.unwrap();
+    soon(touches.fired()).await;
+    server.expire(older.session).await.unwrap();
+    stranger.create("/a", "theirs", CreateMode::Ephemeral).await.unwrap();
+    older.proxy.heal().await.unwrap();
+    stranger
+}
+
 both_backends! {
+    async fn a_strangers_node_survives_when_the_older_session_ends_as_its_node_is_replaced(backend: Backend) {
+        let server = backend.start().await;
+        let other = connect(&server).await;
+        let mut older = given_up(&server, &other, async || {}).await;
+        let stranger = a_stranger_is_faster(&server, &older).await;
+        let theirs = stranger.session_id().unwrap();
+        while !matches!(older.node.status(), KeptStatus::Occupied { session_id } if session_id == theirs) {
+            assert!(!matches!(older.node.status(), KeptStatus::Present { .. }), "the stranger's node was replaced");
+            soon(older.node.changed()).await;
+        }
+        assert_eq!(other.get("/a").await.unwrap().data, "theirs");
+        soon(stranger.close()).await;
+        until_kept(&older.client, &other, "/a", "1").await;
+    }
+
+    async fn a_strangers_node_survives_when_the_older_session_ends_as_its_node_is_removed(backend: Backend) {
+        let server = backend.start().await;
+        let other = connect(&server).await;
+        let mut older = given_up(&server, &other, async || {}).await;
+        // From now on it is to be absent.
+        let node = std::mem::replace(&mut older.node, KeptNode::new(&older.client, "/b", "").unwrap());
+        let removed = tokio::spawn(node.remove());
+        tokio::task::yield_now().await;
+        let _stranger = a_stranger_is_faster(&server, &older).await;
+        soon(removed).await.unwrap().unwrap();
+        assert_eq!(other.get("/a").await.unwrap().data, "theirs");
+    }
+
+    async fn a_node_of_an_older_session_that_has_no_witness_is_taken_over_when_that_ends(backend: Backend) {
+        let server = backend.start().await;
+        let other = connect(&server).await;
+        let forget = async || {
+            for name in markers(&other).await {
+                other.delete(&format!("/_docent/markers/{name}"), None).await.unwrap();
+            }
+        };
+        let mut older = given_up(&server, &other, forget).await;
+        older.proxy.heal().await.unwrap();
+        while !matches!(older.node.status(), KeptStatus::Occupied { session_id } if session_id == older.session) {
+            soon(older.node.changed()).await;
+        }
+        assert_eq!(other.get("/a").await.unwrap().stat.owner, Some(older.session));
+        server.expire(older.session).await.unwrap();
+        until_kept(&older.client, &other, "/a", "1").await;
+    }
+
     async fn a_kept_node_is_present_until_it_is_removed_or_dropped(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
@@ -64,7 +163,7 @@ both_backends! {
         let mut state = client.state();
         server.expire(client.session_id().unwrap()).await.unwrap();
         soon(async { while state.changed().await.epoch < 2 {} }).await;
-        assert_eq!(state.current(), docent::ConnectionState::Connected);
+        assert_eq!(state.current(), ConnectionState::Connected);
         other.sync("/").await.unwrap();
         assert_eq!(other.get("/a").await.unwrap().stat.owner, client.session_id());
     }
@@ -115,16 +214,17 @@ both_backends! {
         let client = builder(&server, proxy.connect_string()).session_timeout(SHORT_SESSION).connect().await.unwrap();
         let node = KeptNode::new(&client, "/a", "1").unwrap();
         soon(node.present()).await.unwrap();
+        soon(async { while markers(&other).await.is_empty() {} }).await;
         // The client gives the session up, while something keeps it alive at the server.
         let old = client.session_id();
         proxy.cut().await;
-        let keeper = soon(server.front().sessions().attach(old.unwrap(), server.address())).await.unwrap();
+        let _alive = soon(server.front().sessions().keep_alive(old.unwrap(), server.address())).await.unwrap();
         let mut state = client.state();
-        soon(state.reached(docent::ConnectionState::Lost)).await;
+        soon(state.reached(ConnectionState::Lost)).await;
         proxy.heal().await.unwrap();
         until_kept(&client, &other, "/a", "1").await;
         assert_ne!(client.session_id(), old);
-        drop((keeper, node));
+        drop(node);
     }
 
     async fn lost_replies_neither_double_nor_lose_a_kept_node(backend: Backend) {

@@ -2,7 +2,7 @@
 
 use docent::{Client, LostReason, Mutex};
 use docent_testkit::Backend;
-use docent_tests::{SHORT_SESSION, builder, soon};
+use docent_tests::{builder, soon};
 use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
 use std::collections::BTreeMap;
 
@@ -31,8 +31,7 @@ fn states_operations_waits_and_losses_are_counted_and_paths_are_no_labels() {
         runtime.block_on(async {
             let server = Backend::Embedded.start().await;
             let proxy = server.proxy().await;
-            let settings = builder(&server, proxy.connect_string()).session_timeout(SHORT_SESSION);
-            let client: Client = settings.connect().await.unwrap();
+            let client: Client = builder(&server, proxy.connect_string()).connect().await.unwrap();
             let mutex = Mutex::new(&client, "/secret-path").unwrap();
             soon(soon(mutex.acquire()).await.unwrap().release()).await.unwrap();
             assert!(soon(client.get("/secret-path/none")).await.is_err());

@@ -4,7 +4,7 @@ use crate::{builder, connect};
 use docent::{Client, CreateMode, ErrorKind};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, Proxy, Rule, TestServer, both_backends};
-use docent_tests::soon;
+use docent_tests::{as_it_goes_on, soon};
 use futures_util::future::join_all;
 
 async fn client(server: &TestServer) -> (Client, Proxy) {
@@ -49,7 +49,8 @@ both_backends! {
                 }
             }
         });
-        tokio::time::timeout(docent_tests::PATIENCE * 4, join_all(work)).await.unwrap();
+        let frames = || clients.iter().map(|(_, proxy)| proxy.trace().len()).sum();
+        as_it_goes_on(frames, join_all(work)).await;
         assert_eq!(counter(first, "/counter").await.0, 2_000);
         let markers = first.children("/_docent/markers").await.unwrap().names;
         assert!(markers.len() <= 2, "one marker for each session: {markers:?}");

@@ -2,8 +2,10 @@
 
 use docent::recipe::KeptNode;
 use docent::{Client, ClientBuilder, ConnectionState, CreateMode, ErrorKind, Mutex, RollbackPolicy};
-use docent_testkit::Backend;
+use docent_testkit::{Backend, Port};
 use docent_tests::{soon, tick};
+use std::net::SocketAddr;
+use std::ops::Range;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -15,9 +17,16 @@ fn settings(address: impl AsRef<str>) -> ClientBuilder {
     Client::builder(address).session_timeout(TIMEOUT).server_tick(tick())
 }
 
-async fn write(client: &Client, count: usize) {
-    for n in 0..count {
-        client.create(&format!("/node-{n}"), "", CreateMode::Persistent).await.unwrap();
+/// Creates nodes, of which all `clients` take notice. Theirs are sessions that a busy machine may cost them; this is by
+/// another, which is gone when this returns.
+async fn write(address: SocketAddr, numbers: Range<usize>, clients: &[&Client]) {
+    let writer = soon(Client::connect(address.to_string())).await.unwrap();
+    for n in numbers {
+        soon(writer.create(&format!("/node-{n}"), "", CreateMode::Persistent)).await.unwrap();
+    }
+    soon(writer.close()).await;
+    for client in clients {
+        soon(async { while client.sync("/").await.is_err() {} }).await;
     }
 }
 
@@ -30,7 +39,7 @@ async fn stops(client: &Client) {
 }
 
 /// What a client that is to go on comes to.
-async fn starts_afresh(client: &Client) {
+async fn starts_afresh(client: &Client, address: SocketAddr) {
     let mut state = client.state();
     let after =
         state.wait_for(|connection| connection.rollbacks == 1 && *connection == ConnectionState::Connected);
@@ -39,28 +48,30 @@ async fn starts_afresh(client: &Client) {
     let guard = soon(Mutex::new(client, "/lock").unwrap().acquire()).await.unwrap();
     assert!(guard.fence_may_have_regressed());
     // Sessions that were never opened own nothing: a stranger's persistent node is not taken for ours.
-    client.create("/theirs", "", CreateMode::Persistent).await.unwrap();
+    let stranger = soon(Client::connect(address.to_string())).await.unwrap();
+    soon(stranger.create("/theirs", "", CreateMode::Persistent)).await.unwrap();
     let node = KeptNode::new(client, "/theirs", "").unwrap();
     assert_eq!(soon(node.present()).await.unwrap_err().kind(), ErrorKind::NodeExists);
     soon(node.remove()).await.unwrap();
-    assert!(client.exists("/theirs").await.unwrap().is_some());
+    assert!(soon(stranger.exists("/theirs")).await.unwrap().is_some());
 }
 
 #[tokio::test]
 async fn an_embedded_server_that_begins_anew_is_found_out() {
-    let server = docent::server::Server::builder().tick(tick()).start().await.unwrap();
-    let address = server.local_addr();
+    let port = Port::claim().unwrap();
+    let address = port.address();
+    let start = || docent::server::Server::builder().tick(tick()).port(address.port()).start();
+    let server = start().await.unwrap();
     let stop = settings(address.to_string()).connect().await.unwrap();
     let go_on =
         settings(address.to_string()).on_rollback(RollbackPolicy::StartAfresh).connect().await.unwrap();
     let guard = soon(Mutex::new(&go_on, "/lock").unwrap().acquire()).await.unwrap();
     assert!(!guard.fence_may_have_regressed());
     drop(guard);
-    write(&stop, 50).await;
-    go_on.sync("/").await.unwrap();
+    write(address, 0..50, &[&stop, &go_on]).await;
     server.stop().await;
-    let _server = docent::server::Server::builder().tick(tick()).port(address.port()).start().await.unwrap();
-    tokio::join!(stops(&stop), starts_afresh(&go_on));
+    let _server = start().await.unwrap();
+    tokio::join!(stops(&stop), starts_afresh(&go_on, address));
 }
 
 #[tokio::test]
@@ -73,24 +84,19 @@ async fn a_real_server_that_was_restored_from_an_older_copy_is_found_out() {
     };
     let folder = server.as_real().unwrap().folder();
     let backup = folder.with_extension("backup");
-    let client = settings(server.address().to_string()).connect().await.unwrap();
-    write(&client, 5).await;
+    let address = server.address();
+    let client = settings(address.to_string()).connect().await.unwrap();
+    write(address, 0..5, &[&client]).await;
     server.stop().await;
     copy(folder, &backup);
     server.start_again().await;
     soon(client.state().reached(ConnectionState::Connected)).await;
-    let go_on = settings(server.address().to_string())
-        .on_rollback(RollbackPolicy::StartAfresh)
-        .connect()
-        .await
-        .unwrap();
-    for n in 5..50 {
-        client.create(&format!("/node-{n}"), "", CreateMode::Persistent).await.unwrap();
-    }
-    go_on.sync("/").await.unwrap();
+    let go_on =
+        settings(address.to_string()).on_rollback(RollbackPolicy::StartAfresh).connect().await.unwrap();
+    write(address, 5..50, &[&client, &go_on]).await;
     server.stop().await;
     copy(&backup, folder);
     std::fs::remove_dir_all(&backup).unwrap();
     server.start_again().await;
-    tokio::join!(stops(&client), starts_afresh(&go_on));
+    tokio::join!(stops(&client), starts_afresh(&go_on, address));
 }

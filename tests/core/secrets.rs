@@ -115,6 +115,8 @@ both_backends! {
             .with_ansi(false)
             .with_writer(printed.clone())
             .finish();
+        // Were this the only subscriber, what another test's thread comes by first would be taken for never logged.
+        let _another = tracing::Dispatch::new(tracing_subscriber::registry());
         // All tasks of this test run on this thread.
         let _logging = tracing::subscriber::set_default(subscriber);
 

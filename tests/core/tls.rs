@@ -9,10 +9,10 @@ mod terminator;
 use authority::{Authority, Issued, Validity};
 use docent::{Acl, Client, ClientBuilder, CreateMode, ErrorKind, Mutex, Tls};
 use docent_testkit::{Backend, ServerOptions, TestServer};
-use docent_tests::{SESSION, builder, connect, soon, tick, with_causes};
+use docent_tests::{SESSION, builder, connect, soon, tick, with_causes, within};
 use std::fs;
 use std::net::SocketAddr;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use terminator::Terminator;
 use tokio_rustls::rustls::SupportedProtocolVersion;
 use tokio_rustls::rustls::version::{TLS12, TLS13};
@@ -46,14 +46,19 @@ fn secure(connect_string: &str, tls: Tls) -> ClientBuilder {
     Client::builder(connect_string).tls(tls).session_timeout(SESSION).server_tick(tick())
 }
 
-/// Connects, which must fail by its deadline with `reason`.
+/// Connects, which must fail by its deadline with `reason`. On a busy machine a server may take longer to say that.
 async fn is_refused(connect_string: &str, tls: Tls, reason: &str) {
-    let start = Instant::now();
-    let error = soon(secure(connect_string, tls).operation_timeout(TIMEOUT).connect()).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Timeout);
-    assert!(start.elapsed() < TIMEOUT * 4, "{:?}", start.elapsed());
-    let text = with_causes(&error);
-    assert!(text.contains(reason), "{text}");
+    let builder = secure(connect_string, tls).operation_timeout(TIMEOUT);
+    let mut text = String::new();
+    for _ in 0..10 {
+        let error = within(TIMEOUT * 4, builder.clone().connect()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Timeout);
+        text = with_causes(&error);
+        if text.contains(reason) {
+            return;
+        }
+    }
+    panic!("{text}");
 }
 
 async fn is_served(connect_string: &str, tls: Tls) {

@@ -4,7 +4,7 @@ use crate::{builder, connect};
 use docent::{AcquireError, ErrorKind, Fence, LostReason, Mutex};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, FrameKind, Traced, both_backends};
-use docent_tests::soon;
+use docent_tests::{as_it_goes_on, soon};
 use futures_util::future::{join_all, try_join_all};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,7 +36,7 @@ both_backends! {
                 }
             })
         });
-        soon(try_join_all(work)).await.unwrap();
+        as_it_goes_on(|| fences.lock().unwrap().len(), try_join_all(work)).await.unwrap();
 
         let fences = fences.lock().unwrap().clone();
         assert_eq!(fences.len(), ACQUISITIONS);

@@ -3,7 +3,7 @@
 use crate::connect;
 use docent::Mutex;
 use docent_testkit::{Backend, both_backends};
-use docent_tests::soon;
+use docent_tests::{as_it_goes_on, soon};
 use futures_util::future::{join_all, try_join_all};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -46,6 +46,6 @@ both_backends! {
         server.stop().await;
         server.start_again().await;
         stop.store(1, Ordering::SeqCst);
-        soon(work).await.unwrap();
+        as_it_goes_on(|| grants.load(Ordering::SeqCst), work).await.unwrap();
     }
 }

@@ -8,6 +8,7 @@ mod cancel;
 mod close;
 #[path = "../core/kept.rs"]
 mod kept;
+mod lease;
 #[path = "../locks/loss.rs"]
 mod loss;
 #[path = "../core/operations.rs"]

@@ -34,8 +34,8 @@ pub(crate) struct Core {
     pub(crate) connection: watch::Sender<Connection>,
     pub(crate) cleanup: Cleanup,
     pub(crate) kept: KeptTable,
-    /// Sessions of earlier epochs.
-    past_sessions: Mutex<Vec<i64>>,
+    /// Sessions of earlier epochs, with the paths of their witnesses.
+    past_sessions: Mutex<Vec<(i64, String)>>,
     /// Where tasks of the client run.
     pub(crate) runtime: Handle,
     /// Cancelled when the client is to close.
@@ -86,7 +86,7 @@ impl Core {
         // Whoever starts afresh with servers that were restored has seen nothing of theirs.
         let last_zxid = if end == SessionEnd::RolledBack { 0 } else { epoch.session.last_zxid() };
         let number = epoch.number + 1;
-        self.remember(epoch.session.id());
+        self.remember(epoch.session.id(), epoch.witness.path(&self.namespace));
         let (epoch, task) =
             open(&self.config, &self.ensemble, &self.cleanup, number, last_zxid, Start::Jittered);
         let epoch = Arc::new(epoch);
@@ -107,12 +107,12 @@ impl Core {
         self.config.acl.of(&self.namespace, full)
     }
 
-    fn past_sessions(&self) -> MutexGuard<'_, Vec<i64>> {
+    fn past_sessions(&self) -> MutexGuard<'_, Vec<(i64, String)>> {
         self.past_sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Remembers a session that is over. The servers keep one for a timeout at most, so that the last few are enough.
-    fn remember(&self, session_id: i64) {
+    fn remember(&self, session_id: i64, witness: String) {
         const ENOUGH: usize = 64;
         // A session that was never opened has no number, and neither has the owner of a persistent node.
         if session_id == 0 {
@@ -122,12 +122,13 @@ impl Core {
         if past.len() == ENOUGH {
             past.remove(0);
         }
-        past.push(session_id);
+        past.push((session_id, witness));
     }
 
-    /// True for the sessions of earlier epochs.
-    pub(crate) fn was_ours(&self, session_id: i64) -> bool {
-        self.past_sessions().contains(&session_id)
+    /// Where the witness of a session of an earlier epoch is, if it had one; `None` for anybody else's session.
+    pub(crate) fn witness_of(&self, session_id: i64) -> Option<String> {
+        let past = self.past_sessions();
+        past.iter().find(|(past, _)| *past == session_id).map(|(_, witness)| witness.clone())
     }
 
     pub(crate) fn epoch(&self) -> Arc<Epoch> {

@@ -2,6 +2,7 @@ use crate::cleanup::Cleanup;
 use crate::client::Markers;
 use crate::clock::Clock;
 use crate::held::{Held, HeldTable};
+use crate::kept::Witness;
 use crate::lease::Lease;
 use crate::lost::LostReason;
 use crate::session::{Session, SessionEnd};
@@ -17,6 +18,8 @@ pub(crate) struct Epoch {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) cleanup: Cleanup,
     pub(crate) markers: Markers,
+    /// Shows to later sessions of the client whether this one lives.
+    pub(crate) witness: Witness,
     /// Guards that this session holds.
     pub(crate) held: HeldTable,
     /// Largest request the servers take.
@@ -39,6 +42,7 @@ impl Epoch {
             clock,
             cleanup,
             markers: Markers::default(),
+            witness: Witness::new(),
             held: HeldTable::default(),
             max_request,
         }

@@ -12,9 +12,10 @@ mod test_server;
 
 pub use backend::Backend;
 pub use options::ServerOptions;
+pub use ports::Port;
 pub use proxy::{
-    Armed, Direction, ExpireError, Fate, Flow, FrameKind, On, Proxy, Rule, Sessions, Traced, round_trips,
-    watch_events,
+    Armed, Direction, ExpireError, Fate, Flow, FrameKind, KeptAlive, On, Proxy, Rule, Sessions, Traced,
+    round_trips, watch_events,
 };
 pub use raw::{RawClient, RawError, Reply};
 pub use real::{Missing, RealServer, StartError};

@@ -1,4 +1,5 @@
-use crate::{ExpireError, Proxy, RawClient, RealServer, ServerOptions, StartError, ports};
+use crate::ports::Port;
+use crate::{ExpireError, Proxy, RawClient, RealServer, ServerOptions, StartError};
 use docent_proto::{Acl, Create, CreateMode, Request};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,23 +26,23 @@ pub struct TestServer {
 
 #[derive(Debug)]
 enum Server {
-    Embedded(docent_server::Server),
+    Embedded { server: Box<docent_server::Server>, _port: Port },
     Shared(&'static RealServer),
     Own { real: RealServer, _permit: SemaphorePermit<'static> },
 }
 
 impl TestServer {
     pub(crate) async fn embedded(options: &ServerOptions, own: bool) -> Self {
-        let address = ports::free_address().expect("a port is free on loopback");
+        let port = Port::claim().expect("a port is free on loopback");
         let server = docent_server::Server::builder()
             .tick(options.tick)
             .session_timeouts(options.min_session_timeout, options.max_session_timeout)
             .container_check(options.container_check_interval)
-            .port(address.port())
+            .port(port.address().port())
             .start()
             .await
             .expect("the embedded server starts on a free port");
-        Self::new(Server::Embedded(server), own).await
+        Self::new(Server::Embedded { server: Box::new(server), _port: port }, own).await
     }
 
     pub(crate) async fn shared() -> Self {
@@ -131,7 +132,7 @@ impl TestServer {
     pub async fn stop(&self) {
         self.assert_own();
         match &self.server {
-            Server::Embedded(server) => {
+            Server::Embedded { server, .. } => {
                 server.stop_listening().await.expect("the server's runtime is this test's, which runs");
             }
             Server::Own { real, .. } => real.stop(),
@@ -146,7 +147,7 @@ impl TestServer {
     pub async fn start_again(&self) {
         self.assert_own();
         match &self.server {
-            Server::Embedded(server) => server.listen_again().await.expect("the port is still free"),
+            Server::Embedded { server, .. } => server.listen_again().await.expect("the port is still free"),
             Server::Own { real, .. } => started(real.start_again().await),
             Server::Shared(_) => {}
         }
@@ -155,7 +156,7 @@ impl TestServer {
     /// The embedded server, for what only that can do.
     pub fn as_embedded(&self) -> Option<&docent_server::Server> {
         match &self.server {
-            Server::Embedded(server) => Some(server),
+            Server::Embedded { server, .. } => Some(server),
             Server::Shared(_) | Server::Own { .. } => None,
         }
     }
@@ -163,7 +164,7 @@ impl TestServer {
     /// The real server, for what only that can do.
     pub fn as_real(&self) -> Option<&RealServer> {
         match &self.server {
-            Server::Embedded(_) => None,
+            Server::Embedded { .. } => None,
             Server::Shared(real) => Some(real),
             Server::Own { real, .. } => Some(real),
         }
@@ -177,7 +178,7 @@ impl TestServer {
 impl Server {
     fn address(&self) -> SocketAddr {
         match self {
-            Self::Embedded(server) => server.local_addr(),
+            Self::Embedded { server, .. } => server.local_addr(),
             Self::Shared(real) => real.address(),
             Self::Own { real, .. } => real.address(),
         }

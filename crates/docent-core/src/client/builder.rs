@@ -213,7 +213,7 @@ impl ClientBuilder {
             Ok(_) => Err(Error::new(client.core().closed(), "connect")),
             Err(_) => {
                 let error = Error::new(ErrorKind::Timeout, "connect");
-                Err(match client.core().ensemble.last_error.get() {
+                Err(match client.core().ensemble.last_error.why() {
                     Some(source) => error.caused_by(source),
                     None => error,
                 })
@@ -313,8 +313,13 @@ impl ClientBuilder {
             }
         }
         #[cfg(feature = "zookeeper-client")]
-        if let Some(Err(error)) = config.zookeeper_client.as_ref().map(ZookeeperClient::connector) {
-            return invalid(format!("settings of zookeeper-client: {error}"));
+        if let Some(options) = &config.zookeeper_client {
+            if options.least_timeout.is_some_and(|least| least.is_zero()) {
+                return invalid("least session timeout 0 must be longer than nothing".to_owned());
+            }
+            if let Err(error) = options.connector() {
+                return invalid(format!("settings of zookeeper-client: {error}"));
+            }
         }
         Ok(())
     }

@@ -277,7 +277,7 @@ impl<'a> Attempts<'a> {
 
     /// Why there is no link, if there is none.
     fn with_source(&self, error: Error) -> Error {
-        match self.client.core().ensemble.last_error.get() {
+        match self.client.core().ensemble.last_error.why() {
             Some(source) => error.caused_by(source),
             None => error,
         }

@@ -3,6 +3,8 @@
 mod node;
 mod reconcile;
 mod table;
+mod witness;
 
 pub use node::{KeptNode, KeptStatus};
 pub(crate) use table::KeptTable;
+pub(crate) use witness::Witness;

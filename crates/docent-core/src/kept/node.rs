@@ -9,8 +9,9 @@ use tokio::sync::watch;
 /// An ephemeral node that is kept present with given data until it is removed.
 ///
 /// One task brings the tree to what is wanted, and again whenever it is not: after a lost session, a deletion or a change by
-/// others. A node that belongs to an older session of this client is replaced. One that belongs to somebody else is left
-/// alone and waited for: a process that was restarted finds the node of its predecessor until that session expires.
+/// others. A node that belongs to an older session of this client is replaced while that session lives, which an ephemeral
+/// node of it below `/_docent/markers` proves. One that belongs to somebody else is left alone and waited for: a process that
+/// was restarted finds the node of its predecessor until that session expires.
 ///
 /// # On drop
 /// The node is removed in the background.
@@ -34,7 +35,8 @@ pub enum KeptStatus {
         /// The epoch of the session that owns it.
         epoch: u64,
     },
-    /// Somebody else's node is at the path. It is taken over when that goes.
+    /// Somebody else's node is at the path, or one of an older session of this client that may have ended just now. It is
+    /// taken over when that goes.
     Occupied {
         /// The session that owns it.
         session_id: i64,

@@ -1,5 +1,6 @@
 use super::node::{KeptStatus, occupied};
 use super::table::{Entered, Progress};
+use super::witness::{self, Replaced};
 use crate::client::{create_parents_in, refused_parent, resolve};
 use crate::core::Core;
 use crate::epoch::Epoch;
@@ -25,7 +26,7 @@ pub(super) struct Reconciler {
     progress: Progress,
     /// The last epoch that is known to have ended.
     ended: u64,
-    /// Since when somebody else's node is there.
+    /// Since when a node is there that is not ours to change.
     occupied: Option<Instant>,
     backoff: Backoff,
 }
@@ -36,7 +37,8 @@ enum Found {
     AsWanted(Box<Watch>),
     /// Something was changed: look again.
     Changed,
-    /// Somebody else's node is there, and watched.
+    /// A node is there that is not ours to change, and watched: somebody else's, or that of an older session which nothing
+    /// proves to be alive.
     Foreign(i64, Box<Watch>),
 }
 
@@ -132,7 +134,11 @@ impl Reconciler {
                 self.progress.present.send_replace(epoch.number);
                 self.status.send_replace(KeptStatus::Present { epoch: epoch.number });
                 self.progress.attempted.send_replace(epoch.number);
-                self.wait(epoch, watch, None).await;
+                let core = Arc::clone(&self.core);
+                tokio::select! {
+                    () = self.wait(epoch, watch, None) => {}
+                    () = witness::bear(&core, epoch) => {}
+                }
                 self.progress.present.send_replace(0);
             }
             Found::Foreign(session_id, watch) => {
@@ -243,13 +249,40 @@ impl Reconciler {
             let error = Error::new(ErrorKind::NodeExists, "keep").at(&self.path);
             return Err(Trouble::Refused(error.because("it is persistent")));
         }
-        if self.core.was_ours(owner) {
-            let delete = MultiOp::Delete { path: self.full.clone(), version: stat.version };
-            return self
-                .change(epoch, Request::Multi(vec![delete, MultiOp::Create(self.create(wanted))]))
-                .await;
+        if let Some(witness) = self.core.witness_of(owner) {
+            let ops = [self.delete(stat.version), MultiOp::Create(self.create(wanted))];
+            return Ok(match self.replace(epoch, witness, ops).await? {
+                true => Found::Changed,
+                false => Found::Foreign(owner, watch),
+            });
         }
         Ok(Found::Foreign(owner, watch))
+    }
+
+    fn delete(&self, version: i32) -> MultiOp {
+        MultiOp::Delete { path: self.full.clone(), version }
+    }
+
+    /// Applies `ops` to a node of an older session, whose witness is at `witness`. False when that session may have ended: the
+    /// node goes with it, and what is at the path by then may be somebody else's.
+    async fn replace(
+        &self,
+        epoch: &Epoch,
+        witness: String,
+        ops: impl IntoIterator<Item = MultiOp>,
+    ) -> Result<bool, Trouble> {
+        let request = witness::while_it_lives(witness, ops);
+        match reply(epoch.session.submit(request, Lane::Call).await)?.result {
+            Ok(Response::Multi(results)) => match Replaced::from(results.as_slice()) {
+                Replaced::Applied => Ok(true),
+                Replaced::NoWitness => Ok(false),
+                // Somebody else was faster: what is there now shows in the next look.
+                Replaced::Refused(Code::NO_NODE | Code::BAD_VERSION | Code::NODE_EXISTS) => Ok(true),
+                Replaced::Refused(code) => Err(self.refusal(code)),
+            },
+            Ok(_) => Err(Trouble::Busy),
+            Err(code) => Err(self.refusal(code)),
+        }
     }
 
     async fn change(&self, epoch: &Epoch, request: Request) -> Result<Found, Trouble> {
@@ -265,7 +298,11 @@ impl Reconciler {
         // An earlier create may still be on its way: what the leader has decides.
         let Some(stat) = resolve::stat(epoch, &self.full).await? else { return Ok(true) };
         let owner = stat.ephemeral_owner;
-        if owner == 0 || (owner != epoch.session.id() && !self.core.was_ours(owner)) {
+        if let Some(witness) = self.core.witness_of(owner) {
+            let replaced = self.replace(epoch, witness, [self.delete(stat.version)]).await?;
+            return if replaced { Ok(false) } else { Err(Trouble::Busy) };
+        }
+        if owner != epoch.session.id() {
             return Ok(true);
         }
         let delete = Request::Delete { path: self.full.clone(), version: stat.version };

@@ -6,7 +6,7 @@ use crate::retry::{Backoff, RetryPolicy};
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -88,15 +88,42 @@ impl Servers {
 
 /// Why there is no link, for the errors of operations that wait for one.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct LastError(Arc<Mutex<Option<Arc<LinkError>>>>);
+pub(crate) struct LastError(Arc<Mutex<NoLink>>);
+
+#[derive(Debug, Default)]
+struct NoLink {
+    error: Option<Arc<LinkError>>,
+    /// What is waited for.
+    attempt: Option<Arc<LinkError>>,
+}
 
 impl LastError {
-    pub(crate) fn set(&self, error: Option<LinkError>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = error.map(Arc::new);
+    fn lock(&self) -> MutexGuard<'_, NoLink> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn set(&self, error: LinkError) {
+        self.lock().error = Some(Arc::new(error));
+    }
+
+    /// Notes what is waited for from now on.
+    pub(crate) fn wait_for(&self, attempt: LinkError) {
+        self.lock().attempt = Some(Arc::new(attempt));
+    }
+
+    /// There is a link.
+    pub(crate) fn clear(&self) {
+        *self.lock() = NoLink::default();
     }
 
     pub(crate) fn get(&self) -> Option<Arc<LinkError>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.lock().error.clone()
+    }
+
+    /// The last error or, before there was any, what is waited for.
+    pub(crate) fn why(&self) -> Option<Arc<LinkError>> {
+        let no_link = self.lock();
+        no_link.error.clone().or_else(|| no_link.attempt.clone())
     }
 }
 
@@ -155,7 +182,7 @@ impl Dialer {
         self.attached_at = Some(Instant::now());
         self.rounds = 0;
         self.candidates.clear();
-        self.ensemble.last_error.set(None);
+        self.ensemble.last_error.clear();
         self.ensemble.refusals.clear();
     }
 
@@ -164,7 +191,7 @@ impl Dialer {
         if matches!(error, LinkError::Refused) {
             self.ensemble.refusals.note();
         }
-        self.ensemble.last_error.set(Some(error));
+        self.ensemble.last_error.set(error);
         if self.attached_at.take().is_some_and(|at| at.elapsed() >= LIVED) {
             self.first_round = true;
             self.backoff = pace();
@@ -180,9 +207,11 @@ impl Dialer {
                 self.rounds = self.rounds.saturating_add(1);
                 continue;
             };
+            self.wait_for(LinkError::Connecting { server: shown(&server, address) });
             match tokio::time::timeout(limit, self.ensemble.transport.dial(&server, address)).await {
                 Ok(Ok(io)) => {
                     tracing::debug!(%server, %address, "connected");
+                    self.wait_for(LinkError::Greeting { server: shown(&server, address) });
                     self.current = Some(server);
                     return io;
                 }
@@ -204,6 +233,7 @@ impl Dialer {
             tokio::time::sleep(pause.max(SHORTEST_PAUSE)).await;
         }
         for server in self.ensemble.servers.get() {
+            self.wait_for(LinkError::Resolving { host: server.host.clone() });
             let resolved = tokio::time::timeout(limit, self.ensemble.transport.resolve(&server)).await;
             match resolved.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
                 Ok(addresses) => {
@@ -217,9 +247,13 @@ impl Dialer {
         fastrand::shuffle(&mut self.candidates);
     }
 
+    fn wait_for(&self, attempt: LinkError) {
+        self.ensemble.last_error.wait_for(attempt);
+    }
+
     fn failed(&self, error: LinkError) {
         tracing::debug!(%error, "no link");
-        self.ensemble.last_error.set(Some(error));
+        self.ensemble.last_error.set(error);
     }
 }
 

@@ -5,6 +5,13 @@ use std::sync::Arc;
 /// Why a link could not be made or was lost.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum LinkError {
+    // No errors yet, but what is waited for.
+    #[error("resolving {host:?}")]
+    Resolving { host: String },
+    #[error("connecting to {server}")]
+    Connecting { server: String },
+    #[error("waiting for {server} to answer the handshake")]
+    Greeting { server: String },
     #[error("could not resolve {host:?}")]
     Resolve { host: String, source: Arc<io::Error> },
     #[error("could not connect to {server}")]

@@ -2,7 +2,7 @@
 
 use super::cases::{Failure, ensure, soon};
 use super::recipe::{Contender, Recipe, Seat};
-use crate::{Proxy, TestServer};
+use crate::{Proxy, RawClient, TestServer};
 use docent_proto::{Code, Request, Response};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -66,9 +66,14 @@ impl<'a, R: Recipe> Arena<'a, R> {
     /// The names in the recipe's folder, as the server has them now.
     pub(super) async fn nodes(&self) -> Result<Vec<String>, Failure> {
         let mut client = self.server.client().await;
+        let nodes = self.nodes_by(&mut client).await;
+        let _ = client.close().await;
+        nodes
+    }
+
+    async fn nodes_by(&self, client: &mut RawClient) -> Result<Vec<String>, Failure> {
         let request = Request::GetChildren2 { path: self.folder(), watch: false };
         let reply = client.ask(request).await.map_err(|error| error.to_string())?;
-        let _ = client.close().await;
         match (reply.header.code, reply.response) {
             (_, Some(Response::Children { names, .. })) => Ok(names),
             (Code::NO_NODE, _) => Ok(Vec::new()),
@@ -78,10 +83,12 @@ impl<'a, R: Recipe> Arena<'a, R> {
 
     /// Waits until there are so many nodes in the folder.
     pub(super) async fn until_nodes(&self, count: usize) -> Result<(), Failure> {
+        let mut client = self.server.client().await;
         let start = Instant::now();
         loop {
-            let nodes = self.nodes().await?;
+            let nodes = self.nodes_by(&mut client).await?;
             if nodes.len() == count {
+                let _ = client.close().await;
                 return Ok(());
             }
             ensure(start.elapsed() < CLEANUP, || {
@@ -106,9 +113,7 @@ impl<'a, R: Recipe> Arena<'a, R> {
 impl<R: Recipe> Player<R> {
     /// Waits until the contender waits for somebody else.
     pub(super) async fn waits(&self, recipe: &R) {
-        while !recipe.waits(&self.proxy.trace()[self.before..]) {
-            tokio::time::sleep(POLL).await;
-        }
+        self.proxy.until(|trace| recipe.waits(&trace[self.before..])).await;
     }
 
     /// Counts frames from here on.

@@ -4,12 +4,18 @@ use futures_util::future::{FutureExt, LocalBoxFuture};
 use futures_util::stream::{self, StreamExt};
 use std::fmt;
 use std::future::Future;
-use std::time::Duration;
+use std::pin::pin;
+use std::time::{Duration, Instant};
 
 /// Cases that run at the same time by default.
 const WIDTH: usize = 8;
+/// Longer than all steps of a case together.
+const STUCK: Duration = Duration::from_secs(120);
 /// Longer than anything a case waits for.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What takes no longer when nothing is wrong and the process is not paused, well below the lease of a long session.
+pub(super) const PROMPT: Duration = Duration::from_secs(5);
 
 /// What went wrong in a case.
 pub(super) type Failure = String;
@@ -36,10 +42,7 @@ impl<'a> Cases<'a> {
         case: impl Future<Output = Result<(), Failure>> + 'a,
     ) {
         let name = name.to_string();
-        let case = async move {
-            let done = soon("it", case).await;
-            done.and_then(|done| done).map_err(|failure| format!("{name}: {failure}"))
-        };
+        let case = async move { case.await.map_err(|failure| format!("{name}: {failure}")) };
         self.cases.push(case.boxed_local());
     }
 
@@ -49,8 +52,12 @@ impl<'a> Cases<'a> {
     /// When some failed, with all of these.
     pub(super) async fn run(self, battery: &str) {
         let count = self.cases.len();
-        let results: Vec<_> = stream::iter(self.cases).buffer_unordered(self.width).collect().await;
-        let failures: Vec<_> = results.into_iter().filter_map(Result::err).collect();
+        let mut results = stream::iter(self.cases).buffer_unordered(self.width);
+        let mut failures = Vec::new();
+        // Each step of a case has a bound of its own. All cases together take as long as they take.
+        while let Some(result) = tokio::time::timeout(STUCK, results.next()).await.expect("some case ends") {
+            failures.extend(result.err());
+        }
         assert!(
             failures.is_empty(),
             "{} of {count} cases of {battery} failed:\n{}",
@@ -70,4 +77,19 @@ pub(super) async fn soon<F: Future>(what: &str, future: F) -> Result<F::Output, 
 /// Fails a case unless `met`.
 pub(super) fn ensure(met: bool, failure: impl FnOnce() -> Failure) -> Result<(), Failure> {
     if met { Ok(()) } else { Err(failure()) }
+}
+
+/// Runs `future`, and measures the longest time for which nothing on this thread was run: a busy machine pauses processes.
+pub(super) async fn longest_pause<F: Future>(future: F) -> (F::Output, Duration) {
+    const BEAT: Duration = Duration::from_millis(10);
+    let mut longest = Duration::ZERO;
+    let mut future = pin!(future);
+    loop {
+        let start = Instant::now();
+        let done = tokio::time::timeout(BEAT, &mut future).await;
+        longest = longest.max(start.elapsed().saturating_sub(BEAT));
+        if let Ok(output) = done {
+            return (output, longest);
+        }
+    }
 }

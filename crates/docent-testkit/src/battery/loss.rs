@@ -1,11 +1,9 @@
 use super::arena::{Arena, LONG, Player};
-use super::cases::{Cases, Failure, ensure, soon};
+use super::cases::{Cases, Failure, ensure, longest_pause, soon};
 use super::recipe::{Contender, Fault, Recipe, Step};
 use super::round::{leave, take};
 use crate::{Direction, Flow, FrameKind, Proxy, TestServer};
 use docent_proto::Request;
-use std::future::Future;
-use std::pin::pin;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
@@ -18,7 +16,7 @@ const SLOW: Duration = Duration::from_secs(20);
 /// A third of what a lease of [`SHORT`] leaves unused. A process that was paused for longer may learn late that it lost; what
 /// it asks then is answered rightly.
 const MOST_PAUSE: Duration = Duration::from_millis(200);
-/// A watch event later than that was not one.
+/// A watch event later than that was not one, unless the process was paused.
 const WATCH_DELAY: Duration = Duration::from_secs(1);
 
 /// Takes away what a contender holds, with another next in line: black-holed both ways and each way alone, refused, with
@@ -46,7 +44,7 @@ pub async fn loss<R: Recipe>(recipe: &R, server: &TestServer) {
     cases.add("session ended", ended(slow(), Blow::Session));
     cases.add("node deleted", ended(slow(), Blow::Node));
     cases.add("process frozen", frozen(short()));
-    cases.add("process frozen for less than its lease", frozen_briefly(short()));
+    cases.add("process frozen for less than its lease", frozen_briefly(Arena::new(recipe, server, LONG)));
     cases.run("loss").await;
 }
 
@@ -105,21 +103,6 @@ async fn cut_off<R: Recipe>(arena: Arena<'_, R>, cut: impl AsyncFnOnce(&Proxy)) 
     holder.proxy.reset().await;
     leave(&next.contender, granted).await?;
     stays_lost(&arena, holder, held).await
-}
-
-/// Runs `future`, and measures the longest time for which nothing on this thread was run: a busy machine pauses processes.
-async fn longest_pause<F: Future>(future: F) -> (F::Output, Duration) {
-    const BEAT: Duration = Duration::from_millis(10);
-    let mut longest = Duration::ZERO;
-    let mut future = pin!(future);
-    loop {
-        let start = Instant::now();
-        let done = tokio::time::timeout(BEAT, &mut future).await;
-        longest = longest.max(start.elapsed().saturating_sub(BEAT));
-        if let Ok(output) = done {
-            return (output, longest);
-        }
-    }
 }
 
 /// Whatever happens, what was lost is not held again; and its holder can go on.
@@ -193,13 +176,16 @@ async fn ended<R: Recipe>(arena: Arena<'_, R>, blow: Blow) -> Result<(), Failure
         Ok::<_, Failure>(Instant::now())
     };
     let both = async { tokio::join!(biased; acquire, lose) };
-    let (granted, lost_at) = soon("loss and next grant", both).await?;
+    let (done, pause) = longest_pause(soon("loss and next grant", both)).await;
+    let (granted, lost_at) = done?;
     let (granted, lost_at) = (granted.map_err(|error| format!("the next one failed: {error:?}"))?, lost_at?);
     let trace = next.proxy.trace();
     let event =
         trace.iter().find(|frame| frame.kind == FrameKind::Event).ok_or("no event woke the next one")?;
     let late = lost_at.saturating_duration_since(event.at);
-    ensure(late < WATCH_DELAY, || format!("it knew {late:?} after the next one"))?;
+    ensure(late < WATCH_DELAY + pause, || {
+        format!("it knew {late:?} after the next one, and the longest pause was {pause:?}")
+    })?;
     let higher = next.contender.fence(&granted);
     ensure(fence.is_none() || fence < higher, || format!("the fence went from {fence:?} to {higher:?}"))?;
     leave(&next.contender, granted).await?;
@@ -233,8 +219,8 @@ async fn frozen<R: Recipe>(arena: Arena<'_, R>) -> Result<(), Failure> {
 async fn frozen_briefly<R: Recipe>(arena: Arena<'_, R>) -> Result<(), Failure> {
     let Some(mut holder) = Frozen::start(&arena).await? else { return Ok(()) };
     holder.signal("STOP").await?;
-    // The pause is what this is about: a quarter of a lease that was renewed a sixth of the timeout ago at most.
-    tokio::time::sleep(SHORT / 6).await;
+    // The pause is what this is about: a sixth of what the lease has left at least, so that a busy machine may add to it.
+    tokio::time::sleep(LONG / 12).await;
     holder.signal("CONT").await?;
     ensure(holder.says().await? == "held", || "a short pause lost it".to_owned())?;
     drop(holder);

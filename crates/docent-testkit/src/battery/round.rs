@@ -1,11 +1,12 @@
 //! One round of a contender: acquire, verify, release.
 
 use super::arena::{Arena, Player};
-use super::cases::{Failure, ensure, soon};
+use super::cases::{Failure, PROMPT, ensure, longest_pause, soon};
 use super::recipe::{Contender, Fault, Recipe, Step};
 use crate::FrameKind;
 use docent_proto::OpCode;
 use std::fmt;
+use std::time::Instant;
 
 /// What a contender finds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,10 +78,13 @@ pub(super) async fn play<R: Recipe>(
     let fence = contender.fence(&held);
     ensure(before.is_none() || before < fence, || format!("the fence went from {before:?} to {fence:?}"))?;
     let nodes = arena.nodes().await?;
-    let is_held = contender.is_held(&held);
     ensure(nodes.len() <= 1, || format!("there is more than the holder's node: {nodes:?}"))?;
-    ensure(!is_held || nodes.len() == 1, || "it says that it holds, and has no node".to_owned())?;
     let expires = fault == Some(Fault::Expired);
+    if nodes.is_empty() && expires {
+        learns_of_its_loss(contender, &held).await?;
+    }
+    let is_held = contender.is_held(&held);
+    ensure(!is_held || nodes.len() == 1, || "it says that it holds, and has no node".to_owned())?;
     ensure(is_held || expires, || "it was lost although its session lives".to_owned())?;
     let verified = judge(Step::Verify, soon("verify", contender.verify(&held)).await?)?;
     let is_held = contender.is_held(&held);
@@ -91,6 +95,14 @@ pub(super) async fn play<R: Recipe>(
         ensure(arena.nodes().await?.is_empty(), || "its node is there after the release".to_owned())?;
     }
     Ok(())
+}
+
+/// What somebody else ended is known to be lost as soon as there is a link again, long before its lease is over.
+async fn learns_of_its_loss<C: Contender>(contender: &C, held: &C::Held) -> Result<(), Failure> {
+    let start = Instant::now();
+    let (lost, pause) = longest_pause(soon("the loss", contender.lost(held))).await;
+    lost?;
+    ensure(start.elapsed() < PROMPT + pause, || format!("it knew after {:?}", start.elapsed()))
 }
 
 type Acquired<C> = (Result<<C as Contender>::Held, <C as Contender>::Error>, Option<<C as Contender>::Fence>);

@@ -4,7 +4,7 @@ use super::link::Link;
 use super::rule::{Armed, Rule};
 use super::state::State;
 use super::trace::{Direction, Traced};
-use crate::ports;
+use crate::ports::Port;
 use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -40,7 +40,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// ```
 #[derive(Debug)]
 pub struct Proxy {
-    address: SocketAddr,
+    port: Port,
     server: SocketAddr,
     state: Arc<State>,
     links: Arc<Links>,
@@ -68,7 +68,7 @@ impl Proxy {
     /// When no port is free.
     pub async fn start_with(server: SocketAddr, sessions: Sessions) -> io::Result<Self> {
         let proxy = Self {
-            address: ports::free_address()?,
+            port: Port::claim()?,
             server,
             state: Arc::new(State::new(sessions)),
             links: Arc::default(),
@@ -80,12 +80,12 @@ impl Proxy {
 
     /// Where clients connect: `host:port`.
     pub fn connect_string(&self) -> String {
-        self.address.to_string()
+        self.port.address().to_string()
     }
 
     /// Where it listens. It stays the same over [`cut`](Self::cut) and [`heal`](Self::heal).
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.port.address()
     }
 
     /// Sets what happens to the frames of one direction, from now on and for all links.
@@ -187,7 +187,7 @@ impl Proxy {
     async fn listen(&self) -> io::Result<()> {
         let mut listening = self.listening.lock().await;
         if listening.is_none() {
-            let listener = TcpListener::bind(self.address).await?;
+            let listener = TcpListener::bind(self.port.address()).await?;
             let (server, state, links) = (self.server, Arc::clone(&self.state), Arc::clone(&self.links));
             *listening = Some(tokio::spawn(async move { accept(&listener, server, &state, &links).await }));
         }

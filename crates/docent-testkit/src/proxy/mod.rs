@@ -2,6 +2,7 @@
 
 mod expire;
 mod handle;
+mod keep_alive;
 mod lane;
 mod link;
 mod rule;
@@ -11,6 +12,7 @@ mod trace;
 
 pub use expire::{ExpireError, Sessions};
 pub use handle::Proxy;
+pub use keep_alive::KeptAlive;
 pub use lane::Flow;
 pub use rule::{Armed, On, Rule};
 pub use trace::{Direction, Fate, FrameKind, Traced, round_trips, watch_events};

@@ -33,6 +33,7 @@ pub(super) enum Reaction {
     ResetBefore,
     ResetAfter,
     CutAfter,
+    Hold,
 }
 
 impl Rule {
@@ -111,6 +112,12 @@ impl On {
     /// As [`reset_after`](Self::reset_after), and new links are reset too until [`heal`](super::Proxy::heal).
     pub fn cut_after(self) -> Rule {
         self.reaction(Reaction::CutAfter)
+    }
+
+    /// The request, and all that clients send after it, is held until [`heal`](super::Proxy::heal) or another
+    /// [flow](super::Proxy::set_flow): something else can happen first.
+    pub fn hold(self) -> Rule {
+        self.reaction(Reaction::Hold)
     }
 
     fn reaction(self, reaction: Reaction) -> Rule {

@@ -1,3 +1,4 @@
+use super::lane::Flow;
 use super::rule::{Reaction, Rule};
 use super::state::State;
 use super::trace::{Direction, Fate, FrameKind, Traced};
@@ -78,6 +79,14 @@ impl Tap {
             rule.fire();
             return None;
         }
+        let rule = match rule {
+            Some(rule) if rule.reaction() == Reaction::Hold => {
+                state.settings(Direction::ToServer).send_modify(|settings| settings.flow = Flow::Hold);
+                rule.fire();
+                None
+            }
+            rule => rule,
+        };
         self.pending.push_back(Pending { xid: number, op: traced.op, path: traced.path.clone(), rule });
         Some(state.record(traced))
     }
@@ -96,7 +105,7 @@ impl Tap {
             }
             Some(Reaction::SwallowReply) => Verdict::Swallow,
             None if swallowed => Verdict::Swallow,
-            None => Verdict::Forward,
+            None | Some(Reaction::Hold) => Verdict::Forward,
         };
         state.record(traced);
         if let Some(rule) = rule {

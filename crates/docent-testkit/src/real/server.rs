@@ -1,7 +1,8 @@
 use super::java::Java;
 use super::process::{Process, Watchdog};
 use super::{Missing, StartError};
-use crate::{ServerOptions, ports};
+use crate::ServerOptions;
+use crate::ports::Port;
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -15,7 +16,7 @@ const MAIN_CLASS: &str = "org.apache.zookeeper.server.ZooKeeperServerMain";
 const START_LIMIT: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(20);
 const LOG_TAIL: usize = 2_000;
-/// Somebody else may take the port between the look and the start.
+/// Somebody who knows nothing of claimed ports may take one between the look and the start.
 const PORT_ATTEMPTS: usize = 3;
 
 static SHARED: OnceCell<RealServer> = OnceCell::const_new();
@@ -40,14 +41,14 @@ pub struct RealServer {
 
 #[derive(Debug)]
 struct Inner {
-    // Dropped in this order: the process ends before its folder goes.
+    // Dropped in this order: the process ends before its folder and its ports go.
     process: Mutex<Option<Process>>,
     _watchdog: Watchdog,
     java: Java,
     options: ServerOptions,
-    address: SocketAddr,
-    secure_address: Option<SocketAddr>,
     folder: PathBuf,
+    port: Port,
+    secure_port: Option<Port>,
 }
 
 impl RealServer {
@@ -96,17 +97,17 @@ impl RealServer {
 
     /// Where clients connect: `host:port`.
     pub fn connect_string(&self) -> String {
-        self.inner.address.to_string()
+        self.address().to_string()
     }
 
     /// Where it listens. It stays the same over restarts.
     pub fn address(&self) -> SocketAddr {
-        self.inner.address
+        self.inner.port.address()
     }
 
     /// Where it listens for TLS, if its options say that it does.
     pub fn secure_address(&self) -> Option<SocketAddr> {
-        self.inner.secure_address
+        self.inner.secure_address()
     }
 
     /// Where it keeps its data, configuration and log.
@@ -152,8 +153,8 @@ impl RealServer {
 
 impl Inner {
     fn start(java: &Java, options: &ServerOptions) -> Result<Self, StartError> {
-        let address = ports::free_address()?;
-        let secure_address = options.secure_port.then(ports::free_address).transpose()?;
+        let port = Port::claim()?;
+        let secure_port = options.secure_port.then(Port::claim).transpose()?;
         let folder = tempfile::Builder::new().prefix("docent-zookeeper-").tempdir()?;
         let watchdog = Watchdog::over(folder.path())?;
         // From here on the watchdog is the one that removes it.
@@ -163,9 +164,9 @@ impl Inner {
             _watchdog: watchdog,
             java: java.clone(),
             options: options.clone(),
-            address,
-            secure_address,
             folder,
+            port,
+            secure_port,
         };
         inner.configure()?;
         inner.launch()?;
@@ -173,9 +174,18 @@ impl Inner {
     }
 
     fn configure(&self) -> io::Result<()> {
-        let data = self.folder.join("data");
+        let data = self.data();
         fs::create_dir(&data)?;
-        fs::write(self.config_file(), self.options.config(self.address, self.secure_address, &data))
+        let config = self.options.config(self.port.address(), self.secure_address(), &data);
+        fs::write(self.config_file(), config)
+    }
+
+    fn secure_address(&self) -> Option<SocketAddr> {
+        self.secure_port.as_ref().map(Port::address)
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.join("data")
     }
 
     fn config_file(&self) -> PathBuf {
@@ -198,7 +208,7 @@ impl Inner {
 
     fn until_it_serves(&self, process: &mut Process) -> Result<(), StartError> {
         let started = Instant::now();
-        while !serves(self.address) {
+        while !serves(self.port.address(), &self.data()) {
             if let Some(status) = process.ended()? {
                 return Err(StartError::Ended { status, log: self.log_tail() });
             }
@@ -207,11 +217,7 @@ impl Inner {
             }
             thread::sleep(POLL);
         }
-        // What answered may be another server that has the port.
-        match process.ended()? {
-            Some(status) => Err(StartError::Ended { status, log: self.log_tail() }),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     fn log_tail(&self) -> String {
@@ -231,17 +237,19 @@ impl Inner {
     }
 }
 
-/// True when the server at `address` says that it serves requests.
-fn serves(address: SocketAddr) -> bool {
-    let ask = || -> io::Result<String> {
-        let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(1))?;
-        stream.set_read_timeout(Some(Duration::from_secs(1)))?;
-        stream.write_all(b"srvr")?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer)?;
-        Ok(answer)
-    };
-    ask().is_ok_and(|answer| answer.contains("Mode:"))
+/// True when the server at `address` is the one with this folder for its data, and says that it serves requests.
+fn serves(address: SocketAddr, data: &Path) -> bool {
+    let says = |word, what: &str| ask(address, word).is_ok_and(|answer| answer.contains(what));
+    says("srvr", "Mode:") && says("conf", &format!("dataDir={}/", data.display()))
+}
+
+fn ask(address: SocketAddr, word: &str) -> io::Result<String> {
+    let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(1))?;
+    stream.set_read_timeout(Some(Duration::from_secs(1)))?;
+    stream.write_all(word.as_bytes())?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    Ok(answer)
 }
 
 /// Runs what blocks for seconds beside the runtime: on its own threads, a proxy of the same test would stand still.

@@ -27,9 +27,10 @@ impl Connect {
         }
         loop {
             let sent = shared.clock.now();
+            self.ensemble.last_error.wait_for(LinkError::Connecting { server: self.connect_string() });
             match self.attempt(shared).await {
                 Ok(client) => {
-                    self.ensemble.last_error.set(None);
+                    self.attached();
                     return (client, sent);
                 }
                 Err(zk::Error::AuthFailed) => {
@@ -59,6 +60,11 @@ impl Connect {
         Ok(client)
     }
 
+    /// The timeout of a session that was granted this one first.
+    pub(super) fn timeout(&self, granted: Duration) -> Duration {
+        self.options.least(granted)
+    }
+
     /// The servers as the crate wants them.
     fn connect_string(&self) -> String {
         let scheme = if self.options.wants_tls() { "tcp+tls://" } else { "" };
@@ -75,10 +81,10 @@ impl Connect {
     pub(super) fn lost(&self, reason: String) {
         let error = LinkError::ZookeeperClient(reason);
         tracing::debug!(%error, "no link");
-        self.ensemble.last_error.set(Some(error));
+        self.ensemble.last_error.set(error);
     }
 
     pub(super) fn attached(&self) {
-        self.ensemble.last_error.set(None);
+        self.ensemble.last_error.clear();
     }
 }

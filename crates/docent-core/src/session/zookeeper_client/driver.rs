@@ -62,7 +62,8 @@ async fn open(shared: &Shared, connect: &mut Connect) -> Option<StateWatcher> {
         _ = phase.wait_for(|phase| !phase.is_before(Phase::Closing)) => None,
         (client, sent) = connect.session(shared) => {
             let states = client.state_watcher();
-            shared.attached(client, sent);
+            let timeout = connect.timeout(client.session_timeout());
+            shared.attached(client, timeout, sent);
             Some(states)
         }
     }

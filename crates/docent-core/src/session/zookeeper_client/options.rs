@@ -1,3 +1,6 @@
+#[cfg(any(feature = "zookeeper-client-digest-md5", feature = "zookeeper-client-tls"))]
+use secrecy::{ExposeSecret, SecretString};
+use std::time::Duration;
 use zookeeper_client as zk;
 
 /// Settings of sessions of the crate `zookeeper-client`, for
@@ -5,6 +8,11 @@ use zookeeper_client as zk;
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ZookeeperClient {
+    /// The shortest session timeout that any of the servers grants to what is asked for. Needed where their
+    /// `maxSessionTimeout` differ: the crate does not tell when a session that moves to another server is granted less, and
+    /// leases would be too long then. Leases count from this, if it is shorter than what was granted first. Default: what
+    /// was granted first.
+    pub least_timeout: Option<Duration>,
     /// Who the client is, proved by SASL before anything else is sent. Default: nobody.
     #[cfg(any(feature = "zookeeper-client-digest-md5", docent_gssapi))]
     pub sasl: Option<Sasl>,
@@ -14,9 +22,21 @@ pub struct ZookeeperClient {
 }
 
 impl ZookeeperClient {
-    /// The defaults: no SASL, no TLS.
+    /// The defaults: no SASL, no TLS, servers that all grant the same timeouts.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Sets [`least_timeout`](Self::least_timeout).
+    #[must_use]
+    pub fn least_timeout(mut self, timeout: Duration) -> Self {
+        self.least_timeout = Some(timeout);
+        self
+    }
+
+    /// What a session may be granted later that was granted this first.
+    pub(crate) fn least(&self, granted: Duration) -> Duration {
+        self.least_timeout.map_or(granted, |least| least.min(granted))
     }
 
     /// Sets [`sasl`](Self::sasl).
@@ -82,8 +102,9 @@ pub enum Sasl {
     DigestMd5 {
         /// The name.
         user: String,
-        /// The password. Never printed.
-        password: String,
+        /// The password. Never printed, and overwritten when this is dropped. The crate is handed a plain copy for each
+        /// session, which it keeps for as long as that lasts and does not overwrite.
+        password: SecretString,
     },
     /// By the Kerberos ticket in the cache of the user that runs the process.
     #[cfg(docent_gssapi)]
@@ -100,7 +121,7 @@ pub enum Sasl {
 impl Sasl {
     /// A name and a password.
     #[cfg(feature = "zookeeper-client-digest-md5")]
-    pub fn digest_md5(user: impl Into<String>, password: impl Into<String>) -> Self {
+    pub fn digest_md5(user: impl Into<String>, password: impl Into<SecretString>) -> Self {
         Self::DigestMd5 { user: user.into(), password: password.into() }
     }
 
@@ -115,7 +136,7 @@ impl Sasl {
         match self {
             #[cfg(feature = "zookeeper-client-digest-md5")]
             Self::DigestMd5 { user, password } => {
-                zk::SaslOptions::digest_md5(user.clone(), password.clone()).into()
+                zk::SaslOptions::digest_md5(user.clone(), password.expose_secret().to_owned()).into()
             }
             #[cfg(docent_gssapi)]
             Self::Gssapi { service, host } => {
@@ -152,8 +173,9 @@ impl std::fmt::Debug for Sasl {
 pub struct Tls {
     /// Certificates, and revocation lists if any, that the servers' certificates are checked against.
     pub ca: String,
-    /// Certificate chain and private key of this client, for servers that ask for one. The key is never printed.
-    pub identity: Option<(String, String)>,
+    /// Certificate chain and private key of this client, for servers that ask for one. The key is never printed, and
+    /// overwritten when this is dropped. The crate keeps a key of its own for each session, which it makes from this.
+    pub identity: Option<(String, SecretString)>,
 }
 
 #[cfg(feature = "zookeeper-client-tls")]
@@ -165,7 +187,7 @@ impl Tls {
 
     /// Sets [`identity`](Self::identity).
     #[must_use]
-    pub fn identity(mut self, certificates: impl Into<String>, key: impl Into<String>) -> Self {
+    pub fn identity(mut self, certificates: impl Into<String>, key: impl Into<SecretString>) -> Self {
         self.identity = Some((certificates.into(), key.into()));
         self
     }
@@ -173,7 +195,7 @@ impl Tls {
     fn options(&self) -> Result<zk::TlsOptions, zk::Error> {
         let options = zk::TlsOptions::new().with_pem_ca(&self.ca)?;
         match &self.identity {
-            Some((certificates, key)) => options.with_pem_identity(certificates, key),
+            Some((certificates, key)) => options.with_pem_identity(certificates, key.expose_secret()),
             None => Ok(options),
         }
     }

@@ -18,6 +18,7 @@ use futures_util::future::BoxFuture;
 use std::fmt;
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use zookeeper_client as zk;
 
@@ -331,9 +332,9 @@ impl Shared {
         self.end(if by_servers { SessionEnd::Expired } else { SessionEnd::Abandoned });
     }
 
-    /// The crate opened a session, asked for at `sent`.
-    pub(super) fn attached(&self, client: zk::Client, sent: Timestamp) {
-        self.lease.attached(client.session_timeout(), sent);
+    /// The crate opened a session of this timeout, asked for at `sent`.
+    pub(super) fn attached(&self, client: zk::Client, timeout: Duration, sent: Timestamp) {
+        self.lease.attached(timeout, sent);
         let mut state = self.lock();
         state.id = client.session_id().0;
         state.last_answered = sent;

@@ -1,0 +1,104 @@
+use crate::client::{PARENT_ROUNDS, create_parents_in};
+use crate::core::Core;
+use crate::epoch::Epoch;
+use crate::namespace::Namespace;
+use crate::session::{Cause, Lane, Outcome};
+use bytes::Bytes;
+use docent_proto::{Code, Create, CreateMode, MultiOp, MultiResult, Request};
+use std::time::Duration;
+use tokio::sync::OnceCell;
+use uuid::Uuid;
+
+/// Below the client's namespace, outside of any recipe's layout.
+const FOLDER: &str = "/_docent/markers";
+
+/// Between attempts when the client is too busy.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// An ephemeral node of a session that keeps nodes. It is there as long as the session is, and its name is that session's
+/// alone.
+///
+/// A later session of the client replaces a node of this one in a multi that checks the witness. Without that, a session
+/// that ends between the look and the write would cost somebody else the node made at the same path in between: it has the same
+/// version as the one that was looked at.
+#[derive(Debug)]
+pub(crate) struct Witness {
+    name: Uuid,
+    made: OnceCell<()>,
+}
+
+impl Witness {
+    pub(crate) fn new() -> Self {
+        Self { name: Uuid::new_v4(), made: OnceCell::new() }
+    }
+
+    pub(crate) fn path(&self, namespace: &Namespace) -> String {
+        format!("{}/{}", namespace.full("keep", FOLDER).expect("the folder's path is valid"), self.name)
+    }
+}
+
+/// Makes the witness of a session unless it is there. Never resolves.
+pub(super) async fn bear(core: &Core, epoch: &Epoch) {
+    epoch.witness.made.get_or_init(|| make(core, epoch)).await;
+    std::future::pending::<()>().await;
+}
+
+/// Where the servers refuse it the session has none: nodes of it are then not replaced, but waited for.
+async fn make(core: &Core, epoch: &Epoch) {
+    let path = epoch.witness.path(&core.namespace);
+    let mut missing_parents = 0;
+    let mut parents = Vec::new();
+    loop {
+        let create = Create::new(path.clone(), Bytes::new(), core.acl(&path), CreateMode::Ephemeral, 0);
+        let outcome = epoch.session.submit(Request::Create(create), Lane::Call).await;
+        drop(std::mem::take(&mut parents));
+        match outcome {
+            Outcome::Reply(reply) => match reply.result {
+                // The name is ours alone: the create can be repeated.
+                Ok(_) | Err(Code::NODE_EXISTS | Code::SESSION_EXPIRED) => return,
+                Err(Code::NO_NODE) if missing_parents < PARENT_ROUNDS => {
+                    missing_parents += 1;
+                    parents = create_parents_in(core, epoch, &path);
+                }
+                Err(Code::THROTTLED) => tokio::time::sleep(PAUSE).await,
+                Err(code) => {
+                    tracing::debug!(%path, %code, "a session that keeps nodes has no witness");
+                    return;
+                }
+            },
+            Outcome::NotSent(Cause::Ended(_)) | Outcome::Unknown(Cause::Ended(_)) => return,
+            Outcome::NotSent(Cause::LinkLost) | Outcome::Unknown(Cause::LinkLost) => {}
+            Outcome::NotSent(_) | Outcome::Unknown(_) => tokio::time::sleep(PAUSE).await,
+        }
+    }
+}
+
+/// `ops`, to be applied only while the session lives whose witness is at `witness`.
+pub(super) fn while_it_lives(witness: String, ops: impl IntoIterator<Item = MultiOp>) -> Request {
+    let check = MultiOp::Check { path: witness, version: -1 };
+    Request::Multi(std::iter::once(check).chain(ops).collect())
+}
+
+/// What became of a request by [`while_it_lives`].
+pub(super) enum Replaced {
+    Applied,
+    /// The session has ended, or nothing proves that it has not.
+    NoWitness,
+    Refused(Code),
+}
+
+impl From<&[MultiResult]> for Replaced {
+    fn from(results: &[MultiResult]) -> Self {
+        // Those before the one that failed have no code of their own, and neither have those after it.
+        let failed = results.iter().enumerate().find_map(|(index, result)| match result {
+            MultiResult::Failed(Code::OK | Code::RUNTIME_INCONSISTENCY) => None,
+            MultiResult::Failed(code) => Some((index, *code)),
+            _ => None,
+        });
+        match failed {
+            None => Self::Applied,
+            Some((0, _)) => Self::NoWitness,
+            Some((_, code)) => Self::Refused(code),
+        }
+    }
+}

@@ -1,0 +1,40 @@
+use super::expire::{ExpireError, Sessions};
+use docent_proto::Request;
+use std::net::SocketAddr;
+use std::time::Duration;
+use tokio::task::JoinHandle;
+
+/// Between two requests. A session that is attached to from outside lives for 10 s without one.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Keeps a session alive that its client gave up, until somebody else attaches to it.
+///
+/// # On drop
+/// The session is left to expire.
+#[derive(Debug)]
+pub struct KeptAlive {
+    task: JoinHandle<()>,
+}
+
+impl Sessions {
+    /// Attaches to a session and keeps it alive.
+    ///
+    /// # Errors
+    /// When the session is not known or gone already, or the server cannot be reached.
+    pub async fn keep_alive(&self, session_id: i64, server: SocketAddr) -> Result<KeptAlive, ExpireError> {
+        let mut link = self.attach(session_id, server).await?;
+        let task = tokio::spawn(async move {
+            let look = || Request::Exists { path: "/".into(), watch: false };
+            while link.ask(look()).await.is_ok() {
+                tokio::time::sleep(PAUSE).await;
+            }
+        });
+        Ok(KeptAlive { task })
+    }
+}
+
+impl Drop for KeptAlive {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
