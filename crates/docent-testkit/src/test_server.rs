@@ -25,7 +25,7 @@ pub struct TestServer {
 
 #[derive(Debug)]
 enum Server {
-    Embedded(docent_server::Server),
+    Embedded(Box<docent_server::Server>),
     Shared(&'static RealServer),
     Own { real: RealServer, _permit: SemaphorePermit<'static> },
 }
@@ -41,7 +41,7 @@ impl TestServer {
             .start()
             .await
             .expect("the embedded server starts on a free port");
-        Self::new(Server::Embedded(server), own).await
+        Self::new(Server::Embedded(Box::new(server)), own).await
     }
 
     pub(crate) async fn shared() -> Self {
