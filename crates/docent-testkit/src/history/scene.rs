@@ -4,7 +4,7 @@ use super::faults::Faults;
 use super::journal::EndCause;
 use super::run::{Facts, Run, Tolerances};
 use super::spans::Spans;
-use super::timeline::Timeline;
+use super::timeline::{Link, Timeline};
 use super::truth::{Gone, Moment, NodeLife, Remover, Truth};
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -98,6 +98,14 @@ impl<'a> Scene<'a> {
     /// When a client was gone or about to go.
     pub(crate) fn leaving(&self, client: ClientId) -> Option<Duration> {
         self.life(client).and_then(Timeline::leaving)
+    }
+
+    /// Where its client told that the epoch is over in which something was granted. What a client tells of itself may lag
+    /// behind what it does: so the epoch is that of the session.
+    pub(crate) fn epoch_end(&self, story: &Story<'_>) -> Option<Link> {
+        let (_, grant) = story.granted?;
+        let life = self.life(story.client)?;
+        life.end_of(life.epoch_of(grant.session)?)
     }
 
     /// The node by which something is held, as the server knows it.

@@ -85,9 +85,14 @@ impl Timeline {
         spans
     }
 
-    /// The session of an epoch.
+    /// The session of an epoch, if its watcher ever told of it.
     pub(crate) fn session_of(&self, epoch: u64) -> Option<i64> {
         self.links.iter().filter(|link| link.epoch == epoch).find_map(|link| link.session)
+    }
+
+    /// The epoch of a session, if its watcher ever told of it.
+    pub(crate) fn epoch_of(&self, session: i64) -> Option<u64> {
+        self.links.iter().find(|link| link.session == Some(session)).map(|link| link.epoch)
     }
 
     /// Where in the record its watcher told that an epoch is over.

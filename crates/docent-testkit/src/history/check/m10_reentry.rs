@@ -41,8 +41,7 @@ fn counted(story: &Story<'_>) -> Vec<(Duration, String)> {
 }
 
 fn entered_anew(scene: &Scene<'_>, story: &Story<'_>) -> Option<(Duration, String)> {
-    let (_, grant) = story.granted?;
-    let over = scene.life(story.client).and_then(|life| life.end_of(grant.epoch));
+    let over = scene.epoch_end(story);
     let mut lost = false;
     for act in &story.acts {
         if act.what == Deed::Reentered(Handle::Given) {
@@ -50,10 +49,7 @@ fn entered_anew(scene: &Scene<'_>, story: &Story<'_>) -> Option<(Duration, Strin
                 return Some((act.at, "entered again after it was known to be lost:".to_owned()));
             }
             if over.is_some_and(|over| over.index < act.index) {
-                return Some((
-                    act.at,
-                    format!("entered again after epoch {}, in which it was granted:", grant.epoch),
-                ));
+                return Some((act.at, "entered again after the epoch in which it was granted:".to_owned()));
             }
         }
         lost |= act.what.says() == Some(false);

@@ -78,10 +78,9 @@ fn for_nothing(scene: &Scene<'_>, story: &Story<'_>) -> Option<Wrong> {
 
 /// Something was said by a guard of an epoch that its client knew to be over.
 fn after_its_epoch(scene: &Scene<'_>, story: &Story<'_>) -> Option<Wrong> {
-    let (_, grant) = story.granted?;
-    let over = scene.life(story.client)?.end_of(grant.epoch)?;
+    let over = scene.epoch_end(story)?;
     let act = story.acts.iter().find(|act| act.index > over.index && act.what.says() == Some(true))?;
-    Some((act.at, format!("said to be held by {:?} after its epoch {} was over:", act.what, grant.epoch)))
+    Some((act.at, format!("said to be held by {:?} after its epoch was over:", act.what)))
 }
 
 /// Somebody said that it is held, or used it, and could not have.
