@@ -11,6 +11,7 @@ mod lease;
 mod loss;
 mod neighbours;
 mod order;
+mod recorded;
 mod reentry;
 mod restart;
 

@@ -230,7 +230,7 @@ pub enum LinkState {
 }
 
 /// A fault. The `…` of a name tells what is gone while it lasts.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum FaultKind {
     /// Nothing passes between the client and the server.

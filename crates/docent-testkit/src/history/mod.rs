@@ -1,10 +1,51 @@
 //! What happened in a run, and whether it was right: clients record events, the server's journal is the truth they are held
 //! against, and each invariant is one file under `check`.
+//!
+//! - A [`Recorder`] takes down [`Event`]s; a [`FencedResource`] is what guards are used on.
+//! - A [`Run`] is those events, the server's journal as [`Change`]s, and [`Facts`] about the world.
+//! - [`check`] returns every [`Violation`], [`report`] shows one with what led to it, [`Coverage`] tells how much a run
+//!   showed, and [`Run::fingerprint`] whether two runs were the same.
+//!
+//! # What a workload has to do
+//! It records each attempt, each answer and each use at the moment it has it; awaits `lost()` of every guard in a task of its
+//! own; asks `is_held` right before each use; and lists no line by itself. Nodes of neighbours that are no clients of the run
+//! count as contenders, and nothing is asked of them.
+//!
+//! # What is not modelled
+//! Shared roles (readers, permits) are held to what holds for all: ownership, orphans, loss, patience, release. Who of them
+//! may hold beside whom is for the invariants of their recipes. Replies are not recorded, so a lease is judged by when the
+//! server ended the session and not by its own arithmetic.
 
+mod attempts;
+mod check;
+mod contender;
+mod coverage;
 mod event;
+mod faults;
+mod fingerprint;
+mod journal;
+mod line;
 mod recorder;
+mod report;
+mod resource;
+mod run;
+mod scene;
+#[cfg(test)]
+mod sketch;
+mod spans;
+mod timeline;
+mod truth;
+mod violation;
 
+pub use check::check;
+pub use coverage::Coverage;
 pub use event::{
     Attempt, AttemptId, CallId, ClientId, Ending, Event, FaultKind, Grant, Handle, LinkState, Role, Use, What,
 };
+pub use fingerprint::Fingerprint;
+pub use journal::{Change, ChangeKind, EndCause};
 pub use recorder::{Recorder, Scribe};
+pub use report::report;
+pub use resource::FencedResource;
+pub use run::{EndState, Facts, Run, Tolerances};
+pub use violation::{Invariant, Violation};

@@ -1,0 +1,254 @@
+use super::event::{Attempt, AttemptId, ClientId, Ending, Event, Grant, Handle, Role, Use, What};
+use super::timeline::Timeline;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// All that the record tells of one attempt.
+#[derive(Debug)]
+pub(crate) struct Story<'a> {
+    pub(crate) attempt: &'a Attempt,
+    pub(crate) client: ClientId,
+    pub(crate) began: Duration,
+    pub(crate) granted: Option<(Duration, &'a Grant)>,
+    pub(crate) ended: Option<(Duration, &'a Ending)>,
+    /// `lost()` resolved for the first time.
+    pub(crate) lost: Option<Duration>,
+    pub(crate) releasing: Option<Duration>,
+    pub(crate) released: Option<(Duration, bool)>,
+    pub(crate) dropped: Option<Duration>,
+    pub(crate) crashed: Option<Duration>,
+    /// What was said of the guard and done with it, in order.
+    pub(crate) acts: Vec<Act>,
+}
+
+/// Something said of a guard or done with it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Act {
+    pub(crate) at: Duration,
+    /// Its place in the record.
+    pub(crate) index: usize,
+    pub(crate) what: Deed,
+}
+
+/// What was said or done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Deed {
+    Looked { held: bool, cancelled: bool },
+    Verified(Option<bool>),
+    Committed(Option<bool>),
+    Reentered(Handle),
+    InnerReleased,
+    Releasing,
+    Dropped,
+    Lost,
+    Used(Use),
+}
+
+impl Deed {
+    /// What it says about whether the guard is held, if it does.
+    pub(crate) fn says(self) -> Option<bool> {
+        match self {
+            Self::Looked { held, .. } => Some(held),
+            Self::Verified(answer) => answer,
+            Self::Reentered(Handle::Given) => Some(true),
+            Self::Reentered(Handle::Lost) | Self::Lost => Some(false),
+            // A transaction may be answered long after it was applied, or fail for another reason.
+            Self::Committed(_) | Self::InnerReleased | Self::Releasing | Self::Dropped | Self::Used(_) => {
+                None
+            }
+        }
+    }
+}
+
+impl Story<'_> {
+    pub(crate) fn id(&self) -> AttemptId {
+        self.attempt.id
+    }
+
+    pub(crate) fn is_exclusive(&self) -> bool {
+        self.attempt.role == Role::Exclusive
+    }
+
+    /// When its client gave it up, or died.
+    pub(crate) fn given_up(&self) -> Option<Duration> {
+        [self.releasing, self.dropped, self.crashed].into_iter().flatten().min()
+    }
+
+    /// When it was known to be lost.
+    pub(crate) fn known_lost(&self) -> Option<Duration> {
+        self.acts.iter().find(|act| act.what.says() == Some(false)).map(|act| act.at)
+    }
+
+    /// When it stopped to claim what it held.
+    pub(crate) fn until(&self) -> Option<Duration> {
+        [self.given_up(), self.known_lost()].into_iter().flatten().min()
+    }
+
+    /// When it stopped to wait.
+    pub(crate) fn waited_until(&self) -> Option<Duration> {
+        let granted = self.granted.map(|(at, _)| at);
+        let ended = self.ended.map(|(at, _)| at);
+        [granted, ended, self.crashed].into_iter().flatten().min()
+    }
+}
+
+/// The stories of a run, and what of the record tells of no attempt that began.
+#[derive(Debug, Default)]
+pub(crate) struct Attempts<'a> {
+    stories: BTreeMap<AttemptId, Story<'a>>,
+    by_seat: BTreeMap<(ClientId, &'a str), Vec<AttemptId>>,
+    /// What contradicts itself, with the attempt and the place in the record.
+    pub(crate) contradictions: Vec<(AttemptId, usize, &'static str)>,
+}
+
+impl<'a> Attempts<'a> {
+    pub(crate) fn of(events: &'a [Event], lives: &BTreeMap<ClientId, Timeline>) -> Self {
+        let mut attempts = Self::default();
+        for (index, event) in events.iter().enumerate() {
+            attempts.note(index, event, lives);
+        }
+        attempts
+    }
+
+    fn note(&mut self, index: usize, event: &'a Event, lives: &BTreeMap<ClientId, Timeline>) {
+        let (at, what) = (event.at, &event.what);
+        if let (What::Began(attempt), Some(client)) = (what, event.client) {
+            let crashed = lives.get(&client).and_then(|life| life.crashed);
+            self.begin(index, Story::new(attempt, client, at, crashed));
+            return;
+        }
+        let Some(id) = attempt_of(what) else { return };
+        let Some(story) = self.stories.get_mut(&id) else {
+            self.contradictions.push((id, index, "it never began"));
+            return;
+        };
+        if let Some(wrong) = story.contradicts(what) {
+            self.contradictions.push((id, index, wrong));
+        }
+        story.take_down(index, at, what);
+    }
+
+    fn begin(&mut self, index: usize, story: Story<'a>) {
+        let (id, seat) = (story.id(), (story.client, story.attempt.path.as_str()));
+        if self.stories.insert(id, story).is_some() {
+            self.contradictions.push((id, index, "it began twice"));
+        }
+        self.by_seat.entry(seat).or_default().push(id);
+    }
+
+    pub(crate) fn get(&self, id: AttemptId) -> Option<&Story<'a>> {
+        self.stories.get(&id)
+    }
+
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Story<'a>> {
+        self.stories.values()
+    }
+
+    /// Those of a client at a path, in the order in which they began.
+    pub(crate) fn at_seat<'b>(
+        &'b self,
+        client: ClientId,
+        path: &'b str,
+    ) -> impl Iterator<Item = &'b Story<'a>> {
+        self.by_seat.get(&(client, path)).into_iter().flatten().filter_map(|id| self.stories.get(id))
+    }
+
+    /// The clients and paths where anything was attempted.
+    pub(crate) fn seats(&self) -> impl Iterator<Item = (ClientId, &'a str)> {
+        self.by_seat.keys().copied()
+    }
+}
+
+impl<'a> Story<'a> {
+    fn new(attempt: &'a Attempt, client: ClientId, began: Duration, crashed: Option<Duration>) -> Self {
+        Self {
+            attempt,
+            client,
+            began,
+            granted: None,
+            ended: None,
+            lost: None,
+            releasing: None,
+            released: None,
+            dropped: None,
+            crashed,
+            acts: Vec::new(),
+        }
+    }
+
+    /// What cannot follow what was told before, whatever the library does.
+    fn contradicts(&self, what: &What) -> Option<&'static str> {
+        let over = self.releasing.is_some() || self.dropped.is_some();
+        match what {
+            What::Granted(..) if self.granted.is_some() => Some("it was granted twice"),
+            What::Granted(..) if self.ended.is_some() => Some("it was granted after it had ended"),
+            What::Granted(..) => None,
+            What::Ended(..) if self.granted.is_some() => Some("it ended after it was granted"),
+            What::Ended(..) if self.ended.is_some() => Some("it ended twice"),
+            What::Ended(..) => None,
+            _ if self.granted.is_none() => Some("its guard was used before it was granted"),
+            What::Released { .. } if self.releasing.is_none() => Some("it was released and never called so"),
+            What::Released { .. } if self.released.is_some() => Some("it was released twice"),
+            What::Released { .. } | What::Lost(_) => None,
+            _ if over => Some("its guard was used after it was given up"),
+            _ => None,
+        }
+    }
+
+    fn take_down(&mut self, index: usize, at: Duration, what: &'a What) {
+        let deed = match what {
+            What::Granted(_, grant) => {
+                self.granted.get_or_insert((at, grant));
+                return;
+            }
+            What::Ended(_, ending) => {
+                self.ended.get_or_insert((at, ending));
+                return;
+            }
+            What::Released { ok, .. } => {
+                self.released.get_or_insert((at, *ok));
+                return;
+            }
+            What::Lost(_) => {
+                self.lost.get_or_insert(at);
+                Deed::Lost
+            }
+            What::Releasing(_) => {
+                self.releasing.get_or_insert(at);
+                Deed::Releasing
+            }
+            What::Dropped(_) => {
+                self.dropped.get_or_insert(at);
+                Deed::Dropped
+            }
+            What::Looked { held, cancelled, .. } => Deed::Looked { held: *held, cancelled: *cancelled },
+            What::Verified { held, .. } => Deed::Verified(*held),
+            What::Committed { applied, .. } => Deed::Committed(*applied),
+            What::Reentered(_, handle) => Deed::Reentered(*handle),
+            What::InnerReleased(_) => Deed::InnerReleased,
+            What::Used(_, used) => Deed::Used(*used),
+            _ => return,
+        };
+        self.acts.push(Act { at, index, what: deed });
+    }
+}
+
+/// The attempt that something is told of.
+pub(crate) fn attempt_of(what: &What) -> Option<AttemptId> {
+    match what {
+        What::Began(attempt) => Some(attempt.id),
+        What::Granted(id, _)
+        | What::Ended(id, _)
+        | What::Reentered(id, _)
+        | What::Used(id, _)
+        | What::Lost(id)
+        | What::InnerReleased(id)
+        | What::Releasing(id)
+        | What::Dropped(id) => Some(*id),
+        What::Looked { attempt, .. }
+        | What::Verified { attempt, .. }
+        | What::Committed { attempt, .. }
+        | What::Released { attempt, .. } => Some(*attempt),
+        _ => None,
+    }
+}

@@ -1,0 +1,185 @@
+use super::Found;
+use crate::history::attempts::Story;
+use crate::history::scene::{End, Scene};
+use crate::history::violation::{Invariant, Violation};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// **Exclusion in real time**: from its grant until it is released or known to be lost, a guard is the only one of its path.
+///
+/// Two may overlap only while the earlier holder's process stands still for longer than its lease: the overlap lies inside
+/// of that pause and the time to wake up. When somebody else ended its session or deleted its node, it may overlap for as
+/// long as news take. A holder that is cut off has no excuse: it knows before the servers let its session run out. Assumed: a
+/// clock that runs whenever the world does, and `lost()` of every guard awaited.
+pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
+    for Overlap { earlier, later, from, until } in all(scene) {
+        if is_excused(scene, earlier, from, until) {
+            continue;
+        }
+        let end = until.map_or_else(|| "for good".to_owned(), |until| format!("for {:?}", until - from));
+        found.push(
+            Violation::new(Invariant::M3, from, format!("two held it at the same time, {end}:"))
+                .attempt(earlier.id())
+                .attempt(later.id())
+                .client(earlier.client)
+                .client(later.client)
+                .path(earlier.attempt.path.clone()),
+        );
+    }
+}
+
+/// How many pairs of holders were at it at the same time.
+pub(crate) fn overlaps(scene: &Scene<'_>) -> usize {
+    all(scene).len()
+}
+
+struct Overlap<'s, 'a> {
+    /// The one whose node was created first.
+    earlier: &'s Story<'a>,
+    later: &'s Story<'a>,
+    from: Duration,
+    /// `None` when neither of them ever stopped.
+    until: Option<Duration>,
+}
+
+fn all<'s, 'a>(scene: &'s Scene<'a>) -> Vec<Overlap<'s, 'a>> {
+    let mut by_path: BTreeMap<&str, Vec<(Duration, &Story<'_>)>> = BTreeMap::new();
+    for story in scene.attempts.all().filter(|story| story.is_exclusive()) {
+        if let Some((at, _)) = story.granted {
+            by_path.entry(&story.attempt.path).or_default().push((at, story));
+        }
+    }
+    let mut overlaps = Vec::new();
+    for mut grants in by_path.into_values() {
+        grants.sort_by_key(|(at, _)| *at);
+        let mut holding: Vec<&Story<'_>> = Vec::new();
+        for (at, story) in grants {
+            // Who stops and who begins at the same time do not overlap: the clock of a run moves in steps.
+            holding.retain(|other| other.until().is_none_or(|until| until > at));
+            overlaps.extend(holding.iter().map(|other| overlap(scene, other, story, at)));
+            holding.push(story);
+        }
+    }
+    overlaps
+}
+
+fn overlap<'s, 'a>(
+    scene: &Scene<'_>,
+    one: &'s Story<'a>,
+    other: &'s Story<'a>,
+    from: Duration,
+) -> Overlap<'s, 'a> {
+    let until = [one.until(), other.until()].into_iter().flatten().min();
+    let czxid = |story| scene.node_of(story).map(|(_, node)| node.created.zxid);
+    let (earlier, later) = if czxid(other) < czxid(one) { (other, one) } else { (one, other) };
+    Overlap { earlier, later, from, until }
+}
+
+fn is_excused(scene: &Scene<'_>, earlier: &Story<'_>, from: Duration, until: Option<Duration>) -> bool {
+    let (Some((_, node)), Some(life)) = (scene.node_of(earlier), scene.life(earlier.client)) else {
+        return false;
+    };
+    let Some(gone) = node.gone else { return false };
+    // What is not over yet may still be in time, at the end of a run.
+    let until = until.unwrap_or(scene.facts().end.at);
+    let scheduling = scene.tolerances().scheduling;
+    let stood_still =
+        life.frozen.last_by(from).is_some_and(|frozen| until <= frozen.until.saturating_add(scheduling));
+    let told = || scene.notice(earlier.client, node).is_some_and(|due| until <= due);
+    stood_still || scene.end_of(node, gone) == End::Others && told()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::history::event::{AttemptId, FaultKind};
+    use crate::history::journal::EndCause::{Expired, Forced};
+    use crate::history::sketch::Sketch;
+    use crate::history::violation::Invariant::{M3, M11};
+
+    fn waiting() -> (Sketch, AttemptId, AttemptId) {
+        let mut sketch = Sketch::new();
+        let (first, second) = (sketch.at(100).begin(0), sketch.begin(1));
+        sketch.create(first).create(second).at(110).grant(first);
+        (sketch, first, second)
+    }
+
+    #[test]
+    fn a_holder_that_is_cut_off_has_no_excuse() {
+        let cut = |lost_at: u64| {
+            let (mut sketch, first, second) = waiting();
+            sketch.at(200).fault(0, FaultKind::Cut);
+            if lost_at < 6_510 {
+                sketch.at(lost_at).lost(first);
+            }
+            sketch.at(6_510).end_session(1, Expired).at(6_520).grant(second);
+            if lost_at > 6_510 {
+                sketch.at(lost_at).lost(first);
+            }
+            sketch.end(6_900)
+        };
+        cut(4_200).holds();
+        assert_eq!(cut(6_600).broken(), [M3, M11]);
+    }
+
+    #[test]
+    fn a_holder_that_stood_still_is_excused_until_it_wakes_up() {
+        let frozen = |woke_at: u64, lost_at: u64| {
+            let (mut sketch, first, second) = waiting();
+            sketch
+                .at(200)
+                .fault(0, FaultKind::Frozen)
+                .at(6_510)
+                .end_session(1, Expired)
+                .at(6_520)
+                .grant(second);
+            sketch.at(woke_at).heal(0, FaultKind::Frozen).at(lost_at).lost(first);
+            sketch.end(9_000)
+        };
+        frozen(8_000, 8_050).holds();
+        assert_eq!(frozen(8_000, 8_500).broken(), [M3, M11]);
+    }
+
+    #[test]
+    fn a_pause_that_was_over_is_no_excuse() {
+        let (mut sketch, first, second) = waiting();
+        sketch.at(200).fault(0, FaultKind::Frozen).at(900).heal(0, FaultKind::Frozen);
+        sketch.at(6_510).end_session(1, Expired).at(6_520).grant(second).at(6_600).lost(first);
+        sketch.end(9_000).breaks_also(M3);
+    }
+
+    #[test]
+    fn what_others_take_away_is_known_within_the_time_of_news() {
+        let taken = |lost_at: u64| {
+            let (mut sketch, first, second) = waiting();
+            sketch.at(200).fault(0, FaultKind::Expired).end_session(1, Forced).at(203).grant(second);
+            sketch.at(lost_at).lost(first);
+            sketch.end(2_000)
+        };
+        taken(300).holds();
+        assert_eq!(taken(500).broken(), [M3, M11]);
+    }
+
+    #[test]
+    fn who_is_cut_off_when_others_take_it_away_knows_by_its_lease() {
+        let taken = |lost_at: u64| {
+            let (mut sketch, first, second) = waiting();
+            sketch.at(150).fault(0, FaultKind::Cut).at(200).fault(0, FaultKind::Expired);
+            sketch.end_session(1, Forced).at(203).grant(second).at(lost_at).lost(first);
+            sketch.end(9_000)
+        };
+        taken(4_100).holds();
+        taken(6_300).breaks_also(M3);
+    }
+
+    #[test]
+    fn who_deletes_its_node_without_giving_it_up_is_caught() {
+        let (mut sketch, first, second) = waiting();
+        sketch.at(200).delete(first).at(203).grant(second).at(300).dropped(first).end(1_000).breaks_also(M3);
+    }
+
+    #[test]
+    fn an_overlap_that_never_ends_is_caught() {
+        let (mut sketch, _, second) = waiting();
+        sketch.at(200).end_session(1, Expired).at(203).grant(second).end(9_000).breaks_also(M3);
+    }
+}

@@ -1,0 +1,114 @@
+use super::Found;
+use crate::history::attempts::Story;
+use crate::history::scene::Scene;
+use crate::history::truth::{NodeLife, Remover};
+use crate::history::violation::{Invariant, Violation};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// **First come, first served**: grants follow the order of the line, and a contender keeps its place until its attempt is
+/// over: its client does not give it up before.
+///
+/// Who loses its node to somebody else, or its session, takes a new place at the end of the line.
+pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
+    overtaken(scene, found);
+    places_given_up(scene, found);
+}
+
+/// A grant behind one that was later in the line, while its node was there all the time.
+fn overtaken(scene: &Scene<'_>, found: &mut Found) {
+    let exclusive = scene.attempts.all().filter(|story| story.is_exclusive());
+    let granted = exclusive.filter_map(|story| Some((story.granted?.0, story, scene.node_of(story)?.1)));
+    let mut granted: Vec<_> = granted.collect();
+    granted.sort_by_key(|(at, ..)| *at);
+    // Of each path, the grant so far whose node was created last.
+    let mut latest: BTreeMap<&str, (i64, Duration, &Story<'_>)> = BTreeMap::new();
+    for (at, story, node) in granted {
+        let path = story.attempt.path.as_str();
+        if let Some((_, before, other)) = latest.get(path).filter(|(czxid, ..)| *czxid > node.created.zxid)
+            && node.is_alive_at(*before)
+        {
+            let what = "overtaken in the line by the second:";
+            found.push(violation(story, at, what, node).attempt(other.id()).client(other.client));
+        }
+        if latest.get(path).is_none_or(|(czxid, ..)| *czxid < node.created.zxid) {
+            latest.insert(path, (node.created.zxid, at, story));
+        }
+    }
+}
+
+fn places_given_up(scene: &Scene<'_>, found: &mut Found) {
+    let grain = scene.tolerances().grain;
+    for (index, node) in scene.truth.contenders() {
+        let Some(gone) = node.gone.filter(|gone| gone.by == Remover::Session(node.owner)) else { continue };
+        let Some(client) = scene.client_of(node.owner) else { continue };
+        let (created, until) = (node.created.at, gone.when.at + grain);
+        let closing =
+            scene.life(client).and_then(|life| life.closing).is_some_and(|closing| closing <= until);
+        if closing || !scene.holders(index).is_empty() {
+            continue;
+        }
+        let over = |story: &Story<'_>| story.waited_until().is_some_and(|over| over <= until);
+        let mut waiting = scene.attempts.at_seat(client, node.folder()).filter(|story| {
+            story.began <= created + grain && story.waited_until().is_none_or(|over| over + grain >= created)
+        });
+        let Some(first) = waiting.next() else { continue };
+        if !over(first) && !waiting.any(over) {
+            let what = "its client gave up its place while it waited:";
+            found.push(violation(first, gone.when.at, what, node));
+        }
+    }
+}
+
+fn violation(story: &Story<'_>, at: Duration, what: &str, node: &NodeLife) -> Violation {
+    Violation::new(Invariant::M5, at, what)
+        .attempt(story.id())
+        .client(story.client)
+        .path(story.attempt.path.clone())
+        .path(node.path.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::history::event::Ending;
+    use crate::history::sketch::Sketch;
+    use crate::history::violation::Invariant::M5;
+
+    #[test]
+    fn who_is_overtaken_in_the_line_is_seen() {
+        let mut sketch = Sketch::new();
+        let (first, second) = (sketch.at(100).begin(0), sketch.begin(1));
+        sketch.create(first).create(second).at(110).grant(second).at(120).dropped(second).delete(second);
+        sketch.at(130).grant(first).end(1_000).breaks_also(M5);
+    }
+
+    #[test]
+    fn a_waiter_keeps_its_place() {
+        let mut sketch = Sketch::new();
+        let (first, second) = (sketch.at(100).begin(0), sketch.begin(1));
+        sketch.create(first).create(second).at(110).grant(first).at(150).delete(second).create(second);
+        sketch.at(200).dropped(first).delete(first).at(210).grant(second).end(1_000).breaks(M5);
+    }
+
+    #[test]
+    fn who_stops_waiting_gives_up_its_place() {
+        let mut sketch = Sketch::new();
+        let (first, second) = (sketch.at(100).begin(0), sketch.begin(1));
+        sketch.create(first).create(second).at(110).grant(first).at(150).ended(second, Ending::Cancelled);
+        sketch.at(151).delete(second).end(1_000).holds();
+    }
+
+    #[test]
+    fn who_loses_its_place_to_others_takes_a_new_one() {
+        let mut sketch = Sketch::new();
+        let attempts = [0, 1, 2].map(|client| sketch.at(100).begin(client));
+        for attempt in attempts {
+            sketch.create(attempt);
+        }
+        let own = sketch.node(attempts[1]);
+        sketch.at(110).grant(attempts[0]).at(150).delete_path(&own, 7).at(160).create(attempts[1]);
+        sketch.at(200).dropped(attempts[0]).delete(attempts[0]).at(202).grant(attempts[2]);
+        sketch.at(210).dropped(attempts[2]).delete(attempts[2]).at(220).grant(attempts[1]);
+        sketch.end(1_000).holds();
+    }
+}

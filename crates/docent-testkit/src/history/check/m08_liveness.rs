@@ -1,0 +1,149 @@
+use super::Found;
+use crate::history::attempts::Story;
+use crate::history::event::Ending;
+use crate::history::scene::Scene;
+use crate::history::spans::{Span, Spans};
+use crate::history::violation::{Invariant, Violation};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// **Liveness**: when all faults are over, who waits is granted within a session timeout and two ticks, besides the time for
+/// which others hold; and nobody fails.
+///
+/// Hand-offs cost two round trips each. An attempt that is cancelled, or whose client closes or crashes, is owed nothing after
+/// that, and so is one whose patience is over; an attempt that does not wait is never owed anything.
+pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
+    let Some(calm) = scene.calm() else { return };
+    let holds = holds(scene);
+    for story in scene.attempts.all() {
+        if story.attempt.patience == Some(Duration::ZERO) {
+            continue;
+        }
+        let since = story.began.max(calm);
+        if let Some(waited) = starved(scene, story, since, holds.get(story.attempt.path.as_str())) {
+            let what = format!("it waited {waited:?} while nobody held, after all faults were over:");
+            found.push(violation(story, since + waited, what));
+        }
+        if let Some((at, Ending::Failed(kind))) = story.ended
+            && since + settling(scene) < at
+            && scene.leaving(story.client).is_none_or(|leaving| leaving > at)
+        {
+            found.push(violation(story, at, format!("it failed with {kind} after all faults were over:")));
+        }
+    }
+}
+
+/// What a world needs to settle: sessions of the dead run out, links come back.
+fn settling(scene: &Scene<'_>) -> Duration {
+    scene.facts().expiry() + scene.tolerances().reconnect
+}
+
+/// For how long it waited while nobody held, if that was too long.
+fn starved(scene: &Scene<'_>, story: &Story<'_>, since: Duration, holds: Option<&Holds>) -> Option<Duration> {
+    let leaving = scene.leaving(story.client);
+    let end = Some(scene.facts().end.at);
+    let until = [story.waited_until(), leaving, end].into_iter().flatten().min()?;
+    let waited = until.checked_sub(since)?;
+    let (held, hand_offs) = holds.map_or((Duration::ZERO, 0), |holds| holds.between(since, until));
+    let tolerances = scene.tolerances();
+    let each = tolerances.round_trip * 2 + tolerances.scheduling;
+    let idle = waited.saturating_sub(held);
+    (idle > settling(scene) + each * hand_offs).then_some(idle)
+}
+
+/// When somebody held, at one path.
+#[derive(Default)]
+struct Holds {
+    spans: Vec<Span>,
+    held: Spans,
+    granted: Vec<Duration>,
+}
+
+impl Holds {
+    /// For how long somebody held between two times, and how often that changed.
+    fn between(&self, from: Duration, until: Duration) -> (Duration, u32) {
+        let before = |at: Duration| self.granted.partition_point(|granted| *granted <= at);
+        let grants = before(until) - before(from);
+        (self.held.covered(from, until), u32::try_from(grants).unwrap_or(u32::MAX))
+    }
+}
+
+fn holds<'a>(scene: &Scene<'a>) -> BTreeMap<&'a str, Holds> {
+    let mut holds: BTreeMap<&str, Holds> = BTreeMap::new();
+    for story in scene.attempts.all() {
+        let Some((at, _)) = story.granted else { continue };
+        let path = holds.entry(&story.attempt.path).or_default();
+        // A guard that is lost and kept is in nobody's way for longer than its node is there.
+        let gone = scene.node_of(story).and_then(|(_, node)| node.gone).map(|gone| gone.when.at);
+        let until = [story.given_up(), gone].into_iter().flatten().min().unwrap_or(Duration::MAX);
+        path.spans.push(Span { from: at, until: until.max(at) });
+        path.granted.push(at);
+    }
+    for path in holds.values_mut() {
+        path.granted.sort_unstable();
+        path.held = Spans::new(std::mem::take(&mut path.spans));
+    }
+    holds
+}
+
+fn violation(story: &Story<'_>, at: Duration, what: String) -> Violation {
+    Violation::new(Invariant::M8, at, what)
+        .attempt(story.id())
+        .client(story.client)
+        .path(story.attempt.path.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::history::event::{AttemptId, Ending, What};
+    use crate::history::sketch::Sketch;
+    use crate::history::violation::Invariant::M8;
+
+    /// One holds until 20 s, another waits; all is calm from 1 s on.
+    fn waiting() -> (Sketch, AttemptId) {
+        let mut sketch = Sketch::new();
+        let (first, second) = (sketch.at(100).begin(0), sketch.begin(1));
+        sketch.create(first).create(second).at(110).grant(first).at(1_000).world(What::Calm);
+        sketch.at(20_000).dropped(first).delete(first);
+        (sketch, second)
+    }
+
+    #[test]
+    fn the_time_for_which_others_hold_does_not_count() {
+        let (mut sketch, second) = waiting();
+        sketch.at(20_010).grant(second).end(30_000).holds();
+    }
+
+    #[test]
+    fn a_grant_that_comes_late_is_caught() {
+        let (mut sketch, second) = waiting();
+        sketch.at(29_900).grant(second).end(30_000).breaks(M8);
+    }
+
+    #[test]
+    fn a_grant_that_never_comes_is_caught() {
+        let (sketch, _) = waiting();
+        sketch.clone().end(25_000).holds();
+        sketch.clone().end(60_000).breaks(M8);
+    }
+
+    #[test]
+    fn without_calm_nothing_is_owed() {
+        let mut sketch = Sketch::new();
+        let attempt = sketch.at(100).begin(0);
+        sketch.create(attempt).end(60_000).holds();
+    }
+
+    #[test]
+    fn who_gave_up_is_owed_nothing() {
+        let (mut sketch, second) = waiting();
+        sketch.at(20_500).ended(second, Ending::Cancelled).delete(second).end(60_000).holds();
+    }
+
+    #[test]
+    fn nobody_fails_in_calm() {
+        let (mut sketch, second) = waiting();
+        sketch.at(21_000).ended(second, Ending::Failed("timeout".to_owned())).delete(second).end(60_000);
+        sketch.breaks(M8);
+    }
+}

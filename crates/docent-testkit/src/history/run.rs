@@ -1,0 +1,138 @@
+use super::event::{ClientId, Event};
+use super::journal::Change;
+use docent_server::{Transaction, TransactionKind};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// A run that is over: what clients recorded, what the server committed, and what is known besides.
+#[derive(Debug, Clone, Default)]
+pub struct Run {
+    /// What happened at the clients and to the world, in the order in which it was recorded.
+    pub events: Vec<Event>,
+    /// What the server committed, in its order, on the same clock as the events: see [`Change::of`].
+    pub journal: Vec<Change>,
+    /// What neither of them tells.
+    pub facts: Facts,
+}
+
+/// What is known of a run besides its record and journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Facts {
+    /// The server's tick.
+    pub tick: Duration,
+    /// The longest session timeout that the server granted.
+    pub timeout: Duration,
+    /// The shortest.
+    pub shortest_timeout: Duration,
+    /// Whose sessions are which, besides those that the record names. Of nodes whose owner nobody knows little is asked.
+    pub sessions: BTreeMap<i64, ClientId>,
+    /// What was left at the end.
+    pub end: EndState,
+    /// How exact the record is and what the world may delay.
+    pub tolerances: Tolerances,
+}
+
+/// What the server had at the end.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EndState {
+    /// When, since the run began. Zero when nobody looked: then nothing that was still due counts as late.
+    pub at: Duration,
+    /// The paths of all nodes.
+    pub nodes: Vec<String>,
+    /// The sessions, and how many watches each has.
+    pub sessions: BTreeMap<i64, usize>,
+    /// How many watches there are in all.
+    pub watches: usize,
+}
+
+/// How exact the record is and what the world may delay.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Tolerances {
+    /// How far the time of a record and that of the journal can be apart for the same moment.
+    pub grain: Duration,
+    /// The longest round trip while a link is well.
+    pub round_trip: Duration,
+    /// The longest time from a change to the client that watches it, while its link is well.
+    pub news: Duration,
+    /// The longest time from a deadline, or the end of a freeze, to the record of what follows.
+    pub scheduling: Duration,
+    /// The longest time in which a client that is connected deletes what nobody needs.
+    pub cleanup: Duration,
+    /// The longest time in which a client finds a server again once there is one.
+    pub reconnect: Duration,
+    /// How long before the server ends a session its holders have to know, at least.
+    pub head_start: Duration,
+    /// How many waiters one deletion may wake: 1, and 2 where the one after the next prepares.
+    pub woken: usize,
+}
+
+impl Facts {
+    /// Of a world with this tick and this session timeout.
+    pub fn new(tick: Duration, timeout: Duration) -> Self {
+        Self {
+            tick,
+            timeout,
+            shortest_timeout: timeout,
+            sessions: BTreeMap::new(),
+            end: EndState::default(),
+            tolerances: Tolerances::default(),
+        }
+    }
+
+    /// With the longest and the shortest timeout that a server's journal tells of.
+    #[must_use]
+    pub fn timeouts_of(mut self, journal: &[Transaction]) -> Self {
+        let timeouts = || {
+            journal.iter().filter_map(|transaction| match transaction.kind {
+                TransactionKind::SessionOpened { timeout, .. }
+                | TransactionKind::SessionEnded { timeout, .. } => Some(timeout),
+                _ => None,
+            })
+        };
+        self.timeout = timeouts().max().unwrap_or(self.timeout);
+        self.shortest_timeout = timeouts().min().unwrap_or(self.shortest_timeout);
+        self
+    }
+
+    /// The part of the shortest timeout that a lease leaves unused, and in which the work of a lost guard may stop.
+    pub(crate) fn margin(&self) -> Duration {
+        let timeout = self.shortest_timeout;
+        (timeout / 3).max(timeout / 6 + self.tick + Duration::from_millis(100))
+    }
+
+    /// The longest time from the last sign of a client to the end of its session.
+    pub(crate) fn expiry(&self) -> Duration {
+        self.timeout + self.tick * 2
+    }
+}
+
+impl Default for Facts {
+    fn default() -> Self {
+        Self::new(Duration::from_secs(2), Duration::from_secs(20))
+    }
+}
+
+impl EndState {
+    /// Nothing seen yet, at this time.
+    pub fn new(at: Duration) -> Self {
+        Self { at, ..Self::default() }
+    }
+}
+
+impl Default for Tolerances {
+    fn default() -> Self {
+        Self {
+            grain: Duration::from_millis(2),
+            round_trip: Duration::from_millis(20),
+            news: Duration::from_secs(1),
+            scheduling: Duration::from_millis(100),
+            cleanup: Duration::from_secs(2),
+            reconnect: Duration::from_secs(2),
+            head_start: Duration::ZERO,
+            woken: 2,
+        }
+    }
+}

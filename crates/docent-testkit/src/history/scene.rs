@@ -1,0 +1,205 @@
+use super::attempts::{Attempts, Story};
+use super::event::{AttemptId, ClientId, Event, FaultKind, What};
+use super::faults::Faults;
+use super::journal::EndCause;
+use super::run::{Facts, Run, Tolerances};
+use super::spans::Spans;
+use super::timeline::{Link, Timeline};
+use super::truth::{Gone, Moment, NodeLife, Remover, Truth};
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+/// A run with everything that invariants ask for, found out once.
+#[derive(Debug)]
+pub(crate) struct Scene<'a> {
+    pub(crate) run: &'a Run,
+    pub(crate) truth: Truth,
+    pub(crate) attempts: Attempts<'a>,
+    pub(crate) clients: BTreeMap<ClientId, Timeline>,
+    /// When there was no server.
+    pub(crate) away: Spans,
+    /// Whose sessions are which.
+    owners: BTreeMap<i64, ClientId>,
+    /// The attempts that were granted, by their node.
+    holders: HashMap<usize, Vec<AttemptId>>,
+}
+
+/// How a node came to its end, from the point of view of the client that owned it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// The server ended its session for its silence.
+    Expired,
+    /// Somebody else ended its session or deleted it.
+    Others,
+    /// Its client did.
+    Own,
+}
+
+impl<'a> Scene<'a> {
+    pub(crate) fn of(run: &'a Run) -> Self {
+        let faults = Faults::of(&run.events, &run.facts);
+        let clients = Timeline::all(&run.events, &faults);
+        let attempts = Attempts::of(&run.events, &clients);
+        let owners = owners(run);
+        let truth = Truth::replay(&run.journal);
+        let away = faults.away();
+        let holders = HashMap::new();
+        let mut scene = Self { run, truth, attempts, clients, away, owners, holders };
+        scene.holders = scene.map_holders();
+        scene
+    }
+
+    fn map_holders(&self) -> HashMap<usize, Vec<AttemptId>> {
+        let mut holders: HashMap<usize, Vec<AttemptId>> = HashMap::new();
+        for story in self.attempts.all() {
+            if let Some((node, _)) = self.node_of(story) {
+                holders.entry(node).or_default().push(story.id());
+            }
+        }
+        holders
+    }
+
+    pub(crate) fn facts(&self) -> &'a Facts {
+        &self.run.facts
+    }
+
+    pub(crate) fn tolerances(&self) -> &'a Tolerances {
+        &self.run.facts.tolerances
+    }
+
+    /// True when the run went on long enough to show what was due at `due`.
+    pub(crate) fn shows(&self, due: Duration) -> bool {
+        due <= self.run.facts.end.at
+    }
+
+    /// What happened, with its place in the record.
+    pub(crate) fn events(&self) -> impl Iterator<Item = (usize, &'a Event)> {
+        self.run.events.iter().enumerate()
+    }
+
+    /// When all faults were over.
+    pub(crate) fn calm(&self) -> Option<Duration> {
+        self.run.events.iter().find(|event| event.what == What::Calm).map(|event| event.at)
+    }
+
+    pub(crate) fn client_of(&self, session: i64) -> Option<ClientId> {
+        self.owners.get(&session).copied()
+    }
+
+    /// The sessions of a client.
+    pub(crate) fn sessions_of(&self, client: ClientId) -> impl Iterator<Item = i64> {
+        self.owners.iter().filter(move |(_, owner)| **owner == client).map(|(session, _)| *session)
+    }
+
+    pub(crate) fn life(&self, client: ClientId) -> Option<&Timeline> {
+        self.clients.get(&client)
+    }
+
+    /// When a client was gone or about to go.
+    pub(crate) fn leaving(&self, client: ClientId) -> Option<Duration> {
+        self.life(client).and_then(Timeline::leaving)
+    }
+
+    /// Where its client told that the epoch is over in which something was granted. What a client tells of itself may lag
+    /// behind what it does: so the epoch is that of the session.
+    pub(crate) fn epoch_end(&self, story: &Story<'_>) -> Option<Link> {
+        let (_, grant) = story.granted?;
+        let life = self.life(story.client)?;
+        life.end_of(life.epoch_of(grant.session)?)
+    }
+
+    /// The node by which something is held, as the server knows it.
+    pub(crate) fn node_of(&self, story: &Story<'_>) -> Option<(usize, &NodeLife)> {
+        let (at, grant) = story.granted?;
+        let index = self.truth.node_at(&grant.node, at + self.tolerances().grain)?;
+        Some((index, &self.truth.nodes()[index]))
+    }
+
+    /// The attempts that were granted by a node: one, if all is right.
+    pub(crate) fn holders(&self, node: usize) -> &[AttemptId] {
+        self.holders.get(&node).map_or(&[], Vec::as_slice)
+    }
+
+    /// Why a session ended. Where the journal does not say, the record does.
+    pub(crate) fn cause(&self, session: i64) -> Option<(Moment, EndCause)> {
+        let (when, cause) = self.truth.sessions().get(&session)?.ended?;
+        let cause = if cause == EndCause::Unknown { self.guess(session, when.at) } else { cause };
+        Some((when, cause))
+    }
+
+    fn guess(&self, session: i64, at: Duration) -> EndCause {
+        let grain = self.tolerances().grain;
+        let Some(client) = self.client_of(session) else { return EndCause::Expired };
+        let forced = |event: &Event| {
+            event.what == What::Fault(FaultKind::Expired)
+                && event.client.is_some_and(|other| other.number == client.number)
+                && event.at.abs_diff(at) <= grain
+        };
+        let closing = self.life(client).and_then(|life| life.closing);
+        if self.run.events.iter().any(forced) {
+            EndCause::Forced
+        } else if closing.is_some_and(|closing| closing <= at + grain) {
+            EndCause::Closed
+        } else {
+            EndCause::Expired
+        }
+    }
+
+    /// How a node that is gone came to its end.
+    pub(crate) fn end_of(&self, node: &NodeLife, gone: Gone) -> End {
+        match gone.by {
+            Remover::EndOf(session) => match self.cause(session) {
+                Some((_, EndCause::Forced)) => End::Others,
+                Some((_, EndCause::Closed)) => End::Own,
+                _ => End::Expired,
+            },
+            Remover::Session(session) if session == node.owner => End::Own,
+            Remover::Session(session) => {
+                let (owner, remover) = (self.client_of(node.owner), self.client_of(session));
+                let same = owner.zip(remover).is_some_and(|(owner, remover)| owner == remover);
+                if same { End::Own } else { End::Others }
+            }
+            Remover::Server => End::Others,
+        }
+    }
+
+    /// By when the holder of a node that is gone has to know: `None` when its own client took the node away.
+    ///
+    /// A session that the server ends for its silence is lost to its holders before that, unless their process stands still:
+    /// then they know as soon as it goes on. What somebody else takes away they learn as news, or by their lease when no news
+    /// comes through.
+    pub(crate) fn notice(&self, client: ClientId, node: &NodeLife) -> Option<Duration> {
+        let gone = node.gone?;
+        let at = gone.when.at;
+        let life = self.life(client)?;
+        let Tolerances { grain, news, scheduling, reconnect, head_start, .. } = *self.tolerances();
+        let due = match self.end_of(node, gone) {
+            End::Own => return None,
+            End::Expired => at.saturating_sub(head_start) + grain,
+            End::Others if life.rough.spare(at.saturating_sub(reconnect), at + news) => at + news,
+            End::Others => {
+                let lease = at + self.facts().timeout;
+                life.rough.quiet(at, news + reconnect).map_or(lease, |quiet| quiet.min(lease))
+            }
+        };
+        // Who woke up just before it gets the time to look.
+        let woke =
+            life.frozen.last_by(at).map_or(due, |frozen| due.max(frozen.until.saturating_add(scheduling)));
+        Some(life.awake(woke, scheduling))
+    }
+}
+
+fn owners(run: &Run) -> BTreeMap<i64, ClientId> {
+    let mut owners = run.facts.sessions.clone();
+    for event in &run.events {
+        let session = match &event.what {
+            What::Connection { session, .. } => *session,
+            What::Granted(_, grant) => Some(grant.session),
+            _ => None,
+        };
+        if let (Some(session), Some(client)) = (session.filter(|session| *session != 0), event.client) {
+            owners.entry(session).or_insert(client);
+        }
+    }
+    owners
+}

@@ -1,0 +1,107 @@
+use super::event::{AttemptId, ClientId};
+use std::fmt;
+use std::time::Duration;
+
+/// What must hold in every run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Invariant {
+    /// The record and the journal do not contradict themselves.
+    Record,
+    /// Fenced exclusion.
+    M1,
+    /// Exclusion in the order of transactions.
+    M2,
+    /// Exclusion in real time.
+    M3,
+    /// Fences increase.
+    M4,
+    /// First come, first served.
+    M5,
+    /// No orphan.
+    M6,
+    /// No herd.
+    M7,
+    /// Liveness.
+    M8,
+    /// Release.
+    M9,
+    /// Reentrancy.
+    M10,
+    /// Loss.
+    M11,
+    /// Patience.
+    M12,
+    /// Connection state.
+    K1,
+    /// Deadlines.
+    K2,
+    /// Nothing is left over.
+    K5,
+    /// Close.
+    K7,
+}
+
+/// Something that must not be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Violation {
+    /// Which invariant it breaks.
+    pub invariant: Invariant,
+    /// When, since the run began.
+    pub at: Duration,
+    /// What is wrong.
+    pub what: String,
+    /// The attempts concerned.
+    pub attempts: Vec<AttemptId>,
+    /// The clients concerned.
+    pub clients: Vec<ClientId>,
+    /// The paths concerned, as the server knows them.
+    pub paths: Vec<String>,
+}
+
+impl Violation {
+    pub(crate) fn new(invariant: Invariant, at: Duration, what: impl Into<String>) -> Self {
+        let what = what.into();
+        Self { invariant, at, what, attempts: Vec::new(), clients: Vec::new(), paths: Vec::new() }
+    }
+
+    pub(crate) fn client(mut self, client: ClientId) -> Self {
+        if !self.clients.contains(&client) {
+            self.clients.push(client);
+        }
+        self
+    }
+
+    pub(crate) fn path(mut self, path: impl Into<String>) -> Self {
+        let path = path.into();
+        if !self.paths.contains(&path) {
+            self.paths.push(path);
+        }
+        self
+    }
+
+    pub(crate) fn attempt(mut self, attempt: AttemptId) -> Self {
+        self.attempts.push(attempt);
+        self
+    }
+}
+
+impl fmt::Display for Invariant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at {:.4}: {}", self.invariant, self.at.as_secs_f64(), self.what)?;
+        for attempt in &self.attempts {
+            write!(f, " {attempt}")?;
+        }
+        for client in &self.clients {
+            write!(f, " {client}")?;
+        }
+        self.paths.iter().try_for_each(|path| write!(f, " {path}"))
+    }
+}

@@ -1,0 +1,261 @@
+//! A run of the mutex, recorded and held against the server's journal: contention, timeouts, cancelled waiters, a client that is
+//! cut off, one whose session is ended, one whose node is deleted. The simulation does the same on virtual time, and more.
+
+use docent::server::Server;
+use docent::{AcquireError, Client, Connection, ConnectionState, Mutex, MutexGuard};
+use docent_proto::Request;
+use docent_testkit::history::{
+    Attempt, AttemptId, Change, ClientId, Coverage, EndState, Ending, Facts, FaultKind, FencedResource,
+    Grant, LinkState, Recorder, Role, Run, Scribe, What, check, report,
+};
+use docent_testkit::{Proxy, RawClient};
+use docent_tests::soon;
+use std::sync::{Arc, Mutex as StdMutex};
+use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+const PATH: &str = "/lock";
+const TICK: Duration = Duration::from_millis(200);
+const SESSION: Duration = Duration::from_secs(2);
+const CLIENTS: u32 = 4;
+
+/// A client of the run.
+#[derive(Clone)]
+struct Player {
+    client: Client,
+    mutex: Mutex,
+    scribe: Scribe,
+    resource: FencedResource,
+    proxy: Arc<Proxy>,
+    server: Arc<Server>,
+    /// What is to happen to it when it holds next.
+    blow: Arc<StdMutex<Option<FaultKind>>>,
+}
+
+impl Player {
+    async fn join(number: u32, server: &Arc<Server>, recorder: &Recorder, resource: &FencedResource) -> Self {
+        let proxy = Proxy::start(server.local_addr()).await.unwrap();
+        let client = Client::builder(proxy.connect_string())
+            .session_timeout(SESSION)
+            .server_tick(TICK)
+            .operation_timeout(Duration::from_secs(5))
+            .connect()
+            .await
+            .unwrap();
+        let scribe = recorder.scribe(ClientId { number, life: 0 });
+        let mutex = Mutex::new(&client, PATH).unwrap();
+        let (resource, server, blow) = (resource.clone(), Arc::clone(server), Arc::default());
+        Self { client, mutex, scribe, resource, proxy: Arc::new(proxy), server, blow }
+    }
+
+    /// Takes down the states of the connection until the client is closed.
+    async fn watch(self) {
+        let mut watcher = self.client.state();
+        let mut connection = watcher.current();
+        loop {
+            let Connection { epoch, suspensions, state, .. } = connection;
+            let state = match state {
+                ConnectionState::Connected => LinkState::Connected,
+                ConnectionState::Suspended => LinkState::Suspended,
+                ConnectionState::Lost => LinkState::Lost,
+                ConnectionState::Closed => LinkState::Closed,
+                _ => LinkState::Connecting,
+            };
+            // Between two epochs the client has the session of the next one already, or none.
+            let session = self.client.session_id().filter(|_| state == LinkState::Connected);
+            self.scribe.write(What::Connection { state, epoch, suspensions, session });
+            if state == LinkState::Closed {
+                return;
+            }
+            connection = watcher.changed().await;
+        }
+    }
+
+    async fn play(self, stop: CancellationToken) {
+        for round in 0_u32.. {
+            if stop.is_cancelled() {
+                return;
+            }
+            let patience = (round % 3 == 1).then_some(Duration::from_millis(60));
+            let id = self.scribe.attempt();
+            let attempt = Attempt { id, path: PATH.to_owned(), role: Role::Exclusive, patience };
+            self.scribe.write(What::Began(attempt));
+            let ending = match self.acquire(patience, round % 5 == 4).await {
+                Some(Ok(guard)) => {
+                    self.hold(id, guard).await;
+                    continue;
+                }
+                Some(Err(AcquireError::TimedOut)) => Ending::TimedOut,
+                Some(Err(AcquireError::Busy)) => Ending::Busy,
+                Some(Err(error)) => Ending::Failed(format!("{error:?}")),
+                None => Ending::Cancelled,
+            };
+            self.scribe.write(What::Ended(id, ending));
+        }
+    }
+
+    /// `None` when the future was dropped before it was done.
+    async fn acquire(
+        &self,
+        patience: Option<Duration>,
+        cancel: bool,
+    ) -> Option<Result<MutexGuard, AcquireError>> {
+        match patience {
+            Some(patience) => Some(self.mutex.acquire_timeout(patience).await),
+            None if cancel => {
+                tokio::time::timeout(Duration::from_millis(15), self.mutex.acquire()).await.ok()
+            }
+            None => Some(self.mutex.acquire().await),
+        }
+    }
+
+    async fn hold(&self, id: AttemptId, guard: MutexGuard) {
+        let epoch = self.client.state().current().epoch;
+        let session = self.client.session_id().unwrap_or_default();
+        let fence = guard.fence().as_u64();
+        self.scribe
+            .write(What::Granted(id, Grant { node: guard.path(), session, epoch, fence: Some(fence) }));
+        let blow = self.blow.lock().unwrap().take();
+        if let Some(blow) = blow {
+            self.suffer(id, &guard, blow).await;
+        }
+        let work = async {
+            for _ in 0..3 {
+                if !self.look(id, &guard) {
+                    return;
+                }
+                self.scribe.write(What::Used(id, self.resource.use_with(PATH, fence)));
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::select! {
+            biased;
+            _ = guard.lost(), if blow.is_none() => self.scribe.write(What::Lost(id)),
+            () = work => {}
+        }
+        self.look(id, &guard);
+        if fence.is_multiple_of(2) {
+            self.scribe.write(What::Dropped(id));
+            drop(guard);
+        } else {
+            self.scribe.write(What::Releasing(id));
+            let ok = guard.release().await.is_ok();
+            self.scribe.write(What::Released { attempt: id, ok });
+        }
+    }
+
+    /// What it holds is taken away.
+    async fn suffer(&self, id: AttemptId, guard: &MutexGuard, blow: FaultKind) {
+        self.scribe.write(What::Fault(blow));
+        match blow {
+            FaultKind::Cut => self.proxy.blackhole(),
+            FaultKind::Expired => assert!(self.server.expire(self.client.session_id().unwrap())),
+            _ => {
+                let mut outsider = RawClient::open(self.server.connect_string(), SESSION).await.unwrap();
+                outsider.call(Request::Delete { path: guard.path(), version: -1 }).await.unwrap();
+            }
+        }
+        soon(guard.lost()).await;
+        self.scribe.write(What::Lost(id));
+        if blow == FaultKind::Cut {
+            // What is lost is kept until the server has ended the session, too.
+            tokio::time::sleep(SESSION).await;
+            self.look(id, guard);
+            self.proxy.heal().await.unwrap();
+            self.proxy.reset().await;
+            self.scribe.write(What::Healed(blow));
+        }
+    }
+
+    fn look(&self, attempt: AttemptId, guard: &MutexGuard) -> bool {
+        let held = guard.is_held();
+        self.scribe.write(What::Looked { attempt, held, cancelled: guard.token().is_cancelled() });
+        held
+    }
+}
+
+/// What goes wrong while the players play: each blow is dealt when its player holds.
+async fn trouble(players: &[Player]) {
+    let blows = [FaultKind::Cut, FaultKind::Expired, FaultKind::Deleted];
+    for (player, blow) in players.iter().zip(blows) {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        *player.blow.lock().unwrap() = Some(blow);
+        while player.blow.lock().unwrap().is_some() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+    // The one that is cut off comes back.
+    tokio::time::sleep(SESSION * 2).await;
+}
+
+fn end_state(server: &Server, at: Duration) -> EndState {
+    let mut end = EndState::new(at);
+    end.nodes = server.nodes();
+    end.watches = server.watch_count();
+    let watches = |id| server.session(id).map_or(0, |session| session.watches);
+    end.sessions = server.sessions().into_iter().map(|id| (id, watches(id))).collect();
+    end
+}
+
+#[tokio::test]
+async fn a_recorded_run_of_a_mutex_breaks_nothing() {
+    let start = Instant::now();
+    let recorder = Recorder::new(move || start.elapsed());
+    let builder = Server::builder().tick(TICK).session_timeouts(TICK * 2, SESSION).journal(true);
+    let server = Arc::new(builder.clock(move || start.elapsed()).start().await.unwrap());
+    let resource = FencedResource::new();
+    let (mut players, mut watchers, mut plays) = (Vec::new(), JoinSet::new(), JoinSet::new());
+    let stop = CancellationToken::new();
+    for number in 0..CLIENTS {
+        let player = Player::join(number, &server, &recorder, &resource).await;
+        watchers.spawn(player.clone().watch());
+        plays.spawn(player.clone().play(stop.clone()));
+        players.push(player);
+    }
+    soon(trouble(&players)).await;
+    recorder.world(What::Calm);
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    stop.cancel();
+    soon(plays.join_all()).await;
+    // What was given up last is deleted in the background.
+    let idle = async {
+        while !server.nodes().iter().all(|path| !path.starts_with("/lock/")) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    soon(idle).await;
+    let end = end_state(&server, start.elapsed());
+    for player in players {
+        player.scribe.write(What::Closing);
+        soon(player.client.close()).await;
+        player.scribe.write(What::Closed);
+    }
+    soon(watchers.join_all()).await;
+
+    let journal = server.journal();
+    let mut facts = Facts::new(TICK, SESSION).timeouts_of(&journal);
+    facts.end = end;
+    facts.tolerances.grain = Duration::from_millis(20);
+    facts.tolerances.scheduling = Duration::from_millis(500);
+    facts.tolerances.round_trip = Duration::from_millis(200);
+    let run = Run { events: recorder.events(), journal: Change::of(&journal, 0), facts };
+    let violations = check(&run);
+    let reports: Vec<String> = violations.iter().take(3).map(|found| report(&run, found, 40)).collect();
+    assert!(violations.is_empty(), "{} violations\n{}", violations.len(), reports.join("\n"));
+    let coverage = Coverage::of(&run);
+    let least = Coverage {
+        grants: 50,
+        contended: 30,
+        refused: 3,
+        cancelled: 3,
+        uses: 100,
+        losses: 3,
+        expiries: 1,
+        taken: 2,
+        faults: 3,
+        granted_in_calm: 5,
+        ..Coverage::default()
+    };
+    assert_eq!(coverage.missing(&least), [""; 0], "{coverage}");
+}
