@@ -72,6 +72,20 @@ both_backends! {
         loss_comes_before_the_next_grant(backend.start().await, async |proxy| proxy.cut().await).await;
     }
 
+    /// The client tries again and again to end the session it gave up. Each try reaches the server, and must not keep the
+    /// session alive.
+    async fn the_node_of_a_holder_that_gets_no_replies_is_gone_once_its_guard_is_dropped(backend: Backend) {
+        let server = backend.start().await;
+        let (client, proxy, _mutex, guard) = holder(&server).await;
+        let other = connect(&server).await;
+        let (path, mut state) = (guard.path(), client.state());
+        proxy.set_flow(Direction::ToClient, Flow::Swallow);
+        soon(state.reached(ConnectionState::Lost)).await;
+        assert!(other.exists(&path).await.unwrap().is_some(), "its work may not have stopped yet");
+        drop(guard);
+        soon(async { while other.exists(&path).await.unwrap().is_some() {} }).await;
+    }
+
     async fn a_black_holed_holder_knows_of_its_loss_before_the_next_grant(backend: Backend) {
         loss_comes_before_the_next_grant(backend.start().await, async |proxy| proxy.blackhole()).await;
     }

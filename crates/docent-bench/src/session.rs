@@ -90,13 +90,13 @@ async fn prepare(server: SocketAddr) -> Result<()> {
 #[derive(Debug)]
 enum Server {
     Real(RealServer),
-    Embedded(docent::server::Server),
+    Embedded(Box<docent::server::Server>),
 }
 
 impl Server {
     async fn start(embedded: bool) -> Result<Self> {
         Ok(match embedded {
-            true => Self::Embedded(docent::server::Server::start().await?),
+            true => Self::Embedded(Box::new(docent::server::Server::start().await?)),
             false => Self::Real(RealServer::start().await?),
         })
     }

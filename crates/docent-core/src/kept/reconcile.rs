@@ -233,7 +233,7 @@ impl Reconciler {
     ) -> Result<Found, Trouble> {
         let Some(watch) = watch else { return Err(Trouble::Busy) };
         let owner = stat.ephemeral_owner;
-        let older = planted!(NoOwnerCheck) && self.core.was_ours(owner);
+        let older = planted!(NoOwnerCheck) && self.core.witness_of(owner).is_some();
         if owner == epoch.session.id() || older {
             if found.unwrap_or_default() == *wanted {
                 return Ok(Found::AsWanted(watch));

@@ -28,10 +28,27 @@ impl Exchange {
         ConnectResponse::decode(self.frame().await?).map_err(invalid)
     }
 
+    /// As [`connect`](Self::connect), with a request in the same write, whose [`reply`](Self::reply) follows.
+    pub(super) async fn connect_and_ask(
+        &mut self,
+        connect: &ConnectRequest,
+        request: &Request,
+    ) -> io::Result<ConnectResponse> {
+        let mut out = BytesMut::new();
+        write_frame(&mut out, |out| connect.write(out));
+        RequestFrame::encode_parts(1, request, &mut out);
+        self.send(&out).await?;
+        ConnectResponse::decode(self.frame().await?).map_err(invalid)
+    }
+
     pub(super) async fn ask(&mut self, request: &Request) -> io::Result<ReplyHeader> {
         let mut out = BytesMut::new();
         RequestFrame::encode_parts(1, request, &mut out);
         self.send(&out).await?;
+        self.reply().await
+    }
+
+    pub(super) async fn reply(&mut self) -> io::Result<ReplyHeader> {
         ReplyHeader::read(&mut Reader::new(self.frame().await?)).map_err(invalid)
     }
 

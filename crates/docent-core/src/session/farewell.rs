@@ -42,12 +42,12 @@ impl Farewell {
             read_only: Some(false),
         };
         let mut exchange = Exchange::new(io);
-        let response = exchange.connect(&connect).await?;
+        // In one write: on a link that carries nothing back, attaching again and again would keep the session alive for ever.
+        let response = exchange.connect_and_ask(&connect, &Request::CloseSession).await?;
         if response.timeout_ms <= 0 || response.session_id != self.session_id {
             return Ok(());
         }
-        let closed = exchange.ask(&Request::CloseSession).await?;
-        match closed.code {
+        match exchange.reply().await?.code {
             Code::OK | Code::SESSION_EXPIRED => Ok(()),
             code => Err(io::Error::other(code.to_string())),
         }
