@@ -3,6 +3,7 @@
 mod node;
 mod reconcile;
 mod table;
+mod trouble;
 mod witness;
 
 pub use node::{KeptNode, KeptStatus};

@@ -1,12 +1,13 @@
 use super::node::{KeptStatus, occupied};
 use super::table::{Entered, Progress};
+use super::trouble::{Trouble, reply};
 use super::witness::{self, Replaced};
 use crate::client::{create_parents_in, refused_parent, resolve};
 use crate::core::Core;
 use crate::epoch::Epoch;
 use crate::error::{Error, ErrorKind};
 use crate::retry::{Backoff, RetryPolicy};
-use crate::session::{Cause, Fired, Lane, Outcome, Reply, SessionEnd, Watch};
+use crate::session::{Fired, Lane, SessionEnd, Watch};
 use bytes::Bytes;
 use docent_proto::{Code, Create, CreateMode, MultiOp, Request, Response, Stat};
 use std::sync::Arc;
@@ -40,31 +41,6 @@ enum Found {
     /// A node is there that is not ours to change, and watched: somebody else's, or that of an older session which nothing
     /// proves to be alive.
     Foreign(i64, Box<Watch>),
-}
-
-/// Why a step could not be finished.
-enum Trouble {
-    /// The link was lost: do it again, which waits for the next.
-    Again,
-    /// Not now: do it again after a pause.
-    Busy,
-    /// The session has ended.
-    Ended,
-    /// The client is closed.
-    Closed,
-    /// The servers refuse.
-    Refused(Error),
-}
-
-impl From<Cause> for Trouble {
-    fn from(cause: Cause) -> Self {
-        match cause {
-            Cause::LinkLost => Self::Again,
-            Cause::QueueFull | Cause::Deadline | Cause::TooLarge { .. } => Self::Busy,
-            Cause::Ended(SessionEnd::Closed) => Self::Closed,
-            Cause::Ended(_) => Self::Ended,
-        }
-    }
 }
 
 impl Reconciler {
@@ -335,13 +311,6 @@ impl Reconciler {
             Ok(()) = self.wanted.changed() => {}
             () = self.core.closing.cancelled() => {}
         }
-    }
-}
-
-fn reply(outcome: Outcome) -> Result<Reply, Trouble> {
-    match outcome {
-        Outcome::Reply(reply) => Ok(reply),
-        Outcome::NotSent(cause) | Outcome::Unknown(cause) => Err(cause.into()),
     }
 }
 

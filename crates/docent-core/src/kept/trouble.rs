@@ -1,0 +1,35 @@
+use crate::error::Error;
+use crate::session::{Cause, Outcome, Reply, SessionEnd};
+
+/// Why a step could not be finished.
+pub(super) enum Trouble {
+    /// The link was lost: do it again, which waits for the next.
+    Again,
+    /// Not now: do it again after a pause.
+    Busy,
+    /// The session has ended.
+    Ended,
+    /// The client is closed.
+    Closed,
+    /// The servers refuse.
+    Refused(Error),
+}
+
+impl From<Cause> for Trouble {
+    fn from(cause: Cause) -> Self {
+        match cause {
+            Cause::LinkLost => Self::Again,
+            Cause::QueueFull | Cause::Deadline | Cause::TooLarge { .. } => Self::Busy,
+            Cause::Ended(SessionEnd::Closed) => Self::Closed,
+            Cause::Ended(_) => Self::Ended,
+        }
+    }
+}
+
+/// The reply to a request, or what kept it away.
+pub(super) fn reply(outcome: Outcome) -> Result<Reply, Trouble> {
+    match outcome {
+        Outcome::Reply(reply) => Ok(reply),
+        Outcome::NotSent(cause) | Outcome::Unknown(cause) => Err(cause.into()),
+    }
+}
