@@ -68,8 +68,10 @@ impl Held {
         if self.has_lease_again() {
             return Ok(());
         }
-        if let Some(Over::Lost(reason)) = self.over.get() {
-            return Err(*reason);
+        match self.over.get() {
+            Some(Over::Lost(reason)) => return Err(*reason),
+            Some(Over::Released) => return Err(LostReason::Released),
+            None => {}
         }
         if planted!(CheckWithoutClock) {
             return Ok(());
@@ -119,6 +121,23 @@ impl Held {
         }
     }
 
+    /// As [`release`](Self::release), and those who share it are told.
+    pub(crate) fn give_up(&self) {
+        self.release();
+        self.token.cancel();
+    }
+
+    /// Until when work under it may still be polled, `grace` after the lease ran out. `None` when somebody else may have its place
+    /// already, or when it ran out so long ago that another lease began.
+    pub(crate) fn grace_end(&self, grace: Duration) -> Option<Timestamp> {
+        match self.over.get() {
+            Some(Over::Lost(LostReason::LeaseExpired)) => {
+                Some(self.epoch.lease.lapsed_at(self.mark)? + grace.min(self.epoch.lease.margin()))
+            }
+            _ => None,
+        }
+    }
+
     fn ended(&self, lost: Option<LostReason>) {
         self.epoch.held.one_less();
         telemetry::over(self.recipe, self.epoch.clock.now().since(self.since), lost);
@@ -136,13 +155,13 @@ impl Held {
         &self.token
     }
 
-    /// Resolves with the reason when lost.
+    /// Resolves with the reason when lost, or given up by another who shares it.
     pub(crate) async fn lost(&self) -> LostReason {
         self.token.cancelled().await;
         match self.over.get() {
             Some(Over::Lost(reason)) => *reason,
-            // The token is cancelled only when lost.
-            _ => LostReason::LeaseExpired,
+            // The token is cancelled when it is lost or given up.
+            _ => LostReason::Released,
         }
     }
 }

@@ -151,6 +151,13 @@ impl Lease {
         now < deadline && LeaseMark(self.lapses.load(Acquire)) == mark
     }
 
+    /// When the lease ran out that was running when `mark` was made. `None` when another began since, or the session has ended.
+    pub(crate) fn lapsed_at(&self, mark: LeaseMark) -> Option<Timestamp> {
+        // The deadline first, as above: it is the one that passed if no lapse came before it.
+        let deadline = self.deadline();
+        (LeaseMark(self.lapses.load(Acquire)) == mark).then_some(deadline)
+    }
+
     /// Resolves when a lease began or was cut; a renewal in time is no news.
     pub(crate) fn changed(&self) -> tokio::sync::futures::Notified<'_> {
         self.changed.notified()

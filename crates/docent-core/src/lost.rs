@@ -16,6 +16,8 @@ pub enum LostReason {
     NodeDeleted,
     /// The client was closed.
     Closed,
+    /// It was given up by another who shares it.
+    Released,
 }
 
 impl fmt::Display for LostReason {
@@ -27,6 +29,7 @@ impl fmt::Display for LostReason {
             Self::AuthFailed => "the servers refused the client's credentials",
             Self::NodeDeleted => "its node was deleted by somebody else",
             Self::Closed => "the client was closed",
+            Self::Released => "it was given up",
         })
     }
 }

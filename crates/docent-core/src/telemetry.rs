@@ -97,6 +97,7 @@ pub(crate) fn over(recipe: &'static str, held: Duration, lost: Option<LostReason
                 LostReason::AuthFailed => "auth_failed",
                 LostReason::NodeDeleted => "node_deleted",
                 LostReason::Closed => "closed",
+                LostReason::Released => "released",
             };
             metrics::counter!("docent_lock_lost_total", "recipe" => recipe, "reason" => reason).increment(1);
         }

@@ -175,20 +175,7 @@ impl Mutex {
 
 /// Takes a ticket and waits for its turn; again, when the ticket is gone before that.
 fn wait(line: Line) -> BoxFuture<'static, Result<Hold, AcquireError>> {
-    async move {
-        loop {
-            match line.draw(None).await?.turn().await {
-                Ok(hold) => return Ok(hold),
-                Err(error) => {
-                    if let Some(error) = after_wait(error) {
-                        return Err(error);
-                    }
-                    tracing::debug!(path = line.path(), "the ticket is gone, taking a new one");
-                }
-            }
-        }
-    }
-    .boxed()
+    async move { Ok(line.acquire(None).await?) }.boxed()
 }
 
 /// Takes a ticket only if nobody is in the line, and waits for nobody.

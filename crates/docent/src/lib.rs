@@ -10,6 +10,7 @@ pub use docent_core::{
     Participant, Permissions, RetryPolicy, RollbackPolicy, SecretString, Stat, StateWatcher, Timestamp,
     TokioClock, Transaction, TransactionResult, WatchStream,
 };
+pub use docent_election::{Election, ElectionBuilder, Layout, Leader, Leaders, Leadership, Run};
 pub use docent_locks::{AcquireError, Mutex, MutexGuard, Owner};
 
 /// How servers are reached, for those who bring a transport of their own.

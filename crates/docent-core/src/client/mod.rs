@@ -109,6 +109,11 @@ impl Client {
         Some(self.core().epoch().lease.timeout()).filter(|timeout| !timeout.is_zero())
     }
 
+    /// Largest request in bytes that is sent, as the client was built with.
+    pub fn max_request(&self) -> usize {
+        self.core().config.max_request
+    }
+
     /// Replaces the servers to talk to by those of `connect_string`, whose chroot must be empty or that of this client. The link to a
     /// server that is not among them is given up; the session moves to another.
     ///

@@ -9,6 +9,7 @@ use crate::session::{Cause, Lane, Outcome, Pending, SessionEnd};
 use bytes::Bytes;
 use docent_proto::{Code, Create, CreateMode, Request, Response, Stat, parent};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// A create on its way. If it is dropped, the node is deleted as soon as its fate is known: the cleanup worker is told the
 /// node's id whatever happened to the reply.
@@ -163,6 +164,7 @@ fn ticket(line: &Line, epoch: &Arc<Epoch>, path: String, czxid: i64) -> Result<T
         czxid,
         drawn: epoch.clock.now(),
         place: Place::Unlisted,
+        left: AtomicBool::new(false),
     };
     let sequence = sequence(ticket.name(), line.marker()).unwrap_or(-1);
     if planted!(FenceIsSequence) {

@@ -1,6 +1,7 @@
-use super::line::Ticket;
-use crate::cleanup::Left;
+use super::line::{Line, Ticket};
+use crate::cleanup::{Leaving, Left};
 use crate::client::{Attempts, Outcomes, Transaction};
+use crate::clock::{Timestamp, sleep_until};
 use crate::error::{Error, ErrorKind};
 use crate::fence::Fence;
 use crate::held::Held;
@@ -9,9 +10,10 @@ use crate::session::Lane;
 use docent_proto::{Code, MultiOp, MultiResult, Request, Response};
 use std::fmt;
 use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// What a ticket that came to its turn holds exclusively. The guards of recipes are made of it.
@@ -77,7 +79,7 @@ impl Hold {
         self.held.lost().await
     }
 
-    /// Cancelled when it is lost; not when it is released.
+    /// Cancelled when it is lost or [given up](Self::give_up); not when it is released.
     pub fn token(&self) -> CancellationToken {
         self.held.token().clone()
     }
@@ -98,9 +100,22 @@ impl Hold {
     /// # Cancel safety
     /// As cancel safe as `future`.
     pub async fn run<F: Future>(&self, future: F) -> Result<F::Output, Lost> {
+        self.run_with_grace(Duration::ZERO, future).await
+    }
+
+    /// As [`run`](Self::run); but when the lease ran out, `future` is polled for `grace` longer, at most for the lease's margin, so
+    /// that it can stop in its own way. The time runs from the end of the lease, also in a process that was paused meanwhile. There
+    /// is no grace when it was lost in another way: somebody else may have its place already.
+    ///
+    /// # Errors
+    /// [`Lost`] when it was lost before `future` was done; `future` is dropped then.
+    ///
+    /// # Cancel safety
+    /// As cancel safe as `future`.
+    pub async fn run_with_grace<F: Future>(&self, grace: Duration, future: F) -> Result<F::Output, Lost> {
         let mut future = pin!(future);
         let mut lost = pin!(self.held.lost());
-        poll_fn(|cx| {
+        let done = poll_fn(|cx| {
             if let Err(reason) = self.held.check() {
                 return Poll::Ready(Err(Lost { reason }));
             }
@@ -109,7 +124,27 @@ impl Hold {
             }
             future.as_mut().poll(cx).map(Ok)
         })
-        .await
+        .await;
+        if done.is_err()
+            && let Some(end) = self.held.grace_end(grace)
+        {
+            self.poll_until(end, future).await;
+        }
+        done
+    }
+
+    /// Polls `future` while the session is not known to have ended, and at most until `end`.
+    async fn poll_until<F: Future>(&self, end: Timestamp, mut future: Pin<&mut F>) {
+        let epoch = &self.held.epoch;
+        let mut over = pin!(sleep_until(epoch.clock.as_ref(), end));
+        poll_fn(|cx| {
+            let is_over = epoch.clock.now() >= end || epoch.ended().is_some();
+            if is_over || over.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(());
+            }
+            future.as_mut().poll(cx).map(drop)
+        })
+        .await;
     }
 
     /// Asks a quorum whether it is held. It was, at one moment between call and return; [`is_held`](Self::is_held) says
@@ -162,16 +197,38 @@ impl Hold {
     pub async fn release(self) -> Result<(), Error> {
         let was_held = self.held.check();
         self.held.release();
-        let line = self.ticket.line.clone();
-        let left = self.ticket.leave().by(line.client().deadline()).await;
-        let error = |kind| Error::new(kind, "release").at(line.path());
-        match (was_held, left) {
-            (Err(reason), _) => Err(error(ErrorKind::Lost(reason))),
-            (Ok(()), Left::Gone) => Ok(()),
-            (Ok(()), Left::Refused(code)) => Err(Error::from_code(code, "release").at(line.path())),
-            (Ok(()), Left::Closed) => Err(error(ErrorKind::Closed)),
-            (Ok(()), Left::Timeout) => Err(error(ErrorKind::Timeout).because("it goes on in the background")),
-        }
+        gone(self.ticket.line.clone(), was_held, self.ticket.leave()).await
+    }
+
+    /// Gives it up for all who share it: [`lost`](Self::lost) and [`token`](Self::token) tell them. That is done, and the delete of
+    /// its node submitted, when this returns; what is returned waits until the node is deleted. Never blocks or panics, also
+    /// outside a runtime.
+    ///
+    /// # Errors
+    /// As [`release`](Self::release); `Lost` also when it had been given up before.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: giving up goes on in the background.
+    pub fn give_up(&self) -> impl Future<Output = Result<(), Error>> + Send + use<> {
+        let was_held = self.held.check();
+        self.held.give_up();
+        gone(self.ticket.line.clone(), was_held, self.ticket.leave())
+    }
+}
+
+/// Waits until the node of what was held is gone.
+async fn gone(line: Line, was_held: Result<(), LostReason>, leaving: Option<Leaving>) -> Result<(), Error> {
+    let left = match leaving {
+        Some(leaving) => leaving.by(line.client().deadline()).await,
+        None => Left::Gone,
+    };
+    let error = |kind| Error::new(kind, "release").at(line.path());
+    match (was_held, left) {
+        (Err(reason), _) => Err(error(ErrorKind::Lost(reason))),
+        (Ok(()), Left::Gone) => Ok(()),
+        (Ok(()), Left::Refused(code)) => Err(Error::from_code(code, "release").at(line.path())),
+        (Ok(()), Left::Closed) => Err(error(ErrorKind::Closed)),
+        (Ok(()), Left::Timeout) => Err(error(ErrorKind::Timeout).because("it goes on in the background")),
     }
 }
 

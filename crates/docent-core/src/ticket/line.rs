@@ -1,7 +1,9 @@
 use super::draw;
+use super::hold::Hold;
 use super::name::sequence;
 use super::participant::{self, Participant};
 use super::place::Place;
+use super::wait::WaitError;
 use crate::cleanup::Leaving;
 use crate::client::{Client, Outcomes};
 use crate::clock::Timestamp;
@@ -13,6 +15,7 @@ use docent_proto::Request;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// What is written into a contender's node to ask it to give up its place.
 pub(crate) const REVOKE: &[u8] = b"__REVOKE__";
@@ -121,6 +124,43 @@ impl Line {
         draw::draw(self, data).await
     }
 
+    /// Takes a ticket and waits for its turn, however long that is; takes another when the ticket is gone before that, with its
+    /// session or by somebody else's hand.
+    ///
+    /// # Errors
+    /// As [`draw`](Self::draw) and [`Ticket::turn`], without `Gone`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe, but you lose your place in the line: the ticket's node is deleted.
+    pub async fn acquire(&self, data: Option<Bytes>) -> Result<Hold, Error> {
+        loop {
+            match self.draw(data.clone()).await?.turn().await {
+                Ok(hold) => return Ok(hold),
+                Err(WaitError::Gone) => {
+                    tracing::debug!(path = self.path(), "the ticket is gone, taking a new one");
+                }
+                Err(WaitError::Core(error)) => return Err(error),
+            }
+        }
+    }
+
+    /// The first in the line: the holder, unless it was lost. `None` when nobody is in it.
+    ///
+    /// # Errors
+    /// `NoAuth`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn first(&self) -> Result<Option<Participant>, Error> {
+        participant::first(self).await
+    }
+
+    /// The part of the session timeout that leases leave unused, as the servers granted it; `None` before the first link.
+    pub fn lease_margin(&self) -> Option<Duration> {
+        let epoch = self.client().core().epoch();
+        Some(&epoch.lease).filter(|lease| !lease.timeout().is_zero()).map(|lease| lease.margin())
+    }
+
     /// Everybody in the line, first the holder.
     ///
     /// # Errors
@@ -187,6 +227,8 @@ pub struct Ticket {
     pub(super) drawn: Timestamp,
     /// As the listing showed it that was made together with the ticket.
     pub(super) place: Place,
+    /// Set when the delete of the node was submitted.
+    pub(super) left: AtomicBool,
 }
 
 impl Ticket {
@@ -200,9 +242,11 @@ impl Ticket {
         Fence::from_czxid(self.czxid)
     }
 
-    /// Submits the delete of the node. Whoever drops what is returned leaves the rest to the cleanup worker.
-    pub(super) fn leave(mut self) -> Leaving {
-        Leaving::new(Arc::clone(&self.epoch), std::mem::take(&mut self.path))
+    /// Submits the delete of the node; `None` when that was done before. Whoever drops what is returned leaves the rest to the
+    /// cleanup worker.
+    pub(super) fn leave(&self) -> Option<Leaving> {
+        let left = self.left.swap(true, Ordering::AcqRel);
+        (!left).then(|| Leaving::new(Arc::clone(&self.epoch), self.path.clone()))
     }
 
     pub(super) fn name(&self) -> &str {
@@ -212,9 +256,7 @@ impl Ticket {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        if !self.path.is_empty() {
-            drop(Leaving::new(Arc::clone(&self.epoch), std::mem::take(&mut self.path)));
-        }
+        drop(self.leave());
     }
 }
 

@@ -1,13 +1,13 @@
 use super::draw::list;
 use super::line::Line;
-use super::name::sequence;
+use super::name::{is_in_danger_zone, sequence};
 use crate::client::Outcomes;
 use crate::error::Error;
 use crate::fence::Fence;
 use bytes::Bytes;
 use docent_proto::{Code, Request, Response};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 /// Reads of participants under way at the same time.
 const IN_FLIGHT: usize = 64;
@@ -32,6 +32,14 @@ pub struct Participant {
     pub fence: Fence,
 }
 
+impl Participant {
+    /// For how long it has had its place: by the server's clock when it took it and by the local one now. Zero if the server's is
+    /// ahead.
+    pub fn age(&self) -> Duration {
+        SystemTime::now().duration_since(self.since).unwrap_or_default()
+    }
+}
+
 /// Names of all children; none when there is no line.
 pub(super) async fn names(line: &Line) -> Result<Vec<String>, Error> {
     let (result, _) =
@@ -51,11 +59,30 @@ pub(super) async fn list_all(line: &Line) -> Result<Vec<Participant>, Error> {
         .try_filter_map(|participant| std::future::ready(Ok(participant)))
         .try_collect()
         .await?;
-    participants.sort_by_key(|participant| (participant.sequence, participant.fence));
+    // Near the end of the servers' counter numbers tell no order.
+    let by_creation = participants.iter().any(|participant| is_in_danger_zone(participant.sequence));
+    participants
+        .sort_by_key(|participant| (if by_creation { 0 } else { participant.sequence }, participant.fence));
     if let Some(first) = participants.first_mut() {
         first.holds = true;
     }
     Ok(participants)
+}
+
+pub(super) async fn first(line: &Line) -> Result<Option<Participant>, Error> {
+    loop {
+        let names = names(line).await?;
+        let contenders = names.into_iter().filter_map(|name| Some((sequence(&name, line.marker())?, name)));
+        let contenders: Vec<_> = contenders.collect();
+        if contenders.iter().any(|(sequence, _)| is_in_danger_zone(*sequence)) {
+            return Ok(list_all(line).await?.into_iter().next());
+        }
+        let Some((_, name)) = contenders.into_iter().min() else { return Ok(None) };
+        // It may have left since.
+        if let Some(first) = read(line, name).await? {
+            return Ok(Some(Participant { holds: true, ..first }));
+        }
+    }
 }
 
 /// `None` for a name that is no contender's, and for one that has left since.

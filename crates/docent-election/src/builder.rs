@@ -1,0 +1,105 @@
+use crate::{Election, Layout};
+use bytes::Bytes;
+use docent_core::recipe::Line;
+use docent_core::{Client, Error};
+use std::time::Duration;
+
+/// What a request takes besides a candidate's data and path.
+const FIELDS: usize = 1024;
+
+/// Settings of an [`Election`].
+#[derive(Debug, Clone)]
+#[must_use = "a builder does nothing until `build` is called"]
+pub struct ElectionBuilder {
+    client: Client,
+    path: String,
+    id: Option<String>,
+    data: Option<Bytes>,
+    layout: Layout,
+    takeover_delay: Duration,
+    grace: Duration,
+}
+
+impl ElectionBuilder {
+    pub(crate) fn new(client: &Client, path: &str) -> Self {
+        Self {
+            client: client.clone(),
+            path: path.to_owned(),
+            id: None,
+            data: None,
+            layout: Layout::default(),
+            takeover_delay: Duration::ZERO,
+            grace: Duration::ZERO,
+        }
+    }
+
+    /// Who the candidate is: written into its node, for [`Election::leader`] and [`Election::candidates`]. Default: as
+    /// [`layout`](Self::layout) says.
+    pub fn id(mut self, id: impl Into<String>) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+
+    /// What is written into the candidate's node in place of an id, such as an address for those who want to reach the leader.
+    /// Curator takes it for the id.
+    pub fn data(mut self, data: impl Into<Bytes>) -> Self {
+        self.data = Some(data.into());
+        self
+    }
+
+    /// Which of Curator's layouts to use. Default [`Layout::LeaderLatch`].
+    pub fn layout(mut self, layout: Layout) -> Self {
+        self.layout = layout;
+        self
+    }
+
+    /// How long a new leader waits before it begins when the one before it did not [resign](crate::Leadership::resign): it was
+    /// lost, killed or dropped, and what it had under way may still arrive somewhere. Default none. At least the session timeout
+    /// is advised.
+    ///
+    /// Leaders with this setting write their term into the election's own node and take it out when they resign, so that all
+    /// candidates should have it. It cannot tell what became of a leader without it, as one of Curator's.
+    pub fn takeover_delay(mut self, delay: Duration) -> Self {
+        self.takeover_delay = delay;
+        self
+    }
+
+    /// How long work under [`Election::run`] may go on after [`Leadership::token`](crate::Leadership::token) was cancelled, to stop in
+    /// its own way. Default none: it is dropped at once. At most the margin of the lease, which is a third of the session timeout,
+    /// or a sixth of it and a tick and 100 ms if that is more.
+    ///
+    /// When the lease ran out the time runs from its end. The leadership is lost then: `is_held` is false and transactions fail. The
+    /// servers keep the session for about the margin longer, so that nobody else leads in most cases; only the fence is sure. When
+    /// it was lost in another way, somebody else may lead already, and there is no grace.
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
+        self
+    }
+
+    /// The election.
+    ///
+    /// # Errors
+    /// `InvalidInput` when the path breaks a rule, when both an id and data are given, when they are larger than the servers take,
+    /// and when the grace does not fit into the margin of the lease. The last is known once the client has connected; until then
+    /// campaigning fails with it.
+    pub fn build(self) -> Result<Election, Error> {
+        let invalid = |detail: String| Err(Error::invalid_input("election", detail));
+        let line = Line::new(&self.client, &self.path, "election", self.layout.marker())?;
+        if let (Some(id), Some(_)) = (&self.id, &self.data) {
+            return invalid(format!("id {id:?} and data must not both be given: one node holds one of them"));
+        }
+        let data = self.data.or(self.id.map(Bytes::from));
+        let (length, most) = (data.as_ref().map_or(0, Bytes::len), self.client.max_request());
+        if length + self.path.len() + FIELDS > most {
+            return invalid(format!(
+                "an id or data of {length} bytes must be at least {FIELDS} bytes and the path shorter than a request of {most} bytes"
+            ));
+        }
+        // What Curator's recipes write for a candidate without an id.
+        let data = match self.layout {
+            Layout::LeaderLatch => Some(data.unwrap_or_default()),
+            Layout::LeaderSelector => data,
+        };
+        Election::checked(line, data, self.takeover_delay, self.grace)
+    }
+}

@@ -1,0 +1,34 @@
+use bytes::Bytes;
+use docent_core::{Fence, Participant};
+use std::time::SystemTime;
+
+/// The leader of an election, as a server saw it.
+///
+/// It may have been lost or have resigned since: this is for people, dashboards and clients that look for somebody to talk to.
+/// Whatever must be done by the leader alone is done by the leader itself, under its [`Leadership`](crate::Leadership).
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Leader {
+    /// Its id, or what text its data is; replacement characters stand for what is none.
+    pub id: String,
+    /// What is written into its node.
+    pub data: Bytes,
+    /// The fence of its term.
+    pub fence: Fence,
+    /// When it became a candidate, by the server's clock.
+    pub since: SystemTime,
+    /// The session that its candidacy belongs to.
+    pub session_id: i64,
+}
+
+impl From<Participant> for Leader {
+    fn from(first: Participant) -> Self {
+        Self {
+            id: String::from_utf8_lossy(&first.identity).into_owned(),
+            data: first.identity,
+            fence: first.fence,
+            since: first.since,
+            session_id: first.session_id,
+        }
+    }
+}

@@ -1,0 +1,136 @@
+use crate::Leader;
+use docent_core::recipe::Line;
+use docent_core::{Children, Error, ErrorKind, Node, Participant, WatchStream};
+use futures_core::Stream;
+use futures_util::stream::{self, BoxStream, StreamExt};
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+/// Follows who leads an election. Made by [`Election::observe`](crate::Election::observe).
+#[must_use = "a stream does nothing unless it is polled"]
+pub struct Leaders(BoxStream<'static, Option<Leader>>);
+
+impl Stream for Leaders {
+    type Item = Option<Leader>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.poll_next_unpin(cx)
+    }
+}
+
+impl fmt::Debug for Leaders {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Leaders").finish_non_exhaustive()
+    }
+}
+
+/// Before the line is looked at again after errors, which follow each other: at first, and at most.
+const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(30)];
+
+pub(crate) fn observe(line: Line) -> Leaders {
+    let observer = Observer { line, following: Following::Nothing, told: None };
+    let leaders = stream::unfold(observer, |mut observer| async move {
+        let leader = observer.next().await?;
+        Some((leader, observer))
+    });
+    Leaders(leaders.boxed())
+}
+
+struct Observer {
+    line: Line,
+    following: Following,
+    /// What was emitted last.
+    told: Option<Option<Leader>>,
+}
+
+/// What is watched.
+enum Following {
+    /// The line is to be looked at.
+    Nothing,
+    /// The leader's node. Whoever comes after it changes nothing until it leaves.
+    Leader(Box<Participant>, WatchStream<Node>),
+    /// The election's own node, because nobody stands.
+    Newcomers(WatchStream<Children>),
+}
+
+/// What one step came to.
+enum Seen {
+    /// It leads, or nobody does.
+    Leads(Option<Leader>),
+    /// Who leads is not known now.
+    Unknown,
+    /// The client is closed.
+    Closed,
+}
+
+impl Observer {
+    /// The next leader that is news; `None` once the client is closed.
+    async fn next(&mut self) -> Option<Option<Leader>> {
+        let [mut pause, longest] = PAUSES;
+        loop {
+            match self.step().await {
+                Ok(Seen::Closed) => return None,
+                Ok(Seen::Leads(leader)) if self.told.as_ref() != Some(&leader) => {
+                    self.told = Some(leader.clone());
+                    return Some(leader);
+                }
+                Ok(Seen::Leads(_) | Seen::Unknown) => {}
+                Err(error) if is_final(&error) => return None,
+                Err(error) => {
+                    tracing::warn!(path = self.line.path(), %error, "cannot see who leads, trying again");
+                    // What was watched may have fired for nothing.
+                    self.following = Following::Nothing;
+                    tokio::time::sleep(pause).await;
+                    pause = (pause * 2).min(longest);
+                }
+            }
+        }
+    }
+
+    /// Waits for one thing to happen.
+    async fn step(&mut self) -> Result<Seen, Error> {
+        match &mut self.following {
+            Following::Nothing => match self.line.first().await? {
+                Some(first) => self.follow(first),
+                None => {
+                    let children = self.line.client().watch_children(self.line.path())?;
+                    self.following = Following::Newcomers(children);
+                    Ok(Seen::Unknown)
+                }
+            },
+            Following::Leader(leader, node) => match node.next().await.transpose()? {
+                None => Ok(Seen::Closed),
+                Some(Some(node)) => {
+                    leader.identity = node.data;
+                    Ok(Seen::Leads(Some((**leader).clone().into())))
+                }
+                Some(None) => {
+                    self.following = Following::Nothing;
+                    Ok(Seen::Unknown)
+                }
+            },
+            Following::Newcomers(children) => match children.next().await.transpose()? {
+                None => Ok(Seen::Closed),
+                Some(_) => match self.line.first().await? {
+                    Some(first) => self.follow(first),
+                    // The watch was set before this look, and goes on.
+                    None => Ok(Seen::Leads(None)),
+                },
+            },
+        }
+    }
+
+    /// Watches the first in the line. It leads if it is still there once the watch is set.
+    fn follow(&mut self, first: Participant) -> Result<Seen, Error> {
+        let path = format!("{}/{}", self.line.path(), first.name);
+        let node = self.line.client().watch_data(&path)?;
+        self.following = Following::Leader(Box::new(first), node);
+        Ok(Seen::Unknown)
+    }
+}
+
+fn is_final(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Closed | ErrorKind::EnsembleRolledBack)
+}

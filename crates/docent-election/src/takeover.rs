@@ -1,0 +1,66 @@
+//! Whether the leader before resigned: its term stands in the election's own node from when it began until it resigned.
+
+use docent_core::recipe::{Hold, Line};
+use docent_core::{Error, ErrorKind, Fence};
+use std::time::Duration;
+
+const PREFIX: &str = "docent-term:";
+
+/// Waits for `delay` if the leader before did not resign, and writes the own term down.
+pub(crate) async fn begin(line: &Line, hold: &Hold, delay: Duration) -> Result<(), Error> {
+    let node = line.client().get(line.path()).await?;
+    let before = read(line.path(), &node.data)?;
+    if let Some(term) = before.filter(|term| *term != hold.fence()) {
+        tracing::info!(path = line.path(), %term, ?delay, "the leader before did not resign: waiting");
+        if hold.run(tokio::time::sleep(delay)).await.is_err() {
+            hold.check_for("campaign")?;
+        }
+    }
+    let term = format!("{PREFIX}{}", hold.fence());
+    loop {
+        match hold.transaction().set(line.path(), term.clone(), None).commit().await {
+            // Written again, it is the same.
+            Err(error) if error.kind() == ErrorKind::OutcomeUnknown => {}
+            result => return result.map(drop),
+        }
+    }
+}
+
+/// Takes the term out. If that fails, the next leader waits in vain, which does no harm.
+pub(crate) async fn clear(hold: &Hold) {
+    let own = hold.path();
+    let Some((election, _)) = own.rsplit_once('/') else { return };
+    let clearing = hold.transaction().set(election, "", None).commit();
+    match hold.run(clearing).await {
+        Ok(Ok(_)) => {}
+        Ok(Err(error)) => tracing::info!(path = election, %error, "the next leader will wait"),
+        Err(lost) => tracing::info!(path = election, %lost, "the next leader will wait"),
+    }
+}
+
+/// The term that stands in the node. What others wrote there is not overwritten.
+fn read(path: &str, data: &[u8]) -> Result<Option<Fence>, Error> {
+    if data.is_empty() {
+        return Ok(None);
+    }
+    let term = std::str::from_utf8(data).ok().and_then(|text| text.strip_prefix(PREFIX)?.parse().ok());
+    term.map(Some).ok_or_else(|| {
+        let rule = "must hold nothing but the term of a leader, because a takeover delay is set";
+        Error::invalid_input("campaign", format!("node {path:?} {rule}"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_term_is_read_as_it_is_written_and_foreign_data_is_refused() {
+        assert_eq!(read("/e", b"").unwrap(), None);
+        assert_eq!(read("/e", b"docent-term:4294967301").unwrap(), Some("4294967301".parse().unwrap()));
+        for foreign in [&b"docent-term:"[..], b"docent-term:7 ", b"7", b"\xff"] {
+            let error = read("/e", foreign).unwrap_err().to_string();
+            assert!(error.contains("\"/e\" must hold nothing but"), "{error}");
+        }
+    }
+}

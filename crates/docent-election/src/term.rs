@@ -1,0 +1,52 @@
+use crate::takeover;
+use docent_core::Error;
+use docent_core::recipe::Hold;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// What all who take part in a term of leadership share.
+#[derive(Debug, Clone)]
+pub(crate) struct Share {
+    pub(crate) hold: Arc<Hold>,
+    /// Cancelled when work under it is to stop.
+    pub(crate) told: CancellationToken,
+    /// True when the term is written into the election's own node.
+    recorded: bool,
+}
+
+/// One period of leadership, which ends with this.
+///
+/// # On drop
+/// The leadership is given up, whoever else shares it.
+#[derive(Debug)]
+pub(crate) struct Term(Share);
+
+impl Term {
+    pub(crate) fn new(hold: Arc<Hold>, recorded: bool) -> Self {
+        let told = hold.token().child_token();
+        Self(Share { hold, told, recorded })
+    }
+
+    /// Another that ends the same term.
+    pub(crate) fn of(share: Share) -> Self {
+        Self(share)
+    }
+
+    pub(crate) fn share(&self) -> &Share {
+        &self.0
+    }
+
+    /// Ends it, in a way that the next leader can tell from a loss, and waits until the node is gone.
+    pub(crate) async fn resign(self) -> Result<(), Error> {
+        if self.0.recorded {
+            takeover::clear(&self.0.hold).await;
+        }
+        self.0.hold.give_up().await
+    }
+}
+
+impl Drop for Term {
+    fn drop(&mut self) {
+        drop(self.0.hold.give_up());
+    }
+}
