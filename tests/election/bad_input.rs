@@ -1,0 +1,62 @@
+//! Bad input is an error that names value and rule, and nothing is sent.
+
+use docent::{Election, ErrorKind};
+use docent_proto::OpCode;
+use docent_testkit::{Backend, both_backends};
+use docent_tests::{builder, connect, soon};
+use std::time::Duration;
+
+both_backends! {
+    async fn an_election_with_bad_settings_is_refused_when_it_is_made(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let before = server.front().trace().len();
+        for (path, rule) in [
+            ("", "must not be empty"),
+            ("election", "must start with '/'"),
+            ("/election/", "must not end with '/'"),
+            ("/a//b", "must not have an empty segment"),
+            ("/", "must not be the root"),
+        ] {
+            let error = Election::new(&client, path).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidInput);
+            let text = error.to_string();
+            assert!(text.contains(rule) && text.contains(&format!("{path:?}")), "{text}");
+        }
+        let both = Election::builder(&client, "/e").id("host-7").data("10.0.0.7").build().unwrap_err();
+        assert!(both.to_string().contains("id \"host-7\" and data must not both be given"), "{both}");
+        let large = Election::builder(&client, "/e").data(vec![0; 1_048_575]).build().unwrap_err();
+        assert!(large.to_string().contains("1048575 bytes must be"), "{large}");
+        // A session of 8 s has a margin of 2.67 s.
+        let grace = Election::builder(&client, "/e").grace(Duration::from_secs(3)).build().unwrap_err();
+        assert_eq!(grace.kind(), ErrorKind::InvalidInput);
+        let text = grace.to_string();
+        assert!(text.contains("grace 3s must be at most 2.66") && text.contains("session of 8s"), "{text}");
+        Election::builder(&client, "/e").grace(Duration::from_secs(2)).build().unwrap();
+        assert_eq!(server.front().trace()[before..].iter().filter(|f| f.op != Some(OpCode::Ping)).count(), 0);
+    }
+
+    async fn a_grace_that_does_not_fit_is_refused_when_campaigning_if_the_client_connects_later(backend: Backend) {
+        let server = backend.start().await;
+        let client = builder(&server, server.connect_string()).build().unwrap();
+        let election = Election::builder(&client, "/e").grace(Duration::from_secs(5)).build().unwrap();
+        let error = soon(election.campaign()).await.unwrap_err();
+        assert!(error.to_string().contains("grace 5s must be at most 2.66"), "{error}");
+        crate::candidate::until_standing(&election, 0).await;
+    }
+}
+
+#[tokio::test]
+async fn a_candidate_is_refused_when_the_session_timeout_is_below_four_ticks() {
+    let server = Backend::Embedded.start().await;
+    let client = builder(&server, server.connect_string())
+        .session_timeout(Duration::from_secs(2))
+        .server_tick(Duration::from_secs(1))
+        .connect()
+        .await
+        .unwrap();
+    let error = soon(Election::new(&client, "/e").unwrap().campaign()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ShortLease);
+    let run = Election::new(&client, "/e").unwrap().run(|_| async { Ok::<(), docent::Error>(()) });
+    assert_eq!(soon(run).await.unwrap_err().kind(), ErrorKind::ShortLease);
+}

@@ -1,0 +1,133 @@
+//! Leadership stands the batteries of faults.
+
+use docent::{Client, Election, Error, ErrorKind, Fence, Leadership};
+use docent_proto::OpCode;
+use docent_testkit::battery::{self, Contender, Fault, Recipe, Seat, Step, unanswered};
+use docent_testkit::{Backend, Traced, both_backends};
+use docent_tests::PATIENCE;
+use std::process::Command;
+
+const ELECTION: &str = "/election";
+
+struct Elections;
+
+struct Candidate {
+    client: Client,
+    election: Election,
+    namespace: String,
+}
+
+impl Recipe for Elections {
+    type Contender = Candidate;
+
+    async fn contender(&self, seat: &Seat) -> Candidate {
+        let client = Client::builder(&seat.connect_string)
+            .namespace(&seat.namespace)
+            .session_timeout(seat.session_timeout)
+            .server_tick(seat.tick)
+            .operation_timeout(PATIENCE)
+            .connect()
+            .await
+            .unwrap();
+        Candidate {
+            election: Election::new(&client, ELECTION).unwrap(),
+            client,
+            namespace: seat.namespace.clone(),
+        }
+    }
+
+    fn folder(&self) -> &str {
+        ELECTION
+    }
+
+    /// A waiter watches the one ahead, and its own node.
+    fn waits(&self, trace: &[Traced]) -> bool {
+        trace.iter().filter(|frame| frame.is_reply(OpCode::GetData)).count() >= 2 && unanswered(trace) == 0
+    }
+
+    fn permits(&self, step: Step, fault: Fault, error: &Error) -> bool {
+        match (step, fault) {
+            (Step::Acquire, Fault::Closed) => error.kind() == ErrorKind::Closed,
+            (Step::Verify | Step::Release, Fault::Closed) => {
+                matches!(error.kind(), ErrorKind::Closed | ErrorKind::Lost(_))
+            }
+            (Step::Verify | Step::Release, Fault::Expired | Fault::Lost) => {
+                matches!(error.kind(), ErrorKind::Lost(_))
+            }
+            _ => false,
+        }
+    }
+
+    fn process(&self, seat: &Seat) -> Option<Command> {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_leader"));
+        command.args([&seat.connect_string, &seat.namespace]);
+        command.args([seat.session_timeout, seat.tick].map(|time| time.as_millis().to_string()));
+        command.arg(ELECTION);
+        Some(command)
+    }
+}
+
+impl Contender for Candidate {
+    type Held = Leadership;
+    type Error = Error;
+    type Fence = Fence;
+
+    async fn acquire(&self) -> Result<Leadership, Error> {
+        self.election.campaign().await
+    }
+
+    async fn verify(&self, held: &Leadership) -> Result<(), Error> {
+        held.verify().await
+    }
+
+    async fn release(&self, held: Leadership) -> Result<(), Error> {
+        held.resign().await
+    }
+
+    async fn lost(&self, held: &Leadership) {
+        held.lost().await;
+    }
+
+    fn is_held(&self, held: &Leadership) -> bool {
+        held.is_held()
+    }
+
+    fn fence(&self, held: &Leadership) -> Option<Fence> {
+        Some(held.fence())
+    }
+
+    fn node(&self, held: &Leadership) -> String {
+        format!("{}{}", self.namespace, held.path())
+    }
+
+    fn session_id(&self) -> Option<i64> {
+        self.client.session_id()
+    }
+
+    async fn close(&self) {
+        self.client.close().await;
+    }
+}
+
+both_backends! {
+    async fn a_link_that_breaks_at_any_request_never_doubles_or_drops_a_leadership(backend: Backend) {
+        battery::lost_reply(&Elections, &backend.start().await).await;
+    }
+
+    async fn a_future_dropped_at_any_poll_leaves_nothing_and_leaves_the_line(backend: Backend) {
+        battery::cancel(&Elections, &backend.start().await).await;
+    }
+
+    async fn a_client_closed_at_any_poll_ends_every_future_its_session_and_its_tasks(backend: Backend) {
+        battery::close(&Elections, &backend.start().await).await;
+    }
+
+    async fn a_lost_leadership_is_known_to_be_in_time_and_for_good(backend: Backend) {
+        battery::loss(&Elections, &backend.start().await).await;
+    }
+
+    async fn a_black_holed_leader_knows_of_its_loss_before_the_next_leads_whenever_it_happens(backend: Backend) {
+        let runs = if backend == Backend::Embedded { 100 } else { 12 };
+        battery::black_holes(&Elections, &backend.start().await, runs).await;
+    }
+}

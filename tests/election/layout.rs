@@ -1,0 +1,90 @@
+//! Candidates stand in one line with Curator's.
+
+use crate::candidate::until_standing;
+use docent::{Client, CreateMode, Election, Layout, Mutex};
+use docent_testkit::{Backend, TestServer, both_backends};
+use docent_tests::{builder, connect, soon};
+use std::time::Duration;
+
+const UUID: &str = "9a794062-0b31-421c-9cfe-0699f14437da";
+
+async fn named(server: &TestServer) -> Client {
+    builder(server, server.connect_string()).identity("10.0.0.7").connect().await.unwrap()
+}
+
+/// Checks a name and returns what is before the number.
+fn is_protected(path: &str, marker: &str) {
+    let name = path.strip_prefix("/election/_c_").unwrap();
+    let (uuid, rest) = name.split_at(UUID.len());
+    assert!(uuid.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit()), "{path}");
+    assert_eq!(rest, format!("-{marker}0000000000"), "{path}");
+}
+
+both_backends! {
+    async fn nodes_and_data_are_those_of_curators_leader_latch(backend: Backend) {
+        let server = backend.start().await;
+        let client = named(&server).await;
+        let nameless = soon(Election::new(&client, "/election").unwrap().campaign()).await.unwrap();
+        is_protected(&nameless.path(), "latch-");
+        let node = client.get(&nameless.path()).await.unwrap();
+        assert_eq!((node.data.len(), node.stat.owner), (0, client.session_id()));
+        soon(nameless.resign()).await.unwrap();
+        let named = Election::builder(&client, "/election").id("host-7").build().unwrap();
+        let leadership = soon(named.campaign()).await.unwrap();
+        assert_eq!(client.get(&leadership.path()).await.unwrap().data, "host-7");
+    }
+
+    async fn nodes_and_data_are_those_of_curators_leader_selector(backend: Backend) {
+        let server = backend.start().await;
+        let client = named(&server).await;
+        let selector = || Election::builder(&client, "/election").layout(Layout::LeaderSelector);
+        let nameless = soon(selector().build().unwrap().campaign()).await.unwrap();
+        is_protected(&nameless.path(), "lock-");
+        assert_eq!(client.get(&nameless.path()).await.unwrap().data, "10.0.0.7");
+        soon(nameless.resign()).await.unwrap();
+        let leadership = soon(selector().id("host-7").build().unwrap().campaign()).await.unwrap();
+        assert_eq!(client.get(&leadership.path()).await.unwrap().data, "host-7");
+        // It is the layout of Curator's InterProcessMutex, and so of ours.
+        let lock = Mutex::new(&client, "/election").unwrap();
+        assert!(lock.acquire_timeout(Duration::from_millis(300)).await.is_err());
+    }
+
+    async fn a_candidate_of_curators_is_waited_for_and_waits(backend: Backend) {
+        let server = backend.start().await;
+        let (client, java) = (connect(&server).await, connect(&server).await);
+        let theirs = format!("/election/_c_{UUID}-latch-");
+        let leader = java.create(&theirs, "java-1", CreateMode::EphemeralSequential).await.unwrap();
+        let election = Election::builder(&client, "/election").id("rust-1").build().unwrap();
+        let campaign = tokio::spawn(election.campaign());
+        until_standing(&election, 2).await;
+        assert_eq!(soon(election.leader()).await.unwrap().unwrap().id, "java-1");
+        let candidates = soon(election.candidates()).await.unwrap();
+        let all: Vec<_> = candidates.iter().map(|one| (&one.identity[..], one.sequence, one.holds)).collect();
+        assert_eq!(all, [(&b"java-1"[..], 0, true), (b"rust-1", 1, false)]);
+        assert!(candidates.iter().all(|one| one.age() < Duration::from_secs(60)));
+        assert!(!campaign.is_finished());
+        java.delete(&leader.path, None).await.unwrap();
+        let leadership = soon(campaign).await.unwrap().unwrap();
+        assert_eq!(soon(election.leader()).await.unwrap().unwrap().fence, leadership.fence());
+    }
+
+    async fn near_the_end_of_the_counter_the_leader_is_the_oldest_candidate(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        for (number, id) in [("2147483647", "older"), ("-2147483648", "newer")] {
+            let path = format!("/election/_c_{UUID}-latch-{number}");
+            client.create(&path, id, CreateMode::Ephemeral).await.unwrap();
+        }
+        let election = Election::new(&client, "/election").unwrap();
+        assert_eq!(soon(election.leader()).await.unwrap().unwrap().id, "older");
+        assert_eq!(soon(election.candidates()).await.unwrap()[0].identity, "older");
+    }
+
+    async fn nobody_leads_where_nobody_ever_stood(backend: Backend) {
+        let server = backend.start().await;
+        let election = Election::new(&connect(&server).await, "/election").unwrap();
+        assert_eq!(soon(election.leader()).await.unwrap(), None);
+        assert_eq!(soon(election.candidates()).await.unwrap(), []);
+        assert!(!election.is_leader());
+    }
+}

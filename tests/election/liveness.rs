@@ -1,0 +1,213 @@
+//! Somebody leads soon after a leader is gone, and nobody is silently out.
+
+use crate::candidate::{Candidate, ELECTION, Log, election, until_standing};
+use docent::{Acl, CreateMode, Election, ErrorKind, LostReason};
+use docent_proto::OpCode;
+use docent_testkit::{Backend, Direction, FrameKind, both_backends};
+use docent_tests::{SHORT_SESSION, builder, connect, soon, tick};
+use futures_util::future::join_all;
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+/// What a busy machine may add.
+const SLACK: Duration = Duration::from_secs(1);
+
+both_backends! {
+    async fn the_next_leads_within_a_second_of_a_resignation_a_drop_or_a_close(backend: Backend) {
+        let server = backend.start().await;
+        let next = connect(&server).await;
+        for way in 0..3 {
+            let client = connect(&server).await;
+            let leadership = soon(election(&client).campaign()).await.unwrap();
+            let campaign = tokio::spawn(election(&next).campaign());
+            until_standing(&election(&next), 2).await;
+            let left = Instant::now();
+            match way {
+                0 => soon(leadership.resign()).await.unwrap(),
+                1 => drop(leadership),
+                _ => soon(client.close()).await,
+            }
+            let leads = soon(campaign).await.unwrap().unwrap();
+            assert!(left.elapsed() < Duration::from_secs(1), "way {way} took {:?}", left.elapsed());
+            soon(leads.resign()).await.unwrap();
+        }
+    }
+
+    async fn the_next_leads_within_a_timeout_and_two_ticks_of_a_failure_and_not_before_the_leader_knows(backend: Backend) {
+        let server = backend.start().await;
+        let proxy = server.proxy().await;
+        let client = builder(&server, proxy.connect_string()).session_timeout(SHORT_SESSION).connect().await.unwrap();
+        let next = connect(&server).await;
+        let log = Log::new();
+        let _first = Candidate::start(&election(&client), 0, &log);
+        log.term(1).await;
+        let _second = Candidate::start(&election(&next), 1, &log);
+        until_standing(&election(&next), 2).await;
+        let failed = Instant::now();
+        proxy.blackhole();
+        let (leader, _, at) = log.term(2).await;
+        assert_eq!(leader, 1);
+        assert!(at - failed < SHORT_SESSION + 2 * tick() + SLACK, "it took {:?}", at - failed);
+        let all = log.all();
+        let gone = all.iter().find(|(who, event, _)| *who == 0 && matches!(event, crate::candidate::Event::Gone(_)));
+        assert!(gone.unwrap().2 < at, "the work of the first went on");
+    }
+
+    async fn a_candidate_stands_again_after_an_outage_longer_than_an_operation_may_take(backend: Backend) {
+        let server = backend.start().await;
+        let proxy = server.proxy().await;
+        let client = builder(&server, proxy.connect_string())
+            .session_timeout(SHORT_SESSION)
+            .operation_timeout(Duration::from_millis(300))
+            .connect().await.unwrap();
+        let log = Log::new();
+        let candidate = Candidate::start(&election(&client), 0, &log);
+        let (_, fence, _) = log.term(1).await;
+        proxy.cut().await;
+        server.expire(client.session_id().unwrap()).await.unwrap();
+        // The length of the outage is what this is about.
+        tokio::time::sleep(SHORT_SESSION + Duration::from_secs(1)).await;
+        assert_eq!(log.all().len(), 2, "its work was dropped");
+        proxy.heal().await.unwrap();
+        let (_, again, _) = log.term(2).await;
+        assert!(again > fence);
+        candidate.stop().await.unwrap();
+    }
+
+    async fn a_candidate_that_may_not_stand_says_so(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        client.create(ELECTION, "", CreateMode::Persistent).await.unwrap();
+        client.set_acl(ELECTION, [Acl::read_all()], None).await.unwrap();
+        let error = soon(election(&client).campaign()).await.unwrap_err();
+        assert_eq!((error.kind(), error.path()), (ErrorKind::NoAuth, Some(ELECTION)));
+        let log = Log::new();
+        assert_eq!(Candidate::start(&election(&client), 0, &log).ends().await.unwrap_err().kind(), ErrorKind::NoAuth);
+        assert_eq!(log.all(), []);
+        // Nor below a node in which nothing may be created.
+        let below = Election::new(&client, "/election/below/here").unwrap();
+        assert_eq!(soon(below.campaign()).await.unwrap_err().kind(), ErrorKind::NoAuth);
+    }
+
+    async fn a_leader_whose_node_is_deleted_knows_at_once_and_stands_again(backend: Backend) {
+        let server = backend.start().await;
+        let (client, admin) = (connect(&server).await, connect(&server).await);
+        let leadership = soon(election(&client).campaign()).await.unwrap();
+        let path = leadership.path();
+        admin.delete(&path, None).await.unwrap();
+        let deleted = Instant::now();
+        assert_eq!(soon(leadership.lost()).await, LostReason::NodeDeleted);
+        assert!(deleted.elapsed() < SLACK);
+        drop(leadership);
+
+        let log = Log::new();
+        let _candidate = Candidate::start(&election(&client), 0, &log);
+        for term in 1..4 {
+            let (_, fence, _) = log.term(term).await;
+            let leader = soon(election(&admin).candidates()).await.unwrap()[0].clone();
+            assert_eq!(leader.fence, fence);
+            admin.delete(&format!("{ELECTION}/{}", leader.name), None).await.unwrap();
+        }
+        log.term(4).await;
+        until_standing(&election(&admin), 1).await;
+    }
+
+    async fn without_faults_the_leader_does_not_change(backend: Backend) {
+        let server = backend.start().await;
+        let proxies = join_all((0..3).map(|_| server.proxy())).await;
+        let (log, mut candidates, mut clients) = (Log::new(), Vec::new(), Vec::new());
+        for (who, proxy) in proxies.iter().enumerate() {
+            let client = builder(&server, proxy.connect_string()).session_timeout(SHORT_SESSION).connect().await.unwrap();
+            candidates.push(Candidate::start(&election(&client), who, &log));
+            until_standing(&election(&client), who + 1).await;
+            clients.push(client);
+        }
+        // Fifteen heartbeats are more than two sessions long.
+        let beats = |trace: &[docent_testkit::Traced]| trace.iter().filter(|frame| frame.is_reply(OpCode::Multi)).count();
+        proxies[0].until(|trace| beats(trace) >= 15).await;
+        assert_eq!(log.terms().len(), 1);
+        assert!(proxies[1..].iter().all(|proxy| beats(&proxy.trace()) == 0), "a waiting candidate writes nothing");
+        for candidate in candidates.into_iter().rev() {
+            candidate.stop().await.unwrap();
+        }
+    }
+
+    async fn candidates_whose_nodes_vanish_at_the_same_time_come_to_rest_with_one_leader(backend: Backend) {
+        let server = backend.start().await;
+        let admin = connect(&server).await;
+        let clients = join_all((0..3).map(|_| connect(&server))).await;
+        let log = Log::new();
+        let _candidates: Vec<_> =
+            clients.iter().enumerate().map(|(who, client)| Candidate::start(&election(client), who, &log)).collect();
+        for round in 1..6 {
+            until_standing(&election(&admin), 3).await;
+            log.term(round).await;
+            // All in one transaction; in the last round the line goes with them.
+            let nodes = soon(election(&admin).candidates()).await.unwrap();
+            let mut vanish = admin.transaction();
+            for node in &nodes {
+                vanish = vanish.delete(&format!("{ELECTION}/{}", node.name), None);
+            }
+            if round == 5 {
+                vanish = vanish.delete(ELECTION, None);
+            }
+            vanish.commit().await.unwrap();
+        }
+        log.term(6).await;
+        until_standing(&election(&admin), 3).await;
+        let leader = soon(election(&admin).leader()).await.unwrap().unwrap();
+        soon(async {
+            while log.terms().last().unwrap().1 != leader.fence {
+                tokio::task::yield_now().await;
+            }
+        }).await;
+        let now = log.terms().len();
+        // It stays so: nobody resets anybody.
+        for _ in 0..20 {
+            assert_eq!(soon(election(&admin).leader()).await.unwrap().unwrap(), leader);
+        }
+        assert_eq!(log.terms().len(), now);
+    }
+
+    async fn one_that_leaves_between_listing_and_watching_is_not_waited_for(backend: Backend) {
+        let server = backend.start().await;
+        let (first, proxy) = (connect(&server).await, server.proxy().await);
+        let second = builder(&server, proxy.connect_string()).connect().await.unwrap();
+        let leadership = soon(election(&first).campaign()).await.unwrap();
+        // The listing that comes with the ticket shows the leader; the watch arrives that much later.
+        proxy.set_delay(Direction::ToServer, Duration::from_millis(500));
+        let campaign = tokio::spawn(election(&second).campaign());
+        until_standing(&election(&first), 2).await;
+        soon(leadership.resign()).await.unwrap();
+        let left = Instant::now();
+        let _leads = soon(campaign).await.unwrap().unwrap();
+        assert!(left.elapsed() < Duration::from_secs(4), "it did not wait for a session to end: {:?}", left.elapsed());
+        let missed = |frame: &docent_testkit::Traced| {
+            frame.is_reply(OpCode::GetData) && frame.code == Some(docent_proto::Code::NO_NODE)
+        };
+        assert!(proxy.trace().iter().any(missed), "the leader was still there");
+    }
+
+    async fn a_leader_that_leaves_wakes_one_candidate(backend: Backend) {
+        let server = backend.start().await;
+        let proxies = join_all((0..6).map(|_| server.proxy())).await;
+        let mut waiting = Vec::new();
+        let leader = connect(&server).await;
+        let leadership = soon(election(&leader).campaign()).await.unwrap();
+        for (place, proxy) in proxies.iter().enumerate() {
+            let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
+            waiting.push(tokio::spawn(election(&client).campaign()));
+            until_standing(&election(&leader), place + 2).await;
+            // It watches the one before it, and its own node.
+            proxy.until(|trace| trace.iter().filter(|frame| frame.is_reply(OpCode::GetData)).count() == 2).await;
+        }
+        let path = format!("{}{}", server.root(), leadership.path());
+        soon(leadership.resign()).await.unwrap();
+        let _leads = soon(waiting.remove(0)).await.unwrap().unwrap();
+        let woken: HashSet<_> = proxies.iter().enumerate()
+            .filter(|(_, proxy)| proxy.trace().iter().any(|frame| frame.kind == FrameKind::Event && frame.path.as_deref() == Some(&path)))
+            .map(|(place, _)| place)
+            .collect();
+        assert_eq!(woken, HashSet::from([0]));
+    }
+}

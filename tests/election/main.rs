@@ -1,0 +1,16 @@
+//! Elections, on the embedded server and on a real ZooKeeper.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod bad_input;
+mod batteries;
+mod candidate;
+mod grace;
+mod layout;
+mod liveness;
+mod observe;
+mod outages;
+mod resign;
+mod takeover;
+mod terms;
+mod work;

@@ -1,0 +1,149 @@
+//! Whoever wants to know who leads.
+
+use crate::candidate::{ELECTION, election, until_standing};
+use docent::{Client, Election, Leaders};
+use docent_proto::OpCode;
+use docent_testkit::{Backend, FrameKind, Proxy, TestServer, both_backends};
+use docent_tests::{builder, connect, soon};
+use futures_util::{FutureExt, StreamExt};
+
+async fn observer(server: &TestServer) -> (Client, Proxy, Leaders) {
+    let proxy = server.proxy().await;
+    let client = builder(server, proxy.connect_string()).connect().await.unwrap();
+    let leaders = election(&client).observe();
+    (client, proxy, leaders)
+}
+
+fn named(client: &Client, id: &str) -> Election {
+    Election::builder(client, ELECTION).id(id).build().unwrap()
+}
+
+/// The id of the next leader; `None` while nobody stands.
+async fn next(leaders: &mut Leaders) -> Option<String> {
+    soon(leaders.next()).await.expect("the client is open").map(|leader| leader.id)
+}
+
+both_backends! {
+    async fn an_observer_sees_each_leader_and_none_in_between(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let (_observer, _proxy, mut leaders) = observer(&server).await;
+        assert_eq!(next(&mut leaders).await, None);
+        for id in ["a", "b"] {
+            let leadership = soon(named(&client, id).campaign()).await.unwrap();
+            let leader = soon(leaders.next()).await.unwrap().unwrap();
+            assert_eq!((leader.id.as_str(), leader.fence), (id, leadership.fence()));
+            assert_eq!(Some(leader.session_id), client.session_id());
+            assert_eq!(Some(leader), soon(election(&client).leader()).await.unwrap());
+            soon(leadership.resign()).await.unwrap();
+            assert_eq!(next(&mut leaders).await, None);
+        }
+        // One after another without a gap.
+        let first = soon(named(&client, "c").campaign()).await.unwrap();
+        assert_eq!(next(&mut leaders).await.as_deref(), Some("c"));
+        let second = tokio::spawn(named(&client, "d").campaign());
+        until_standing(&election(&client), 2).await;
+        soon(first.resign()).await.unwrap();
+        assert_eq!(next(&mut leaders).await.as_deref(), Some("d"));
+        let _leads = soon(second).await.unwrap().unwrap();
+    }
+
+    async fn a_slow_observer_gets_the_last_leader(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let (_observer, _proxy, mut leaders) = observer(&server).await;
+        assert_eq!(next(&mut leaders).await, None);
+        for id in ["a", "b", "c"] {
+            soon(soon(named(&client, id).campaign()).await.unwrap().resign()).await.unwrap();
+        }
+        let _leads = soon(named(&client, "d").campaign()).await.unwrap();
+        assert_eq!(next(&mut leaders).await.as_deref(), Some("d"));
+        assert!(leaders.next().now_or_never().is_none());
+    }
+
+    async fn candidates_that_come_and_go_wake_no_observer_and_an_observer_wakes_no_candidate(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let leadership = soon(named(&client, "a").campaign()).await.unwrap();
+        let (_observer, proxy, mut leaders) = observer(&server).await;
+        assert_eq!(next(&mut leaders).await.as_deref(), Some("a"));
+        let before = proxy.trace().len();
+        for _ in 0..5 {
+            let campaign = tokio::spawn(named(&client, "b").campaign());
+            until_standing(&election(&client), 2).await;
+            campaign.abort();
+            until_standing(&election(&client), 1).await;
+        }
+        assert!(leaders.next().now_or_never().is_none());
+        // A read goes through after all events that were to come.
+        soon(_observer.get("/")).await.unwrap();
+        let trace = proxy.trace();
+        let told = trace[before..].iter().filter(|frame| frame.kind == FrameKind::Event).count();
+        let asked = trace[before..].iter().filter(|frame| {
+            frame.is_request(OpCode::GetChildren2) || frame.is_request(OpCode::Exists)
+        }).count();
+        assert_eq!((told, asked), (0, 0));
+        // The observer has left no node, so nobody waits for it.
+        soon(leadership.resign()).await.unwrap();
+        assert_eq!(next(&mut leaders).await, None);
+        assert_eq!(client.children(ELECTION).await.unwrap().names.len(), 0);
+    }
+
+    async fn an_observer_survives_lost_links_and_sessions(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let (observing, proxy, mut leaders) = observer(&server).await;
+        assert_eq!(next(&mut leaders).await, None);
+        // Nobody stands, and one comes while the session is gone.
+        proxy.cut().await;
+        server.expire(observing.session_id().unwrap()).await.unwrap();
+        let first = soon(named(&client, "a").campaign()).await.unwrap();
+        proxy.heal().await.unwrap();
+        assert_eq!(next(&mut leaders).await.as_deref(), Some("a"));
+        // Somebody leads, and another does when the link is back.
+        proxy.cut().await;
+        soon(first.resign()).await.unwrap();
+        let second = soon(named(&client, "b").campaign()).await.unwrap();
+        proxy.heal().await.unwrap();
+        assert_eq!(next(&mut leaders).await.as_deref(), Some("b"));
+        // The session ends, and nothing changes.
+        let before = observing.session_id();
+        server.expire(before.unwrap()).await.unwrap();
+        soon(async {
+            while leaders.next().now_or_never().is_none() && observing.session_id() == before {
+                tokio::task::yield_now().await;
+            }
+        }).await;
+        soon(second.resign()).await.unwrap();
+        assert_eq!(next(&mut leaders).await, None);
+    }
+
+    async fn observers_end_when_the_client_is_closed(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let (nobody, _proxy, mut unborn) = observer(&server).await;
+        assert_eq!(next(&mut unborn).await, None);
+        let _leads = soon(named(&client, "a").campaign()).await.unwrap();
+        let (somebody, _second, mut leaders) = observer(&server).await;
+        assert_eq!(next(&mut leaders).await.as_deref(), Some("a"));
+        let fresh = election(&somebody).observe();
+        soon(nobody.close()).await;
+        soon(somebody.close()).await;
+        assert_eq!(soon(leaders.next()).await, None);
+        assert_eq!(soon(unborn.collect::<Vec<_>>()).await, []);
+        assert_eq!(soon(fresh.collect::<Vec<_>>()).await, []);
+    }
+
+    async fn an_observer_that_is_dropped_leaves_no_watch(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let (observing, proxy, mut leaders) = observer(&server).await;
+        assert_eq!(next(&mut leaders).await, None);
+        drop(leaders);
+        proxy.until(|trace| trace.iter().any(|frame| frame.is_reply(OpCode::RemoveWatches))).await;
+        let before = proxy.trace().len();
+        let _leads = soon(named(&client, "a").campaign()).await.unwrap();
+        soon(observing.sync("/")).await.unwrap();
+        assert!(proxy.trace()[before..].iter().all(|frame| frame.kind != FrameKind::Event));
+    }
+}

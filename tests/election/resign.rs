@@ -1,0 +1,61 @@
+//! How a term ends by the leader's own will.
+
+use crate::candidate::{election, until_standing};
+use docent::{LostReason, Mutex};
+use docent_testkit::{Backend, both_backends};
+use docent_tests::{connect, soon};
+
+both_backends! {
+    async fn a_leader_that_resigns_tells_its_tasks_and_leaves_no_node(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let election = election(&client);
+        for resigns in [true, false] {
+            let leadership = soon(election.campaign()).await.unwrap();
+            assert!(election.is_leader());
+            let token = leadership.token();
+            if resigns {
+                soon(leadership.resign()).await.unwrap();
+                assert_eq!(client.children("/election").await.unwrap().names.len(), 0, "it waited for the delete");
+            } else {
+                drop(leadership);
+            }
+            assert!(token.is_cancelled() && !election.is_leader());
+            until_standing(&election, 0).await;
+        }
+    }
+
+    async fn one_candidate_may_stand_more_than_once_and_leads_term_after_term(backend: Backend) {
+        let server = backend.start().await;
+        let election = election(&connect(&server).await);
+        let first = soon(election.campaign()).await.unwrap();
+        let second = tokio::spawn(election.clone().campaign());
+        until_standing(&election, 2).await;
+        assert!(!second.is_finished());
+        let fence = first.fence();
+        soon(first.resign()).await.unwrap();
+        let second = soon(second).await.unwrap().unwrap();
+        assert!(second.fence() > fence && election.is_leader());
+    }
+
+    async fn a_lock_that_is_released_is_not_told_to_its_token(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let guard = soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap();
+        let (token, transaction) = (guard.token(), guard.transaction().check("/", None));
+        soon(guard.release()).await.unwrap();
+        assert!(!token.is_cancelled());
+        let error = soon(transaction.commit()).await.unwrap_err();
+        assert_eq!(error.kind(), docent::ErrorKind::Lost(LostReason::Released));
+    }
+}
+
+#[tokio::test]
+async fn a_leadership_dropped_outside_a_runtime_resigns_and_does_not_panic() {
+    let server = Backend::Embedded.start().await;
+    let client = connect(&server).await;
+    let election = election(&client);
+    let leadership = soon(election.campaign()).await.unwrap();
+    std::thread::spawn(move || drop(leadership)).join().unwrap();
+    until_standing(&election, 0).await;
+}

@@ -1,0 +1,77 @@
+//! A new leader waits when the one before did not resign.
+
+use crate::candidate::{ELECTION, Log, until_standing};
+use docent::{Client, CreateMode, Election, Error, ErrorKind};
+use docent_testkit::{Backend, both_backends};
+use docent_tests::{connect, soon};
+use std::time::{Duration, Instant};
+
+const DELAY: Duration = Duration::from_millis(1500);
+
+fn delayed(client: &Client) -> Election {
+    Election::builder(client, ELECTION).takeover_delay(DELAY).build().unwrap()
+}
+
+both_backends! {
+    async fn a_leader_begins_at_once_after_one_that_resigned_and_late_after_one_that_was_lost(backend: Backend) {
+        let server = backend.start().await;
+        let (first, second) = (connect(&server).await, connect(&server).await);
+        let start = Instant::now();
+        let leadership = soon(delayed(&first).campaign()).await.unwrap();
+        soon(leadership.resign()).await.unwrap();
+        assert_eq!(second.get(ELECTION).await.unwrap().data, "");
+        let leadership = soon(delayed(&second).campaign()).await.unwrap();
+        assert!(start.elapsed() < DELAY, "it waited for one that resigned");
+
+        server.expire(second.session_id().unwrap()).await.unwrap();
+        soon(leadership.lost()).await;
+        let lost = Instant::now();
+        let campaign = tokio::spawn(delayed(&first).campaign());
+        until_standing(&delayed(&first), 1).await;
+        assert!(!delayed(&first).is_leader());
+        let leadership = soon(campaign).await.unwrap().unwrap();
+        assert!(lost.elapsed() >= DELAY, "it began {:?} after the loss", lost.elapsed());
+        assert!(leadership.is_held());
+    }
+
+    async fn a_leader_lost_during_its_delay_does_no_work_and_stands_again(backend: Backend) {
+        let server = backend.start().await;
+        let (first, second) = (connect(&server).await, connect(&server).await);
+        // The first is lost, so that the next waits.
+        let lost = soon(delayed(&first).campaign()).await.unwrap();
+        server.expire(first.session_id().unwrap()).await.unwrap();
+        soon(lost.lost()).await;
+        let log = Log::new();
+        let _candidate = crate::candidate::Candidate::start(&delayed(&second), 0, &log);
+        until_standing(&delayed(&first), 1).await;
+        let waiting = soon(delayed(&first).leader()).await.unwrap().unwrap();
+        server.expire(waiting.session_id).await.unwrap();
+        let (_, fence, _) = log.term(1).await;
+        assert!(fence > waiting.fence, "the term that was lost before it began is not worked in");
+    }
+
+    async fn what_others_wrote_into_the_elections_node_is_not_overwritten(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        client.create(ELECTION, "notes", CreateMode::Persistent).await.unwrap();
+        let error = soon(delayed(&client).campaign()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        assert!(error.to_string().contains("\"/election\" must hold nothing but"), "{error}");
+        assert_eq!(client.get(ELECTION).await.unwrap().data, "notes");
+        until_standing(&delayed(&client), 0).await;
+        // Without the setting nobody looks.
+        let _leads = soon(Election::new(&client, ELECTION).unwrap().campaign()).await.unwrap();
+    }
+
+    async fn work_that_is_done_counts_as_a_resignation(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let (start, mut terms) = (Instant::now(), 0);
+        let run = delayed(&client).run(move |_| {
+            terms += 1;
+            async move { if terms < 4 { Ok(()) } else { Err(Error::invalid_input("work", "enough")) } }
+        });
+        assert!(soon(run).await.is_err());
+        assert!(start.elapsed() < DELAY);
+    }
+}

@@ -1,0 +1,243 @@
+//! Work is bound to the leadership, and how it ends says what comes next.
+
+use crate::candidate::{Candidate, ELECTION, Log, election, until_standing};
+use docent::{Election, Error, ErrorKind, LostReason};
+use docent_testkit::{Backend, both_backends};
+use docent_tests::{connect, soon};
+use futures_util::future::join_all;
+use std::fmt;
+use std::future::pending;
+use std::sync::{Arc, Mutex};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+/// A service's own error.
+#[derive(Debug)]
+enum Failure {
+    Work(u32),
+    Election(Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Election(error)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self:?}")
+    }
+}
+
+both_backends! {
+    async fn work_that_is_done_lets_others_lead_in_rotation(backend: Backend) {
+        const CANDIDATES: usize = 3;
+        let server = backend.start().await;
+        let clients = join_all((0..CANDIDATES).map(|_| connect(&server))).await;
+        let (log, mut candidates) = (Log::new(), Vec::new());
+        let (pass, baton) = mpsc::unbounded_channel::<()>();
+        let baton = Arc::new(tokio::sync::Mutex::new(baton));
+        for (who, client) in clients.iter().enumerate() {
+            let baton = Arc::clone(&baton);
+            candidates.push(Candidate::with(&election(client), who, &log, move |_| {
+                let baton = Arc::clone(&baton);
+                async move {
+                    baton.lock().await.recv().await;
+                    Ok(())
+                }
+            }));
+            until_standing(&election(client), who + 1).await;
+        }
+        for term in 1..=4 * CANDIDATES {
+            log.term(term).await;
+            // Everybody is in the line again before the next term ends.
+            until_standing(&election(&clients[0]), CANDIDATES).await;
+            pass.send(()).unwrap();
+        }
+        let terms: Vec<_> = log.terms().into_iter().take(4 * CANDIDATES).map(|(who, ..)| who).collect();
+        let rotation: Vec<_> = (0..CANDIDATES).cycle().take(4 * CANDIDATES).collect();
+        assert_eq!(terms, rotation);
+    }
+
+    async fn work_that_fails_ends_the_run_with_its_error_and_resigns(backend: Backend) {
+        let server = backend.start().await;
+        let election = election(&connect(&server).await);
+        let mut terms = 0;
+        let run = election.run(|_| {
+            terms += 1;
+            async move { if terms < 3 { Ok(()) } else { Err(Failure::Work(terms)) } }
+        });
+        assert!(matches!(soon(run).await, Err(Failure::Work(3))));
+        assert_eq!(terms, 3);
+        assert_eq!(soon(election.candidates()).await.unwrap(), [], "it waited for the delete");
+    }
+
+    async fn an_error_of_the_campaign_comes_as_the_works_own(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let run = election(&client).run(|_| pending::<Result<(), Failure>>());
+        let run = tokio::spawn(run);
+        until_standing(&election(&client), 1).await;
+        soon(client.close()).await;
+        let error = soon(run).await.unwrap().unwrap_err();
+        assert!(matches!(&error, Failure::Election(error) if error.kind() == ErrorKind::Closed), "{error}");
+    }
+
+    async fn an_error_of_work_whose_leadership_is_lost_is_a_consequence_and_a_new_term_follows(backend: Backend) {
+        let server = backend.start().await;
+        let (client, admin) = (connect(&server).await, connect(&server).await);
+        let log = Log::new();
+        let candidate = Candidate::with(&election(&client), 0, &log, |leadership| async move {
+            // It is often the work that finds out first.
+            leadership.verify().await?;
+            match leadership.lost().await {
+                LostReason::NodeDeleted => Err(Error::invalid_input("work", "the leadership is lost")),
+                reason => unreachable!("{reason}"),
+            }
+        });
+        for term in 1..4 {
+            log.term(term).await;
+            let leader = soon(election(&admin).candidates()).await.unwrap()[0].clone();
+            admin.delete(&format!("{ELECTION}/{}", leader.name), None).await.unwrap();
+        }
+        log.term(4).await;
+        candidate.stop().await.unwrap();
+    }
+
+    async fn work_that_panics_resigns_and_the_panic_goes_on(backend: Backend) {
+        let server = backend.start().await;
+        let election = election(&connect(&server).await);
+        for in_the_closure in [true, false] {
+            let run = tokio::spawn(election.run(move |_| {
+                assert!(!in_the_closure, "planned in the closure");
+                async move {
+                    tokio::task::yield_now().await;
+                    if !in_the_closure { panic!("planned in the work") }
+                    Ok::<(), Error>(())
+                }
+            }));
+            let panic = soon(run).await.unwrap_err().into_panic();
+            assert!(panic.downcast_ref::<&str>().unwrap().contains("planned"));
+            until_standing(&election, 0).await;
+        }
+    }
+
+    async fn a_run_that_is_dropped_drops_the_work_before_it_resigns(backend: Backend) {
+        let server = backend.start().await;
+        let (client, next) = (connect(&server).await, connect(&server).await);
+        let log = Log::new();
+        let run = tokio::spawn({
+            let log = log.clone();
+            election(&client).run(move |leadership| {
+                let noted = log.term_of(0, &leadership);
+                async move {
+                    let _noted = noted;
+                    pending::<Result<(), Error>>().await
+                }
+            })
+        });
+        log.term(1).await;
+        let _next = Candidate::start(&election(&next), 1, &log);
+        until_standing(&election(&next), 2).await;
+        run.abort();
+        log.term(2).await;
+        let order: Vec<_> = log.all().into_iter().map(|(who, ..)| who).collect();
+        assert_eq!(order, [0, 0, 1]);
+    }
+
+    async fn a_waiting_candidate_that_is_stopped_or_dropped_leaves_the_line(backend: Backend) {
+        let server = backend.start().await;
+        let election = election(&connect(&server).await);
+        let leadership = soon(election.campaign()).await.unwrap();
+        let log = Log::new();
+        let candidate = Candidate::start(&election, 0, &log);
+        until_standing(&election, 2).await;
+        candidate.stop().await.unwrap();
+        until_standing(&election, 1).await;
+        let run = tokio::spawn(election.run(|_| pending::<Result<(), Error>>()));
+        until_standing(&election, 2).await;
+        run.abort();
+        until_standing(&election, 1).await;
+        assert!(leadership.is_held());
+        assert_eq!(log.all(), []);
+        // What was shut down before it began does not even stand.
+        let run = election.run(|_| async { unreachable!("it was shut down") });
+        soon(run.until(async {})).await.map_err(|error: Error| error).unwrap();
+    }
+
+    async fn the_term_ends_with_the_work_whoever_keeps_the_leadership(backend: Backend) {
+        let server = backend.start().await;
+        let election = election(&connect(&server).await);
+        let (kept, mut keeper) = mpsc::unbounded_channel();
+        let mut terms = 0;
+        let run = election.run(|leadership| {
+            terms += 1;
+            kept.send(leadership).unwrap();
+            async move { if terms < 3 { Ok(()) } else { Err(Failure::Work(0)) } }
+        });
+        assert!(matches!(soon(run).await, Err(Failure::Work(0))));
+        for _ in 0..3 {
+            let leadership = keeper.try_recv().unwrap();
+            assert!(!leadership.is_held() && leadership.token().is_cancelled());
+            assert_eq!(soon(leadership.lost()).await, LostReason::Released);
+            assert_eq!(leadership.run(async {}).await.unwrap_err().reason, LostReason::Released);
+            assert_eq!(soon(leadership.verify()).await.unwrap_err().kind(), ErrorKind::Lost(LostReason::Released));
+            assert!(soon(leadership.resign()).await.unwrap_err().is_lost());
+        }
+        until_standing(&election, 0).await;
+    }
+
+    async fn work_that_resigns_goes_on_to_its_end_and_then_campaigns_again(backend: Backend) {
+        let server = backend.start().await;
+        let (client, next) = (connect(&server).await, connect(&server).await);
+        let (resigned, resumed) = (Arc::new(Mutex::new(None)), CancellationToken::new());
+        let (say, said) = oneshot::channel();
+        *resigned.lock().unwrap() = Some(say);
+        let stop = CancellationToken::new();
+        let run = tokio::spawn({
+            let resumed = resumed.clone();
+            election(&client).run(move |leadership| {
+                let (say, resumed) = (resigned.lock().unwrap().take(), resumed.clone());
+                async move {
+                    leadership.resign().await?;
+                    if let Some(say) = say {
+                        say.send(()).unwrap();
+                        resumed.cancelled().await;
+                        return Ok(());
+                    }
+                    Err(Failure::Work(2))
+                }
+            }).until(stop.cancelled_owned())
+        });
+        soon(said).await.unwrap();
+        let leadership = soon(election(&next).campaign()).await.unwrap();
+        assert_eq!(soon(election(&next).candidates()).await.unwrap().len(), 1, "it does not stand while it works");
+        resumed.cancel();
+        until_standing(&election(&next), 2).await;
+        soon(leadership.resign()).await.unwrap();
+        assert!(matches!(soon(run).await.unwrap(), Err(Failure::Work(2))));
+    }
+
+    async fn a_run_can_be_awaited_without_spawning_and_its_work_may_borrow(backend: Backend) {
+        let server = backend.start().await;
+        let election = Election::new(&connect(&server).await, ELECTION).unwrap();
+        let terms = std::cell::Cell::new(0);
+        let run = election.run(|leadership| {
+            let terms = &terms;
+            async move {
+                terms.set(terms.get() + 1);
+                if terms.get() == 2 { leadership.lost().await; }
+                Ok::<(), Error>(())
+            }
+        });
+        let enough = async {
+            while terms.get() < 2 {
+                tokio::task::yield_now().await;
+            }
+        };
+        soon(run.until(enough)).await.unwrap();
+        assert_eq!(terms.get(), 2);
+        until_standing(&election, 0).await;
+    }
+}
