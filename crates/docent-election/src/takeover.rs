@@ -1,10 +1,22 @@
 //! Whether the leader before resigned: its term stands in the election's own node from when it began until it resigned.
 
 use docent_core::recipe::{Hold, Line};
-use docent_core::{Error, ErrorKind, Fence};
+use docent_core::{CreateMode, Error, ErrorKind, Fence};
 use std::time::Duration;
 
 const PREFIX: &str = "docent-term:";
+
+/// Makes the election's node if there is none, as one that stays when nobody stands: a container could be deleted, with the term
+/// of a leader that was lost.
+pub(crate) async fn prepare(line: &Line) -> Result<(), Error> {
+    if line.client().exists(line.path()).await?.is_some() {
+        return Ok(());
+    }
+    match line.client().create(line.path(), "", CreateMode::Persistent).await {
+        Err(error) if matches!(error.kind(), ErrorKind::NodeExists | ErrorKind::OutcomeUnknown) => Ok(()),
+        result => result.map(drop),
+    }
+}
 
 /// Waits for `delay` if the leader before did not resign, and writes the own term down.
 pub(crate) async fn begin(line: &Line, hold: &Hold, delay: Duration) -> Result<(), Error> {

@@ -1,0 +1,42 @@
+//! Two worker processes stand in an election. Only the leader does the job; it is killed, and the other takes over:
+//!
+//! ```text
+//! cargo run --example leader_worker
+//! ```
+//!
+//! `DOCENT_CONNECT=host:port` runs it on a real ensemble. It ends with an error if two workers did the job in turns that their
+//! fences do not allow, or if nobody took over.
+
+mod shared;
+
+#[path = "leader_worker/cli.rs"]
+mod cli;
+#[path = "leader_worker/parent.rs"]
+mod parent;
+#[path = "leader_worker/process.rs"]
+mod process;
+#[path = "leader_worker/worker.rs"]
+mod worker;
+
+use clap::Parser;
+use cli::{Cli, Role};
+use std::process::ExitCode;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match run(Cli::parse()).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("Error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(cli: Cli) -> anyhow::Result<()> {
+    shared::log_to_stderr()?;
+    match cli.role {
+        None => parent::run().await,
+        Some(Role::Worker { seat, name }) => worker::run(&seat, &name).await,
+    }
+}
