@@ -16,7 +16,7 @@ both_backends! {
             let token = leadership.token();
             if resigns {
                 soon(leadership.resign()).await.unwrap();
-                assert_eq!(client.children("/election").await.unwrap().names.len(), 0, "it waited for the delete");
+                assert_eq!(soon(election.candidates()).await.unwrap(), [], "it waited for the delete");
             } else {
                 drop(leadership);
             }
