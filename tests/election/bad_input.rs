@@ -32,7 +32,9 @@ both_backends! {
         assert_eq!(grace.kind(), ErrorKind::InvalidInput);
         let text = grace.to_string();
         assert!(text.contains("grace 3s must be at most 2.66") && text.contains("session of 8s"), "{text}");
-        Election::builder(&client, "/e").grace(Duration::from_secs(2)).build().unwrap();
+        let hidden = Election::builder(&client, "/e").grace(Duration::from_secs(2)).data("payload");
+        let text = format!("{hidden:?} {:?}", hidden.clone().build().unwrap());
+        assert!(text.contains("/e") && !text.contains("payload"), "{text}");
         assert_eq!(server.front().trace()[before..].iter().filter(|f| f.op != Some(OpCode::Ping)).count(), 0);
     }
 

@@ -2,13 +2,14 @@ use crate::{Election, Layout};
 use bytes::Bytes;
 use docent_core::recipe::Line;
 use docent_core::{Client, Error};
+use std::fmt;
 use std::time::Duration;
 
 /// What a request takes besides a candidate's data and path.
 const FIELDS: usize = 1024;
 
 /// Settings of an [`Election`].
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct ElectionBuilder {
     client: Client,
@@ -102,5 +103,17 @@ impl ElectionBuilder {
             Layout::LeaderSelector => data,
         };
         Election::checked(line, data, self.takeover_delay, self.grace)
+    }
+}
+
+// What is written into nodes is not printed.
+impl fmt::Debug for ElectionBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ElectionBuilder")
+            .field("path", &self.path)
+            .field("layout", &self.layout)
+            .field("takeover_delay", &self.takeover_delay)
+            .field("grace", &self.grace)
+            .finish_non_exhaustive()
     }
 }

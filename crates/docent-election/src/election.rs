@@ -6,6 +6,7 @@ use crate::{ElectionBuilder, Leader, Leadership};
 use bytes::Bytes;
 use docent_core::recipe::{Hold, Line};
 use docent_core::{Client, Error, Participant};
+use std::fmt;
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -46,10 +47,9 @@ use std::time::Duration;
 ///
 /// Source: "Leader Election" in ZooKeeper's recipes, with the changes described for
 /// [`Ticket::turn`](docent_core::recipe::Ticket::turn).
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Election(Arc<Inner>);
 
-#[derive(Debug)]
 struct Inner {
     line: Line,
     data: Option<Bytes>,
@@ -256,6 +256,16 @@ impl Election {
 
     fn leading(&self) -> MutexGuard<'_, Weak<Hold>> {
         self.0.leading.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// What is written into nodes is not printed.
+impl fmt::Debug for Election {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Election")
+            .field("path", &self.path())
+            .field("leads", &self.is_leader())
+            .finish_non_exhaustive()
     }
 }
 
