@@ -5,6 +5,7 @@
 mod bad_input;
 mod batteries;
 mod cancel;
+mod contender;
 mod cost;
 mod handoff;
 mod lease;
@@ -14,6 +15,7 @@ mod order;
 mod recorded;
 mod reentry;
 mod restart;
+mod rw_lock;
 
 // Modules that are also run on another kind of session take clients from here.
 use docent_tests::{builder, connect};

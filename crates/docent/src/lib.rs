@@ -7,10 +7,10 @@ pub use docent_core::Tls;
 pub use docent_core::{
     Acl, BootClock, Children, Client, ClientBuilder, Clock, Connection, ConnectionState, CreateMode, Created,
     Error, ErrorKind, Fence, Health, Lost, LostReason, Node, NodeAcl, ParentKind, ParseFenceError,
-    Participant, Permissions, RetryPolicy, RollbackPolicy, SecretString, Stat, StateWatcher, Timestamp,
+    Participant, Permissions, RetryPolicy, Role, RollbackPolicy, SecretString, Stat, StateWatcher, Timestamp,
     TokioClock, Transaction, TransactionResult, WatchStream,
 };
-pub use docent_locks::{AcquireError, Mutex, MutexGuard, Owner};
+pub use docent_locks::{AcquireError, Mutex, MutexGuard, Owner, ReadGuard, RwLock, WriteGuard};
 
 /// How servers are reached, for those who bring a transport of their own.
 pub mod transport {

@@ -30,6 +30,14 @@ impl Hold {
         Self { held: ReleaseOnDrop(held), ticket }
     }
 
+    pub(super) fn held(&self) -> &Arc<Held> {
+        &self.held
+    }
+
+    pub(super) fn ticket(&self) -> &Ticket {
+        &self.ticket
+    }
+
     /// The fencing token.
     pub fn fence(&self) -> Fence {
         self.held.fence
@@ -98,18 +106,7 @@ impl Hold {
     /// # Cancel safety
     /// As cancel safe as `future`.
     pub async fn run<F: Future>(&self, future: F) -> Result<F::Output, Lost> {
-        let mut future = pin!(future);
-        let mut lost = pin!(self.held.lost());
-        poll_fn(|cx| {
-            if let Err(reason) = self.held.check() {
-                return Poll::Ready(Err(Lost { reason }));
-            }
-            if let Poll::Ready(reason) = lost.as_mut().poll(cx) {
-                return Poll::Ready(Err(Lost { reason }));
-            }
-            future.as_mut().poll(cx).map(Ok)
-        })
-        .await
+        run_while(|| self.check(), self.held.lost(), future).await
     }
 
     /// Asks a quorum whether it is held. It was, at one moment between call and return; [`is_held`](Self::is_held) says
@@ -148,7 +145,7 @@ impl Hold {
 
     /// Prepares writes that are applied, all together, only while it is held.
     pub fn transaction(&self) -> Transaction {
-        Transaction::held(self.ticket.line.client().clone(), Arc::clone(&self.held))
+        Transaction::held(self.ticket.line.client().clone(), [Arc::clone(&self.held)])
     }
 
     /// Gives it up and waits until its node is deleted.
@@ -173,6 +170,23 @@ impl Hold {
             (Ok(()), Left::Timeout) => Err(error(ErrorKind::Timeout).because("it goes on in the background")),
         }
     }
+}
+
+/// Polls `future` until it is done or something is lost; the clock is looked at before every poll.
+pub(super) async fn run_while<F: Future>(
+    check: impl Fn() -> Result<(), Lost>,
+    lost: impl Future<Output = LostReason>,
+    future: F,
+) -> Result<F::Output, Lost> {
+    let (mut future, mut lost) = (pin!(future), pin!(lost));
+    poll_fn(|cx| {
+        check()?;
+        if let Poll::Ready(reason) = lost.as_mut().poll(cx) {
+            return Poll::Ready(Err(Lost { reason }));
+        }
+        future.as_mut().poll(cx).map(Ok)
+    })
+    .await
 }
 
 /// Marks the guard as over before the ticket's drop deletes the node: that is no loss.

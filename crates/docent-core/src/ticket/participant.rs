@@ -1,6 +1,6 @@
 use super::draw::list;
 use super::line::Line;
-use super::name::sequence;
+use super::sides::Role;
 use crate::client::Outcomes;
 use crate::error::Error;
 use crate::fence::Fence;
@@ -20,7 +20,9 @@ pub struct Participant {
     pub name: String,
     /// The number in the line.
     pub sequence: i32,
-    /// True for the first in the line: the holder, unless it was lost.
+    /// Whether it goes together with others.
+    pub role: Role,
+    /// True for whoever nobody ahead keeps from holding: a holder, unless it was lost.
     pub holds: bool,
     /// What was written into the node: by default an address or host name.
     pub identity: Bytes,
@@ -51,22 +53,23 @@ pub(super) async fn list_all(line: &Line) -> Result<Vec<Participant>, Error> {
         .try_filter_map(|participant| std::future::ready(Ok(participant)))
         .try_collect()
         .await?;
-    participants.sort_by_key(|participant| (participant.sequence, participant.fence));
-    if let Some(first) = participants.first_mut() {
-        first.holds = true;
-    }
+    participants.sort_by_key(|participant| (participant.sequence, participant.role, participant.fence));
+    let sharing = participants.iter().take_while(|participant| participant.role == Role::Shared).count();
+    // Without readers in front it is the first one, whatever that is.
+    participants.iter_mut().take(sharing.max(1)).for_each(|participant| participant.holds = true);
     Ok(participants)
 }
 
 /// `None` for a name that is no contender's, and for one that has left since.
 async fn read(line: &Line, name: String) -> Result<Option<Participant>, Error> {
-    let Some(sequence) = sequence(&name, line.marker()) else { return Ok(None) };
+    let Some((sequence, role)) = line.contender(&name) else { return Ok(None) };
     let request = || Request::GetData { path: format!("{}/{name}", line.full_path()), watch: false };
     let (result, _) = line.client().call("participants", line.path(), &request, Outcomes::Repeatable).await?;
     match result {
         Ok(Response::Data { data, stat }) => Ok(Some(Participant {
             name,
             sequence,
+            role,
             holds: false,
             identity: data.unwrap_or_default(),
             since: crate::node::Stat::from(stat).created,
