@@ -1,6 +1,9 @@
 //! What the batteries are told of each lock.
 
-use docent::{AcquireError, Client, ErrorKind, Fence, Mutex, MutexGuard, ReadGuard, RwLock, WriteGuard};
+use docent::{
+    AcquireError, AnyLock, Client, ErrorKind, Fence, MultiGuard, MultiLock, Mutex, MutexGuard, Permit,
+    ReadGuard, RwLock, Semaphore, WriteGuard,
+};
 use docent_proto::OpCode;
 use docent_testkit::Traced;
 use docent_testkit::battery::{Contender, Fault, Recipe, Seat, Step, unanswered};
@@ -10,6 +13,7 @@ use std::collections::HashMap;
 use std::process::Command;
 
 const LOCK: &str = "/lock";
+const LEASES: &str = "/lock/leases";
 
 /// Which lock a contender takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +21,24 @@ pub(crate) enum Kind {
     Mutex,
     Read,
     Write,
+    /// One of one permit.
+    Permit,
+    /// A mutex at the path of the others, and both sides of two read/write locks.
+    Multi,
+    /// A mutex at the path of the others, and a read lock: whoever has the mutex has all.
+    MultiRead,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Mutex => "mutex",
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Permit => "permit",
+            Self::Multi | Self::MultiRead => "multi",
+        }
+    }
 }
 
 /// A recipe whose contenders all take the same, but perhaps for the first one of each case.
@@ -49,6 +71,8 @@ pub(crate) enum Guard {
     Mutex(MutexGuard),
     Read(ReadGuard),
     Write(WriteGuard),
+    Permit(Permit),
+    Multi(MultiGuard),
 }
 
 /// Does the same with a guard, whichever it is.
@@ -58,6 +82,8 @@ macro_rules! each {
             Guard::Mutex($name) => $do,
             Guard::Read($name) => $do,
             Guard::Write($name) => $do,
+            Guard::Permit($name) => $do,
+            Guard::Multi($name) => $do,
         }
     };
 }
@@ -78,17 +104,20 @@ impl Recipe for Locks {
         let seat_number = seats.entry(seat.namespace.clone()).or_default();
         let kind = if *seat_number == 0 { self.first } else { self.others };
         *seat_number += 1;
-        let fenced = self.first != Kind::Read && self.others != Kind::Read;
+        let unfenced = [Kind::Read, Kind::Permit];
+        let fenced = !unfenced.contains(&self.first) && !unfenced.contains(&self.others);
         Locker { client, kind, namespace: seat.namespace.clone(), fenced }
     }
 
     fn folder(&self) -> &str {
-        LOCK
+        if self.others == Kind::Permit { LEASES } else { LOCK }
     }
 
-    /// A waiter watches the one ahead, and its own node.
+    /// A waiter watches the one ahead and its own node; one that waits for a permit the folder of these, after two listings.
     fn waits(&self, trace: &[Traced]) -> bool {
-        trace.iter().filter(|frame| frame.is_reply(OpCode::GetData)).count() >= 2 && unanswered(trace) == 0
+        let (op, count) =
+            if self.others == Kind::Permit { (OpCode::GetChildren2, 3) } else { (OpCode::GetData, 2) };
+        trace.iter().filter(|frame| frame.is_reply(op)).count() >= count && unanswered(trace) == 0
     }
 
     fn permits(&self, step: Step, fault: Fault, error: &AcquireError) -> bool {
@@ -106,17 +135,12 @@ impl Recipe for Locks {
     }
 
     fn process(&self, seat: &Seat) -> Option<Command> {
-        let kind = match self.first {
-            Kind::Mutex => "mutex",
-            Kind::Read => "read",
-            Kind::Write => "write",
-        };
         // It takes the first seat.
         self.seats.borrow_mut().insert(seat.namespace.clone(), 1);
         let mut command = Command::new(env!("CARGO_BIN_EXE_holder"));
         command.args([&seat.connect_string, &seat.namespace]);
         command.args([seat.session_timeout, seat.tick].map(|time| time.as_millis().to_string()));
-        command.args([LOCK, kind]);
+        command.args([LOCK, self.first.name()]);
         Some(command)
     }
 }
@@ -132,6 +156,15 @@ impl Contender for Locker {
             Kind::Mutex => Guard::Mutex(Mutex::new(&self.client, LOCK)?.acquire().await?),
             Kind::Read => Guard::Read(rw_lock()?.read().await?),
             Kind::Write => Guard::Write(rw_lock()?.write().await?),
+            Kind::Permit => Guard::Permit(Semaphore::new(&self.client, LOCK, 1)?.acquire().await?),
+            Kind::Multi | Kind::MultiRead => {
+                let mutex = Mutex::new(&self.client, LOCK)?;
+                let read = RwLock::new(&self.client, "/lock-to-read")?.reading();
+                let write = RwLock::new(&self.client, "/lock-to-write")?.writing();
+                let mut locks = vec![read, AnyLock::from(mutex), write];
+                locks.truncate(if self.kind == Kind::Multi { 3 } else { 2 });
+                Guard::Multi(MultiLock::new(locks)?.acquire().await?)
+            }
         })
     }
 
@@ -158,12 +191,19 @@ impl Contender for Locker {
         match held {
             Guard::Mutex(guard) => Some(guard.fence()),
             Guard::Write(guard) => Some(guard.fence()),
-            Guard::Read(_) => None,
+            Guard::Multi(guard) => guard.fence(LOCK),
+            Guard::Read(_) | Guard::Permit(_) => None,
         }
     }
 
     fn node(&self, held: &Guard) -> String {
-        let path = each!(held, guard => guard.path());
+        let path = match held {
+            Guard::Mutex(guard) => guard.path(),
+            Guard::Read(guard) => guard.path(),
+            Guard::Write(guard) => guard.path(),
+            Guard::Permit(guard) => guard.paths().remove(0),
+            Guard::Multi(guard) => guard.paths().remove(0),
+        };
         format!("{}{path}", self.namespace)
     }
 

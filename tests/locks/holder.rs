@@ -3,7 +3,7 @@
 //!
 //! Prints `held` once it holds the lock; then, for each line it reads, what its guard says: `held` or `lost`.
 
-use docent::{Client, Mutex, RwLock};
+use docent::{Client, MultiLock, Mutex, RwLock, Semaphore};
 use std::error::Error;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, BufReader};
@@ -32,6 +32,15 @@ async fn main() -> Result<(), Box<dyn Error>> {
         }
         "write" => {
             let guard = RwLock::new(&client, lock)?.write().await?;
+            Box::new(move || guard.is_held())
+        }
+        "permit" => {
+            let permit = Semaphore::new(&client, lock, 1)?.acquire().await?;
+            Box::new(move || permit.is_held())
+        }
+        "multi" => {
+            let read = RwLock::new(&client, "/lock-to-read")?.reading();
+            let guard = MultiLock::new([Mutex::new(&client, lock)?.into(), read])?.acquire().await?;
             Box::new(move || guard.is_held())
         }
         kind => return Err(format!("there is no lock of kind {kind:?}").into()),

@@ -10,12 +10,14 @@ mod cost;
 mod handoff;
 mod lease;
 mod loss;
+mod multi_lock;
 mod neighbours;
 mod order;
 mod recorded;
 mod reentry;
 mod restart;
 mod rw_lock;
+mod semaphore;
 
 // Modules that are also run on another kind of session take clients from here.
 use docent_tests::{builder, connect};

@@ -25,6 +25,10 @@ impl MutexGuard {
         Self { hold }
     }
 
+    pub(crate) fn into_hold(self) -> Arc<Hold> {
+        self.hold
+    }
+
     /// The fencing token: higher than that of every earlier holder of this path. The same for all guards of a hold.
     pub fn fence(&self) -> Fence {
         self.hold.fence()

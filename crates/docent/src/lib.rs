@@ -10,7 +10,10 @@ pub use docent_core::{
     Participant, Permissions, RetryPolicy, Role, RollbackPolicy, SecretString, Stat, StateWatcher, Timestamp,
     TokioClock, Transaction, TransactionResult, WatchStream,
 };
-pub use docent_locks::{AcquireError, Mutex, MutexGuard, Owner, ReadGuard, RwLock, WriteGuard};
+pub use docent_locks::{
+    AcquireError, AnyLock, MultiGuard, MultiLock, Mutex, MutexGuard, Owner, Permit, ReadGuard, RwLock,
+    Semaphore, SharedLimit, WriteGuard,
+};
 
 /// How servers are reached, for those who bring a transport of their own.
 pub mod transport {

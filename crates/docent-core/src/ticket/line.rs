@@ -109,6 +109,11 @@ impl Line {
         &self.0.path
     }
 
+    /// True for lines of the same client.
+    pub fn shares_client(&self, other: &Self) -> bool {
+        self.0.client.core().id == other.0.client.core().id
+    }
+
     /// Equal for lines of the same client at the same path, with the same marker.
     pub fn key(&self) -> LineKey {
         LineKey { client: self.0.client.core().id, path: self.0.full.clone(), marker: self.0.marker }
@@ -220,6 +225,17 @@ impl Line {
     /// This method is cancel safe.
     pub async fn is_empty(&self) -> Result<bool, Error> {
         Ok(participant::names(self).await?.iter().all(|name| self.contender(name).is_none()))
+    }
+
+    /// How many are in the line, at the server this client talks to.
+    ///
+    /// # Errors
+    /// `NoAuth`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn count(&self) -> Result<usize, Error> {
+        Ok(participant::names(self).await?.iter().filter(|name| self.contender(name).is_some()).count())
     }
 
     /// True when a ticket that is drawn now would not have to wait, at the server this client talks to.

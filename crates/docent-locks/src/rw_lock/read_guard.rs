@@ -25,6 +25,10 @@ impl ReadGuard {
         Self { hold, fenced }
     }
 
+    pub(crate) fn into_hold(self) -> Arc<Hold> {
+        self.hold
+    }
+
     /// The writer's fence, for a guard that is nested in a writer or was downgraded from one. Readers have none of their own.
     pub fn fence(&self) -> Option<Fence> {
         self.fenced.then(|| self.hold.fence())

@@ -29,6 +29,10 @@ impl WriteGuard {
         Self { hold, owner, readers }
     }
 
+    pub(crate) fn into_hold(self) -> Arc<Hold> {
+        self.hold
+    }
+
     /// The fencing token: higher than that of every earlier writer of this path. The same for all guards of a hold.
     pub fn fence(&self) -> Fence {
         self.hold.fence()
