@@ -3,10 +3,12 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod bad_input;
+mod barrier;
 mod batteries;
 mod cancel;
 mod contender;
 mod cost;
+mod double_barrier;
 mod handoff;
 mod lease;
 mod loss;

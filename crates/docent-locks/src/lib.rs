@@ -2,6 +2,9 @@
 
 mod acquire;
 mod any_lock;
+mod barrier;
+mod double_barrier;
+mod entered;
 mod error;
 mod guard;
 mod multi_guard;
@@ -15,6 +18,9 @@ mod semaphore;
 mod shared_limit;
 
 pub use any_lock::AnyLock;
+pub use barrier::Barrier;
+pub use double_barrier::DoubleBarrier;
+pub use entered::Entered;
 pub use error::AcquireError;
 pub use multi_guard::MultiGuard;
 pub use multi_lock::MultiLock;

@@ -11,8 +11,8 @@ pub use docent_core::{
     TokioClock, Transaction, TransactionResult, WatchStream,
 };
 pub use docent_locks::{
-    AcquireError, AnyLock, MultiGuard, MultiLock, Mutex, MutexGuard, Owner, Permit, ReadGuard, RwLock,
-    Semaphore, SharedLimit, WriteGuard,
+    AcquireError, AnyLock, Barrier, DoubleBarrier, Entered, MultiGuard, MultiLock, Mutex, MutexGuard, Owner,
+    Permit, ReadGuard, RwLock, Semaphore, SharedLimit, WriteGuard,
 };
 
 /// How servers are reached, for those who bring a transport of their own.
@@ -36,3 +36,8 @@ pub use docent_core::zookeeper_client;
 pub mod server {
     pub use docent_server::*;
 }
+
+/// The code of the guides is compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/locks.md")]
+struct LocksGuide;
