@@ -1,8 +1,9 @@
-//! Holds a lock in a process of its own, to be frozen: `holder CONNECT-STRING NAMESPACE TIMEOUT-MS TICK-MS LOCK`.
+//! Holds a lock in a process of its own, to be frozen:
+//! `holder CONNECT-STRING NAMESPACE TIMEOUT-MS TICK-MS LOCK KIND`.
 //!
 //! Prints `held` once it holds the lock; then, for each line it reads, what its guard says: `held` or `lost`.
 
-use docent::{Client, Mutex};
+use docent::{Client, MultiLock, Mutex, RwLock, Semaphore};
 use std::error::Error;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, BufReader};
@@ -10,8 +11,8 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [connect_string, namespace, timeout, tick, lock] = &arguments[..] else {
-        return Err("five arguments are needed: see the source".into());
+    let [connect_string, namespace, timeout, tick, lock, kind] = &arguments[..] else {
+        return Err("six arguments are needed: see the source".into());
     };
     let millis = |text: &str| text.parse().map(Duration::from_millis);
     let client = Client::builder(connect_string)
@@ -20,11 +21,34 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .server_tick(millis(tick)?)
         .connect()
         .await?;
-    let guard = Mutex::new(&client, lock)?.acquire().await?;
+    let is_held: Box<dyn Fn() -> bool> = match kind.as_str() {
+        "mutex" => {
+            let guard = Mutex::new(&client, lock)?.acquire().await?;
+            Box::new(move || guard.is_held())
+        }
+        "read" => {
+            let guard = RwLock::new(&client, lock)?.read().await?;
+            Box::new(move || guard.is_held())
+        }
+        "write" => {
+            let guard = RwLock::new(&client, lock)?.write().await?;
+            Box::new(move || guard.is_held())
+        }
+        "permit" => {
+            let permit = Semaphore::new(&client, lock, 1)?.acquire().await?;
+            Box::new(move || permit.is_held())
+        }
+        "multi" => {
+            let read = RwLock::new(&client, "/lock-to-read")?.reading();
+            let guard = MultiLock::new([Mutex::new(&client, lock)?.into(), read])?.acquire().await?;
+            Box::new(move || guard.is_held())
+        }
+        kind => return Err(format!("there is no lock of kind {kind:?}").into()),
+    };
     println!("held");
     let mut questions = BufReader::new(tokio::io::stdin()).lines();
     while questions.next_line().await?.is_some() {
-        println!("{}", if guard.is_held() { "held" } else { "lost" });
+        println!("{}", if is_held() { "held" } else { "lost" });
     }
     Ok(())
 }

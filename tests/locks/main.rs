@@ -3,17 +3,23 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod bad_input;
+mod barrier;
 mod batteries;
 mod cancel;
+mod contender;
 mod cost;
+mod double_barrier;
 mod handoff;
 mod lease;
 mod loss;
+mod multi_lock;
 mod neighbours;
 mod order;
 mod recorded;
 mod reentry;
 mod restart;
+mod rw_lock;
+mod semaphore;
 
 // Modules that are also run on another kind of session take clients from here.
 use docent_tests::{builder, connect};

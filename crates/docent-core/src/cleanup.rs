@@ -8,7 +8,7 @@ use crate::core::Core;
 use crate::epoch::Epoch;
 use crate::session::{Cause, Farewell, Lane, Outcome, Pending, SessionEnd};
 use crate::telemetry;
-use docent_proto::{Code, Request, Response, parent};
+use docent_proto::{Code, MultiResult, Request, Response, parent};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -264,7 +264,15 @@ async fn undo_create(core: &Core, mut epoch: Arc<Epoch>, prefix: String, reply: 
     if let Some(reply) = reply {
         match reply.await {
             Outcome::Reply(answer) => {
-                if let Ok(Response::Created { path, .. }) = answer.result {
+                let created = match answer.result {
+                    Ok(Response::Created { path, .. }) => Some(path),
+                    Ok(Response::Multi(results)) => results.into_iter().find_map(|result| match result {
+                        MultiResult::Created { path, .. } => Some(path),
+                        _ => None,
+                    }),
+                    _ => None,
+                };
+                if let Some(path) = created {
                     delete_node(core, epoch, path, None).await;
                 }
                 return;

@@ -80,13 +80,18 @@ impl Epoch {
     ) -> Option<Arc<Held>> {
         let mark = self.lease.mark(self.clock.now())?;
         let held = Arc::new(Held::new(Arc::clone(self), path, czxid, recipe, mark));
-        self.held.add(&held);
+        self.add(&held).then_some(held)
+    }
+
+    /// False when it is lost already.
+    pub(crate) fn add(&self, held: &Arc<Held>) -> bool {
+        self.held.add(held);
         // The epoch may have ended, and lost its guards, just before this one was added.
-        if self.ended().is_some() {
+        let ended = self.ended().is_some();
+        if ended {
             held.lose(self.lost_reason());
-            return None;
         }
-        Some(held)
+        !ended
     }
 }
 

@@ -28,6 +28,8 @@ pub(crate) struct Held {
     token: CancellationToken,
     /// Cancelled when somebody asked for the place.
     revoked: CancellationToken,
+    /// Cancelled when lost as well: the tokens of sets that this is in, each under a number.
+    sets: Mutex<Vec<(u64, CancellationToken)>>,
     _alive: TaskTrackerToken,
 }
 
@@ -58,8 +60,43 @@ impl Held {
             over: OnceLock::new(),
             token: CancellationToken::new(),
             revoked: CancellationToken::new(),
+            sets: Mutex::default(),
             _alive: alive,
         }
+    }
+
+    /// What holds at the node `path` from now on, in place of this: with the same fence, lease and token.
+    pub(crate) fn successor(&self, path: String) -> Self {
+        let alive = self.epoch.held.alive.token();
+        Self {
+            epoch: Arc::clone(&self.epoch),
+            path,
+            fence: self.fence,
+            recipe: self.recipe,
+            since: self.epoch.clock.now(),
+            mark: self.mark,
+            over: OnceLock::new(),
+            token: self.token.clone(),
+            revoked: CancellationToken::new(),
+            sets: Mutex::default(),
+            _alive: alive,
+        }
+    }
+
+    fn sets(&self) -> MutexGuard<'_, Vec<(u64, CancellationToken)>> {
+        self.sets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Cancels `token`, too, when this is lost, until it leaves under the same `number`.
+    pub(crate) fn join(&self, number: u64, token: &CancellationToken) {
+        self.sets().push((number, token.clone()));
+        if let Some(Over::Lost(_)) = self.over.get() {
+            token.cancel();
+        }
+    }
+
+    pub(crate) fn leave(&self, number: u64) {
+        self.sets().retain(|(other, _)| *other != number);
     }
 
     /// Clock and epoch say so: no I/O, and right even after the process was frozen. Once false, always false.
@@ -100,6 +137,7 @@ impl Held {
         if self.over.set(Over::Lost(reason)).is_ok() {
             tracing::warn!(path = %self.path, epoch = self.epoch.number, %reason, "guard is lost");
             self.token.cancel();
+            self.sets().iter().for_each(|(_, token)| token.cancel());
             self.ended(Some(reason));
             if reason == LostReason::LeaseExpired {
                 // The session may live on. The holder's work gets a margin to stop; then others get their turn.

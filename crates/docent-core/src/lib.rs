@@ -54,11 +54,11 @@ pub use session::transport::{Dialled, Io, TcpTransport, Transport};
 #[cfg(feature = "zookeeper-client")]
 pub use session::zookeeper_client;
 pub use state::{Connection, ConnectionState, StateWatcher};
-pub use ticket::Participant;
+pub use ticket::{Participant, Role};
 pub use watching::WatchStream;
 
 /// What recipes are made of: tickets in lines, and the holds they become. For those who write recipes of their own.
 pub mod recipe {
     pub use crate::kept::{KeptNode, KeptStatus};
-    pub use crate::ticket::{Hold, Line, LineKey, Ticket, WaitError};
+    pub use crate::ticket::{Hold, HoldSet, Line, LineKey, Ticket, WaitError};
 }

@@ -5,15 +5,19 @@ use docent_core::{Error, Lost};
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum AcquireError {
-    /// Somebody holds the lock or waits for it (`try_acquire` only).
+    /// Somebody holds it or waits for it (calls that begin with `try_` only).
     #[error("the lock is held by somebody else")]
     Busy,
-    /// The time given was not enough (`acquire_timeout` only).
+    /// The time given was not enough (calls that end with `_timeout` only).
     #[error("the lock was not acquired in time")]
     TimedOut,
     /// The owner holds the lock already, but that hold is lost: release it first.
     #[error("the owner's hold on the lock cannot be re-entered: {0}")]
     Lost(#[from] Lost),
+    /// The owner reads and wants to write: it would wait for itself. Release the read lock first, or write from the start and
+    /// [`downgrade`](crate::WriteGuard::downgrade).
+    #[error("the owner holds the read lock: waiting for the write lock would wait for itself")]
+    WouldDeadlock,
     /// The servers could not be reached or refused.
     #[error(transparent)]
     Core(#[from] Error),
@@ -24,7 +28,7 @@ impl AcquireError {
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::Busy | Self::TimedOut => true,
-            Self::Lost(_) => false,
+            Self::Lost(_) | Self::WouldDeadlock => false,
             Self::Core(error) => error.is_retryable(),
         }
     }

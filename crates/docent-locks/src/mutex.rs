@@ -1,10 +1,7 @@
-use crate::error::after_wait;
-use crate::owner::Entry;
+use crate::acquire::{enter, try_enter, within};
 use crate::{AcquireError, MutexGuard, Owner};
-use docent_core::recipe::{Hold, Line};
+use docent_core::recipe::Line;
 use docent_core::{Client, Error, Participant};
-use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 use std::future::Future;
 use std::time::Duration;
 
@@ -40,7 +37,7 @@ const MARKER: &str = "lock-";
 /// Source: "Locks" in ZooKeeper's recipes, with the changes described for [`Ticket::turn`](docent_core::recipe::Ticket::turn).
 #[derive(Debug, Clone)]
 pub struct Mutex {
-    line: Line,
+    pub(crate) line: Line,
 }
 
 impl Mutex {
@@ -83,22 +80,8 @@ impl Mutex {
         &self,
         owner: &Owner,
     ) -> impl Future<Output = Result<MutexGuard, AcquireError>> + Send + use<> {
-        let (line, owner) = (self.line.clone(), owner.clone());
-        async move {
-            let key = line.key();
-            loop {
-                let (acquiring, joined) = match owner.enter(&key, || wait(line.clone())) {
-                    Entry::Held(hold) => return Ok(MutexGuard::again(hold)?),
-                    Entry::Joined(acquiring) => (acquiring, true),
-                    Entry::Started(acquiring) => (acquiring, false),
-                };
-                match acquiring.await {
-                    // What was joined was an attempt that does not wait.
-                    Err(AcquireError::Busy) if joined => {}
-                    result => return result.map(MutexGuard::new),
-                }
-            }
-        }
+        let acquire = enter(owner.clone(), self.line.clone());
+        async move { acquire.await.map(MutexGuard::new) }
     }
 
     /// Acquires the lock if it is free or held by the ambient owner. Looks first and writes only if the lock is free.
@@ -109,16 +92,8 @@ impl Mutex {
     /// # Cancel safety
     /// This method is cancel safe.
     pub fn try_acquire(&self) -> impl Future<Output = Result<MutexGuard, AcquireError>> + Send + use<> {
-        let (line, owner) = (self.line.clone(), Owner::current().unwrap_or_default());
-        async move {
-            let acquiring = match owner.enter(&line.key(), || attempt(line.clone())) {
-                Entry::Held(hold) => return Ok(MutexGuard::again(hold)?),
-                // The owner itself is waiting for it, so it is not free.
-                Entry::Joined(_) => return Err(AcquireError::Busy),
-                Entry::Started(acquiring) => acquiring,
-            };
-            acquiring.await.map(MutexGuard::new)
-        }
+        let acquire = try_enter(Owner::current().unwrap_or_default(), self.line.clone());
+        async move { acquire.await.map(MutexGuard::new) }
     }
 
     /// As [`acquire`](Self::acquire), for at most `timeout`, which bounds the whole call.
@@ -133,8 +108,7 @@ impl Mutex {
         &self,
         timeout: Duration,
     ) -> impl Future<Output = Result<MutexGuard, AcquireError>> + Send + use<> {
-        let acquire = self.acquire();
-        async move { tokio::time::timeout(timeout, acquire).await.unwrap_or(Err(AcquireError::TimedOut)) }
+        within(timeout, self.acquire())
     }
 
     /// Holder and waiters, in the order of the line.
@@ -171,29 +145,4 @@ impl Mutex {
     pub async fn reset(&self) -> Result<(), Error> {
         self.line.reset().await
     }
-}
-
-/// Takes a ticket and waits for its turn; again, when the ticket is gone before that.
-fn wait(line: Line) -> BoxFuture<'static, Result<Hold, AcquireError>> {
-    async move { Ok(line.acquire(None).await?) }.boxed()
-}
-
-/// Takes a ticket only if nobody is in the line, and waits for nobody.
-fn attempt(line: Line) -> BoxFuture<'static, Result<Hold, AcquireError>> {
-    async move {
-        loop {
-            if !line.is_empty().await? {
-                return Err(AcquireError::Busy);
-            }
-            match line.draw(None).await?.turn_now().await {
-                Ok(hold) => return hold.ok_or(AcquireError::Busy),
-                Err(error) => {
-                    if let Some(error) = after_wait(error) {
-                        return Err(error);
-                    }
-                }
-            }
-        }
-    }
-    .boxed()
 }

@@ -7,7 +7,7 @@ use std::fmt;
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// The identity that may re-enter a mutex.
+/// The identity that may re-enter a lock.
 ///
 /// A task is not a thread: two branches of one `join!` run on the same thread and in the same task, and would both
 /// "re-enter" a lock that is meant to keep them apart. So the identity is explicit here. Without an owner each acquire is
@@ -53,6 +53,16 @@ impl Owner {
     /// As cancel safe as `future`.
     pub async fn within<F: Future>(self, future: F) -> F::Output {
         AMBIENT.scope(self, future).await
+    }
+
+    /// What this owner holds of a line.
+    pub(crate) fn held(&self, key: &LineKey) -> Option<Arc<Hold>> {
+        self.0.lock().get(key).and_then(|slot| slot.hold.upgrade())
+    }
+
+    /// Remembers a hold that this owner came to without acquiring it.
+    pub(crate) fn note(&self, key: LineKey, hold: &Arc<Hold>) {
+        self.0.lock().entry(key).or_default().hold = Arc::downgrade(hold);
     }
 
     /// What this owner has of a line: its hold, or the acquire that is under way; else starts `acquire`.

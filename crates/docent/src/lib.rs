@@ -7,11 +7,14 @@ pub use docent_core::Tls;
 pub use docent_core::{
     Acl, BootClock, Children, Client, ClientBuilder, Clock, Connection, ConnectionState, CreateMode, Created,
     Error, ErrorKind, Fence, Health, Lost, LostReason, Node, NodeAcl, ParentKind, ParseFenceError,
-    Participant, Permissions, RetryPolicy, RollbackPolicy, SecretString, Stat, StateWatcher, Timestamp,
+    Participant, Permissions, RetryPolicy, Role, RollbackPolicy, SecretString, Stat, StateWatcher, Timestamp,
     TokioClock, Transaction, TransactionResult, WatchStream,
 };
 pub use docent_election::{Election, ElectionBuilder, Layout, Leader, Leaders, Leadership, Run};
-pub use docent_locks::{AcquireError, Mutex, MutexGuard, Owner};
+pub use docent_locks::{
+    AcquireError, AnyLock, Barrier, DoubleBarrier, Entered, MultiGuard, MultiLock, Mutex, MutexGuard, Owner,
+    Permit, ReadGuard, RwLock, Semaphore, SharedLimit, WriteGuard,
+};
 
 /// How servers are reached, for those who bring a transport of their own.
 pub mod transport {
@@ -34,3 +37,8 @@ pub use docent_core::zookeeper_client;
 pub mod server {
     pub use docent_server::*;
 }
+
+/// The code of the guides is compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/locks.md")]
+struct LocksGuide;

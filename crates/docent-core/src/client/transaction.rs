@@ -28,8 +28,8 @@ use std::sync::Arc;
 #[must_use = "a transaction does nothing until it is committed"]
 pub struct Transaction {
     client: Client,
-    /// What it is bound to: the guard must hold, and the first operation checks its node.
-    held: Option<Arc<Held>>,
+    /// What it is bound to: all must hold, and the first operations check their nodes.
+    held: Vec<Arc<Held>>,
     ops: Vec<MultiOp>,
     /// The first thing wrong with what was added.
     invalid: Option<Error>,
@@ -51,13 +51,15 @@ pub enum TransactionResult {
 
 impl Transaction {
     pub(super) fn new(client: Client) -> Self {
-        Self { client, held: None, ops: Vec::new(), invalid: None }
+        Self { client, held: Vec::new(), ops: Vec::new(), invalid: None }
     }
 
-    /// A transaction that is applied only while `held` is.
-    pub(crate) fn held(client: Client, held: Arc<Held>) -> Self {
-        let check = MultiOp::Check { path: held.path.clone(), version: -1 };
-        Self { client, held: Some(held), ops: vec![check], invalid: None }
+    /// A transaction that is applied only while all of `held` are; they are of one session, or one is lost.
+    pub(crate) fn held(client: Client, held: impl IntoIterator<Item = Arc<Held>>) -> Self {
+        let held: Vec<_> = held.into_iter().collect();
+        let check = |held: &Arc<Held>| MultiOp::Check { path: held.path.clone(), version: -1 };
+        let ops = held.iter().map(check).collect();
+        Self { client, held, ops, invalid: None }
     }
 
     fn add(mut self, path: Result<String, Error>, op: impl FnOnce(String) -> MultiOp) -> Self {
@@ -121,9 +123,9 @@ impl Transaction {
     /// This method is *not* cancel safe: the operations may have been applied.
     pub async fn commit(mut self) -> Result<Vec<TransactionResult>, Error> {
         let guard_checks = self.check_input()?;
-        let results = match self.held.take() {
-            None => self.commit_anywhere().await?,
-            Some(held) => self.commit_held(&held).await?,
+        let results = match self.held.is_empty() {
+            true => self.commit_anywhere().await?,
+            false => self.commit_held().await?,
         };
         self.results(results, guard_checks)
     }
@@ -140,23 +142,15 @@ impl Transaction {
     /// This method is *not* cancel safe: the operations may have been applied.
     pub async fn commit_exactly(mut self) -> Result<Option<Vec<TransactionResult>>, Error> {
         let guard_checks = self.check_input()?;
-        let held = self.held.take();
         let client = self.client.clone();
-        let path = match &held {
-            Some(held) => client.core().namespace.relative(&held.path),
-            None => client.core().namespace.relative(self.ops[0].path()),
-        };
+        let path = client.core().namespace.relative(self.ops[0].path());
         let mut attempts = Attempts::new(&client, "transaction", &path, Outcomes::Once);
-        if let Some(held) = &held {
-            held.check().map_err(|reason| attempts.error(ErrorKind::Lost(reason)))?;
-        }
-        let bound = held.as_ref().map(|held| &held.epoch);
+        are_held(&self.held, &attempts)?;
+        let bound = self.held.first().map(|held| &held.epoch);
         match exact::commit(&client, &mut attempts, &self.ops, bound).await? {
             Exact::Applied => Ok(None),
             Exact::Answered(results) => {
-                if let Some(held) = &held {
-                    still_there(held, &results, &attempts)?;
-                }
+                still_there(&self.held, &results, &attempts)?;
                 self.results(results, guard_checks).map(Some)
             }
         }
@@ -167,7 +161,7 @@ impl Transaction {
         if let Some(error) = self.invalid.take() {
             return Err(error);
         }
-        let guard_checks = usize::from(self.held.is_some());
+        let guard_checks = self.held.len();
         if self.ops.len() == guard_checks {
             return Err(Error::invalid_input("transaction", "a transaction needs at least one operation"));
         }
@@ -182,17 +176,18 @@ impl Transaction {
         }
     }
 
-    /// In the guard's session or not at all.
-    async fn commit_held(&mut self, held: &Held) -> Result<Vec<MultiResult>, Error> {
-        let path = self.client.core().namespace.relative(&held.path);
+    /// In the guards' session or not at all.
+    async fn commit_held(&self) -> Result<Vec<MultiResult>, Error> {
+        let path = self.client.core().namespace.relative(self.ops[0].path());
         let mut attempts = Attempts::new(&self.client, "transaction", &path, Outcomes::Once);
+        let epoch = &self.held[0].epoch;
         loop {
-            held.check().map_err(|reason| attempts.error(ErrorKind::Lost(reason)))?;
+            are_held(&self.held, &attempts)?;
             let request = Request::Multi(self.ops.clone());
-            let outcome = held.epoch.session.submit(request, Lane::Call).by(attempts.deadline).await;
-            match attempts.judge(&held.epoch, outcome).await? {
+            let outcome = epoch.session.submit(request, Lane::Call).by(attempts.deadline).await;
+            match attempts.judge(epoch, outcome).await? {
                 Some(Ok(Response::Multi(results))) => {
-                    still_there(held, &results, &attempts)?;
+                    still_there(&self.held, &results, &attempts)?;
                     return Ok(results);
                 }
                 Some(Ok(other)) => return Err(unexpected("transaction", &other)),
@@ -244,13 +239,17 @@ fn needed(op: &MultiOp) -> &'static str {
     }
 }
 
-/// The first operation of a guard's transaction checks its node.
-fn still_there(held: &Held, results: &[MultiResult], attempts: &Attempts<'_>) -> Result<(), Error> {
-    match results.first() {
-        Some(MultiResult::Failed(Code::NO_NODE)) => {
+fn are_held(held: &[Arc<Held>], attempts: &Attempts<'_>) -> Result<(), Error> {
+    held.iter().try_for_each(|held| held.check()).map_err(|reason| attempts.error(ErrorKind::Lost(reason)))
+}
+
+/// The first operations of a guard's transaction check its nodes.
+fn still_there(held: &[Arc<Held>], results: &[MultiResult], attempts: &Attempts<'_>) -> Result<(), Error> {
+    for (held, result) in held.iter().zip(results) {
+        if *result == MultiResult::Failed(Code::NO_NODE) {
             let reason = held.lose(LostReason::NodeDeleted);
-            Err(attempts.error(ErrorKind::Lost(reason)))
+            return Err(attempts.error(ErrorKind::Lost(reason)));
         }
-        _ => Ok(()),
     }
+    Ok(())
 }

@@ -13,13 +13,13 @@ use std::sync::atomic::AtomicBool;
 
 /// A create on its way. If it is dropped, the node is deleted as soon as its fate is known: the cleanup worker is told the
 /// node's id whatever happened to the reply.
-struct Intent {
-    epoch: Arc<Epoch>,
+pub(super) struct Intent {
+    pub(super) epoch: Arc<Epoch>,
     /// Full path without the number.
-    prefix: String,
-    create: Pending,
+    pub(super) prefix: String,
+    pub(super) create: Pending,
     /// True when the reply was lost: the node may be there.
-    unknown: bool,
+    pub(super) unknown: bool,
 }
 
 impl Intent {
@@ -35,7 +35,7 @@ impl Intent {
 impl Intent {
     /// Looks for the node after its reply was lost, in the same session. It must belong to this session: a node that does
     /// not is no place in the line. Once absence is proven nothing is left to clean up.
-    async fn find(&mut self, attempts: &Attempts<'_>) -> Result<Option<(String, Stat)>, Error> {
+    pub(super) async fn find(&mut self, attempts: &Attempts<'_>) -> Result<Option<(String, Stat)>, Error> {
         self.unknown = true;
         match tokio::time::timeout_at(attempts.deadline, self.look()).await {
             Ok(Ok(found)) => {
@@ -137,6 +137,7 @@ pub(super) async fn draw(line: &Line, data: Option<Bytes>) -> Result<Ticket, Err
                     && let Ok(Response::Children { names, .. }) = reply.result
                 {
                     ticket.place = line.place(ticket.name(), &names);
+                    ticket.ahead = line.ahead_of(&ticket, &names);
                 }
                 return Ok(ticket);
             }
@@ -165,6 +166,7 @@ fn ticket(line: &Line, epoch: &Arc<Epoch>, path: String, czxid: i64) -> Result<T
         drawn: epoch.clock.now(),
         place: Place::Unlisted,
         left: AtomicBool::new(false),
+        ahead: None,
     };
     let sequence = sequence(ticket.name(), line.marker()).unwrap_or(-1);
     if planted!(FenceIsSequence) {

@@ -32,6 +32,14 @@ impl Hold {
         Self { held: ReleaseOnDrop(held), ticket }
     }
 
+    pub(super) fn held(&self) -> &Arc<Held> {
+        &self.held
+    }
+
+    pub(super) fn ticket(&self) -> &Ticket {
+        &self.ticket
+    }
+
     /// The fencing token.
     pub fn fence(&self) -> Fence {
         self.held.fence
@@ -114,17 +122,7 @@ impl Hold {
     /// As cancel safe as `future`.
     pub async fn run_with_grace<F: Future>(&self, grace: Duration, future: F) -> Result<F::Output, Lost> {
         let mut future = pin!(future);
-        let mut lost = pin!(self.held.lost());
-        let done = poll_fn(|cx| {
-            if let Err(reason) = self.held.check() {
-                return Poll::Ready(Err(Lost { reason }));
-            }
-            if let Poll::Ready(reason) = lost.as_mut().poll(cx) {
-                return Poll::Ready(Err(Lost { reason }));
-            }
-            future.as_mut().poll(cx).map(Ok)
-        })
-        .await;
+        let done = run_while(|| self.check(), self.held.lost(), future.as_mut()).await;
         if done.is_err()
             && let Some(end) = self.held.grace_end(grace)
         {
@@ -183,7 +181,7 @@ impl Hold {
 
     /// Prepares writes that are applied, all together, only while it is held.
     pub fn transaction(&self) -> Transaction {
-        Transaction::held(self.ticket.line.client().clone(), Arc::clone(&self.held))
+        Transaction::held(self.ticket.line.client().clone(), [Arc::clone(&self.held)])
     }
 
     /// Gives it up and waits until its node is deleted.
@@ -230,6 +228,23 @@ async fn gone(line: Line, was_held: Result<(), LostReason>, leaving: Option<Leav
         (Ok(()), Left::Closed) => Err(error(ErrorKind::Closed)),
         (Ok(()), Left::Timeout) => Err(error(ErrorKind::Timeout).because("it goes on in the background")),
     }
+}
+
+/// Polls `future` until it is done or something is lost; the clock is looked at before every poll.
+pub(super) async fn run_while<F: Future>(
+    check: impl Fn() -> Result<(), Lost>,
+    lost: impl Future<Output = LostReason>,
+    future: F,
+) -> Result<F::Output, Lost> {
+    let (mut future, mut lost) = (pin!(future), pin!(lost));
+    poll_fn(|cx| {
+        check()?;
+        if let Poll::Ready(reason) = lost.as_mut().poll(cx) {
+            return Poll::Ready(Err(Lost { reason }));
+        }
+        future.as_mut().poll(cx).map(Ok)
+    })
+    .await
 }
 
 /// Marks the guard as over before the ticket's drop deletes the node: that is no loss.

@@ -3,6 +3,7 @@ use super::hold::Hold;
 use super::name::sequence;
 use super::participant::{self, Participant};
 use super::place::Place;
+use super::sides::{Role, Sides};
 use super::wait::WaitError;
 use crate::cleanup::Leaving;
 use crate::client::{Client, Outcomes};
@@ -34,6 +35,8 @@ struct Inner {
     recipe: &'static str,
     /// What stands before the number in a ticket's name.
     marker: &'static str,
+    /// Set when there are readers and writers in it.
+    sides: Option<Sides>,
     /// Set when children that are no contenders were reported.
     reported: AtomicBool,
 }
@@ -43,6 +46,7 @@ struct Inner {
 pub struct LineKey {
     client: u64,
     path: String,
+    marker: &'static str,
 }
 
 impl Line {
@@ -56,6 +60,33 @@ impl Line {
         recipe: &'static str,
         marker: &'static str,
     ) -> Result<Self, Error> {
+        Self::with(client, path, recipe, marker, None)
+    }
+
+    /// Both sides of a line of writers and readers: the first one's tickets wait for everybody ahead, the second one's only
+    /// for those of the first. Each has a marker of its own.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn sides(
+        client: &Client,
+        path: &str,
+        recipe: &'static str,
+        exclusive: &'static str,
+        shared: &'static str,
+    ) -> Result<(Self, Self), Error> {
+        let side =
+            |marker, own| Self::with(client, path, recipe, marker, Some(Sides { exclusive, shared, own }));
+        Ok((side(exclusive, Role::Exclusive)?, side(shared, Role::Shared)?))
+    }
+
+    fn with(
+        client: &Client,
+        path: &str,
+        recipe: &'static str,
+        marker: &'static str,
+        sides: Option<Sides>,
+    ) -> Result<Self, Error> {
         let full = client.core().namespace.full("line", path)?;
         if path == "/" {
             return Err(Error::invalid_input("line", "path \"/\" must not be the root"));
@@ -66,6 +97,7 @@ impl Line {
             full,
             recipe,
             marker,
+            sides,
             reported: AtomicBool::new(false),
         })))
     }
@@ -80,9 +112,14 @@ impl Line {
         &self.0.path
     }
 
-    /// Equal for lines of the same client at the same path.
+    /// True for lines of the same client.
+    pub fn shares_client(&self, other: &Self) -> bool {
+        self.0.client.core().id == other.0.client.core().id
+    }
+
+    /// Equal for lines of the same client at the same path, with the same marker.
     pub fn key(&self) -> LineKey {
-        LineKey { client: self.0.client.core().id, path: self.0.full.clone() }
+        LineKey { client: self.0.client.core().id, path: self.0.full.clone(), marker: self.0.marker }
     }
 
     /// The path as the servers know it: with chroot and namespace.
@@ -92,7 +129,7 @@ impl Line {
 
     /// Where the ticket `own` stands among `names`. Names that are no contender's are ignored, and reported once.
     pub(super) fn place(&self, own: &str, names: &[String]) -> Place {
-        let foreign = names.iter().find(|name| sequence(name, self.marker()).is_none());
+        let foreign = names.iter().find(|name| self.contender(name).is_none());
         if let Some(foreign) = foreign
             && !self.0.reported.swap(true, Ordering::Relaxed)
         {
@@ -102,7 +139,26 @@ impl Line {
                 "the line has children that are no contenders: ignored"
             );
         }
-        Place::find(own, names, self.marker())
+        match &self.0.sides {
+            None => Place::find(own, names, self.marker()),
+            Some(sides) => sides.find(own, names),
+        }
+    }
+
+    /// Where it stands when the numbers tell no order, by the transactions that created the contenders.
+    pub(super) fn place_by_creation(&self, own: &str, created: &[(i64, String)]) -> Place {
+        match &self.0.sides {
+            None => Place::find_by_creation(own, created),
+            Some(sides) => sides.find_by_creation(own, created),
+        }
+    }
+
+    /// The number and role of a contender; `None` for names of others.
+    pub(super) fn contender(&self, name: &str) -> Option<(i32, Role)> {
+        match &self.0.sides {
+            None => sequence(name, self.marker()).map(|number| (number, Role::Exclusive)),
+            Some(sides) => sides.contender(name),
+        }
     }
 
     pub(super) fn recipe(&self) -> &'static str {
@@ -208,7 +264,33 @@ impl Line {
     /// # Cancel safety
     /// This method is cancel safe.
     pub async fn is_empty(&self) -> Result<bool, Error> {
-        Ok(participant::names(self).await?.iter().all(|name| sequence(name, self.marker()).is_none()))
+        Ok(participant::names(self).await?.iter().all(|name| self.contender(name).is_none()))
+    }
+
+    /// How many are in the line, at the server this client talks to.
+    ///
+    /// # Errors
+    /// `NoAuth`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn count(&self) -> Result<usize, Error> {
+        Ok(participant::names(self).await?.iter().filter(|name| self.contender(name).is_some()).count())
+    }
+
+    /// True when a ticket that is drawn now would not have to wait, at the server this client talks to.
+    ///
+    /// # Errors
+    /// `NoAuth`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn is_open(&self) -> Result<bool, Error> {
+        let blocks = |name: &String| match (self.contender(name), &self.0.sides) {
+            (Some((_, role)), Some(sides)) => sides.waits_for(role),
+            (contender, _) => contender.is_some(),
+        };
+        Ok(!participant::names(self).await?.iter().any(blocks))
     }
 }
 
@@ -229,6 +311,8 @@ pub struct Ticket {
     pub(super) place: Place,
     /// Set when the delete of the node was submitted.
     pub(super) left: AtomicBool,
+    /// How many that listing showed ahead of it, if it was shown itself.
+    pub(super) ahead: Option<usize>,
 }
 
 impl Ticket {

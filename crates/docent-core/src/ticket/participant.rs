@@ -1,6 +1,7 @@
 use super::draw::list;
 use super::line::Line;
-use super::name::{is_in_danger_zone, sequence};
+use super::name::is_in_danger_zone;
+use super::sides::Role;
 use crate::client::Outcomes;
 use crate::error::Error;
 use crate::fence::Fence;
@@ -20,7 +21,9 @@ pub struct Participant {
     pub name: String,
     /// The number in the line.
     pub sequence: i32,
-    /// True for the first in the line: the holder, unless it was lost.
+    /// Whether it goes together with others.
+    pub role: Role,
+    /// True for whoever nobody ahead keeps from holding: a holder, unless it was lost.
     pub holds: bool,
     /// What was written into the node: by default an address or host name.
     pub identity: Bytes,
@@ -61,20 +64,22 @@ pub(super) async fn list_all(line: &Line) -> Result<Vec<Participant>, Error> {
         .await?;
     // Near the end of the servers' counter numbers tell no order.
     let by_creation = participants.iter().any(|participant| is_in_danger_zone(participant.sequence));
-    participants
-        .sort_by_key(|participant| (if by_creation { 0 } else { participant.sequence }, participant.fence));
-    if let Some(first) = participants.first_mut() {
-        first.holds = true;
-    }
+    participants.sort_by_key(|participant| {
+        let number = (!by_creation).then_some((participant.sequence, participant.role));
+        (number, participant.fence)
+    });
+    let sharing = participants.iter().take_while(|participant| participant.role == Role::Shared).count();
+    // Without readers in front it is the first one, whatever that is.
+    participants.iter_mut().take(sharing.max(1)).for_each(|participant| participant.holds = true);
     Ok(participants)
 }
 
 pub(super) async fn first(line: &Line) -> Result<Option<Participant>, Error> {
     loop {
         let names = names(line).await?;
-        let contenders = names.into_iter().filter_map(|name| Some((sequence(&name, line.marker())?, name)));
+        let contenders = names.into_iter().filter_map(|name| Some((line.contender(&name)?, name)));
         let contenders: Vec<_> = contenders.collect();
-        if contenders.iter().any(|(sequence, _)| is_in_danger_zone(*sequence)) {
+        if contenders.iter().any(|((sequence, _), _)| is_in_danger_zone(*sequence)) {
             return Ok(list_all(line).await?.into_iter().next());
         }
         let Some((_, name)) = contenders.into_iter().min() else { return Ok(None) };
@@ -87,13 +92,14 @@ pub(super) async fn first(line: &Line) -> Result<Option<Participant>, Error> {
 
 /// `None` for a name that is no contender's, and for one that has left since.
 async fn read(line: &Line, name: String) -> Result<Option<Participant>, Error> {
-    let Some(sequence) = sequence(&name, line.marker()) else { return Ok(None) };
+    let Some((sequence, role)) = line.contender(&name) else { return Ok(None) };
     let request = || Request::GetData { path: format!("{}/{name}", line.full_path()), watch: false };
     let (result, _) = line.client().call("participants", line.path(), &request, Outcomes::Repeatable).await?;
     match result {
         Ok(Response::Data { data, stat }) => Ok(Some(Participant {
             name,
             sequence,
+            role,
             holds: false,
             identity: data.unwrap_or_default(),
             since: crate::node::Stat::from(stat).created,

@@ -121,6 +121,28 @@ impl Ticket {
         }
     }
 
+    /// Holds without regard to others in the line, once the own node is proven. For recipes that count the places themselves.
+    ///
+    /// # Errors
+    /// As [`turn`](Self::turn).
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe, but you lose your place in the line.
+    pub async fn claim(mut self) -> Result<Hold, WaitError> {
+        loop {
+            self.refuse_short_lease()?;
+            if !self.is_fresh() || !self.is_new() {
+                self.prove().await?;
+            }
+            match self.hold() {
+                Ok(hold) => return Ok(hold),
+                // The lease ran out since the last acknowledged write: a check renews it.
+                Err(ticket) => self = ticket,
+            }
+            self.prove().await?;
+        }
+    }
+
     /// Sets both watches in one trip and waits for one of them.
     async fn wait_for(
         &self,
@@ -307,7 +329,7 @@ impl Ticket {
                 }
             }
         }
-        Ok(Place::find_by_creation(self.name(), &created))
+        Ok(self.line.place_by_creation(self.name(), &created))
     }
 
     /// The answer, or `None` when the request is to be sent again: all of them can be repeated. A wait that may have taken hours

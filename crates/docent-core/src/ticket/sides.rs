@@ -1,0 +1,161 @@
+use super::name::{is_in_danger_zone, sequence};
+use super::place::Place;
+
+/// How a place in a line goes together with others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Role {
+    /// It excludes everybody else.
+    Exclusive,
+    /// It goes together with others of its kind.
+    Shared,
+}
+
+/// The two kinds of contenders in a line of readers and writers, and which of them a ticket is.
+///
+/// A writer waits for everybody ahead of it, a reader only for writers. Of two with the same number the writer is ahead: a
+/// reader has a writer's number only when it was that writer, and stepped down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Sides {
+    pub(super) exclusive: &'static str,
+    pub(super) shared: &'static str,
+    pub(super) own: Role,
+}
+
+impl Sides {
+    /// The number and kind of a contender; `None` for names of others.
+    pub(super) fn contender(&self, name: &str) -> Option<(i32, Role)> {
+        let number = |marker, role| sequence(name, marker).map(|number| (number, role));
+        number(self.exclusive, Role::Exclusive).or_else(|| number(self.shared, Role::Shared))
+    }
+
+    /// True when a contender of this kind that is ahead has to go first.
+    pub(super) fn waits_for(&self, role: Role) -> bool {
+        self.own == Role::Exclusive || role == Role::Exclusive
+    }
+
+    /// Finds `own` among `names`. The one that follows is never called next: where a writer was there may be a reader now, so
+    /// that every wake-up looks again.
+    pub(super) fn find(&self, own: &str, names: &[String]) -> Place {
+        let Some(own_place) = self.contender(own) else { return Place::Gone };
+        let contenders = names.iter().filter_map(|name| Some((self.contender(name)?, name)));
+        if contenders.clone().any(|((number, _), _)| is_in_danger_zone(number)) {
+            return Place::Unordered(contenders.map(|(_, name)| name.clone()).collect());
+        }
+        if !names.iter().any(|name| name == own) {
+            return Place::Gone;
+        }
+        let ahead = contenders.filter(|(place, _)| self.waits_for(place.1) && *place < own_place);
+        behind(ahead.max_by_key(|(place, _)| *place).map(|(_, name)| name))
+    }
+
+    /// Finds `own` where some numbers tell no order. Transactions tell it, but for readers that were writers: these are younger
+    /// than their place. So two whose numbers can be relied on are still ordered by these.
+    pub(super) fn find_by_creation(&self, own: &str, created: &[(i64, String)]) -> Place {
+        let (Some(own_place), Some((own_czxid, _))) =
+            (self.contender(own), created.iter().find(|(_, name)| name == own))
+        else {
+            return Place::Gone;
+        };
+        let is_ahead = |(czxid, name): &&(i64, String)| {
+            let Some(place) = self.contender(name).filter(|place| self.waits_for(place.1)) else {
+                return false;
+            };
+            if is_in_danger_zone(place.0) || is_in_danger_zone(own_place.0) {
+                czxid < own_czxid
+            } else {
+                place < own_place
+            }
+        };
+        behind(created.iter().filter(is_ahead).max_by_key(|(czxid, _)| *czxid).map(|(_, name)| name))
+    }
+}
+
+fn behind(blocker: Option<&String>) -> Place {
+    match blocker {
+        None => Place::First,
+        Some(name) => Place::Behind { blocker: name.clone(), next: false },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WRITERS: Sides = Sides { exclusive: "__WRIT__", shared: "__READ__", own: Role::Exclusive };
+    const READERS: Sides = Sides { own: Role::Shared, ..WRITERS };
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(ToString::to_string).collect()
+    }
+
+    fn behind(blocker: &str) -> Place {
+        super::behind(Some(&blocker.to_owned()))
+    }
+
+    #[test]
+    fn a_reader_waits_for_the_nearest_writer_ahead_and_a_writer_for_the_one_before_it() {
+        let line = names(&[
+            "e-__WRIT__0000000009",
+            "a-__WRIT__0000000001",
+            "d-__READ__0000000007",
+            "c-__READ__0000000005",
+            "b-__WRIT__0000000003",
+        ]);
+        assert_eq!(WRITERS.find("a-__WRIT__0000000001", &line), Place::First);
+        assert_eq!(WRITERS.find("b-__WRIT__0000000003", &line), behind("a-__WRIT__0000000001"));
+        assert_eq!(READERS.find("c-__READ__0000000005", &line), behind("b-__WRIT__0000000003"));
+        assert_eq!(READERS.find("d-__READ__0000000007", &line), behind("b-__WRIT__0000000003"));
+        assert_eq!(WRITERS.find("e-__WRIT__0000000009", &line), behind("d-__READ__0000000007"));
+    }
+
+    #[test]
+    fn readers_with_no_writer_ahead_go_together() {
+        let line = names(&["a-__READ__0000000001", "b-__READ__0000000002", "c-__WRIT__0000000003"]);
+        assert_eq!(READERS.find("a-__READ__0000000001", &line), Place::First);
+        assert_eq!(READERS.find("b-__READ__0000000002", &line), Place::First);
+    }
+
+    #[test]
+    fn a_writer_that_stepped_down_is_still_ahead_of_those_behind_it() {
+        let both = names(&["w-__WRIT__0000000001", "r-__READ__0000000001", "n-__WRIT__0000000002"]);
+        assert_eq!(WRITERS.find("w-__WRIT__0000000001", &both), Place::First);
+        assert_eq!(READERS.find("r-__READ__0000000001", &both), behind("w-__WRIT__0000000001"));
+        assert_eq!(WRITERS.find("n-__WRIT__0000000002", &both), behind("r-__READ__0000000001"));
+        let down = names(&["r-__READ__0000000001", "n-__WRIT__0000000002", "m-__READ__0000000003"]);
+        assert_eq!(WRITERS.find("n-__WRIT__0000000002", &down), behind("r-__READ__0000000001"));
+        assert_eq!(READERS.find("m-__READ__0000000003", &down), behind("n-__WRIT__0000000002"));
+    }
+
+    #[test]
+    fn near_the_end_of_the_counter_a_writer_that_stepped_down_keeps_its_place() {
+        let line =
+            names(&["r-__READ__0000000001", "n-__WRIT__0000000002", "x-__WRIT__-2147483648", "foreign"]);
+        let Place::Unordered(contenders) = WRITERS.find("n-__WRIT__0000000002", &line) else {
+            panic!("numbers tell no order");
+        };
+        assert_eq!(contenders.len(), 3);
+        // The reader is the youngest, and holds the oldest place.
+        let created: Vec<_> = [9, 5, 7].into_iter().zip(contenders).collect();
+        assert_eq!(
+            WRITERS.find_by_creation("n-__WRIT__0000000002", &created),
+            behind("r-__READ__0000000001")
+        );
+        assert_eq!(
+            WRITERS.find_by_creation("x-__WRIT__-2147483648", &created),
+            behind("n-__WRIT__0000000002")
+        );
+        // It is behind nobody whose number can be relied on, and never looks: it holds already.
+        assert_ne!(
+            READERS.find_by_creation("r-__READ__0000000001", &created),
+            behind("n-__WRIT__0000000002")
+        );
+        assert_eq!(READERS.find_by_creation("gone-__READ__0000000001", &created), Place::Gone);
+    }
+
+    #[test]
+    fn a_ticket_that_is_not_listed_is_gone() {
+        assert_eq!(READERS.find("a-__READ__0000000005", &names(&["b-__READ__0000000004"])), Place::Gone);
+        assert_eq!(READERS.find("foreign", &[]), Place::Gone);
+    }
+}

@@ -1,0 +1,82 @@
+//! How an owner comes to a hold of a line. The locks differ in their lines only.
+
+use crate::error::after_wait;
+use crate::owner::Entry;
+use crate::{AcquireError, Owner};
+use docent_core::Lost;
+use docent_core::recipe::{Hold, Line};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// One more share in a hold, unless that is lost.
+pub(crate) fn again(hold: Arc<Hold>) -> Result<Arc<Hold>, Lost> {
+    #[cfg(docent_planted)]
+    if docent_core::planted::is(docent_core::planted::Planted::ReentryNotBoundToEpoch) {
+        return Ok(hold);
+    }
+    hold.check()?;
+    Ok(hold)
+}
+
+/// What `owner` holds of `line`, once it does: re-entered, joined or acquired.
+pub(crate) async fn enter(owner: Owner, line: Line) -> Result<Arc<Hold>, AcquireError> {
+    let key = line.key();
+    loop {
+        let (acquiring, joined) = match owner.enter(&key, || wait(line.clone())) {
+            Entry::Held(hold) => return Ok(again(hold)?),
+            Entry::Joined(acquiring) => (acquiring, true),
+            Entry::Started(acquiring) => (acquiring, false),
+        };
+        match acquiring.await {
+            // What was joined was an attempt that does not wait.
+            Err(AcquireError::Busy) if joined => {}
+            result => return result,
+        }
+    }
+}
+
+/// As [`enter`], if that is possible without waiting for others.
+pub(crate) async fn try_enter(owner: Owner, line: Line) -> Result<Arc<Hold>, AcquireError> {
+    match owner.enter(&line.key(), || attempt(line.clone())) {
+        Entry::Held(hold) => Ok(again(hold)?),
+        // The owner itself is waiting for it, so it is not free.
+        Entry::Joined(_) => Err(AcquireError::Busy),
+        Entry::Started(acquiring) => acquiring.await,
+    }
+}
+
+/// Gives an acquire at most `timeout`.
+pub(crate) async fn within<T>(
+    timeout: Duration,
+    acquire: impl Future<Output = Result<T, AcquireError>>,
+) -> Result<T, AcquireError> {
+    tokio::time::timeout(timeout, acquire).await.unwrap_or(Err(AcquireError::TimedOut))
+}
+
+/// Takes a ticket and waits for its turn; again, when the ticket is gone before that.
+pub(crate) fn wait(line: Line) -> BoxFuture<'static, Result<Hold, AcquireError>> {
+    async move { Ok(line.acquire(None).await?) }.boxed()
+}
+
+/// Takes a ticket only if it would not have to wait, and waits for nobody.
+pub(crate) fn attempt(line: Line) -> BoxFuture<'static, Result<Hold, AcquireError>> {
+    async move {
+        loop {
+            if !line.is_open().await? {
+                return Err(AcquireError::Busy);
+            }
+            match line.draw(None).await?.turn_now().await {
+                Ok(hold) => return hold.ok_or(AcquireError::Busy),
+                Err(error) => {
+                    if let Some(error) = after_wait(error) {
+                        return Err(error);
+                    }
+                }
+            }
+        }
+    }
+    .boxed()
+}

@@ -1,0 +1,204 @@
+use crate::acquire::within;
+use crate::{AcquireError, Entered};
+use docent_core::recipe::{KeptNode, Line};
+use docent_core::{Client, CreateMode, Error, ErrorKind, Node, Stat};
+use futures_util::StreamExt;
+use futures_util::future::try_join_all;
+use std::time::Duration;
+use uuid::Uuid;
+
+/// Lets members in once so many have come, and out once all have left.
+///
+/// # Expected flow
+/// Each member [enters](Self::enter), which waits for the others, does its part of the work and [leaves](Entered::leave), which
+/// waits for the others again. The layout is that of Curator's `DistributedDoubleBarrier`: an ephemeral node for each member, and
+/// `ready`, a persistent one, once they are let in.
+///
+/// # Guarantees
+/// - Nobody is let in before as many members are there at the same time as were asked for. Those who come after that, while some of
+///   them are still in, are let in as well.
+/// - Only members count: other children are ignored.
+/// - A `ready` that a crashed round left behind lets nobody in: it counts only while a member is there that is older.
+/// - Who gives up waiting, or crashes, does not count any more.
+///
+/// # What happens
+/// *Link down:* a member stays one until its session ends. *Session over:* its node is made anew in the next session; if that
+/// takes so long that all others have come and gone meanwhile, it waits for the next round. *Drop or cancel:* the node is deleted in
+/// the background.
+///
+/// # Caveats
+/// A member that has entered and hangs holds up all who leave.
+///
+/// Source: "Double Barriers" in ZooKeeper's recipes, with Curator's layout.
+#[derive(Debug, Clone)]
+pub struct DoubleBarrier {
+    client: Client,
+    path: String,
+    members: u32,
+}
+
+/// What a look at the barrier came to.
+enum Door {
+    /// Those who wait are let in.
+    Open,
+    /// Enough have come: it is to be opened, over a `ready` of earlier times if there is one.
+    ToBeOpened(Option<Stat>),
+    /// Somebody is missing.
+    Closed,
+}
+
+impl DoubleBarrier {
+    /// The barrier at `path` for so many members. Parents are created on demand.
+    ///
+    /// # Errors
+    /// `InvalidInput` when the path breaks a rule, or there are no members.
+    pub fn new(client: &Client, path: &str, members: u32) -> Result<Self, Error> {
+        // The rules for paths are those of a line.
+        Line::new(client, path, "double_barrier", "")?;
+        if members == 0 {
+            return Err(Error::invalid_input("double_barrier", "members 0 must be at least 1"));
+        }
+        Ok(Self { client: client.clone(), path: path.to_owned(), members })
+    }
+
+    /// The path, as it was given.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Becomes a member and waits until enough have.
+    ///
+    /// # Errors
+    /// [`AcquireError::Core`] with `Timeout` when no server can be reached to become one, with `NoAuth`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: it is no member any more.
+    pub async fn enter(&self) -> Result<Entered, AcquireError> {
+        let name = Uuid::new_v4().to_string();
+        let mut member = KeptNode::new(&self.client, &self.child(&name), "")?;
+        member.present().await?;
+        let mut changes = self.client.watch_data(&self.ready())?;
+        let mut ready: Option<Node> = None;
+        loop {
+            tokio::select! {
+                change = changes.next() => match change {
+                    Some(change) => ready = change?,
+                    // The stream ends with the client: so does this.
+                    None => {
+                        self.client.sync(&self.path).await?;
+                        continue;
+                    }
+                },
+                // Its node may have been made anew, after everybody else had looked.
+                _ = member.changed() => {}
+            }
+            match self.door(&name, ready.as_ref()).await? {
+                Door::Open => return Ok(Entered::new(self.clone(), member, name)),
+                Door::ToBeOpened(earlier) => self.open(earlier).await?,
+                Door::Closed => {}
+            }
+        }
+    }
+
+    /// As [`enter`](Self::enter), for at most `timeout`.
+    ///
+    /// # Errors
+    /// [`AcquireError::TimedOut`] when that was not enough: it is no member any more. Else as [`enter`](Self::enter).
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: it is no member any more.
+    pub async fn enter_timeout(&self, timeout: Duration) -> Result<Entered, AcquireError> {
+        within(timeout, self.enter()).await
+    }
+
+    /// The names of the members, sorted.
+    pub(crate) async fn names(&self) -> Result<Vec<String>, Error> {
+        let mut names = match self.client.children(&self.path).await {
+            Ok(children) => children.names,
+            Err(error) if error.kind() == ErrorKind::NoNode => Vec::new(),
+            Err(error) => return Err(error),
+        };
+        names.retain(|name| Uuid::parse_str(name).is_ok());
+        names.sort();
+        Ok(names)
+    }
+
+    /// Waits until a member is gone.
+    pub(crate) async fn until_gone(&self, name: &str) -> Result<(), Error> {
+        let mut there = self.client.watch_exists(&self.child(name))?;
+        while let Some(stat) = there.next().await {
+            if stat?.is_none() {
+                return Ok(());
+            }
+        }
+        self.client.sync(&self.path).await
+    }
+
+    /// Removes `ready`, unless a later round has opened the door again.
+    pub(crate) async fn close(&self) -> Result<(), Error> {
+        let Some(ready) = self.client.exists(&self.ready()).await? else { return Ok(()) };
+        if !self.names().await?.is_empty() {
+            // They open the door over it.
+            return Ok(());
+        }
+        settled(self.client.delete(&self.ready(), ready.version).await)
+    }
+
+    async fn door(&self, own: &str, ready: Option<&Node>) -> Result<Door, Error> {
+        let names = self.names().await?;
+        if let Some(ready) = ready
+            && self.has_older(own, &names, &ready.stat).await?
+        {
+            return Ok(Door::Open);
+        }
+        let is_in = names.iter().any(|name| name == own);
+        let enough = names.len() >= self.members as usize;
+        Ok(if is_in && enough { Door::ToBeOpened(ready.map(|ready| ready.stat)) } else { Door::Closed })
+    }
+
+    /// True when a member came before the door was opened.
+    async fn has_older(&self, own: &str, names: &[String], ready: &Stat) -> Result<bool, Error> {
+        let is_older = async |name: String| {
+            let stat = self.client.exists(&self.child(&name)).await?;
+            Ok(stat.is_some_and(|stat| stat.czxid < ready.mzxid))
+        };
+        // It is its own case most of the time.
+        if is_older(own.to_owned()).await? {
+            return Ok(true);
+        }
+        let others = names.iter().filter(|name| *name != own).cloned();
+        Ok(try_join_all(others.map(is_older)).await?.contains(&true))
+    }
+
+    /// Lets everybody in: whoever else does so at the same time does the same.
+    async fn open(&self, earlier: Option<Stat>) -> Result<(), Error> {
+        loop {
+            let opened = match &earlier {
+                None => self.client.create(&self.ready(), "", CreateMode::Persistent).await.map(drop),
+                Some(stat) => self.client.set(&self.ready(), "", stat.version).await.map(drop),
+            };
+            match opened {
+                // Done twice it is as if it was done once.
+                Err(error) if error.kind() == ErrorKind::OutcomeUnknown => {}
+                opened => return settled(opened),
+            }
+        }
+    }
+
+    fn ready(&self) -> String {
+        self.child("ready")
+    }
+
+    fn child(&self, name: &str) -> String {
+        format!("{}/{name}", self.path)
+    }
+}
+
+/// What somebody else did first is seen in the next look, and so is what became of a lost reply.
+fn settled(result: Result<(), Error>) -> Result<(), Error> {
+    use ErrorKind::{BadVersion, NoNode, NodeExists, OutcomeUnknown};
+    match result {
+        Err(error) if matches!(error.kind(), NodeExists | NoNode | BadVersion | OutcomeUnknown) => Ok(()),
+        result => result,
+    }
+}

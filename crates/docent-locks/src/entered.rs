@@ -1,0 +1,60 @@
+use crate::DoubleBarrier;
+use docent_core::Error;
+use docent_core::recipe::KeptNode;
+use std::collections::HashSet;
+
+/// A member that was let in by a [`DoubleBarrier`].
+///
+/// # On drop
+/// It leaves in the background, without waiting for the others.
+#[derive(Debug)]
+#[must_use = "the member leaves when this is dropped"]
+pub struct Entered {
+    barrier: DoubleBarrier,
+    member: KeptNode,
+    name: String,
+}
+
+impl Entered {
+    pub(crate) fn new(barrier: DoubleBarrier, member: KeptNode, name: String) -> Self {
+        Self { barrier, member, name }
+    }
+
+    /// The path of the member's node.
+    pub fn path(&self) -> &str {
+        self.member.path()
+    }
+
+    /// Leaves, and waits until all have left who are in now. Those who come later are of the next round.
+    ///
+    /// # Errors
+    /// `NoAuth`, `Timeout`, `Closed`: it leaves in the background.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: it leaves in the background, without waiting for the others.
+    pub async fn leave(self) -> Result<(), Error> {
+        let Self { barrier, member, name } = self;
+        let round: HashSet<String> = barrier.names().await?.into_iter().collect();
+        let mut member = Some(member);
+        let mut was_first = false;
+        loop {
+            let mut names = barrier.names().await?;
+            names.retain(|name| round.contains(name));
+            was_first |= names.first() == Some(&name);
+            // The first one leaves last, so that all others wait for the same and are woken once.
+            let awaited = match (names.as_slice(), member.is_some()) {
+                ([first, .., last], true) if *first == name => last,
+                (_, true) => {
+                    if let Some(member) = member.take() {
+                        member.remove().await?;
+                    }
+                    continue;
+                }
+                ([first, ..], false) => first,
+                ([], false) => break,
+            };
+            barrier.until_gone(awaited).await?;
+        }
+        if was_first { barrier.close().await } else { Ok(()) }
+    }
+}

@@ -1,0 +1,57 @@
+use crate::guard::guard_methods;
+use docent_core::recipe::HoldSet;
+use docent_core::{Error, Fence};
+
+/// Holds all locks of a [`MultiLock`](crate::MultiLock). It is lost as soon as one of them is; the others are held until it is dropped.
+///
+/// # On drop
+/// All locks are released in the background, but for those that their owner holds besides: the deletes are submitted at once,
+/// and tried until they are done. It never blocks or panics, also outside a runtime. [`release`](Self::release) says when it is done.
+#[derive(Debug)]
+#[must_use = "the locks are released when the guard is dropped"]
+pub struct MultiGuard {
+    hold: HoldSet,
+    fences: Vec<(String, Fence)>,
+}
+
+impl MultiGuard {
+    pub(crate) fn new(hold: HoldSet, fences: Vec<(String, Fence)>) -> Self {
+        Self { hold, fences }
+    }
+
+    /// The fencing token of the lock at `path`; `None` for paths that are read or not among them.
+    pub fn fence(&self, path: &str) -> Option<Fence> {
+        self.fences().find_map(|(own, fence)| (own == path).then_some(fence))
+    }
+
+    /// The fencing tokens, each with its path. Locks that are read have none.
+    pub fn fences(&self) -> impl Iterator<Item = (&str, Fence)> {
+        self.fences.iter().map(|(path, fence)| (path.as_str(), *fence))
+    }
+
+    /// True when the servers were found to be restored from an older copy since the client was built: then fences may be lower
+    /// than those of earlier holders. See [`RollbackPolicy`](docent_core::RollbackPolicy).
+    pub fn fence_may_have_regressed(&self) -> bool {
+        self.hold.holds().iter().any(|hold| hold.fence_may_have_regressed())
+    }
+
+    /// The paths of the locks' nodes, in the order in which they were acquired.
+    pub fn paths(&self) -> Vec<String> {
+        self.hold.holds().iter().map(|hold| hold.path()).collect()
+    }
+
+    guard_methods!("set of locks", "Mutex::revoke");
+
+    /// Releases all locks and waits until their nodes are deleted.
+    ///
+    /// # Errors
+    /// `Lost` when one had been lost before. `Timeout` when no server could be reached in time, `Closed` when the client was
+    /// closed meanwhile: they are released in the background then, or with their session. One that fails keeps no other from being
+    /// released.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: the release goes on in the background.
+    pub async fn release(self) -> Result<(), Error> {
+        self.hold.release().await
+    }
+}

@@ -1,0 +1,241 @@
+use super::{ReadGuard, WriteGuard};
+use crate::acquire::{again, enter, try_enter, within};
+use crate::{AcquireError, Owner};
+use docent_core::recipe::{Hold, Line};
+use docent_core::{Client, Error, Participant};
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What stands before the numbers of writers and readers, as in Curator's `InterProcessReadWriteLock`.
+const WRITER: &str = "__WRIT__";
+const READER: &str = "__READ__";
+
+/// A fair lock across processes for many readers or one writer, reentrant by [`Owner`].
+///
+/// # Expected flow
+/// Readers and writers take tickets in one line. A writer waits for everybody ahead of it and watches the one before it; a
+/// reader waits for the writers ahead of it and watches the nearest of them. The layout is that of Curator's
+/// `InterProcessReadWriteLock`, and both exclude each other.
+///
+/// # Guarantees
+/// - In the order of transactions a writer is alone, and the fences of writers increase.
+/// - Nobody is starved: a reader that comes after a waiting writer waits for it.
+/// - [`downgrade`](WriteGuard::downgrade) makes a writer a reader with no moment for another writer in between.
+/// - A release wakes those that watch the one who left: the readers right behind a writer, or one writer. Each looks at the line
+///   again before it takes its turn.
+/// - A guard that is cut off, paused or starved knows that it is lost as [`Mutex`](crate::Mutex)'s does.
+///
+/// # Assumptions
+/// The session timeout is at least four ticks of the server, and the clock runs whenever the world does.
+///
+/// # Re-entry
+/// An owner that writes may write and read again, and one that reads may read again, all without I/O. A reader that is nested in a
+/// writer shares its hold: others wait until both are gone. An owner that reads and wants to write would wait for itself:
+/// that is refused with [`AcquireError::WouldDeadlock`] at once. Without an owner that cannot be seen, and waits for ever.
+///
+/// # What happens
+/// As with [`Mutex`](crate::Mutex): a cut link costs no place and no hold before its lease runs out, the end of a session loses
+/// guards and sends waiters to the end of the line, drop and cancel clean up in the background.
+///
+/// # Caveats
+/// Readers have no fence: a resource cannot tell a late reader from others. What must not be read half-written needs a
+/// version of its own.
+///
+/// Source: "Shared Locks" in ZooKeeper's recipes, with Curator's layout and its rule for a writer that steps down.
+#[derive(Debug, Clone)]
+pub struct RwLock {
+    pub(crate) writers: Line,
+    pub(crate) readers: Line,
+}
+
+impl RwLock {
+    /// The lock at `path`. Parents are created on demand, as containers, which the servers delete when they are empty.
+    ///
+    /// # Errors
+    /// `InvalidInput` when the path breaks a rule.
+    pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
+        let (writers, readers) = Line::sides(client, path, "rw_lock", WRITER, READER)?;
+        Ok(Self { writers, readers })
+    }
+
+    /// The path, as it was given.
+    pub fn path(&self) -> &str {
+        self.writers.path()
+    }
+
+    /// Waits until the lock can be read, however long that takes. Inside an [`Owner::scope`] it re-enters what the ambient
+    /// owner reads or writes; the owner is the one at the time of this call, not of the first poll.
+    ///
+    /// # Errors
+    /// [`AcquireError::Lost`] when the owner's hold is lost. [`AcquireError::Core`] with `Timeout` when no server could be
+    /// reached to take a ticket, with `NoAuth`, `ShortLease`, `SequenceExhausted`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe, but you lose your place in the line.
+    pub fn read(&self) -> impl Future<Output = Result<ReadGuard, AcquireError>> + Send + use<> {
+        self.read_as(&Owner::current().unwrap_or_default())
+    }
+
+    /// As [`read`](Self::read), for `owner`: re-enters without I/O when that owner reads or writes.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe, but you lose your place in the line.
+    pub fn read_as(
+        &self,
+        owner: &Owner,
+    ) -> impl Future<Output = Result<ReadGuard, AcquireError>> + Send + use<> {
+        let (lock, owner) = (self.clone(), owner.clone());
+        async move { lock.share(owner, enter).await }
+    }
+
+    /// Reads if no writer holds the lock or waits for it, or if the ambient owner reads or writes. Looks first and writes to
+    /// ZooKeeper only if the lock is free for readers.
+    ///
+    /// # Errors
+    /// [`AcquireError::Busy`] when a writer holds the lock or waits for it; else as [`read`](Self::read).
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub fn try_read(&self) -> impl Future<Output = Result<ReadGuard, AcquireError>> + Send + use<> {
+        let (lock, owner) = (self.clone(), Owner::current().unwrap_or_default());
+        async move { lock.share(owner, try_enter).await }
+    }
+
+    /// As [`read`](Self::read), for at most `timeout`, which bounds the whole call.
+    ///
+    /// # Errors
+    /// [`AcquireError::TimedOut`] when that was not enough: no ticket is left in the line. Else as [`read`](Self::read).
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe, but you lose your place in the line.
+    pub fn read_timeout(
+        &self,
+        timeout: Duration,
+    ) -> impl Future<Output = Result<ReadGuard, AcquireError>> + Send + use<> {
+        within(timeout, self.read())
+    }
+
+    /// Waits until the lock can be written, however long that takes. Inside an [`Owner::scope`] it re-enters what the ambient
+    /// owner writes.
+    ///
+    /// # Errors
+    /// [`AcquireError::WouldDeadlock`] at once when the owner reads. Else as [`read`](Self::read).
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe, but you lose your place in the line.
+    pub fn write(&self) -> impl Future<Output = Result<WriteGuard, AcquireError>> + Send + use<> {
+        self.write_as(&Owner::current().unwrap_or_default())
+    }
+
+    /// As [`write`](Self::write), for `owner`: re-enters without I/O when that owner writes.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe, but you lose your place in the line.
+    pub fn write_as(
+        &self,
+        owner: &Owner,
+    ) -> impl Future<Output = Result<WriteGuard, AcquireError>> + Send + use<> {
+        let (lock, owner) = (self.clone(), owner.clone());
+        async move { lock.exclude(owner, enter).await }
+    }
+
+    /// Writes if nobody holds the lock or waits for it, or if the ambient owner writes. Looks first and writes to ZooKeeper
+    /// only if the lock is free.
+    ///
+    /// # Errors
+    /// [`AcquireError::Busy`] when somebody holds the lock or waits for it; else as [`write`](Self::write).
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub fn try_write(&self) -> impl Future<Output = Result<WriteGuard, AcquireError>> + Send + use<> {
+        let (lock, owner) = (self.clone(), Owner::current().unwrap_or_default());
+        async move { lock.exclude(owner, try_enter).await }
+    }
+
+    /// As [`write`](Self::write), for at most `timeout`, which bounds the whole call.
+    ///
+    /// # Errors
+    /// [`AcquireError::TimedOut`] when that was not enough: no ticket is left in the line. Else as [`write`](Self::write).
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe, but you lose your place in the line.
+    pub fn write_timeout(
+        &self,
+        timeout: Duration,
+    ) -> impl Future<Output = Result<WriteGuard, AcquireError>> + Send + use<> {
+        within(timeout, self.write())
+    }
+
+    /// Readers and writers, those who hold and those who wait, in the order of the line.
+    ///
+    /// # Errors
+    /// `NoAuth`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn participants(&self) -> Result<Vec<Participant>, Error> {
+        self.writers.participants().await
+    }
+
+    /// Asks a participant to give up its place: its guard's `revoked` resolves, and it may ignore that. Works with Curator's
+    /// revocation in both directions.
+    ///
+    /// # Errors
+    /// `NoNode` when the participant has left, `NoAuth`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: asking again does no harm.
+    pub async fn revoke(&self, participant: &Participant) -> Result<(), Error> {
+        self.writers.revoke(participant).await
+    }
+
+    /// Begins the numbers of the line anew, which is due when acquires fail with `SequenceExhausted`. Fences go on increasing.
+    ///
+    /// # Errors
+    /// `NotEmpty` when somebody holds the lock or waits for it; `NoAuth`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: doing it again does no harm.
+    pub async fn reset(&self) -> Result<(), Error> {
+        self.writers.reset().await
+    }
+
+    /// The owner's hold as a writer, or as a reader.
+    async fn share<F>(
+        &self,
+        owner: Owner,
+        enter: impl FnOnce(Owner, Line) -> F,
+    ) -> Result<ReadGuard, AcquireError>
+    where
+        F: Future<Output = Result<Arc<Hold>, AcquireError>>,
+    {
+        if let Some(written) = owner.held(&self.writers.key()) {
+            return Ok(ReadGuard::new(again(written)?, true));
+        }
+        let read = enter(owner, self.readers.clone()).await?;
+        Ok(ReadGuard::new(read, false))
+    }
+
+    async fn exclude<F>(
+        &self,
+        owner: Owner,
+        enter: impl FnOnce(Owner, Line) -> F,
+    ) -> Result<WriteGuard, AcquireError>
+    where
+        F: Future<Output = Result<Arc<Hold>, AcquireError>>,
+    {
+        if let Some(read) = owner.held(&self.readers.key()) {
+            read.check()?;
+            return Err(AcquireError::WouldDeadlock);
+        }
+        let written = enter(owner.clone(), self.writers.clone()).await?;
+        Ok(WriteGuard::new(written, owner, self.readers.clone()))
+    }
+}

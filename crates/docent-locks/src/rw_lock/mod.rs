@@ -1,0 +1,9 @@
+//! The read/write lock.
+
+mod lock;
+mod read_guard;
+mod write_guard;
+
+pub use lock::RwLock;
+pub use read_guard::ReadGuard;
+pub use write_guard::WriteGuard;

@@ -1,0 +1,96 @@
+use super::ReadGuard;
+use crate::Owner;
+use crate::acquire::again;
+use crate::guard::guard_methods;
+use crate::mutex_guard::release;
+use docent_core::recipe::{Hold, Line};
+use docent_core::{Error, Fence, Lost};
+use std::sync::Arc;
+
+/// Writes under an [`RwLock`](crate::RwLock). Several guards of one owner share a hold; the lock is free when the last of them is
+/// gone.
+///
+/// It is lost as a [`MutexGuard`](crate::MutexGuard) is: unless somebody interferes from outside, before anybody else can hold the
+/// lock.
+///
+/// # On drop
+/// The last guard's drop releases in the background: the delete is submitted at once, and tried until it is done. It never
+/// blocks or panics, also outside a runtime. [`release`](Self::release) says when it is done.
+#[derive(Debug)]
+#[must_use = "the lock is released when the guard is dropped"]
+pub struct WriteGuard {
+    hold: Arc<Hold>,
+    owner: Owner,
+    readers: Line,
+}
+
+impl WriteGuard {
+    pub(super) fn new(hold: Arc<Hold>, owner: Owner, readers: Line) -> Self {
+        Self { hold, owner, readers }
+    }
+
+    pub(crate) fn into_hold(self) -> Arc<Hold> {
+        self.hold
+    }
+
+    /// The fencing token: higher than that of every earlier writer of this path. The same for all guards of a hold.
+    pub fn fence(&self) -> Fence {
+        self.hold.fence()
+    }
+
+    /// True when the servers were found to be restored from an older copy since the client was built: then the fence may be
+    /// lower than those of earlier writers. See [`RollbackPolicy`](docent_core::RollbackPolicy).
+    pub fn fence_may_have_regressed(&self) -> bool {
+        self.hold.fence_may_have_regressed()
+    }
+
+    /// The path of its node.
+    pub fn path(&self) -> String {
+        self.hold.path()
+    }
+
+    guard_methods!("write lock", "RwLock::revoke");
+
+    /// Another guard of the same hold, without I/O and whoever the owner is.
+    ///
+    /// # Errors
+    /// [`Lost`] when the write lock is lost.
+    pub fn reenter(&self) -> Result<Self, Lost> {
+        let hold = again(Arc::clone(&self.hold))?;
+        Ok(Self::new(hold, self.owner.clone(), self.readers.clone()))
+    }
+
+    /// Becomes a reader in the writer's place: readers right behind it are let in, and no other writer comes between. The guard
+    /// keeps the writer's fence, and [`token`](Self::token)s taken before go on telling of its loss.
+    ///
+    /// # Errors
+    /// `InvalidInput` when the owner has other guards of the same hold: they would go on writing. `Lost`; `NoAuth`, `Timeout`
+    /// and `Closed` when the reader's node cannot be created. Whatever it is, this guard is given up.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe, but the lock is released.
+    pub async fn downgrade(self) -> Result<ReadGuard, Error> {
+        let Self { hold, owner, readers } = self;
+        let hold = Arc::try_unwrap(hold).map_err(|hold| {
+            let others = Arc::strong_count(&hold).saturating_sub(1);
+            let detail =
+                format!("{others} other guards of the hold must be released first: {:?}", hold.path());
+            Error::invalid_input("downgrade", detail)
+        })?;
+        let hold = Arc::new(hold.downgrade(&readers).await?);
+        owner.note(readers.key(), &hold);
+        Ok(ReadGuard::new(hold, true))
+    }
+
+    /// Gives up this guard. The last guard of a hold waits until its node is deleted.
+    ///
+    /// # Errors
+    /// `Lost` when it had been lost before. `Timeout` when no server could be reached in time, `Closed` when the client was
+    /// closed meanwhile: it is released in the background then, or with its session.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: the release goes on in the background.
+    pub async fn release(self) -> Result<(), Error> {
+        release(self.hold).await
+    }
+}

@@ -1,0 +1,120 @@
+use docent_core::recipe::Line;
+use docent_core::{Client, CreateMode, Error, ErrorKind, Node};
+use futures_util::stream::{self, BoxStream, StreamExt};
+
+/// The number of permits of [`Semaphore`](crate::Semaphore)s, kept in a node: it can be raised and lowered while they are in use.
+///
+/// The node's data is a number of 32 bits in the format of Curator's `SharedCount`, which can be used at the other end. While there
+/// is no node the limit is the one given to [`new`](Self::new); negative numbers count as 0.
+#[derive(Debug, Clone)]
+pub struct SharedLimit {
+    client: Client,
+    path: String,
+    default: u32,
+}
+
+impl SharedLimit {
+    /// The limit at `path`, which is `default` until it is set.
+    ///
+    /// # Errors
+    /// `InvalidInput` when the path breaks a rule, or the number is above 2^31 − 1.
+    pub fn new(client: &Client, path: &str, default: u32) -> Result<Self, Error> {
+        encode(default)?;
+        // The rules for paths are those of a line.
+        Line::new(client, path, "limit", "")?;
+        Ok(Self { client: client.clone(), path: path.to_owned(), default })
+    }
+
+    /// The path, as it was given.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The limit now, at the server this client talks to.
+    ///
+    /// # Errors
+    /// `InvalidInput` when the node's data is not a number; `NoAuth`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn get(&self) -> Result<u32, Error> {
+        match self.client.get(&self.path).await {
+            Ok(node) => self.decode(Some(node)),
+            Err(error) if error.kind() == ErrorKind::NoNode => Ok(self.default),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Sets the limit. Waiters that fit into a higher one get their permits; permits that do not fit into a lower one stay out
+    /// until they are released.
+    ///
+    /// # Errors
+    /// `InvalidInput` when the number is above 2^31 − 1; `NoAuth`, `Timeout`, `Closed`; `OutcomeUnknown` when the reply was lost
+    /// and what became of it could not be found out.
+    ///
+    /// # Cancel safety
+    /// This method is *not* cancel safe: the limit may have been set.
+    pub async fn set(&self, permits: u32) -> Result<(), Error> {
+        let data = encode(permits)?;
+        loop {
+            let set = self.client.transaction().set(&self.path, data.to_vec(), None);
+            match set.commit_exactly().await {
+                Err(error) if error.kind() == ErrorKind::NoNode => {}
+                result => return result.map(drop),
+            }
+            match self.client.create(&self.path, data.to_vec(), CreateMode::Persistent).await {
+                Err(error) if error.kind() == ErrorKind::NodeExists => {}
+                result => return result.map(drop),
+            }
+        }
+    }
+
+    /// The limit now and after each change. Ends when the client is closed.
+    fn changes(&self) -> Result<BoxStream<'static, Result<u32, Error>>, Error> {
+        let limit = self.clone();
+        Ok(self.client.watch_data(&self.path)?.map(move |node| limit.decode(node?)).boxed())
+    }
+
+    fn decode(&self, node: Option<Node>) -> Result<u32, Error> {
+        let Some(node) = node else { return Ok(self.default) };
+        let Some(number) = node.data.first_chunk::<4>() else {
+            let detail =
+                format!("{} bytes at {:?} must begin with a number of 4 bytes", node.data.len(), self.path);
+            return Err(Error::invalid_input("limit", detail));
+        };
+        Ok(u32::try_from(i32::from_be_bytes(*number)).unwrap_or(0))
+    }
+}
+
+fn encode(permits: u32) -> Result<[u8; 4], Error> {
+    let number = i32::try_from(permits).map_err(|_| {
+        Error::invalid_input("limit", format!("permits {permits} must be at most 2147483647"))
+    })?;
+    Ok(number.to_be_bytes())
+}
+
+/// Where a semaphore has its number of permits from.
+#[derive(Debug, Clone)]
+pub(crate) enum Limit {
+    Fixed(u32),
+    Shared(SharedLimit),
+}
+
+impl Limit {
+    pub(crate) async fn get(&self) -> Result<u32, Error> {
+        match self {
+            Self::Fixed(permits) => Ok(*permits),
+            Self::Shared(limit) => limit.get().await,
+        }
+    }
+
+    pub(crate) fn changes(&self) -> Result<BoxStream<'static, Result<u32, Error>>, Error> {
+        match self {
+            Self::Fixed(permits) => {
+                let once = stream::once(std::future::ready(Ok(*permits)));
+                Ok(once.chain(stream::pending()).boxed())
+            }
+            Self::Shared(limit) => limit.changes(),
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! A catalogue that many read and one rewrites, without anything installed but Rust:
+//!
+//! ```text
+//! cargo run --example read_write_lock
+//! ```
+//!
+//! `DOCENT_CONNECT=host:port` runs it on a real ensemble. It ends with an error if anything it shows does not hold.
+
+mod shared;
+
+use anyhow::ensure;
+use docent::{AcquireError, Client, CreateMode, Owner, Role, RwLock};
+use shared::{Ensemble, clean_up, log_to_stderr, own_path};
+use std::time::Duration;
+use tokio::time::{sleep, timeout};
+
+const LIMIT: Duration = Duration::from_secs(30);
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    log_to_stderr()?;
+    let ensemble = Ensemble::from_env().await?;
+    println!("{}", ensemble.description());
+    timeout(LIMIT, show(&ensemble)).await?
+}
+
+async fn show(ensemble: &Ensemble) -> anyhow::Result<()> {
+    // Each client has a session of its own, as if it was in another process.
+    let root = own_path("read-write-lock");
+    let (editor, reader) =
+        (ensemble.servers.client().connect().await?, ensemble.servers.client().connect().await?);
+    let (lock, readers) = (format!("{root}/lock"), format!("{root}/catalogue"));
+    edit(&editor, &reader, &lock, &readers).await?;
+    refuse_to_wait_for_oneself(&reader, &lock).await?;
+    clean_up(&editor, &root).await?;
+    reader.close().await;
+    editor.close().await;
+    println!("everything held");
+    Ok(())
+}
+
+/// Writes the catalogue, steps down to read what it wrote, and lets the others read at the same time.
+async fn edit(editor: &Client, reader: &Client, path: &str, catalogue: &str) -> anyhow::Result<()> {
+    let (lock, other) = (RwLock::new(editor, path)?, RwLock::new(reader, path)?);
+    editor.create(catalogue, "first edition", CreateMode::Persistent).await?;
+
+    let writing = lock.write().await?;
+    let waiting = tokio::spawn(other.read());
+    until_in_line(&lock, 2).await?;
+    println!("the editor writes, fence {}; a reader waits", writing.fence());
+    // Applied only while the lock is held: a writer that was lost does not overwrite what came after it.
+    writing.transaction().set(catalogue, "second edition", None).commit().await?;
+
+    let reading = writing.downgrade().await?;
+    let also_reading = waiting.await??;
+    ensure!(reading.is_held() && also_reading.is_held(), "two readers do not read at the same time");
+    let read = reader.get(catalogue).await?.data;
+    ensure!(read == "second edition", "the reader saw {read:?}");
+    println!("the editor stepped down without letting go; both read {:?}", String::from_utf8_lossy(&read));
+
+    for participant in lock.participants().await? {
+        ensure!(participant.role == Role::Shared && participant.holds, "{participant:?} is no reader");
+    }
+    also_reading.release().await?;
+    reading.release().await?;
+    Ok(())
+}
+
+/// Who reads and wants to write is told, in place of waiting for itself.
+async fn refuse_to_wait_for_oneself(client: &Client, path: &str) -> anyhow::Result<()> {
+    let lock = RwLock::new(client, path)?;
+    let refused = Owner::scope(async {
+        let reading = lock.read().await?;
+        let refused = lock.write().await;
+        reading.release().await?;
+        anyhow::Ok(refused)
+    });
+    let refused = refused.await?;
+    ensure!(matches!(refused, Err(AcquireError::WouldDeadlock)), "it was not refused: {refused:?}");
+    println!("a reader that wanted to write was told at once: {}", AcquireError::WouldDeadlock);
+    Ok(())
+}
+
+async fn until_in_line(lock: &RwLock, count: usize) -> anyhow::Result<()> {
+    while lock.participants().await?.len() != count {
+        sleep(Duration::from_millis(10)).await;
+    }
+    Ok(())
+}

@@ -1,0 +1,110 @@
+//! A gate that holds up whoever comes, until it is removed.
+
+use crate::connect;
+use docent::{AcquireError, Barrier, Client, ErrorKind};
+use docent_proto::OpCode;
+use docent_testkit::{Backend, both_backends};
+use docent_tests::soon;
+use futures_util::future::{join_all, try_join_all};
+use std::time::Duration;
+use tokio::task::JoinHandle;
+
+fn barrier(client: &Client) -> Barrier {
+    Barrier::new(client, "/barriers/start").unwrap()
+}
+
+/// Begins to wait, and comes back once the watch is set.
+async fn waiting(
+    server: &docent_testkit::TestServer,
+    client: &Client,
+) -> JoinHandle<Result<(), AcquireError>> {
+    let looks = || server.front().trace().iter().filter(|frame| frame.is_reply(OpCode::Exists)).count();
+    let before = looks();
+    let barrier = barrier(client);
+    let task = tokio::spawn(async move { barrier.wait().await });
+    soon(async {
+        while looks() == before {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    task
+}
+
+both_backends! {
+    async fn a_barrier_that_is_not_set_holds_nobody_up(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        assert!(!soon(barrier(&client).is_set()).await.unwrap());
+        soon(barrier(&client).wait()).await.unwrap();
+        soon(barrier(&client).remove()).await.unwrap();
+    }
+
+    async fn all_who_wait_go_on_when_it_is_removed(backend: Backend) {
+        let server = backend.start().await;
+        let setter = connect(&server).await;
+        assert!(soon(barrier(&setter).set()).await.unwrap());
+        assert!(!soon(barrier(&setter).set()).await.unwrap(), "it was set already");
+        assert!(soon(barrier(&setter).is_set()).await.unwrap());
+        let clients = join_all((0..5).map(|_| connect(&server))).await;
+        let mut waiters = Vec::new();
+        for client in &clients {
+            waiters.push(waiting(&server, client).await);
+        }
+        assert!(waiters.iter().all(|waiter| !waiter.is_finished()));
+        soon(barrier(&setter).remove()).await.unwrap();
+        for waited in soon(try_join_all(waiters)).await.unwrap() {
+            waited.unwrap();
+        }
+    }
+
+    async fn whoever_waits_goes_on_also_when_it_is_set_again_right_away(backend: Backend) {
+        let server = backend.start().await;
+        let (setter, client) = (connect(&server).await, connect(&server).await);
+        soon(barrier(&setter).set()).await.unwrap();
+        let waiter = waiting(&server, &client).await;
+        let ops = setter.transaction().delete("/barriers/start", None);
+        let ops = ops.create("/barriers/start", "", docent::CreateMode::Persistent);
+        soon(ops.commit()).await.unwrap();
+        soon(waiter).await.unwrap().unwrap();
+        assert!(soon(barrier(&setter).is_set()).await.unwrap());
+    }
+
+    async fn a_waiter_waits_through_a_new_session_and_a_restart_of_the_server(backend: Backend) {
+        let server = backend.start_own().await;
+        let (setter, client) = (connect(&server).await, connect(&server).await);
+        soon(barrier(&setter).set()).await.unwrap();
+        let waiter = waiting(&server, &client).await;
+        server.expire(client.session_id().unwrap()).await.unwrap();
+        server.stop().await;
+        server.start_again().await;
+        assert!(soon(barrier(&setter).is_set()).await.unwrap(), "it outlives sessions and servers");
+        assert!(!waiter.is_finished());
+        soon(barrier(&setter).remove()).await.unwrap();
+        soon(waiter).await.unwrap().unwrap();
+    }
+
+    async fn a_timeout_bounds_the_wait_and_a_close_ends_it(backend: Backend) {
+        let server = backend.start().await;
+        let (setter, client) = (connect(&server).await, connect(&server).await);
+        soon(barrier(&setter).set()).await.unwrap();
+        let late = soon(barrier(&client).wait_timeout(Duration::from_millis(100))).await;
+        assert!(matches!(late, Err(AcquireError::TimedOut)));
+        let waiter = waiting(&server, &client).await;
+        soon(client.close()).await;
+        let Err(AcquireError::Core(error)) = soon(waiter).await.unwrap() else { panic!("it went on") };
+        assert_eq!(error.kind(), ErrorKind::Closed);
+    }
+
+    async fn the_node_is_curators_and_a_bad_path_is_refused(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        soon(barrier(&client).set()).await.unwrap();
+        let stat = soon(client.exists("/barriers/start")).await.unwrap().unwrap();
+        assert_eq!(stat.owner, None);
+        for (path, rule) in [("start", "must start with '/'"), ("/", "must not be the root")] {
+            let error = Barrier::new(&client, path).unwrap_err();
+            assert!(error.to_string().contains(rule), "{error}");
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! What the batteries are told of each lock.
+
+use docent::{
+    AcquireError, AnyLock, Client, ErrorKind, Fence, MultiGuard, MultiLock, Mutex, MutexGuard, Permit,
+    ReadGuard, RwLock, Semaphore, WriteGuard,
+};
+use docent_proto::OpCode;
+use docent_testkit::Traced;
+use docent_testkit::battery::{Contender, Fault, Recipe, Seat, Step, unanswered};
+use docent_tests::PATIENCE;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::process::Command;
+
+const LOCK: &str = "/lock";
+const LEASES: &str = "/lock/leases";
+
+/// Which lock a contender takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Mutex,
+    Read,
+    Write,
+    /// One of one permit.
+    Permit,
+    /// A mutex at the path of the others, and both sides of two read/write locks.
+    Multi,
+    /// A mutex at the path of the others, and a read lock: whoever has the mutex has all.
+    MultiRead,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Mutex => "mutex",
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Permit => "permit",
+            Self::Multi | Self::MultiRead => "multi",
+        }
+    }
+}
+
+/// A recipe whose contenders all take the same, but perhaps for the first one of each case.
+pub(crate) struct Locks {
+    first: Kind,
+    others: Kind,
+    /// How many there were in each case.
+    seats: RefCell<HashMap<String, usize>>,
+}
+
+impl Locks {
+    pub(crate) fn of(kind: Kind) -> Self {
+        Self::with_first(kind, kind)
+    }
+
+    pub(crate) fn with_first(first: Kind, others: Kind) -> Self {
+        Self { first, others, seats: RefCell::default() }
+    }
+}
+
+pub(crate) struct Locker {
+    client: Client,
+    kind: Kind,
+    namespace: String,
+    /// Without when readers take part.
+    fenced: bool,
+}
+
+pub(crate) enum Guard {
+    Mutex(MutexGuard),
+    Read(ReadGuard),
+    Write(WriteGuard),
+    Permit(Permit),
+    Multi(MultiGuard),
+}
+
+/// Does the same with a guard, whichever it is.
+macro_rules! each {
+    ($guard:expr, $name:ident => $do:expr) => {
+        match $guard {
+            Guard::Mutex($name) => $do,
+            Guard::Read($name) => $do,
+            Guard::Write($name) => $do,
+            Guard::Permit($name) => $do,
+            Guard::Multi($name) => $do,
+        }
+    };
+}
+
+impl Recipe for Locks {
+    type Contender = Locker;
+
+    async fn contender(&self, seat: &Seat) -> Locker {
+        let client = Client::builder(&seat.connect_string)
+            .namespace(&seat.namespace)
+            .session_timeout(seat.session_timeout)
+            .server_tick(seat.tick)
+            .operation_timeout(PATIENCE)
+            .connect()
+            .await
+            .unwrap();
+        let mut seats = self.seats.borrow_mut();
+        let seat_number = seats.entry(seat.namespace.clone()).or_default();
+        let kind = if *seat_number == 0 { self.first } else { self.others };
+        *seat_number += 1;
+        let unfenced = [Kind::Read, Kind::Permit];
+        let fenced = !unfenced.contains(&self.first) && !unfenced.contains(&self.others);
+        Locker { client, kind, namespace: seat.namespace.clone(), fenced }
+    }
+
+    fn folder(&self) -> &str {
+        if self.others == Kind::Permit { LEASES } else { LOCK }
+    }
+
+    /// A waiter watches the one ahead and its own node; one that waits for a permit the folder of these, after two listings.
+    fn waits(&self, trace: &[Traced]) -> bool {
+        let (op, count) =
+            if self.others == Kind::Permit { (OpCode::GetChildren2, 3) } else { (OpCode::GetData, 2) };
+        trace.iter().filter(|frame| frame.is_reply(op)).count() >= count && unanswered(trace) == 0
+    }
+
+    fn permits(&self, step: Step, fault: Fault, error: &AcquireError) -> bool {
+        let AcquireError::Core(error) = error else { return false };
+        match (step, fault) {
+            (Step::Acquire, Fault::Closed) => error.kind() == ErrorKind::Closed,
+            (Step::Verify | Step::Release, Fault::Closed) => {
+                matches!(error.kind(), ErrorKind::Closed | ErrorKind::Lost(_))
+            }
+            (Step::Verify | Step::Release, Fault::Expired | Fault::Lost) => {
+                matches!(error.kind(), ErrorKind::Lost(_))
+            }
+            _ => false,
+        }
+    }
+
+    fn process(&self, seat: &Seat) -> Option<Command> {
+        // It takes the first seat.
+        self.seats.borrow_mut().insert(seat.namespace.clone(), 1);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_holder"));
+        command.args([&seat.connect_string, &seat.namespace]);
+        command.args([seat.session_timeout, seat.tick].map(|time| time.as_millis().to_string()));
+        command.args([LOCK, self.first.name()]);
+        Some(command)
+    }
+}
+
+impl Contender for Locker {
+    type Held = Guard;
+    type Error = AcquireError;
+    type Fence = Fence;
+
+    async fn acquire(&self) -> Result<Guard, AcquireError> {
+        let rw_lock = || RwLock::new(&self.client, LOCK);
+        Ok(match self.kind {
+            Kind::Mutex => Guard::Mutex(Mutex::new(&self.client, LOCK)?.acquire().await?),
+            Kind::Read => Guard::Read(rw_lock()?.read().await?),
+            Kind::Write => Guard::Write(rw_lock()?.write().await?),
+            Kind::Permit => Guard::Permit(Semaphore::new(&self.client, LOCK, 1)?.acquire().await?),
+            Kind::Multi | Kind::MultiRead => {
+                let mutex = Mutex::new(&self.client, LOCK)?;
+                let read = RwLock::new(&self.client, "/lock-to-read")?.reading();
+                let write = RwLock::new(&self.client, "/lock-to-write")?.writing();
+                let mut locks = vec![read, AnyLock::from(mutex), write];
+                locks.truncate(if self.kind == Kind::Multi { 3 } else { 2 });
+                Guard::Multi(MultiLock::new(locks)?.acquire().await?)
+            }
+        })
+    }
+
+    async fn verify(&self, held: &Guard) -> Result<(), AcquireError> {
+        Ok(each!(held, guard => guard.verify().await)?)
+    }
+
+    async fn release(&self, held: Guard) -> Result<(), AcquireError> {
+        Ok(each!(held, guard => guard.release().await)?)
+    }
+
+    async fn lost(&self, held: &Guard) {
+        each!(held, guard => guard.lost().await);
+    }
+
+    fn is_held(&self, held: &Guard) -> bool {
+        each!(held, guard => guard.is_held())
+    }
+
+    fn fence(&self, held: &Guard) -> Option<Fence> {
+        if !self.fenced {
+            return None;
+        }
+        match held {
+            Guard::Mutex(guard) => Some(guard.fence()),
+            Guard::Write(guard) => Some(guard.fence()),
+            Guard::Multi(guard) => guard.fence(LOCK),
+            Guard::Read(_) | Guard::Permit(_) => None,
+        }
+    }
+
+    fn node(&self, held: &Guard) -> String {
+        let path = match held {
+            Guard::Mutex(guard) => guard.path(),
+            Guard::Read(guard) => guard.path(),
+            Guard::Write(guard) => guard.path(),
+            Guard::Permit(guard) => guard.paths().remove(0),
+            Guard::Multi(guard) => guard.paths().remove(0),
+        };
+        format!("{}{path}", self.namespace)
+    }
+
+    fn session_id(&self) -> Option<i64> {
+        self.client.session_id()
+    }
+
+    async fn close(&self) {
+        self.client.close().await;
+    }
+}

@@ -1,0 +1,172 @@
+//! A gate that opens once enough have come, and again once all have left.
+
+use crate::{builder, connect};
+use docent::{AcquireError, Client, CreateMode, DoubleBarrier, Entered, ErrorKind};
+use docent_testkit::{Backend, both_backends};
+use docent_tests::soon;
+use futures_util::future::{join_all, try_join_all};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::task::JoinHandle;
+
+const PATH: &str = "/barriers/work";
+
+fn barrier(client: &Client, members: u32) -> DoubleBarrier {
+    DoubleBarrier::new(client, PATH, members).unwrap()
+}
+
+fn enter(client: &Client, members: u32) -> JoinHandle<Result<Entered, AcquireError>> {
+    let barrier = barrier(client, members);
+    tokio::spawn(async move { barrier.enter().await })
+}
+
+/// Waits until so many nodes are below the barrier.
+async fn until_nodes(client: &Client, count: usize) {
+    soon(async {
+        loop {
+            let names = client.children(PATH).await.map(|children| children.names).unwrap_or_default();
+            if names.len() == count {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
+both_backends! {
+    async fn all_enter_before_anybody_goes_on_and_all_leave_before_anybody_goes_on(backend: Backend) {
+        const MEMBERS: usize = 5;
+        let server = backend.start().await;
+        let clients = join_all((0..MEMBERS).map(|_| connect(&server))).await;
+        let (came, left) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        // Two rounds at the same path.
+        for round in 1..=2 {
+            let work = clients.iter().map(|client| {
+                let (barrier, came, left) = (barrier(client, MEMBERS as u32), came.clone(), left.clone());
+                tokio::spawn(async move {
+                    came.fetch_add(1, Ordering::SeqCst);
+                    let entered = barrier.enter().await.unwrap();
+                    assert_eq!(came.load(Ordering::SeqCst), round * MEMBERS);
+                    left.fetch_add(1, Ordering::SeqCst);
+                    entered.leave().await.unwrap();
+                    assert_eq!(left.load(Ordering::SeqCst), round * MEMBERS);
+                })
+            });
+            soon(try_join_all(work)).await.unwrap();
+        }
+        until_nodes(&clients[0], 0).await;
+    }
+
+    async fn more_members_than_asked_for_are_let_in_while_others_are(backend: Backend) {
+        let server = backend.start().await;
+        let clients = join_all((0..4).map(|_| connect(&server))).await;
+        let first: Vec<_> = clients[..2].iter().map(|client| enter(client, 2)).collect();
+        let mut entered: Vec<_> = soon(try_join_all(first)).await.unwrap().into_iter().map(Result::unwrap).collect();
+        for client in &clients[2..] {
+            entered.push(soon(barrier(client, 2).enter()).await.unwrap());
+        }
+        let leave = entered.into_iter().map(Entered::leave);
+        soon(try_join_all(leave)).await.unwrap();
+        until_nodes(&clients[0], 0).await;
+    }
+
+    async fn one_that_gives_up_leaves_no_node_and_does_not_count(backend: Backend) {
+        let server = backend.start().await;
+        let (one, two) = (connect(&server).await, connect(&server).await);
+        let late = soon(barrier(&one, 2).enter_timeout(Duration::from_millis(200))).await;
+        assert!(matches!(late, Err(AcquireError::TimedOut)));
+        until_nodes(&one, 0).await;
+        let waiting = enter(&one, 2);
+        until_nodes(&one, 1).await;
+        assert!(!waiting.is_finished());
+        let entered = soon(barrier(&two, 2).enter()).await.unwrap();
+        let other = soon(waiting).await.unwrap().unwrap();
+        drop((entered, other));
+        until_nodes(&one, 1).await;
+    }
+
+    async fn foreign_children_do_not_count_and_curators_members_do(backend: Backend) {
+        let server = backend.start().await;
+        let (client, curator) = (connect(&server).await, connect(&server).await);
+        for name in ["foo", "lock-0000000001"] {
+            curator.create(&format!("{PATH}/{name}"), "", CreateMode::Persistent).await.unwrap();
+        }
+        let waiting = enter(&client, 2);
+        until_nodes(&client, 3).await;
+        assert!(!waiting.is_finished());
+        let ready = format!("{PATH}/ready");
+        assert!(soon(client.exists(&ready)).await.unwrap().is_none(), "two are not enough when one is foreign");
+        // Curator's member makes itself a node, counts and lets all in.
+        let member = format!("{PATH}/9a794062-0b31-421c-9cfe-0699f14437da");
+        curator.create(&member, "127.0.0.1", CreateMode::Ephemeral).await.unwrap();
+        if let Err(error) = curator.create(&ready, "127.0.0.1", CreateMode::Persistent).await {
+            assert_eq!(error.kind(), ErrorKind::NodeExists, "ours let them in");
+        }
+        let entered = soon(waiting).await.unwrap().unwrap();
+        let leaving = tokio::spawn(entered.leave());
+        tokio::task::yield_now().await;
+        assert!(!leaving.is_finished());
+        curator.delete(&member, None).await.unwrap();
+        soon(leaving).await.unwrap().unwrap();
+    }
+
+    async fn a_ready_that_a_crashed_round_left_behind_lets_nobody_in(backend: Backend) {
+        let server = backend.start().await;
+        let (one, two) = (connect(&server).await, connect(&server).await);
+        one.create(&format!("{PATH}/ready"), "", CreateMode::Persistent).await.unwrap();
+        let waiting = enter(&one, 2);
+        until_nodes(&one, 2).await;
+        let late = soon(tokio::time::timeout(Duration::from_millis(200), async { while !waiting.is_finished() { tokio::task::yield_now().await } })).await;
+        assert!(late.is_err(), "one of two was let in");
+        let second = soon(barrier(&two, 2).enter()).await.unwrap();
+        let first = soon(waiting).await.unwrap().unwrap();
+        let (left, also) = soon(async { tokio::join!(first.leave(), second.leave()) }).await;
+        left.and(also).unwrap();
+        until_nodes(&one, 0).await;
+    }
+
+    async fn a_lost_link_or_a_new_session_lets_nobody_in(backend: Backend) {
+        let server = backend.start().await;
+        let proxy = server.proxy().await;
+        let member = builder(&server, proxy.connect_string()).connect().await.unwrap();
+        let other = connect(&server).await;
+        let waiting = enter(&member, 2);
+        until_nodes(&other, 1).await;
+        proxy.reset().await;
+        soon(member.sync("/")).await.unwrap();
+        assert!(!waiting.is_finished());
+        server.expire(member.session_id().unwrap()).await.unwrap();
+        // Its node is made anew, and whoever comes then is the second.
+        let entered = soon(barrier(&other, 2).enter()).await.unwrap();
+        let also = soon(waiting).await.unwrap().unwrap();
+        let (left, right) = soon(async { tokio::join!(entered.leave(), also.leave()) }).await;
+        left.and(right).unwrap();
+    }
+
+    async fn one_that_crashes_inside_holds_nobody_up_for_longer_than_its_session(backend: Backend) {
+        let server = backend.start().await;
+        let (stays, crashes) = (connect(&server).await, connect(&server).await);
+        let waiting = enter(&stays, 2);
+        let crashing = soon(barrier(&crashes, 2).enter()).await.unwrap();
+        let entered = soon(waiting).await.unwrap().unwrap();
+        let leaving = tokio::spawn(entered.leave());
+        soon(crashes.close()).await;
+        soon(leaving).await.unwrap().unwrap();
+        drop(crashing);
+    }
+
+    async fn bad_input_is_refused_with_value_and_rule(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        for (path, members, text) in [
+            (PATH, 0, "members 0 must be at least 1"),
+            ("work", 2, "\"work\" must start with '/'"),
+            ("/", 2, "must not be the root"),
+        ] {
+            let error = DoubleBarrier::new(&client, path, members).unwrap_err();
+            assert!(error.to_string().contains(text), "{error}");
+        }
+    }
+}

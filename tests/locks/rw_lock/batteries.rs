@@ -1,0 +1,49 @@
+//! Both guards stand the batteries of faults.
+
+use crate::contender::{Kind, Locks};
+use docent_testkit::{Backend, battery, both_backends};
+
+/// A writer among writers.
+fn writers() -> Locks {
+    Locks::of(Kind::Write)
+}
+
+/// Readers, each after a writer that came first.
+fn readers() -> Locks {
+    Locks::with_first(Kind::Write, Kind::Read)
+}
+
+both_backends! {
+    async fn a_link_that_breaks_at_any_request_never_doubles_or_drops_a_write_lock(backend: Backend) {
+        battery::lost_reply(&writers(), &backend.start().await).await;
+    }
+
+    async fn a_link_that_breaks_at_any_request_never_doubles_or_drops_a_read_lock(backend: Backend) {
+        battery::lost_reply(&readers(), &backend.start().await).await;
+    }
+
+    async fn a_writer_dropped_at_any_poll_leaves_nothing_and_frees_the_place(backend: Backend) {
+        battery::cancel(&writers(), &backend.start().await).await;
+    }
+
+    async fn a_reader_dropped_at_any_poll_leaves_nothing_and_frees_the_place(backend: Backend) {
+        battery::cancel(&readers(), &backend.start().await).await;
+    }
+
+    async fn a_client_closed_at_any_poll_ends_every_writer_its_session_and_its_tasks(backend: Backend) {
+        battery::close(&writers(), &backend.start().await).await;
+    }
+
+    async fn a_client_closed_at_any_poll_ends_every_reader_its_session_and_its_tasks(backend: Backend) {
+        battery::close(&readers(), &backend.start().await).await;
+    }
+
+    async fn a_lost_write_lock_is_known_to_be_in_time_and_for_good(backend: Backend) {
+        battery::loss(&writers(), &backend.start().await).await;
+    }
+
+    async fn a_lost_read_lock_is_known_to_be_before_a_writer_holds_and_for_good(backend: Backend) {
+        // The reader comes first here, and a writer waits for it.
+        battery::loss(&Locks::with_first(Kind::Read, Kind::Write), &backend.start().await).await;
+    }
+}

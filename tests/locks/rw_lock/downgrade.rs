@@ -1,0 +1,196 @@
+//! A writer that steps down keeps its place.
+
+use super::until_in_line;
+use crate::{builder, connect};
+use docent::{ErrorKind, LostReason, Role, RwLock};
+use docent_proto::OpCode;
+use docent_testkit::{Backend, Rule, both_backends};
+use docent_tests::soon;
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+both_backends! {
+    async fn a_writer_that_steps_down_lets_the_readers_right_behind_it_in_and_keeps_its_fence(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let lock = RwLock::new(&client, "/lock").unwrap();
+        let written = soon(lock.write()).await.unwrap();
+        let (fence, token, path) = (written.fence(), written.token(), written.path());
+        let reader = tokio::spawn(RwLock::new(&other, "/lock").unwrap().read());
+        until_in_line(&lock, 2).await;
+        let read = soon(written.downgrade()).await.unwrap();
+        assert!(read.is_held());
+        assert_eq!(read.fence(), Some(fence));
+        assert_ne!(read.path(), path);
+        let number = |path: &str| path[path.len() - 10..].to_owned();
+        assert_eq!(number(&read.path()), number(&path), "it has the writer's number");
+        let other = soon(reader).await.unwrap().unwrap();
+        assert!(other.is_held() && read.is_held());
+        soon(read.verify()).await.unwrap();
+        assert!(!token.is_cancelled(), "to step down is no loss");
+        soon(read.release()).await.unwrap();
+        assert!(!token.is_cancelled());
+        drop(other);
+        until_in_line(&lock, 0).await;
+    }
+
+    async fn a_writer_that_waits_stays_behind_one_that_steps_down(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let lock = RwLock::new(&client, "/lock").unwrap();
+        let written = soon(lock.write()).await.unwrap();
+        let fence = written.fence();
+        let writer = tokio::spawn(RwLock::new(&other, "/lock").unwrap().write());
+        until_in_line(&lock, 2).await;
+        let late = tokio::spawn(lock.read());
+        until_in_line(&lock, 3).await;
+        let read = soon(written.downgrade()).await.unwrap();
+        let line = soon(async {
+            loop {
+                let line = lock.participants().await.unwrap();
+                if line.len() == 3 { break line; }
+            }
+        }).await;
+        assert_eq!(line.iter().map(|p| (p.role, p.holds)).collect::<Vec<_>>(), [
+            (Role::Shared, true), (Role::Exclusive, false), (Role::Shared, false),
+        ]);
+        // The writer looks again at the end of the writer's node, and finds the reader in its place.
+        let lists = || server.front().trace().iter().filter(|f| f.is_reply(OpCode::GetChildren2)).count();
+        let before = lists();
+        assert!(read.is_held() && !writer.is_finished() && !late.is_finished());
+        soon(read.release()).await.unwrap();
+        let next = soon(writer).await.unwrap().unwrap();
+        assert!(next.fence() > fence);
+        assert!(lists() > before);
+        assert!(!late.is_finished());
+        drop(next);
+        let _ = soon(late).await.unwrap().unwrap();
+    }
+
+    async fn the_readers_node_is_there_before_the_writers_goes(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let written = soon(RwLock::new(&client, "/lock").unwrap().write()).await.unwrap();
+        let node = server.path(written.path().trim_start_matches('/'));
+        let before = server.front().trace().len();
+        let _read = soon(written.downgrade()).await.unwrap();
+        let is_delete = |f: &docent_testkit::Traced| f.is_request(OpCode::Delete) && f.path.as_ref() == Some(&node);
+        soon(server.front().until(|trace| trace.iter().any(is_delete))).await;
+        let trace = server.front().trace();
+        let created = trace[before..].iter().position(|f| f.is_reply(OpCode::Multi)).unwrap();
+        let deleted = trace[before..].iter().position(is_delete).unwrap();
+        assert!(created < deleted);
+    }
+
+    async fn a_reply_that_is_lost_while_stepping_down_leaves_one_node(backend: Backend) {
+        let server = backend.start().await;
+        let proxy = server.proxy().await;
+        let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
+        let lock = RwLock::new(&client, "/lock").unwrap();
+        for rule in [Rule::on(OpCode::Multi).reset_before(), Rule::on(OpCode::Multi).reset_after()] {
+            let written = soon(lock.write()).await.unwrap();
+            let lost = proxy.add(rule);
+            let read = soon(written.downgrade()).await.unwrap();
+            soon(lost.fired()).await;
+            until_in_line(&lock, 1).await;
+            let line = soon(lock.participants()).await.unwrap();
+            assert!(read.path().ends_with(&line[0].name));
+            assert!(read.is_held());
+            soon(read.verify()).await.unwrap();
+            soon(read.release()).await.unwrap();
+            assert!(soon(lock.participants()).await.unwrap().is_empty());
+        }
+    }
+
+    async fn stepping_down_dropped_at_any_poll_leaves_no_node(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let lock = RwLock::new(&client, "/lock").unwrap();
+        for polls in 0.. {
+            let written = soon(lock.write()).await.unwrap();
+            let done = {
+                let mut downgrade = pin!(written.downgrade());
+                let mut done = false;
+                for poll in 0..polls {
+                    if poll == 0 {
+                        done = downgrade.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready();
+                    } else {
+                        done = soon(poll_once_more(downgrade.as_mut())).await;
+                    }
+                    if done { break; }
+                }
+                done
+            };
+            until_in_line(&lock, 0).await;
+            let _ = soon(RwLock::new(&other, "/lock").unwrap().write()).await.unwrap();
+            until_in_line(&lock, 0).await;
+            if done { return; }
+            assert!(polls < 20, "it ends at some time");
+        }
+    }
+
+    async fn stepping_down_with_its_reply_on_the_way_leaves_no_node_when_it_is_dropped(backend: Backend) {
+        let server = backend.start().await;
+        let proxy = server.proxy().await;
+        let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
+        let lock = RwLock::new(&client, "/lock").unwrap();
+        let written = soon(lock.write()).await.unwrap();
+        let lost = proxy.add(Rule::on(OpCode::Multi).swallow_reply());
+        let downgrade = tokio::spawn(written.downgrade());
+        soon(lost.fired()).await;
+        downgrade.abort();
+        assert!(soon(downgrade).await.unwrap_err().is_cancelled());
+        proxy.reset().await;
+        until_in_line(&lock, 0).await;
+    }
+
+    async fn a_lost_writer_cannot_step_down(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let lock = RwLock::new(&client, "/lock").unwrap();
+        let written = soon(lock.write()).await.unwrap();
+        other.delete(&written.path(), None).await.unwrap();
+        let error = soon(written.downgrade()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Lost(LostReason::NodeDeleted));
+        until_in_line(&lock, 0).await;
+    }
+
+    async fn a_token_of_the_writer_tells_of_the_loss_of_the_reader(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let written = soon(RwLock::new(&client, "/lock").unwrap().write()).await.unwrap();
+        let token = written.token();
+        let read = soon(written.downgrade()).await.unwrap();
+        other.delete(&read.path(), None).await.unwrap();
+        assert_eq!(soon(read.lost()).await, LostReason::NodeDeleted);
+        assert!(token.is_cancelled() && read.token().is_cancelled());
+    }
+
+    async fn a_writer_with_other_guards_does_not_step_down_and_they_go_on(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let lock = RwLock::new(&client, "/lock").unwrap();
+        let written = soon(lock.write()).await.unwrap();
+        let nested = written.reenter().unwrap();
+        let error = soon(written.downgrade()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        assert!(error.to_string().contains("1 other guards of the hold must be released first"), "{error}");
+        assert!(nested.is_held());
+        assert_eq!(soon(lock.participants()).await.unwrap()[0].role, Role::Exclusive);
+    }
+}
+
+/// Polls again once something happened; true when it was done.
+async fn poll_once_more<F: Future>(mut future: std::pin::Pin<&mut F>) -> bool {
+    let mut left = 2;
+    std::future::poll_fn(|cx| {
+        left -= 1;
+        match future.as_mut().poll(cx) {
+            Poll::Ready(_) => Poll::Ready(true),
+            Poll::Pending if left == 0 => Poll::Ready(false),
+            Poll::Pending => Poll::Pending,
+        }
+    })
+    .await
+}

@@ -1,0 +1,20 @@
+//! The read/write lock.
+
+mod batteries;
+mod downgrade;
+mod neighbours;
+mod order;
+mod reentry;
+
+use docent::RwLock;
+use docent_tests::soon;
+
+/// Waits until so many are in the line.
+async fn until_in_line(lock: &RwLock, count: usize) {
+    soon(async {
+        while lock.participants().await.unwrap().len() != count {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}

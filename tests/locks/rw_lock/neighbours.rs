@@ -1,0 +1,136 @@
+//! Others in the line: Curator's readers and writers, foreign children, revocation, numbers near their end.
+
+use super::until_in_line;
+use crate::connect;
+use docent::{Client, CreateMode, ErrorKind, RwLock};
+use docent_testkit::{Backend, both_backends};
+use docent_tests::soon;
+
+const ID: &str = "_c_9a794062-0b31-421c-9cfe-0699f14437da-";
+const OTHER_ID: &str = "_c_0a794062-0b31-421c-9cfe-0699f14437da-";
+
+/// A node as Curator creates it; its path.
+async fn create(client: &Client, name: &str, mode: CreateMode) -> String {
+    client.create(&format!("/lock/{name}"), "127.0.0.1", mode).await.unwrap().path
+}
+
+both_backends! {
+    async fn names_are_curators(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let lock = RwLock::new(&client, "/lock").unwrap();
+        let is_curators = |path: &str, marker: &str| {
+            let name = path.strip_prefix("/lock/_c_").unwrap();
+            let (id, rest) = name.split_at(36);
+            assert_eq!(id.split('-').map(str::len).collect::<Vec<_>>(), [8, 4, 4, 4, 12]);
+            assert_eq!(&rest[..9], &format!("-{marker}"));
+            assert!(rest[9..].len() == 10 && rest[9..].bytes().all(|byte| byte.is_ascii_digit()), "{path}");
+        };
+        let read = soon(lock.read()).await.unwrap();
+        is_curators(&read.path(), "__READ__");
+        soon(read.release()).await.unwrap();
+        let written = soon(lock.write()).await.unwrap();
+        is_curators(&written.path(), "__WRIT__");
+        is_curators(&soon(written.downgrade()).await.unwrap().path(), "__READ__");
+    }
+
+    async fn curators_writers_are_waited_for_and_its_readers_only_by_writers(backend: Backend) {
+        let server = backend.start().await;
+        let (client, curator) = (connect(&server).await, connect(&server).await);
+        let lock = RwLock::new(&client, "/lock").unwrap();
+        let read = create(&curator, &format!("{ID}__READ__"), CreateMode::EphemeralSequential).await;
+        let ours = soon(lock.read()).await.unwrap();
+        let writer = tokio::spawn(lock.write());
+        until_in_line(&lock, 3).await;
+        drop(ours);
+        until_in_line(&lock, 2).await;
+        assert!(!writer.is_finished());
+        curator.delete(&read, None).await.unwrap();
+        drop(soon(writer).await.unwrap().unwrap());
+        until_in_line(&lock, 0).await;
+
+        let write = create(&curator, &format!("{ID}__WRIT__"), CreateMode::EphemeralSequential).await;
+        let reader = tokio::spawn(lock.read());
+        until_in_line(&lock, 2).await;
+        assert!(!reader.is_finished());
+        curator.delete(&write, None).await.unwrap();
+        let _ = soon(reader).await.unwrap().unwrap();
+    }
+
+    async fn a_writer_of_curators_that_steps_down_keeps_its_place(backend: Backend) {
+        let server = backend.start().await;
+        let (client, curator) = (connect(&server).await, connect(&server).await);
+        let lock = RwLock::new(&client, "/lock").unwrap();
+        let write = create(&curator, &format!("{ID}__WRIT__"), CreateMode::EphemeralSequential).await;
+        let reader = tokio::spawn(lock.read());
+        until_in_line(&lock, 2).await;
+        let writer = tokio::spawn(lock.write());
+        until_in_line(&lock, 3).await;
+        // Curator's reader has the number of its writer, and both are there for a while.
+        let number = &write[write.len() - 10..];
+        let read = create(&curator, &format!("{OTHER_ID}__READ__{number}"), CreateMode::Ephemeral).await;
+        curator.delete(&write, None).await.unwrap();
+        let reader = soon(reader).await.unwrap().unwrap();
+        soon(reader.release()).await.unwrap();
+        until_in_line(&lock, 2).await;
+        assert!(!writer.is_finished(), "it overtook a reader that was a writer");
+        curator.delete(&read, None).await.unwrap();
+        let _ = soon(writer).await.unwrap().unwrap();
+    }
+
+    async fn foreign_children_are_nobody(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        for name in ["foo", "__WRIT__", "__READ__abc", "x-lock-0000000000", "x-__WRIT__000000000", "-0000000001"] {
+            other.create(&format!("/lock/{name}"), "", CreateMode::Persistent).await.unwrap();
+        }
+        let lock = RwLock::new(&client, "/lock").unwrap();
+        soon(soon(lock.write()).await.unwrap().release()).await.unwrap();
+        soon(soon(lock.try_read()).await.unwrap().release()).await.unwrap();
+    }
+
+    async fn readers_and_writers_are_asked_to_leave_and_may_go_on(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let (lock, theirs) = (RwLock::new(&client, "/lock").unwrap(), RwLock::new(&other, "/lock").unwrap());
+        let read = soon(lock.read()).await.unwrap();
+        let place = soon(theirs.participants()).await.unwrap().remove(0);
+        soon(theirs.revoke(&place)).await.unwrap();
+        assert_eq!(other.get(&read.path()).await.unwrap().data, "__REVOKE__");
+        soon(read.revoked()).await;
+        assert!(read.is_held());
+        soon(read.release()).await.unwrap();
+        let written = soon(lock.write()).await.unwrap();
+        soon(theirs.revoke(&soon(theirs.participants()).await.unwrap()[0])).await.unwrap();
+        soon(written.revoked()).await;
+        assert!(written.is_held());
+        assert_eq!(soon(theirs.revoke(&place)).await.unwrap_err().kind(), ErrorKind::NoNode);
+    }
+
+    async fn contenders_near_the_end_of_the_counter_are_ordered_by_creation(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let lock = RwLock::new(&client, "/lock").unwrap();
+        let earlier = create(&other, &format!("{ID}__WRIT__2147483647"), CreateMode::Ephemeral).await;
+        let reader = tokio::spawn(lock.read());
+        until_in_line(&lock, 2).await;
+        create(&other, &format!("{OTHER_ID}__WRIT__-2147483648"), CreateMode::Ephemeral).await;
+        assert!(!reader.is_finished());
+        other.delete(&earlier, None).await.unwrap();
+        // The later one is not waited for, although its number is lower.
+        assert!(soon(reader).await.unwrap().unwrap().is_held());
+    }
+
+    async fn an_empty_line_can_be_reset(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let lock = RwLock::new(&client, "/lock").unwrap();
+        let written = soon(lock.write()).await.unwrap();
+        let fence = written.fence();
+        assert_eq!(soon(lock.reset()).await.unwrap_err().kind(), ErrorKind::NotEmpty);
+        soon(written.release()).await.unwrap();
+        soon(lock.reset()).await.unwrap();
+        let written = soon(lock.write()).await.unwrap();
+        assert!(written.path().ends_with("__WRIT__0000000000") && written.fence() > fence);
+    }
+}

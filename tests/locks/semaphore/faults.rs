@@ -1,0 +1,80 @@
+//! What is deleted or lost while somebody waits.
+
+use super::until_participants;
+use crate::connect;
+use docent::Semaphore;
+use docent_testkit::{Backend, both_backends};
+use docent_tests::soon;
+
+both_backends! {
+    async fn a_waiter_whose_ticket_for_a_permit_is_deleted_takes_a_new_one(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let semaphore = Semaphore::new(&client, "/semaphore", 1).unwrap();
+        let held = soon(semaphore.acquire()).await.unwrap();
+        let waiting = tokio::spawn(semaphore.acquire());
+        let ticket = until_second_lease(&semaphore).await;
+        other.delete(&format!("/semaphore/leases/{ticket}"), None).await.unwrap();
+        soon(async { while until_second_lease(&semaphore).await == ticket { tokio::task::yield_now().await } }).await;
+        soon(held.release()).await.unwrap();
+        let permit = soon(waiting).await.unwrap().unwrap();
+        until_participants(&semaphore, 1).await;
+        assert!(permit.is_held());
+    }
+
+    async fn a_waiter_whose_turn_is_deleted_begins_again_and_leaves_no_orphan(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let semaphore = Semaphore::new(&client, "/semaphore", 1).unwrap();
+        let held = soon(semaphore.acquire()).await.unwrap();
+        let waiting = tokio::spawn(semaphore.acquire());
+        let ticket = until_second_lease(&semaphore).await;
+        let turn = other.children("/semaphore/locks").await.unwrap().names.remove(0);
+        other.delete(&format!("/semaphore/locks/{turn}"), None).await.unwrap();
+        soon(async { while until_second_lease(&semaphore).await == ticket { tokio::task::yield_now().await } }).await;
+        soon(held.release()).await.unwrap();
+        drop(soon(waiting).await.unwrap().unwrap());
+        until_participants(&semaphore, 0).await;
+    }
+
+    async fn a_waiter_whose_session_ends_takes_new_tickets(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let held = soon(Semaphore::new(&other, "/semaphore", 1).unwrap().acquire()).await.unwrap();
+        let semaphore = Semaphore::new(&client, "/semaphore", 1).unwrap();
+        let waiting = tokio::spawn(semaphore.acquire());
+        until_second_lease(&semaphore).await;
+        server.expire(client.session_id().unwrap()).await.unwrap();
+        soon(held.release()).await.unwrap();
+        let _ = soon(waiting).await.unwrap().unwrap();
+    }
+
+    async fn holders_and_waiters_go_on_after_the_server_was_restarted(backend: Backend) {
+        let server = backend.start_own().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let held = soon(Semaphore::new(&other, "/semaphore", 1).unwrap().acquire()).await.unwrap();
+        let semaphore = Semaphore::new(&client, "/semaphore", 1).unwrap();
+        let waiting = tokio::spawn(semaphore.acquire());
+        until_second_lease(&semaphore).await;
+        server.stop().await;
+        server.start_again().await;
+        // It may be lost by now; then it says so.
+        let _ = soon(held.release()).await;
+        drop(soon(waiting).await.unwrap().unwrap());
+        until_participants(&semaphore, 0).await;
+    }
+}
+
+/// Waits until somebody waits with a ticket for a permit; its name.
+async fn until_second_lease(semaphore: &Semaphore) -> String {
+    soon(async {
+        loop {
+            let all = semaphore.participants().await.unwrap();
+            if let Some(waiting) = all.iter().find(|one| !one.holds && one.name.contains("lease-")) {
+                return waiting.name.clone();
+            }
+            tokio::task::yield_now().await;
+        }
+    })
+    .await
+}

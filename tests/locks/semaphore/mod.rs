@@ -1,0 +1,20 @@
+//! The semaphore.
+
+mod batteries;
+mod faults;
+mod limit;
+mod neighbours;
+mod order;
+
+use docent::Semaphore;
+use docent_tests::soon;
+
+/// Waits until so many take part.
+async fn until_participants(semaphore: &Semaphore, count: usize) {
+    soon(async {
+        while semaphore.participants().await.unwrap().len() != count {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}

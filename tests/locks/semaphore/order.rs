@@ -1,0 +1,229 @@
+//! Never more than the limit, first come first served, all or none, one wake-up.
+
+use super::until_participants;
+use crate::{builder, connect};
+use docent::{AcquireError, Client, ErrorKind, Role, Semaphore};
+use docent_proto::OpCode;
+use docent_testkit::{Backend, FrameKind, Traced, both_backends};
+use docent_tests::soon;
+use futures_util::future::{join_all, try_join_all};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex as StdMutex};
+use std::time::{Duration, Instant};
+
+const LIMIT: u32 = 3;
+
+fn semaphore(client: &Client) -> Semaphore {
+    Semaphore::new(client, "/semaphore", LIMIT).unwrap()
+}
+
+both_backends! {
+    async fn there_are_never_more_permits_than_the_limit(backend: Backend) {
+        let server = backend.start().await;
+        let clients = join_all((0..8).map(|_| connect(&server))).await;
+        let (out, most) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
+        let work = clients.iter().enumerate().map(|(n, client)| {
+            let (semaphore, out, most) = (semaphore(client), out.clone(), most.clone());
+            tokio::spawn(async move {
+                for round in 0..15 {
+                    let permits = 1 + (n + round) as u32 % LIMIT;
+                    let permit = semaphore.acquire_many(permits).await.unwrap();
+                    assert_eq!(permit.permits(), permits as usize);
+                    let now = out.fetch_add(permits, Ordering::SeqCst) + permits;
+                    assert!(now <= LIMIT, "{now} permits are out");
+                    most.fetch_max(now, Ordering::SeqCst);
+                    // Long enough for others to come.
+                    semaphore.participants().await.unwrap();
+                    permit.verify().await.unwrap();
+                    assert!(permit.is_held());
+                    out.fetch_sub(permits, Ordering::SeqCst);
+                    permit.release().await.unwrap();
+                }
+            })
+        });
+        soon(try_join_all(work)).await.unwrap();
+        assert_eq!(most.load(Ordering::SeqCst), LIMIT);
+        until_participants(&semaphore(&clients[0]), 0).await;
+    }
+
+    async fn waiters_are_served_in_the_order_they_came_also_those_who_want_many(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let semaphore = semaphore(&client);
+        let one = soon(semaphore.acquire()).await.unwrap();
+        let rest = soon(semaphore.acquire_many(LIMIT - 1)).await.unwrap();
+        let served = Arc::new(StdMutex::new(Vec::new()));
+        let mut waiters = Vec::new();
+        // Who wants all of them has three tickets once it is its turn, whoever waits behind it one.
+        for (n, (permits, participants)) in [(LIMIT, 6), (1, 7), (1, 8)].into_iter().enumerate() {
+            let (acquire, served) = (semaphore.acquire_many(permits), served.clone());
+            waiters.push(tokio::spawn(async move {
+                let permit = acquire.await.unwrap();
+                served.lock().unwrap().push(n);
+                permit.release().await.unwrap();
+            }));
+            until_participants(&semaphore, participants).await;
+        }
+        // A permit comes free; it is kept for whoever is first and wants all.
+        soon(one.release()).await.unwrap();
+        until_participants(&semaphore, 7).await;
+        assert!(served.lock().unwrap().is_empty());
+        soon(rest.release()).await.unwrap();
+        soon(try_join_all(waiters)).await.unwrap();
+        assert_eq!(served.lock().unwrap()[0], 0);
+        assert_eq!(served.lock().unwrap().len(), 3);
+    }
+
+    async fn a_release_wakes_only_the_one_whose_turn_it_is(backend: Backend) {
+        let server = backend.start().await;
+        let holder = connect(&server).await;
+        let semaphore = Semaphore::new(&holder, "/semaphore", 1).unwrap();
+        let held = soon(semaphore.acquire()).await.unwrap();
+        let mut waiters = Vec::new();
+        for n in 0..6 {
+            let proxy = server.proxy().await;
+            let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
+            let task = tokio::spawn(Semaphore::new(&client, "/semaphore", 1).unwrap().acquire());
+            until_participants(&semaphore, n + 2).await;
+            let ready = |trace: &[Traced]| {
+                let count = |op| trace.iter().filter(|frame| frame.is_reply(op)).count();
+                if n == 0 { count(OpCode::GetChildren2) >= 3 } else { count(OpCode::GetData) >= 2 }
+            };
+            soon(proxy.until(ready)).await;
+            waiters.push((proxy, task, client));
+        }
+        soon(held.release()).await.unwrap();
+        let (_, first, _) = &mut waiters[0];
+        let permit = soon(first).await.unwrap().unwrap();
+        // The second waiter has its turn now; nobody else was told of anything.
+        until_participants(&semaphore, 6).await;
+        for (n, (proxy, task, _)) in waiters[1..].iter().enumerate() {
+            assert!(!task.is_finished());
+            let events = proxy.trace().iter().filter(|frame| frame.kind == FrameKind::Event).count();
+            assert!(n == 0 || events == 0, "waiter {n} was woken");
+        }
+        assert!(permit.is_held());
+        for (_, task, _) in &waiters[1..] { task.abort(); }
+    }
+
+    async fn a_waiter_that_crashes_blocks_nobody_for_longer_than_its_session(backend: Backend) {
+        let server = backend.start().await;
+        let (holder, crashing, last) = (connect(&server).await, connect(&server).await, connect(&server).await);
+        let held = soon(semaphore(&holder).acquire_many(LIMIT)).await.unwrap();
+        let crashed = tokio::spawn(semaphore(&crashing).acquire());
+        until_participants(&semaphore(&holder), 4).await;
+        let waiting = tokio::spawn(semaphore(&last).acquire());
+        until_participants(&semaphore(&holder), 5).await;
+        crashed.abort();
+        server.expire(crashing.session_id().unwrap()).await.unwrap();
+        soon(held.release()).await.unwrap();
+        let _ = soon(waiting).await.unwrap().unwrap();
+        until_participants(&semaphore(&holder), 0).await;
+    }
+
+    async fn a_closed_client_frees_its_permits(backend: Backend) {
+        let server = backend.start().await;
+        let (holder, other) = (connect(&server).await, connect(&server).await);
+        let held = soon(semaphore(&holder).acquire_many(LIMIT)).await.unwrap();
+        let waiting = tokio::spawn(semaphore(&other).acquire_many(LIMIT));
+        until_participants(&semaphore(&other), 6).await;
+        soon(holder.close()).await;
+        assert!(!held.is_held());
+        let _ = soon(waiting).await.unwrap().unwrap();
+    }
+
+    async fn permits_are_released_one_at_a_time(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let semaphore = semaphore(&client);
+        let mut held = Vec::new();
+        for _ in 0..LIMIT {
+            held.push(soon(semaphore.acquire()).await.unwrap());
+        }
+        assert!(matches!(soon(semaphore.try_acquire()).await, Err(AcquireError::Busy)));
+        for permit in held {
+            soon(permit.release()).await.unwrap();
+            soon(soon(semaphore.try_acquire()).await.unwrap().release()).await.unwrap();
+        }
+    }
+
+    async fn several_permits_are_acquired_together_or_not_at_all(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let semaphore = semaphore(&client);
+        let held = soon(semaphore.acquire_many(2)).await.unwrap();
+        let (start, timeout) = (Instant::now(), Duration::from_millis(200));
+        let late = soon(semaphore.acquire_many_timeout(2, timeout)).await;
+        assert!(matches!(late, Err(AcquireError::TimedOut)) && start.elapsed() >= timeout);
+        assert!(matches!(soon(semaphore.try_acquire_many(2)).await, Err(AcquireError::Busy)));
+        until_participants(&semaphore, 2).await;
+        let last = soon(semaphore.acquire_timeout(docent_tests::PATIENCE)).await.unwrap();
+        assert!(held.is_held() && last.is_held());
+        assert_eq!((held.paths().len(), last.paths().len()), (2, 1));
+    }
+
+    async fn a_try_for_what_is_not_free_writes_nothing(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let semaphore = semaphore(&client);
+        let held = soon(semaphore.try_acquire_many(LIMIT)).await.unwrap();
+        let creates = || server.front().trace().iter().filter(|f| f.is_request(OpCode::Create2)).count();
+        let before = creates();
+        assert!(matches!(soon(semaphore.try_acquire()).await, Err(AcquireError::Busy)));
+        assert_eq!(creates(), before);
+        drop(held);
+    }
+
+    async fn participants_are_listed_with_those_who_hold_first(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let semaphore = Semaphore::new(&client, "/semaphore", 1).unwrap();
+        assert_eq!(soon(semaphore.participants()).await.unwrap(), []);
+        let held = soon(semaphore.acquire()).await.unwrap();
+        let theirs = Semaphore::new(&other, "/semaphore", 1).unwrap();
+        let next = tokio::spawn(theirs.acquire());
+        until_participants(&semaphore, 2).await;
+        let last = tokio::spawn(semaphore.acquire());
+        until_participants(&semaphore, 3).await;
+        let all = soon(semaphore.participants()).await.unwrap();
+        assert_eq!(all.iter().map(|p| p.holds).collect::<Vec<_>>(), [true, false, false]);
+        assert!(all.iter().all(|p| p.role == Role::Shared));
+        assert!(held.paths()[0].ends_with(&all[0].name));
+        assert_eq!(Some(all[1].session_id), other.session_id());
+        next.abort();
+        last.abort();
+    }
+
+    async fn a_holder_is_asked_for_its_permit_and_may_keep_it(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let (ours, theirs) = (semaphore(&client), semaphore(&other));
+        let held = soon(ours.acquire_many(LIMIT)).await.unwrap();
+        let waiting = tokio::spawn(ours.acquire());
+        until_participants(&theirs, 4).await;
+        let behind = tokio::spawn(ours.acquire());
+        until_participants(&theirs, 5).await;
+        let all = soon(theirs.participants()).await.unwrap();
+        soon(theirs.revoke(&all[1])).await.unwrap();
+        soon(held.revoked()).await;
+        assert!(held.is_held());
+        let error = soon(theirs.revoke(&all[4])).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        assert!(error.to_string().contains(&all[4].name) && error.to_string().contains("must have a permit"));
+        waiting.abort();
+        behind.abort();
+    }
+
+    async fn a_permits_transaction_is_applied_only_while_all_of_it_is_held(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        client.create("/value", "old", docent::CreateMode::Persistent).await.unwrap();
+        let held = soon(semaphore(&client).acquire_many(2)).await.unwrap();
+        let results = soon(held.transaction().set("/value", "new", None).commit()).await.unwrap();
+        assert_eq!(results.len(), 1);
+        client.delete(&held.paths()[1], None).await.unwrap();
+        let error = soon(held.transaction().set("/value", "wrong", None).commit()).await.unwrap_err();
+        assert!(error.is_lost(), "{error}");
+        assert_eq!(client.get("/value").await.unwrap().data, "new");
+    }
+}
