@@ -1,0 +1,136 @@
+use crate::setting::Setting;
+use crate::trap::{Bait, Effect, Trap};
+use docent_proto::OpCode;
+use fastrand::Rng;
+use std::time::Duration;
+
+/// A fault that is going to happen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Planned {
+    /// When it begins.
+    pub(crate) at: Duration,
+    /// How long it lasts; zero for what only happens.
+    pub(crate) lasts: Duration,
+    /// What it is.
+    pub(crate) fault: Fault,
+}
+
+/// A fault and whom it strikes: clients by their number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// Nothing passes.
+    Cut(usize),
+    /// What the client sends is lost.
+    CutToServer(usize),
+    /// What the server sends is lost.
+    CutToClient(usize),
+    /// Messages are held back.
+    Hold(usize),
+    /// Messages take this long.
+    Slow(usize, Duration),
+    /// The process stands still.
+    Freeze(usize),
+    /// The process dies, and a new one is started.
+    Crash(usize),
+    /// A request falls into a trap.
+    Trap(usize, Trap),
+    /// The server ends its session.
+    Expire(usize),
+    /// An operator deletes the client's newest node, or the first of the line in which that is.
+    Delete(usize, bool),
+    /// The server is away for a while.
+    Bounce,
+}
+
+/// What can strike at the same time does not share a lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lane {
+    Network,
+    Process,
+    Requests,
+    Session,
+}
+
+impl Lane {
+    const ALL: [Self; 4] = [Self::Network, Self::Process, Self::Requests, Self::Session];
+
+    /// The kinds of its faults are numbered from 0.
+    fn kinds(self) -> usize {
+        match self {
+            Self::Network => 5,
+            Self::Process => 2,
+            Self::Requests => 3,
+            Self::Session => 2,
+        }
+    }
+}
+
+/// All faults of a run, in the order of their times. Each run has some kinds of faults and not others, so that rare combinations
+/// are not drowned by the rest.
+pub(crate) fn draw(setting: &Setting, rng: &mut Rng) -> Vec<Planned> {
+    let mut plan = Vec::new();
+    for lane in Lane::ALL {
+        let kinds: Vec<usize> = (0..lane.kinds()).filter(|_| rng.u8(..5) < 3).collect();
+        if kinds.is_empty() {
+            continue;
+        }
+        for client in 0..setting.clients {
+            let mut rng = rng.fork();
+            fill(setting, &mut rng, &mut plan, |rng| {
+                let kind = kinds[rng.usize(..kinds.len())];
+                strike(setting, rng, lane, kind, client)
+            });
+        }
+    }
+    if rng.bool() {
+        let mut rng = rng.fork();
+        fill(setting, &mut rng, &mut plan, |rng| (Fault::Bounce, setting.span(rng)));
+    }
+    plan.sort_by_key(|planned| planned.at);
+    plan
+}
+
+/// One fault after the other for as long as there are any.
+fn fill(
+    setting: &Setting,
+    rng: &mut Rng,
+    plan: &mut Vec<Planned>,
+    mut next: impl FnMut(&mut Rng) -> (Fault, Duration),
+) {
+    let mut at = setting.pause(rng);
+    while at < setting.turbulence {
+        let (fault, lasts) = next(rng);
+        plan.push(Planned { at, lasts, fault });
+        at += lasts + setting.pause(rng);
+    }
+}
+
+fn strike(setting: &Setting, rng: &mut Rng, lane: Lane, kind: usize, client: usize) -> (Fault, Duration) {
+    let lasts = setting.span(rng);
+    match (lane, kind) {
+        (Lane::Network, 0) => (Fault::Cut(client), lasts),
+        (Lane::Network, 1) => (Fault::CutToServer(client), lasts),
+        (Lane::Network, 2) => (Fault::CutToClient(client), lasts),
+        (Lane::Network, 3) => (Fault::Hold(client), lasts),
+        (Lane::Network, _) => (Fault::Slow(client, setting.timeout.mul_f64(0.2 * rng.f64())), lasts),
+        (Lane::Process, 0) => (Fault::Freeze(client), lasts),
+        (Lane::Process, _) => (Fault::Crash(client), lasts),
+        (Lane::Requests, kind) => (Fault::Trap(client, trap(rng, kind)), Duration::ZERO),
+        (Lane::Session, 0) => (Fault::Expire(client), Duration::ZERO),
+        (Lane::Session, _) => (Fault::Delete(client, rng.bool()), Duration::ZERO),
+    }
+}
+
+fn trap(rng: &mut Rng, kind: usize) -> Trap {
+    let effect = [Effect::ResetBefore, Effect::ResetAfter, Effect::Swallow][kind];
+    let bait = match rng.u8(..10) {
+        0 => Bait::Handshake,
+        1 | 2 => Bait::Any,
+        3..=5 => Bait::Op(OpCode::Create2),
+        6 => Bait::Op(OpCode::Delete),
+        7 => Bait::Op(OpCode::Multi),
+        8 => Bait::Op(OpCode::GetData),
+        _ => Bait::Op(OpCode::GetChildren2),
+    };
+    Trap::new(bait, rng.u32(1..=4), effect)
+}
