@@ -190,7 +190,7 @@ pub(crate) fn builder(
     controls: &Controls,
     scribe: Option<Scribe>,
 ) -> ClientBuilder {
-    Client::builder(format!("{}:{}", server::NAME, server::PORT))
+    Client::builder(server::connect_string(setting))
         .session_timeout(setting.timeout)
         .server_tick(setting.tick)
         .operation_timeout(setting.operation_timeout)

@@ -2,6 +2,7 @@ use crate::trap::{Effect, Trap};
 use docent_proto::Request;
 use docent_testkit::history::ClientId;
 use std::future::Future;
+use std::net::IpAddr;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -16,8 +17,8 @@ struct Inner {
     dying: bool,
     /// Of what waits for the process to go on.
     wakers: Vec<Waker>,
-    /// The network swallows what is sent.
-    cut: bool,
+    /// Where the network swallows what is sent.
+    cut: Vec<IpAddr>,
     traps: Vec<Trap>,
     /// All that the host's clients had, the present one last.
     sessions: Vec<(i64, ClientId)>,
@@ -78,13 +79,17 @@ impl Controls {
         self.lock().dying
     }
 
-    /// Says whether the network swallows what this client sends, so that its dials go unanswered.
-    pub(crate) fn set_cut(&self, cut: bool) {
-        self.lock().cut = cut;
+    /// Says whether the network swallows what is sent to `server`, so that dials there go unanswered.
+    pub(crate) fn set_cut(&self, server: IpAddr, cut: bool) {
+        let mut inner = self.lock();
+        inner.cut.retain(|other| *other != server);
+        if cut {
+            inner.cut.push(server);
+        }
     }
 
-    pub(crate) fn is_cut(&self) -> bool {
-        self.lock().cut
+    pub(crate) fn is_cut(&self, server: IpAddr) -> bool {
+        self.lock().cut.contains(&server)
     }
 
     /// Waits for a request.

@@ -1,8 +1,9 @@
 use crate::client::ClientHost;
 use crate::operator::{Operator, victim};
-use crate::plan::{Fault, Planned};
-use crate::server::{self, Command, ServerHost};
+use crate::plan::{Disturbance, Fault, Link, Planned};
+use crate::server::{self, Servers};
 use crate::setting::Setting;
+use docent_server::Follower;
 use docent_testkit::history::{FaultKind, Recorder, What};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -12,7 +13,7 @@ use turmoil::Sim;
 pub(crate) struct Victims<'a, 'b> {
     pub(crate) sim: &'a mut Sim<'b>,
     pub(crate) clients: &'a [ClientHost],
-    pub(crate) server: &'a ServerHost,
+    pub(crate) servers: &'a Servers,
     pub(crate) operator: &'a Operator,
     pub(crate) recorder: &'a Recorder,
     pub(crate) setting: &'a Setting,
@@ -61,37 +62,21 @@ impl Victims<'_, '_> {
     /// Begins a fault; false when there is nothing that it could strike.
     fn strike(&mut self, fault: &Fault) -> bool {
         let clients = self.clients;
-        let at = |index: &usize| &clients[*index];
         match fault {
-            Fault::Cut(client) => {
-                self.sim.partition(at(client).name.as_str(), server::NAME);
-                at(client).controls.set_cut(true);
-            }
-            Fault::CutToServer(client) => {
-                self.sim.partition_oneway(at(client).name.as_str(), server::NAME);
-                at(client).controls.set_cut(true);
-            }
-            Fault::CutToClient(client) => self.sim.partition_oneway(server::NAME, at(client).name.as_str()),
-            Fault::Hold(client) => self.sim.hold(at(client).name.as_str(), server::NAME),
-            Fault::Slow(client, latency) => {
-                self.sim.set_link_latency(at(client).name.as_str(), server::NAME, *latency);
-            }
-            Fault::Freeze(client) => at(client).controls.freeze(),
-            Fault::Crash(client) => return self.crash(at(client)),
-            Fault::Trap(client, trap) => {
-                // It is recorded when a request falls into it.
-                at(client).controls.arm(trap.clone());
-                return true;
-            }
-            Fault::Expire(client) => {
-                let Some(session) = at(client).controls.session() else { return false };
-                self.server.tell(Command::Expire(session));
-            }
-            Fault::Delete(client, first) => return self.delete(at(client), *first),
-            Fault::Bounce => {
-                self.server.tell(Command::GoAway);
-                self.recorder.world(What::Fault(FaultKind::Bounced));
-                return true;
+            Fault::Link(link, disturbance) => self.each_link(*link, |sim, client, server| {
+                disturb(sim, client, server, *disturbance);
+            }),
+            Fault::Freeze(client) => clients[*client].controls.freeze(),
+            Fault::Crash(client) => return self.crash(&clients[*client]),
+            // It is recorded when a request falls into it.
+            Fault::Trap(client, trap) => clients[*client].controls.arm(trap.clone()),
+            Fault::Expire(client) => return self.expire(*client),
+            Fault::Delete(client, first) => return self.delete(&clients[*client], *first),
+            Fault::Bounce => self.servers.set_away(true),
+            Fault::ShortTimeouts(longest) => self.servers.grant(*longest),
+            Fault::CutOff => {
+                let Some(follower) = self.servers.follower() else { return false };
+                follower.cut_off();
             }
         }
         self.record(fault, What::Fault);
@@ -99,34 +84,38 @@ impl Victims<'_, '_> {
     }
 
     fn heal(&mut self, fault: &Fault) {
-        let clients = self.clients;
-        let at = |index: &usize| &clients[*index];
         match fault {
-            Fault::Cut(client) => {
-                self.sim.repair(at(client).name.as_str(), server::NAME);
-                at(client).controls.set_cut(false);
-            }
-            Fault::CutToServer(client) => {
-                self.sim.repair_oneway(at(client).name.as_str(), server::NAME);
-                at(client).controls.set_cut(false);
-            }
-            Fault::CutToClient(client) => self.sim.repair_oneway(server::NAME, at(client).name.as_str()),
-            Fault::Hold(client) => self.sim.release(at(client).name.as_str(), server::NAME),
-            Fault::Slow(client, _) => {
-                self.sim.set_link_latency(at(client).name.as_str(), server::NAME, Duration::ZERO);
+            Fault::Link(link, disturbance) => {
                 let longest = self.setting.latency;
-                self.sim.set_link_max_message_latency(at(client).name.as_str(), server::NAME, longest);
+                self.each_link(*link, |sim, client, server| {
+                    repair(sim, client, server, *disturbance, longest);
+                });
             }
-            Fault::Freeze(client) => at(client).controls.thaw(),
-            Fault::Crash(client) => self.sim.bounce(at(client).name.as_str()),
-            Fault::Bounce => {
-                self.server.tell(Command::ComeBack);
-                self.recorder.world(What::Healed(FaultKind::Bounced));
-                return;
-            }
+            Fault::Freeze(client) => self.clients[*client].controls.thaw(),
+            Fault::Crash(client) => self.sim.bounce(self.clients[*client].name.as_str()),
+            Fault::Bounce => self.servers.set_away(false),
+            Fault::ShortTimeouts(_) => self.servers.grant(self.setting.timeout),
+            Fault::CutOff => self.servers.follower().into_iter().for_each(Follower::rejoin),
             Fault::Trap(..) | Fault::Expire(_) | Fault::Delete(..) => return,
         }
         self.record(fault, What::Healed);
+    }
+
+    fn each_link(&mut self, link: Link, mut what: impl FnMut(&mut Sim<'_>, &ClientHost, &str)) {
+        let names = server::names(self.setting);
+        let chosen = link.server.map_or(names, |index| &names[index..=index]);
+        for name in chosen {
+            what(self.sim, &self.clients[link.client], name);
+        }
+    }
+
+    fn expire(&mut self, client: usize) -> bool {
+        let Some((session, server)) = self.clients[client].controls.session().zip(self.servers.leader()) else {
+            return false;
+        };
+        // Its fault is on record before its end is in the journal.
+        self.record(&Fault::Expire(client), What::Fault);
+        server.expire(session)
     }
 
     /// A process dies, unless it has come to its end.
@@ -145,9 +134,9 @@ impl Victims<'_, '_> {
 
     /// An operator deletes the client's newest node, or the first of the line in which that is.
     fn delete(&mut self, client: &ClientHost, first: bool) -> bool {
-        let Some(session) = client.controls.session() else { return false };
-        let Some(path) = victim(self.server, session, first) else { return false };
-        let owner = self.server.get().and_then(|server| server.node(&path)).map(|node| node.stat.ephemeral_owner);
+        let Some((session, server)) = client.controls.session().zip(self.servers.leader()) else { return false };
+        let Some(path) = victim(server, session, first) else { return false };
+        let owner = server.node(&path).map(|node| node.stat.ephemeral_owner);
         let struck = self.clients.iter().find(|client| client.controls.session() == owner).unwrap_or(client);
         self.recorder.scribe(struck.id()).write(What::Fault(FaultKind::Deleted));
         self.operator.delete(path);
@@ -156,16 +145,65 @@ impl Victims<'_, '_> {
 
     fn record(&self, fault: &Fault, what: impl FnOnce(FaultKind) -> What) {
         let (client, kind) = match fault {
-            Fault::Cut(client) => (client, FaultKind::Cut),
-            Fault::CutToServer(client) => (client, FaultKind::CutToServer),
-            Fault::CutToClient(client) => (client, FaultKind::CutToClient),
-            Fault::Hold(client) => (client, FaultKind::Held),
-            Fault::Slow(client, _) => (client, FaultKind::Slow),
-            Fault::Freeze(client) => (client, FaultKind::Frozen),
-            Fault::Crash(client) => (client, FaultKind::Crashed),
-            Fault::Expire(client) => (client, FaultKind::Expired),
-            Fault::Trap(..) | Fault::Delete(..) | Fault::Bounce => return,
+            Fault::Link(link, disturbance) => (Some(link.client), kind(*disturbance)),
+            Fault::Freeze(client) => (Some(*client), FaultKind::Frozen),
+            Fault::Crash(client) => (Some(*client), FaultKind::Crashed),
+            Fault::Expire(client) => (Some(*client), FaultKind::Expired),
+            Fault::Bounce => (None, FaultKind::Bounced),
+            Fault::ShortTimeouts(_) => (None, FaultKind::ShortTimeouts),
+            Fault::CutOff => (None, FaultKind::CutOff),
+            Fault::Trap(..) | Fault::Delete(..) => return,
         };
-        self.recorder.scribe(self.clients[*client].id()).write(what(kind));
+        match client {
+            Some(client) => self.recorder.scribe(self.clients[client].id()).write(what(kind)),
+            None => self.recorder.world(what(kind)),
+        }
+    }
+}
+
+fn kind(disturbance: Disturbance) -> FaultKind {
+    match disturbance {
+        Disturbance::Cut => FaultKind::Cut,
+        Disturbance::CutToServer => FaultKind::CutToServer,
+        Disturbance::CutToClient => FaultKind::CutToClient,
+        Disturbance::Hold => FaultKind::Held,
+        Disturbance::Slow(_) => FaultKind::Slow,
+    }
+}
+
+fn disturb(sim: &mut Sim<'_>, client: &ClientHost, server: &str, disturbance: Disturbance) {
+    let name = client.name.as_str();
+    match disturbance {
+        Disturbance::Cut => {
+            client.controls.set_cut(sim.lookup(server), true);
+            sim.partition(name, server);
+        }
+        Disturbance::CutToServer => {
+            client.controls.set_cut(sim.lookup(server), true);
+            sim.partition_oneway(name, server);
+        }
+        Disturbance::CutToClient => sim.partition_oneway(server, name),
+        Disturbance::Hold => sim.hold(name, server),
+        Disturbance::Slow(latency) => sim.set_link_latency(name, server, latency),
+    }
+}
+
+fn repair(sim: &mut Sim<'_>, client: &ClientHost, server: &str, disturbance: Disturbance, latency: Duration) {
+    let name = client.name.as_str();
+    match disturbance {
+        Disturbance::Cut => {
+            sim.repair(name, server);
+            client.controls.set_cut(sim.lookup(server), false);
+        }
+        Disturbance::CutToServer => {
+            sim.repair_oneway(name, server);
+            client.controls.set_cut(sim.lookup(server), false);
+        }
+        Disturbance::CutToClient => sim.repair_oneway(server, name),
+        Disturbance::Hold => sim.release(name, server),
+        Disturbance::Slow(_) => {
+            sim.set_link_latency(name, server, Duration::ZERO);
+            sim.set_link_max_message_latency(name, server, latency);
+        }
     }
 }

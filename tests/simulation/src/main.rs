@@ -44,6 +44,10 @@ fn main() {
 
 /// True when all was well.
 fn run() -> Result<bool> {
+    if std::env::args().any(|argument| argument == "--list-planted") {
+        defects().for_each(|name| println!("{name}"));
+        return Ok(true);
+    }
     let options = Options::parse(std::env::args().skip(1))?;
     plant(options.planted.as_deref())?;
     if let Some(log) = &options.log {
@@ -61,9 +65,20 @@ fn run() -> Result<bool> {
 #[cfg(docent_planted)]
 fn plant(name: Option<&str>) -> Result<()> {
     if let Some(name) = name {
-        docent::planted::plant(name.parse()?);
+        docent::planted::plant(name)?;
     }
     Ok(())
+}
+
+/// The names of all defects that can be planted into this build.
+#[cfg(docent_planted)]
+fn defects() -> impl Iterator<Item = &'static str> {
+    docent::planted::Planted::ALL.iter().map(|defect| defect.name())
+}
+
+#[cfg(not(docent_planted))]
+fn defects() -> impl Iterator<Item = &'static str> {
+    std::iter::empty()
 }
 
 #[cfg(not(docent_planted))]

@@ -1,8 +1,8 @@
 use crate::client;
 use crate::controls::Controls;
-use crate::server::ServerHost;
 use crate::setting::Setting;
 use docent::{Client, CreateMode, ErrorKind};
+use docent_server::Server;
 use tokio::sync::mpsc;
 use turmoil::Sim;
 
@@ -58,8 +58,7 @@ async fn delete(client: &Client, path: &str) -> Result<(), docent::Error> {
 }
 
 /// The node that an operator deletes to hurt `client`: mostly its own, else the first of a line.
-pub(crate) fn victim(server: &ServerHost, session: i64, first: bool) -> Option<String> {
-    let server = server.get()?;
+pub(crate) fn victim(server: &Server, session: i64, first: bool) -> Option<String> {
     let own = server.session(session)?.ephemerals;
     let own = own.into_iter().filter(|path| is_place(path));
     if !first {

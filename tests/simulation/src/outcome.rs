@@ -1,7 +1,7 @@
 use crate::setting::Setting;
 use docent_server::Transaction;
 use docent_testkit::history::{ClientId, Event, FaultKind, What};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
@@ -92,8 +92,13 @@ impl Outcome {
 /// One line for machines: words of the form `key=value`.
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let verdict = if self.failures().is_empty() { "ok" } else { "failed" };
+        let failures = self.failures();
+        let verdict = if failures.is_empty() { "ok" } else { "failed" };
         write!(f, "seed={} hash={:016x} verdict={verdict}", self.setting.seed, self.hash())?;
+        let broken: BTreeSet<&str> = failures.iter().map(|failure| failure.invariant.as_str()).collect();
+        if !broken.is_empty() {
+            write!(f, " broken={}", broken.into_iter().collect::<Vec<_>>().join(","))?;
+        }
         let millis = self.end.at.as_millis();
         write!(f, " simulated_ms={millis} clients={}", self.setting.clients)?;
         write!(f, " events={} transactions={}", self.events.len(), self.journal.len())?;

@@ -15,31 +15,49 @@ pub(crate) struct Planned {
     pub(crate) fault: Fault,
 }
 
-/// A fault and whom it strikes: clients by their number.
+/// A fault and whom it strikes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// Nothing passes.
-    Cut(usize),
-    /// What the client sends is lost.
-    CutToServer(usize),
-    /// What the server sends is lost.
-    CutToClient(usize),
-    /// Messages are held back.
-    Hold(usize),
-    /// Messages take this long.
-    Slow(usize, Duration),
-    /// The process stands still.
+    /// Something happens to the network between a client and servers.
+    Link(Link, Disturbance),
+    /// A client's process stands still.
     Freeze(usize),
-    /// The process dies, and a new one is started.
+    /// A client's process dies, and a new one is started.
     Crash(usize),
-    /// A request falls into a trap.
+    /// A client's request falls into a trap.
     Trap(usize, Trap),
-    /// The server ends its session.
+    /// The server ends a client's session.
     Expire(usize),
-    /// An operator deletes the client's newest node, or the first of the line in which that is.
+    /// An operator deletes a client's newest node, or the first of the line in which that is.
     Delete(usize, bool),
-    /// The server is away for a while.
+    /// The servers are away for a while.
     Bounce,
+    /// The servers grant at most this timeout to those who attach.
+    ShortTimeouts(Duration),
+    /// The follower loses its leader.
+    CutOff,
+}
+
+/// A client's links: to all servers, or to one of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Link {
+    pub(crate) client: usize,
+    pub(crate) server: Option<usize>,
+}
+
+/// What happens to a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Disturbance {
+    /// Nothing passes.
+    Cut,
+    /// What the client sends is lost.
+    CutToServer,
+    /// What the server sends is lost.
+    CutToClient,
+    /// Messages are held back.
+    Hold,
+    /// Messages take this long.
+    Slow(Duration),
 }
 
 /// What can strike at the same time does not share a lane.
@@ -82,12 +100,27 @@ pub(crate) fn draw(setting: &Setting, rng: &mut Rng) -> Vec<Planned> {
             });
         }
     }
-    if rng.bool() {
+    for fault in common_faults(setting, rng) {
         let mut rng = rng.fork();
-        fill(setting, &mut rng, &mut plan, |rng| (Fault::Bounce, setting.span(rng)));
+        fill(setting, &mut rng, &mut plan, |rng| (fault.clone(), setting.span(rng)));
     }
     plan.sort_by_key(|planned| planned.at);
     plan
+}
+
+/// Those that strike all clients alike.
+fn common_faults(setting: &Setting, rng: &mut Rng) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    if rng.u8(..5) < 2 {
+        faults.push(Fault::Bounce);
+    }
+    if rng.u8(..5) < 2 {
+        faults.push(Fault::ShortTimeouts(setting.timeout.mul_f64(0.4 + 0.5 * rng.f64())));
+    }
+    if setting.relay.is_some() && rng.u8(..4) < 3 {
+        faults.push(Fault::CutOff);
+    }
+    faults
 }
 
 /// One fault after the other for as long as there are any.
@@ -108,11 +141,18 @@ fn fill(
 fn strike(setting: &Setting, rng: &mut Rng, lane: Lane, kind: usize, client: usize) -> (Fault, Duration) {
     let lasts = setting.span(rng);
     match (lane, kind) {
-        (Lane::Network, 0) => (Fault::Cut(client), lasts),
-        (Lane::Network, 1) => (Fault::CutToServer(client), lasts),
-        (Lane::Network, 2) => (Fault::CutToClient(client), lasts),
-        (Lane::Network, 3) => (Fault::Hold(client), lasts),
-        (Lane::Network, _) => (Fault::Slow(client, setting.timeout.mul_f64(0.2 * rng.f64())), lasts),
+        (Lane::Network, kind) => {
+            let disturbance = match kind {
+                0 => Disturbance::Cut,
+                1 => Disturbance::CutToServer,
+                2 => Disturbance::CutToClient,
+                3 => Disturbance::Hold,
+                _ => Disturbance::Slow(setting.timeout.mul_f64(0.2 * rng.f64())),
+            };
+            let servers = if setting.relay.is_some() { 2 } else { 1 };
+            let server = (rng.u8(..3) == 0).then(|| rng.usize(..servers));
+            (Fault::Link(Link { client, server }, disturbance), lasts)
+        }
         (Lane::Process, 0) => (Fault::Freeze(client), lasts),
         (Lane::Process, _) => (Fault::Crash(client), lasts),
         (Lane::Requests, kind) => (Fault::Trap(client, trap(rng, kind)), Duration::ZERO),

@@ -12,6 +12,8 @@ pub(crate) struct Setting {
     pub(crate) tick: Duration,
     /// The session timeout that clients ask for.
     pub(crate) timeout: Duration,
+    /// In worlds with a follower, how often that relays what it heard of clients.
+    pub(crate) relay: Option<Duration>,
     /// How long a client's operations may take.
     pub(crate) operation_timeout: Duration,
     /// Longest time that a message takes while the network is well.
@@ -35,6 +37,7 @@ impl Setting {
             clients,
             tick,
             timeout,
+            relay: rng.bool().then(|| if rng.bool() { tick } else { tick / 2 }),
             operation_timeout: timeout.mul_f64(1.0 + 4.0 * rng.f64()),
             latency: millis(&[2, 5, 10, 20], rng),
             turbulence: Duration::from_secs(rng.u64(60..=120)),

@@ -32,9 +32,7 @@ impl Transport for SimulatedTransport {
             let stream = match TcpStream::connect(address).await {
                 Ok(stream) => stream,
                 // The simulated network refuses what a real one would leave unanswered.
-                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused && self.controls.is_cut() => {
-                    pending().await
-                }
+                Err(error) if is_refusal(&error) && self.controls.is_cut(address.ip()) => pending().await,
                 Err(error) => return Err(error),
             };
             poll_fn(|cx| self.controls.poll_running(cx)).await;
@@ -42,4 +40,8 @@ impl Transport for SimulatedTransport {
             Ok(Box::new(wire) as Box<dyn Io>)
         })
     }
+}
+
+fn is_refusal(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::ConnectionRefused
 }

@@ -5,7 +5,7 @@ use crate::operator::Operator;
 use crate::options::Options;
 use crate::outcome::{EndState, Outcome};
 use crate::plan;
-use crate::server::ServerHost;
+use crate::server::Servers;
 use crate::setting::Setting;
 use crate::workload::{self, Workload};
 use anyhow::{Context, Result, bail};
@@ -27,7 +27,7 @@ pub(crate) struct World {
     setting: Setting,
     recorder: Recorder,
     workload: Rc<dyn Workload>,
-    server: ServerHost,
+    servers: Servers,
     operator: Operator,
     clients: Vec<ClientHost>,
     faults: Faults,
@@ -49,7 +49,7 @@ impl World {
         let clock = time.clone();
         let recorder = Recorder::new(move || clock.now());
         let mut sim = network(options, &setting);
-        let server = ServerHost::add(&mut sim, &setting);
+        let servers = Servers::add(&mut sim, &setting, &time);
         let operator = Operator::add(&mut sim, &setting, workload.nodes());
         let stop = CancellationToken::new();
         let common = Common {
@@ -62,13 +62,13 @@ impl World {
         let clients =
             numbers.map(|number| ClientHost::add(&mut sim, number, &common, &mut rng)).collect();
         let faults = Faults::new(plan);
-        Ok(Self { sim, time, setting, recorder, workload, server, operator, clients, faults, stop })
+        Ok(Self { sim, time, setting, recorder, workload, servers, operator, clients, faults, stop })
     }
 
     /// Runs it to its end, and says what came of it.
     pub(crate) fn run(mut self) -> Outcome {
         let unfinished = self.live().err().map(|error| format!("{error:#}"));
-        let state = self.server.get();
+        let state = self.servers.leader();
         let end = EndState {
             at: self.sim.elapsed(),
             nodes: state.map(Server::nodes).unwrap_or_default(),
@@ -137,7 +137,7 @@ impl World {
         let mut victims = Victims {
             sim: &mut self.sim,
             clients: &self.clients,
-            server: &self.server,
+            servers: &self.servers,
             operator: &self.operator,
             recorder: &self.recorder,
             setting: &self.setting,
@@ -150,7 +150,7 @@ impl World {
     }
 
     fn is_empty(&mut self) -> bool {
-        self.server.get().is_some_and(|server| server.session_count() == 0)
+        self.servers.leader().is_some_and(|server| server.session_count() == 0)
     }
 }
 
