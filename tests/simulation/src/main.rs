@@ -59,7 +59,7 @@ fn run() -> Result<bool> {
     std::mem::forget(mad_turmoil::time::SimClocksGuard::init());
     let outcome = World::new(&options)?.run();
     report::print(&options, &outcome);
-    Ok(outcome.failures().is_empty())
+    Ok(outcome.failures.is_empty())
 }
 
 #[cfg(docent_planted)]

@@ -1,10 +1,6 @@
 use crate::options::Options;
-use crate::outcome::{Failure, Outcome};
-use std::collections::BTreeSet;
+use crate::outcome::Outcome;
 use std::io::{self, BufWriter, Write};
-
-/// How many events before the end of a failed run are shown for each failure.
-const LAST: usize = 60;
 
 /// How many failures are shown.
 const SHOWN: usize = 5;
@@ -20,9 +16,9 @@ fn write_all(out: &mut impl Write, options: &Options, outcome: &Outcome) -> io::
     if options.trace {
         write_history(out, outcome)?;
     }
-    let failures = outcome.failures();
+    let Outcome { setting, failures, .. } = outcome;
     for failure in failures.iter().take(SHOWN) {
-        write_failure(out, options, outcome, failure)?;
+        writeln!(out, "FAILED seed {}, recipe {}, {}: {}", setting.seed, options.recipe, failure.name, failure.text)?;
     }
     if failures.len() > SHOWN {
         writeln!(out, "and {} more", failures.len() - SHOWN)?;
@@ -30,41 +26,17 @@ fn write_all(out: &mut impl Write, options: &Options, outcome: &Outcome) -> io::
     writeln!(out, "recipe={} {outcome}", options.recipe)
 }
 
+/// Record and journal, one in the other.
 fn write_history(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
     writeln!(out, "{:?}", outcome.setting)?;
-    let mut journal = outcome.journal.iter().peekable();
-    for event in &outcome.events {
-        while let Some(transaction) = journal.next_if(|next| next.time_ms <= millis(event.at)) {
-            writeln!(out, "{:>10.3} server {transaction:?}", transaction.time_ms as f64 / 1e3)?;
+    let mut journal = outcome.run.journal.iter().peekable();
+    for event in &outcome.run.events {
+        while let Some(change) = journal.next_if(|change| change.at <= event.at) {
+            let (at, owner) = (change.at.as_secs_f64(), change.owner);
+            let (zxid, kind, path, session) = (change.zxid, change.kind, &change.path, change.session);
+            writeln!(out, "{at:>10.4} server  {zxid} {kind:?} {path} by {session:#x} owner {owner:#x}")?;
         }
         writeln!(out, "{event}")?;
     }
     Ok(())
-}
-
-fn write_failure(
-    out: &mut impl Write,
-    options: &Options,
-    outcome: &Outcome,
-    failure: &Failure,
-) -> io::Result<()> {
-    let seed = outcome.setting.seed;
-    writeln!(out, "FAILED seed {seed}, recipe {}, {}: {}", options.recipe, failure.invariant, failure.what)?;
-    let words: BTreeSet<&str> = failure.words.iter().map(String::as_str).collect();
-    let lines: Vec<String> = outcome
-        .events
-        .iter()
-        .rev()
-        .map(ToString::to_string)
-        .filter(|line| words.is_empty() || line.split(|c: char| !c.is_alphanumeric()).any(|word| words.contains(word)))
-        .take(LAST)
-        .collect();
-    for line in lines.iter().rev() {
-        writeln!(out, "    {line}")?;
-    }
-    Ok(())
-}
-
-fn millis(at: std::time::Duration) -> i64 {
-    i64::try_from(at.as_millis()).unwrap_or(i64::MAX)
 }

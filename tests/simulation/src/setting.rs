@@ -1,4 +1,5 @@
 use crate::options::Options;
+use docent_testkit::history::Tolerances;
 use fastrand::Rng;
 use std::time::Duration;
 
@@ -58,6 +59,16 @@ impl Setting {
     /// How long a lease lasts.
     pub(crate) fn lease(&self) -> Duration {
         self.timeout.saturating_sub(self.margin())
+    }
+
+    /// How exact the record is, and what may take how long here while all is well.
+    pub(crate) fn tolerances(&self) -> Tolerances {
+        let mut tolerances = Tolerances::default();
+        let steps = Duration::from_millis(5);
+        tolerances.round_trip = self.latency * 2 + steps;
+        // A silent link is given up after a third of the timeout, and so is a dial; pauses between dials are below a second.
+        tolerances.reconnect = self.timeout * 2 / 3 + Duration::from_secs(2);
+        tolerances
     }
 
     /// A duration close to one of those at which something changes.

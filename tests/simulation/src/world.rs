@@ -3,14 +3,14 @@ use crate::clock::WorldTime;
 use crate::faults::{Faults, Victims};
 use crate::operator::Operator;
 use crate::options::Options;
-use crate::outcome::{EndState, Outcome};
+use crate::outcome::Outcome;
 use crate::plan;
 use crate::server::Servers;
 use crate::setting::Setting;
 use crate::workload::{self, Workload};
 use anyhow::{Context, Result, bail};
-use docent_server::Server;
-use docent_testkit::history::{Recorder, What};
+use docent_server::{Server, Transaction, TransactionKind};
+use docent_testkit::history::{Change, Facts, Recorder, Run, What};
 use fastrand::Rng;
 use std::rc::Rc;
 use std::time::{Duration, UNIX_EPOCH};
@@ -68,22 +68,31 @@ impl World {
     /// Runs it to its end, and says what came of it.
     pub(crate) fn run(mut self) -> Outcome {
         let unfinished = self.live().err().map(|error| format!("{error:#}"));
-        let state = self.servers.leader();
-        let end = EndState {
-            at: self.sim.elapsed(),
-            nodes: state.map(Server::nodes).unwrap_or_default(),
-            sessions: state.map(Server::sessions).unwrap_or_default(),
-            watches: state.map(Server::watch_count).unwrap_or_default(),
-        };
-        Outcome {
-            events: self.recorder.events(),
-            journal: state.map(Server::journal).unwrap_or_default(),
-            sessions: self.clients.iter().flat_map(|client| client.controls.sessions()).collect(),
-            emptied: self.workload.emptied(),
-            end,
-            unfinished,
-            setting: self.setting.clone(),
+        let journal = self.servers.leader().map(Server::journal).unwrap_or_default();
+        let facts = self.facts(&journal);
+        let run = Run { events: self.recorder.events(), journal: Change::of(&journal, 0), facts };
+        Outcome::new(self.setting, run, &self.workload.emptied(), unfinished)
+    }
+
+    /// What neither the record nor the journal tells.
+    fn facts(&self, journal: &[Transaction]) -> Facts {
+        let mut facts = Facts::new(self.setting.tick, self.setting.timeout);
+        let granted = journal.iter().filter_map(|transaction| match transaction.kind {
+            TransactionKind::SessionOpened { timeout, .. } => Some(timeout),
+            TransactionKind::SessionEnded { timeout, .. } => Some(timeout),
+            _ => None,
+        });
+        facts.shortest_timeout = granted.min().unwrap_or(self.setting.timeout);
+        facts.sessions = self.clients.iter().flat_map(|client| client.controls.sessions()).collect();
+        facts.tolerances = self.setting.tolerances();
+        facts.end.at = self.sim.elapsed();
+        if let Some(server) = self.servers.leader() {
+            let watches = |id| server.session(id).map_or(0, |session| session.watches);
+            facts.end.sessions = server.sessions().into_iter().map(|id| (id, watches(id))).collect();
+            facts.end.nodes = server.nodes();
+            facts.end.watches = server.watch_count();
         }
+        facts
     }
 
     fn live(&mut self) -> Result<()> {

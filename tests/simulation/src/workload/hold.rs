@@ -1,11 +1,11 @@
 use super::Place;
 use super::record::Record;
-use super::resource::FencedResource;
 use docent::{CreateMode, Transaction};
-use docent_testkit::history::{Use, What};
+use docent_testkit::history::{FencedResource, What};
 use fastrand::Rng;
+use std::cell::Cell;
 use std::future::Future;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
@@ -33,22 +33,34 @@ pub(super) struct Worker<'a> {
     pub(super) path: &'a str,
     pub(super) resource: &'a FencedResource,
     /// Whether the loss of the guard was written down.
-    pub(super) told: bool,
+    pub(super) told: Cell<bool>,
 }
 
 impl Worker<'_> {
     /// Works for `span`, or until the guard is lost and some time after that.
-    pub(super) async fn work<G: Grip>(&mut self, guard: &G, span: Duration, rng: &mut Rng) {
-        let mut until = Instant::now() + span;
-        let was_told = self.told;
-        let mut lost = pin!(guard.lost());
+    pub(super) async fn work<G: Grip>(&self, guard: &G, span: Duration, rng: &mut Rng) {
+        // Some stop at once when it is lost, and some look again.
+        let linger = if rng.bool() { 0.0 } else { 0.5 * rng.f64() };
+        let linger = self.place.setting.timeout.mul_f64(linger);
+        let mut steps = pin!(self.steps(guard, Instant::now() + span, linger, rng));
+        if !self.told.get() {
+            tokio::select! {
+                biased;
+                () = guard.lost() => self.tell(),
+                () = &mut steps => return,
+            }
+        }
+        steps.await;
+    }
+
+    /// Looks and uses until then, or for `linger` after it was told to be lost.
+    async fn steps<G: Grip>(&self, guard: &G, mut until: Instant, linger: Duration, rng: &mut Rng) {
+        let mut told = self.told.get();
         loop {
             self.step(guard, rng).await;
-            self.pause(lost.as_mut(), rng).await;
-            if self.told && !was_told {
-                // Some stop at once, and some look again.
-                let linger = self.place.setting.timeout.mul_f64(0.5 * rng.f64());
-                until = until.min(Instant::now() + if rng.bool() { Duration::ZERO } else { linger });
+            sleep(Duration::from_millis(rng.u64(1..=LOOK_MS))).await;
+            if !std::mem::replace(&mut told, self.told.get()) && told {
+                until = until.min(Instant::now() + linger);
             }
             if Instant::now() >= until {
                 return;
@@ -57,7 +69,7 @@ impl Worker<'_> {
     }
 
     /// Works by the guard's own `run`, which stops the work.
-    pub(super) async fn run<G: Grip>(&mut self, guard: &G, span: Duration, rng: &mut Rng) {
+    pub(super) async fn run<G: Grip>(&self, guard: &G, span: Duration, rng: &mut Rng) {
         let work = async {
             let until = Instant::now() + span;
             while Instant::now() < until {
@@ -89,21 +101,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Until the next look, which may be the moment at which the guard says that it is lost.
-    async fn pause(&mut self, lost: Pin<&mut impl Future<Output = ()>>, rng: &mut Rng) {
-        let pause = Duration::from_millis(rng.u64(1..=LOOK_MS));
-        if self.told {
-            return sleep(pause).await;
-        }
-        tokio::select! {
-            biased;
-            () = lost => self.tell(),
-            () = sleep(pause) => {}
-        }
-    }
-
-    fn tell(&mut self) {
-        if !std::mem::replace(&mut self.told, true) {
+    fn tell(&self) {
+        if !self.told.replace(true) {
             self.record.write(What::Lost(self.record.id()));
         }
     }
@@ -115,9 +114,8 @@ impl Worker<'_> {
     }
 
     fn use_resource<G: Grip>(&self, guard: &G) {
-        let fence = guard.fence();
-        let accepted = self.resource.accept(self.path, fence);
-        self.record.write(What::Used(self.record.id(), Use { fence, accepted }));
+        let used = self.resource.use_with(self.path, guard.fence());
+        self.record.write(What::Used(self.record.id(), used));
     }
 
     async fn verify<G: Grip>(&self, guard: &G) {

@@ -5,7 +5,6 @@ mod hold;
 mod mutex;
 mod polls;
 mod record;
-mod resource;
 
 use crate::controls::Controls;
 use crate::setting::Setting;

@@ -2,13 +2,13 @@ use super::calls::plain_call;
 use super::hold::{Grip, WRITTEN, Worker};
 use super::polls::abandon_at;
 use super::record::Record;
-use super::resource::FencedResource;
 use super::{Place, Workload};
 use docent::{AcquireError, ErrorKind, Mutex, MutexGuard, Owner, Transaction};
-use docent_testkit::history::{Ending, Handle, Role, What};
+use docent_testkit::history::{Ending, FencedResource, Handle, Role};
 use fastrand::Rng;
 use futures_util::FutureExt;
 use futures_util::future::{LocalBoxFuture, join_all};
+use std::cell::Cell;
 use std::future::Future;
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -70,7 +70,7 @@ impl MutexWorkload {
             Some(Ok(guard)) => {
                 record.granted(guard.path(), Some(guard.fence().as_u64()));
                 let worker =
-                    Worker { place, record: &record, path, resource: &self.resource, told: false };
+                    Worker { place, record: &record, path, resource: &self.resource, told: Cell::new(false) };
                 self.hold(worker, &mutex, &owner, guard, rng).await;
             }
             Some(Err(error)) => {
@@ -87,7 +87,7 @@ impl MutexWorkload {
     /// What is done while it is held, up to its release.
     async fn hold(
         &self,
-        mut worker: Worker<'_>,
+        worker: Worker<'_>,
         mutex: &Mutex,
         owner: &Owner,
         guard: MutexGuard,
@@ -99,34 +99,33 @@ impl MutexWorkload {
             1 | 2 => worker.run(&guard, span, rng).await,
             _ => worker.work(&guard, span, rng).await,
         }
-        let guard = if rng.u8(..4) == 0 { self.reenter(&mut worker, mutex, owner, guard, rng).await } else { guard };
+        let guard = if rng.u8(..4) == 0 { self.reenter(&worker, mutex, owner, guard, rng).await } else { guard };
         release(worker.record, guard, rng).await;
     }
 
     /// Another guard of the same hold, work with it, and one of the two given up.
     async fn reenter(
         &self,
-        worker: &mut Worker<'_>,
+        worker: &Worker<'_>,
         mutex: &Mutex,
         owner: &Owner,
         guard: MutexGuard,
         rng: &mut Rng,
     ) -> MutexGuard {
-        let id = worker.record.id();
         let again = match rng.u8(..3) {
             0 => guard.reenter().ok(),
             1 => mutex.acquire_as(owner).await.ok(),
             _ => owner.clone().within(async { mutex.acquire().await }).await.ok(),
         };
         let Some(again) = again else {
-            worker.record.write(What::Reentered(id, Handle::Lost));
+            worker.record.reentered(Handle::Lost);
             return guard;
         };
-        worker.record.write(What::Reentered(id, Handle::Given));
+        worker.record.reentered(Handle::Given);
         let span = self.span(worker.place, rng);
         worker.work(&again, span, rng).await;
         let (inner, last) = if rng.bool() { (again, guard) } else { (guard, again) };
-        worker.record.write(What::InnerReleased(id));
+        worker.record.inner_released();
         match rng.bool() {
             // An error says that the hold is lost, which the next look at the other guard says, too.
             true => drop(inner.release().await),
@@ -226,9 +225,8 @@ async fn release(record: &Record, guard: MutexGuard, rng: &mut Rng) {
         }
         5 => {
             record.releasing();
-            match abandon_at(rng.u32(1..4), guard.release()).await {
-                Some(released) => record.released(released.is_ok()),
-                None => record.dropped(),
+            if let Some(released) = abandon_at(rng.u32(1..4), guard.release()).await {
+                record.released(released.is_ok());
             }
         }
         _ => {

@@ -1,5 +1,5 @@
 use super::Place;
-use docent_testkit::history::{Attempt, AttemptId, CallId, Ending, FaultKind, Grant, Role, What};
+use docent_testkit::history::{Attempt, AttemptId, CallId, Ending, FaultKind, Grant, Handle, Role, What};
 use std::cell::Cell;
 use std::time::Duration;
 
@@ -13,6 +13,8 @@ pub(super) struct Record {
     place: Place,
     id: AttemptId,
     phase: Cell<Phase>,
+    /// Handles besides the last one.
+    others: Cell<u32>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +29,7 @@ impl Record {
     pub(super) fn begin(place: &Place, path: &str, role: Role, patience: Option<Duration>) -> Self {
         let id = place.scribe.attempt();
         place.scribe.write(What::Began(Attempt { id, path: path.to_owned(), role, patience }));
-        Self { place: place.clone(), id, phase: Cell::new(Phase::Trying) }
+        Self { place: place.clone(), id, phase: Cell::new(Phase::Trying), others: Cell::new(0) }
     }
 
     /// Its number.
@@ -53,15 +55,27 @@ impl Record {
         self.phase.set(Phase::Over);
     }
 
-    /// The last handle is being given up.
+    /// Another handle of it was asked for.
+    pub(super) fn reentered(&self, handle: Handle) {
+        self.others.set(self.others.get() + u32::from(handle == Handle::Given));
+        self.write(What::Reentered(self.id, handle));
+    }
+
+    /// One handle of several is being given up.
+    pub(super) fn inner_released(&self) {
+        self.others.set(self.others.get().saturating_sub(1));
+        self.write(What::InnerReleased(self.id));
+    }
+
+    /// The last handle is being given up: from here on it is another's, whatever becomes of the release.
     pub(super) fn releasing(&self) {
         self.write(What::Releasing(self.id));
+        self.phase.set(Phase::Over);
     }
 
     /// The last handle was given up.
     pub(super) fn released(&self, ok: bool) {
         self.write(What::Released { attempt: self.id, ok });
-        self.phase.set(Phase::Over);
     }
 
     /// The last handle was dropped.
@@ -83,7 +97,10 @@ impl Drop for Record {
         }
         match self.phase.get() {
             Phase::Trying => self.ended(Ending::Cancelled),
-            Phase::Holding => self.dropped(),
+            Phase::Holding => {
+                (0..self.others.get()).for_each(|_| self.inner_released());
+                self.dropped();
+            }
             Phase::Over => {}
         }
     }
