@@ -25,11 +25,18 @@ pub(crate) struct Faults {
     plan: VecDeque<Planned>,
     /// With the time at which they end.
     lasting: Vec<(Duration, Fault)>,
+    freeze: bool,
 }
 
 impl Faults {
     pub(crate) fn new(plan: Vec<Planned>) -> Self {
-        Self { plan: plan.into(), lasting: Vec::new() }
+        let freeze = plan.iter().any(|planned| matches!(planned.fault, Fault::Freeze(_)));
+        Self { plan: plan.into(), lasting: Vec::new(), freeze }
+    }
+
+    /// Whether some process stands still in the course of it.
+    pub(crate) fn freeze(&self) -> bool {
+        self.freeze
     }
 
     /// Begins and ends what is due.

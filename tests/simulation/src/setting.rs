@@ -62,8 +62,13 @@ impl Setting {
     }
 
     /// How exact the record is, and what may take how long here while all is well.
-    pub(crate) fn tolerances(&self) -> Tolerances {
+    pub(crate) fn tolerances(&self, freezes: bool) -> Tolerances {
+        /// How often a client looks at its clock, because its timers may stand still while that runs on.
+        const LOOK: Duration = Duration::from_secs(1);
         let mut tolerances = Tolerances::default();
+        if freezes {
+            tolerances.scheduling += LOOK;
+        }
         let steps = Duration::from_millis(5);
         tolerances.round_trip = self.latency * 2 + steps;
         // A silent link is given up after a third of the timeout, and so is a dial; pauses between dials are below a second.

@@ -84,7 +84,7 @@ impl World {
         });
         facts.shortest_timeout = granted.min().unwrap_or(self.setting.timeout);
         facts.sessions = self.clients.iter().flat_map(|client| client.controls.sessions()).collect();
-        facts.tolerances = self.setting.tolerances();
+        facts.tolerances = self.setting.tolerances(self.faults.freeze());
         facts.end.at = self.sim.elapsed();
         if let Some(server) = self.servers.leader() {
             let watches = |id| server.session(id).map_or(0, |session| session.watches);
