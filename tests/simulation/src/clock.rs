@@ -39,7 +39,9 @@ impl Clock for ProcessClock {
         let last = self.last.load(Ordering::Relaxed);
         // Outside of the simulation are only the drops at its end.
         let elapsed = match turmoil::sim_elapsed() {
-            Some(elapsed) if !self.controls.is_frozen() => u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX),
+            Some(elapsed) if !self.controls.is_frozen() => {
+                u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX)
+            }
             _ => last,
         };
         let now = elapsed.max(last);

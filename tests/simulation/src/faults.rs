@@ -117,7 +117,8 @@ impl Victims<'_, '_> {
     }
 
     fn expire(&mut self, client: usize) -> bool {
-        let Some((session, server)) = self.clients[client].controls.session().zip(self.servers.leader()) else {
+        let Some((session, server)) = self.clients[client].controls.session().zip(self.servers.leader())
+        else {
             return false;
         };
         // Its fault is on record before its end is in the journal.
@@ -141,7 +142,9 @@ impl Victims<'_, '_> {
 
     /// An operator deletes the client's newest node, or the first of the line in which that is.
     fn delete(&mut self, client: &ClientHost, first: bool) -> bool {
-        let Some((session, server)) = client.controls.session().zip(self.servers.leader()) else { return false };
+        let Some((session, server)) = client.controls.session().zip(self.servers.leader()) else {
+            return false;
+        };
         let Some(path) = victim(server, session, first) else { return false };
         let owner = server.node(&path).map(|node| node.stat.ephemeral_owner);
         let struck = self.clients.iter().find(|client| client.controls.session() == owner).unwrap_or(client);

@@ -59,17 +59,13 @@ async fn delete(client: &Client, path: &str) -> Result<(), docent::Error> {
 
 /// The node that an operator deletes to hurt `client`: mostly its own, else the first of a line.
 pub(crate) fn victim(server: &Server, session: i64, first: bool) -> Option<String> {
-    let own = server.session(session)?.ephemerals;
-    let own = own.into_iter().filter(|path| is_place(path));
+    let own = server.session(session)?.ephemerals.into_iter().rfind(|path| is_place(path))?;
     if !first {
-        return own.last();
+        return Some(own);
     }
-    let line = own.last().as_deref().and_then(docent_proto::parent).map(str::to_owned)?;
-    let mut line: Vec<String> = server
-        .nodes()
-        .into_iter()
-        .filter(|path| docent_proto::parent(path) == Some(line.as_str()) && is_place(path))
-        .collect();
+    let line = docent_proto::parent(&own)?;
+    let mut line: Vec<String> =
+        server.nodes().into_iter().filter(|path| docent_proto::parent(path) == Some(line)).collect();
     line.sort_by_key(|path| path.rsplit('-').next().map(str::to_owned));
     line.into_iter().next()
 }

@@ -18,7 +18,11 @@ fn write_all(out: &mut impl Write, options: &Options, outcome: &Outcome) -> io::
     }
     let Outcome { setting, failures, .. } = outcome;
     for failure in failures.iter().take(SHOWN) {
-        writeln!(out, "FAILED seed {}, recipe {}, {}: {}", setting.seed, options.recipe, failure.name, failure.text)?;
+        writeln!(
+            out,
+            "FAILED seed {}, recipe {}, {}: {}",
+            setting.seed, options.recipe, failure.name, failure.text
+        )?;
     }
     if failures.len() > SHOWN {
         writeln!(out, "and {} more", failures.len() - SHOWN)?;

@@ -112,7 +112,11 @@ async fn lead(
     Ok(())
 }
 
-async fn follow(leader: Rc<OnceCell<Server>>, slot: Rc<OnceCell<Follower>>, relay: Duration) -> turmoil::Result {
+async fn follow(
+    leader: Rc<OnceCell<Server>>,
+    slot: Rc<OnceCell<Follower>>,
+    relay: Duration,
+) -> turmoil::Result {
     let leader = loop {
         match leader.get() {
             Some(leader) => break leader,

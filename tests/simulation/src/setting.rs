@@ -27,7 +27,8 @@ pub(crate) struct Setting {
 
 impl Setting {
     pub(crate) fn draw(options: &Options, rng: &mut Rng) -> Self {
-        let millis = |choices: &[u64], rng: &mut Rng| Duration::from_millis(choices[rng.usize(..choices.len())]);
+        let millis =
+            |choices: &[u64], rng: &mut Rng| Duration::from_millis(choices[rng.usize(..choices.len())]);
         let tick = millis(&[100, 200, 250, 500], rng);
         let ticks = [4, 6, 8, 10, 12, 20][rng.usize(..6)];
         let timeout = (tick * ticks).max(Duration::from_millis(600));

@@ -59,8 +59,7 @@ impl World {
             stop: stop.clone(),
         };
         let numbers = 0..u32::try_from(setting.clients).context("so many clients")?;
-        let clients =
-            numbers.map(|number| ClientHost::add(&mut sim, number, &common, &mut rng)).collect();
+        let clients = numbers.map(|number| ClientHost::add(&mut sim, number, &common, &mut rng)).collect();
         let faults = Faults::new(plan);
         Ok(Self { sim, time, setting, recorder, workload, servers, operator, clients, faults, stop })
     }
@@ -98,7 +97,7 @@ impl World {
     fn live(&mut self) -> Result<()> {
         while self.sim.elapsed() < self.setting.turbulence {
             self.step()?;
-            self.let_faults_happen(|faults, now, victims| faults.apply(now, victims));
+            self.let_faults_happen(Faults::apply);
         }
         self.let_faults_happen(|faults, _, victims| faults.end(victims));
         self.recorder.world(What::Calm);

@@ -105,7 +105,9 @@ mod tests {
 
     #[test]
     fn what_contradicts_itself_is_refused() {
-        for text in ["--seed 1 --planted", "--seeds 1 --seed 1", "--jobs 0", "--seeds", "--seeds many", "--what"] {
+        for text in
+            ["--seed 1 --planted", "--seeds 1 --seed 1", "--jobs 0", "--seeds", "--seeds many", "--what"]
+        {
             assert!(parse(text).is_err(), "{text}");
         }
     }

@@ -75,7 +75,10 @@ impl<'a> Batch<'a> {
         let failures = tally.failures.len();
         tally.add(seed, done);
         if let Some((seed, what)) = tally.failures.get(failures) {
-            println!("{what}\nagain: cargo xtask simulate --recipe {} --seed {seed} --trace", self.arguments.recipe);
+            println!(
+                "{what}\nagain: cargo xtask simulate --recipe {} --seed {seed} --trace",
+                self.arguments.recipe
+            );
         }
         if shown.elapsed() >= PROGRESS {
             *shown = Instant::now();

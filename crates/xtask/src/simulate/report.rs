@@ -10,7 +10,8 @@ pub(crate) fn print(tally: &Tally, took: Duration) {
     if let Some((slowest, seed)) = tally.slowest {
         println!("slowest: seed {seed}, {:.1} s", slowest.as_secs_f64());
     }
-    let (faults, others): (Vec<_>, Vec<_>) = tally.counts.iter().partition(|(name, _)| name.starts_with("fault."));
+    let (faults, others): (Vec<_>, Vec<_>) =
+        tally.counts.iter().partition(|(name, _)| name.starts_with("fault."));
     let list = |counts: Vec<(&String, &u64)>| {
         let words: Vec<_> = counts
             .iter()

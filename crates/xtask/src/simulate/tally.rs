@@ -113,6 +113,8 @@ mod tests {
         assert!(wrong(&done(good, "false")).is_some());
         assert!(wrong(&done("", "true")).is_some());
         assert!(wrong(&done("seed=1 verdict=failed\n", "true")).is_some());
-        assert!(wrong(&Done { status: None, ..done(good, "true") }).is_some_and(|what| what.contains("hangs")));
+        assert!(
+            wrong(&Done { status: None, ..done(good, "true") }).is_some_and(|what| what.contains("hangs"))
+        );
     }
 }

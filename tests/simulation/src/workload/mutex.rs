@@ -85,21 +85,15 @@ impl MutexWorkload {
     }
 
     /// What is done while it is held, up to its release.
-    async fn hold(
-        &self,
-        worker: Worker<'_>,
-        mutex: &Mutex,
-        owner: &Owner,
-        guard: MutexGuard,
-        rng: &mut Rng,
-    ) {
+    async fn hold(&self, worker: Worker<'_>, mutex: &Mutex, owner: &Owner, guard: MutexGuard, rng: &mut Rng) {
         let span = self.span(worker.place, rng);
         match rng.u8(..10) {
             0 => {}
             1 | 2 => worker.run(&guard, span, rng).await,
             _ => worker.work(&guard, span, rng).await,
         }
-        let guard = if rng.u8(..4) == 0 { self.reenter(&worker, mutex, owner, guard, rng).await } else { guard };
+        let guard =
+            if rng.u8(..4) == 0 { self.reenter(&worker, mutex, owner, guard, rng).await } else { guard };
         release(worker.record, guard, rng).await;
     }
 
@@ -201,7 +195,9 @@ impl Way {
         match self {
             Self::Wait => Some(mutex.acquire_as(owner).await),
             Self::Try => Some(owner.clone().within(async { mutex.try_acquire().await }).await),
-            Self::Timed(limit) => Some(owner.clone().within(async { mutex.acquire_timeout(*limit).await }).await),
+            Self::Timed(limit) => {
+                Some(owner.clone().within(async { mutex.acquire_timeout(*limit).await }).await)
+            }
             Self::Polls(polls) => abandon_at(*polls, mutex.acquire_as(owner)).await,
             Self::Abandoned(after) => timeout(*after, mutex.acquire_as(owner)).await.ok(),
             Self::Twice => {
