@@ -2,6 +2,7 @@ use super::arguments::Arguments;
 use super::binary::{Binary, finish};
 use super::tally::wrong;
 use anyhow::{Result, bail};
+use std::io::Write;
 
 /// One run with its output, which is its whole history if `trace` is set.
 pub(crate) fn run(binary: &Binary, arguments: &Arguments, seed: u64, trace: bool) -> Result<()> {
@@ -10,7 +11,8 @@ pub(crate) fn run(binary: &Binary, arguments: &Arguments, seed: u64, trace: bool
         command.arg("--trace");
     }
     let done = finish(&mut command)?;
-    print!("{}", done.output);
+    // Who reads only the beginning has seen enough.
+    let _ = std::io::stdout().write_all(done.output.as_bytes());
     eprint!("{}", done.error);
     if wrong(&done).is_some() {
         bail!("seed {seed} failed");
