@@ -19,7 +19,7 @@ test    every test, also those that need a real ZooKeeper, which is installed wh
 fix     applies what lints suggest, and formats
 bench   session [--rounds N] [--quick] [--embedded]: our session side by side with others, on a real ZooKeeper
 simulate  the unmodified stack on simulated machines, network and time, under faults drawn from seeds:
-        --seeds N [--from S] or --minutes M, [--recipe R] [--jobs J] [--twice]; --seed S [--trace]; --planted";
+        --seeds N [--from S] or --minutes M, [--recipe R] [--jobs J] [--twice]; --seed S [--trace]; --planted [--seeds N]";
 
 fn main() -> ExitCode {
     let task = std::env::args().nth(1);

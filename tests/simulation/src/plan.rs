@@ -174,3 +174,57 @@ fn trap(rng: &mut Rng, kind: usize) -> Trap {
     };
     Trap::new(bait, rng.u32(1..=4), effect)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::Options;
+
+    fn draw_from(seed: u64) -> (Setting, Vec<Planned>) {
+        let arguments = ["--seed".to_owned(), seed.to_string()];
+        let options = Options::parse(arguments.into_iter()).unwrap();
+        let mut rng = Rng::with_seed(seed);
+        let setting = Setting::draw(&options, &mut rng);
+        let plan = draw(&setting, &mut rng);
+        (setting, plan)
+    }
+
+    #[test]
+    fn a_plan_repeats_and_is_in_order() {
+        for seed in 0..200 {
+            let (setting, plan) = draw_from(seed);
+            assert_eq!(draw_from(seed).1, plan);
+            assert!(plan.is_sorted_by_key(|planned| planned.at));
+            assert!(plan.iter().all(|planned| planned.at < setting.turbulence));
+        }
+    }
+
+    #[test]
+    fn faults_of_one_lane_do_not_strike_a_client_together() {
+        for seed in 0..200 {
+            let (setting, plan) = draw_from(seed);
+            for client in 0..setting.clients {
+                let at_client = plan.iter().filter(|planned| match &planned.fault {
+                    Fault::Link(link, _) => link.client == client,
+                    _ => false,
+                });
+                let strikes: Vec<_> = at_client.map(|planned| (planned.at, planned.lasts)).collect();
+                assert!(strikes.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0), "seed {seed}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_kind_of_fault_is_drawn() {
+        let mut kinds = std::collections::BTreeSet::new();
+        for planned in (0..200).flat_map(|seed| draw_from(seed).1) {
+            let kind = match planned.fault {
+                Fault::Link(_, disturbance) => format!("{disturbance:?}"),
+                fault => format!("{fault:?}"),
+            };
+            kinds.insert(kind.split(['(', ' ']).next().unwrap_or_default().to_owned());
+        }
+        let all = "Bounce Crash Cut CutOff CutToClient CutToServer Delete Expire Freeze Hold ShortTimeouts Slow Trap";
+        assert_eq!(kinds.into_iter().collect::<Vec<_>>().join(" "), all);
+    }
+}

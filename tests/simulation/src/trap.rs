@@ -52,3 +52,28 @@ impl Trap {
         counts && self.left == 0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn get() -> Request {
+        Request::GetData { path: "/a".into(), watch: false }
+    }
+
+    #[test]
+    fn a_trap_waits_for_the_nth_request_of_its_kind() {
+        let mut trap = Trap::new(Bait::Op(OpCode::GetData), 2, Effect::Swallow);
+        let sync = Request::Sync { path: "/a".into() };
+        let met = [Some(&get()), Some(&sync), None, Some(&get())].map(|request| trap.meets(request));
+        assert_eq!(met, [false, false, false, true]);
+    }
+
+    #[test]
+    fn pings_are_no_requests_and_handshakes_are_apart() {
+        let mut any = Trap::new(Bait::Any, 1, Effect::ResetBefore);
+        assert_eq!([Some(&Request::Ping), None, Some(&get())].map(|r| any.meets(r)), [false, false, true]);
+        let mut handshake = Trap::new(Bait::Handshake, 1, Effect::ResetAfter);
+        assert_eq!([Some(&get()), None].map(|request| handshake.meets(request)), [false, true]);
+    }
+}

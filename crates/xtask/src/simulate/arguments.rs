@@ -22,8 +22,8 @@ pub(crate) enum Task {
     One { seed: u64, trace: bool },
     /// Seeds one after the other.
     Many(Extent),
-    /// Every planted defect, until it is caught.
-    Planted,
+    /// Every planted defect, until it is caught, for at most so many seeds.
+    Planted { seeds: u64 },
 }
 
 /// How many seeds.
@@ -70,9 +70,10 @@ impl Arguments {
         ensure!(parsed.jobs > 0, "0 jobs do nothing");
         parsed.task = match (seed, planted, extent) {
             (Some(seed), false, None) => Task::One { seed, trace },
-            (None, true, None) => Task::Planted,
+            (None, true, None) => Task::Planted { seeds: 200 },
+            (None, true, Some(Extent::Seeds(seeds))) => Task::Planted { seeds },
             (None, false, extent) => Task::Many(extent.unwrap_or(Extent::Seeds(100))),
-            _ => bail!("only one of --seed, --seeds, --minutes and --planted"),
+            _ => bail!("only one of --seed, --seeds and --minutes, and only --seeds with --planted"),
         };
         Ok(parsed)
     }
@@ -101,13 +102,20 @@ mod tests {
         let many = parse("--seeds 9 --from 3 --jobs 1 --twice").unwrap();
         assert!(matches!(many.task, Task::Many(Extent::Seeds(9))));
         assert_eq!((many.from, many.jobs, many.twice), (3, 1, true));
+        assert!(matches!(parse("--planted --seeds 5").unwrap().task, Task::Planted { seeds: 5 }));
     }
 
     #[test]
     fn what_contradicts_itself_is_refused() {
-        for text in
-            ["--seed 1 --planted", "--seeds 1 --seed 1", "--jobs 0", "--seeds", "--seeds many", "--what"]
-        {
+        for text in [
+            "--seed 1 --planted",
+            "--planted --minutes 1",
+            "--seeds 1 --seed 1",
+            "--jobs 0",
+            "--seeds",
+            "--seeds many",
+            "--what",
+        ] {
             assert!(parse(text).is_err(), "{text}");
         }
     }

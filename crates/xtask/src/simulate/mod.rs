@@ -26,7 +26,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     match &arguments.task {
         Task::One { seed, trace } => single::run(&Binary::build()?, &arguments, *seed, *trace),
         Task::Many(extent) => many(&Binary::build()?, &arguments, *extent),
-        Task::Planted => planted::run(&arguments),
+        Task::Planted { seeds } => planted::run(&arguments, *seeds),
     }
 }
 

@@ -6,9 +6,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// How many seeds a defect may survive.
-const SEEDS: u64 = 200;
-
 /// Which run caught a defect.
 #[derive(Debug)]
 struct Caught {
@@ -16,11 +13,11 @@ struct Caught {
     invariant: String,
 }
 
-/// Runs every defect over increasing seeds until it is caught, and prints a table.
+/// Runs every defect over at most so many increasing seeds until it is caught, and prints a table.
 ///
 /// # Errors
 /// When one survived.
-pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+pub(crate) fn run(arguments: &Arguments, seeds: u64) -> Result<()> {
     let binary = Binary::build_planted()?;
     let defects = binary.defects()?;
     ensure!(!defects.is_empty(), "there is no defect to plant");
@@ -28,12 +25,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     println!("|---|---|---|---|");
     let mut survived = Vec::new();
     for defect in &defects {
-        match hunt(&binary, arguments, defect) {
+        match hunt(&binary, arguments, defect, seeds) {
             Some(Caught { seed, invariant }) => {
                 println!("| {defect} | {invariant} | {seed} | {} |", seed - arguments.from + 1);
             }
             None => {
-                println!("| {defect} | — | — | {SEEDS} |");
+                println!("| {defect} | — | — | {seeds} |");
                 survived.push(defect.as_str());
             }
         }
@@ -44,7 +41,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 }
 
 /// The lowest seed that catches a defect.
-fn hunt(binary: &Binary, arguments: &Arguments, defect: &str) -> Option<Caught> {
+fn hunt(binary: &Binary, arguments: &Arguments, defect: &str, seeds: u64) -> Option<Caught> {
     let (next, best) = (AtomicU64::new(arguments.from), Mutex::new(None::<Caught>));
     let best_seed = || best.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|caught| caught.seed);
     thread::scope(|scope| {
@@ -52,7 +49,7 @@ fn hunt(binary: &Binary, arguments: &Arguments, defect: &str) -> Option<Caught> 
             scope.spawn(|| {
                 loop {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= arguments.from + SEEDS || best_seed().is_some_and(|best| best < seed) {
+                    if seed >= arguments.from + seeds || best_seed().is_some_and(|best| best < seed) {
                         return;
                     }
                     let Some(caught) = try_seed(binary, arguments, defect, seed) else { continue };
