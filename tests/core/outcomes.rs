@@ -3,9 +3,10 @@
 use crate::{builder, connect};
 use docent::{Client, CreateMode, ErrorKind};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, Proxy, Rule, TestServer, both_backends};
+use docent_testkit::{Backend, Direction, Proxy, Rule, TestServer, both_backends};
 use docent_tests::{as_it_goes_on, soon};
 use futures_util::future::join_all;
+use std::time::Duration;
 
 async fn client(server: &TestServer) -> (Client, Proxy) {
     let proxy = server.proxy().await;
@@ -128,6 +129,19 @@ both_backends! {
         soon(client.ensure_absent("/a")).await.unwrap();
         soon(client.ensure_absent("/a")).await.unwrap();
         assert_eq!(client.exists("/a").await.unwrap(), None);
+    }
+
+    async fn one_deadline_holds_for_all_steps_of_making_a_node_absent(backend: Backend) {
+        let server = backend.start().await;
+        let (client, proxy) = client(&server).await;
+        client.create("/a", "", CreateMode::Persistent).await.unwrap();
+        // Long enough for the look before the delete, and not for both.
+        proxy.set_delay(Direction::ToServer, Duration::from_millis(600));
+        let hurried = client.with_operation_timeout(Duration::from_secs(1));
+        let error = soon(hurried.ensure_absent("/a")).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Timeout);
+        proxy.set_delay(Direction::ToServer, Duration::ZERO);
+        soon(client.ensure_absent("/a")).await.unwrap();
     }
 
     async fn an_ephemeral_create_recognises_its_own_node_after_a_lost_reply(backend: Backend) {

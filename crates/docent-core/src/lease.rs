@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 /// What the servers' pace adds to a margin besides their tick.
-const RELAY_SLACK: Duration = Duration::from_millis(100);
+pub(crate) const RELAY_SLACK: Duration = Duration::from_millis(100);
 
 /// The lease of one session. Written by the session's driver alone, read by every guard.
 #[derive(Debug)]

@@ -1,22 +1,25 @@
-//! The project's own chores: `cargo xtask check | test | fix | bench`.
+//! The project's own chores: `cargo xtask check | test | fix | bench | simulate`.
 
 mod bench;
 mod cargo;
 mod check;
 mod fix;
 mod packages;
+mod simulate;
 mod stages;
 mod summary;
 mod test;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask check | test | fix | bench
+const USAGE: &str = "usage: cargo xtask check | test | fix | bench | simulate
 
 check   what must hold of every commit besides its tests: format, lints, docs, dependencies
 test    every test, also those that need a real ZooKeeper, which is installed when missing (Debian, as root)
 fix     applies what lints suggest, and formats
-bench   session [--rounds N] [--quick] [--embedded]: our session side by side with others, on a real ZooKeeper";
+bench   session [--rounds N] [--quick] [--embedded]: our session side by side with others, on a real ZooKeeper
+simulate  the unmodified stack on simulated machines, network and time, under faults drawn from seeds:
+        --seeds N [--from S] or --minutes M, [--recipe R] [--jobs J] [--twice]; --seed S [--trace]; --planted [--seeds N]";
 
 fn main() -> ExitCode {
     let task = std::env::args().nth(1);
@@ -25,6 +28,7 @@ fn main() -> ExitCode {
         Some("test") => test::run(),
         Some("fix") => fix::run(),
         Some("bench") => bench::run(&std::env::args().skip(2).collect::<Vec<_>>()),
+        Some("simulate") => simulate::run(&std::env::args().skip(2).collect::<Vec<_>>()),
         _ => Err(anyhow::anyhow!(USAGE)),
     };
     match done {

@@ -1,5 +1,6 @@
 use crate::cargo::{cargo, run as execute};
 use crate::packages;
+use crate::simulate;
 use crate::stages::Stages;
 use crate::summary::Summary;
 use anyhow::{Context, Result, bail, ensure};
@@ -25,8 +26,9 @@ fn run_stages(summary: &mut Summary) -> Result<()> {
     let built = stages.run("build", || execute(&mut cargo(&format!("{TESTS} --no-run"))));
     // What could be built is tested all the same.
     let tested = stages.run("tests", || tests(&mut cargo(&format!("{TESTS} -- --include-ignored")), summary));
+    let simulated = stages.run("simulation", simulate::stage);
     let in_time = stages.finish();
-    built.and(tested).and(in_time)
+    built.and(tested).and(simulated).and(in_time)
 }
 
 fn tests(command: &mut Command, summary: &mut Summary) -> Result<()> {

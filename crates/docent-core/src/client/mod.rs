@@ -26,6 +26,7 @@ use docent_proto::{Code, Request, Response};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// A client of a ZooKeeper ensemble: one session at a time, healed by itself.
 ///
@@ -204,14 +205,17 @@ impl Client {
     /// # Cancel safety
     /// This method is cancel safe: doing it again does no harm.
     pub async fn ensure_absent(&self, path: &str) -> Result<(), Error> {
-        let Some(mut known) = self.exists(path).await? else { return Ok(()) };
+        let deadline = self.deadline();
+        // What is left of the time for the whole.
+        let in_time = || self.with_operation_timeout(deadline.saturating_duration_since(Instant::now()));
+        let Some(mut known) = in_time().exists(path).await? else { return Ok(()) };
         loop {
-            match self.delete(path, known.version).await {
+            match in_time().delete(path, known.version).await {
                 Err(error) if error.kind() == ErrorKind::NoNode => return Ok(()),
                 // Its data was set meanwhile, or it is another node by now.
                 Err(error) if matches!(error.kind(), ErrorKind::OutcomeUnknown | ErrorKind::BadVersion) => {
-                    self.sync(path).await?;
-                    match self.exists(path).await? {
+                    in_time().sync(path).await?;
+                    match in_time().exists(path).await? {
                         Some(stat) if stat.czxid == known.czxid => known = stat,
                         _ => return Ok(()),
                     }

@@ -32,6 +32,8 @@ pub(crate) enum LinkError {
     Removed,
     #[error("the server gave no reply in time")]
     Silent,
+    #[error("the client stood still for so long that the servers may be about to end its session")]
+    Paused,
     #[error("the server did not answer the handshake in time")]
     Handshake,
     #[error("the server broke the protocol: {0}")]

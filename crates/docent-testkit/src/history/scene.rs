@@ -184,7 +184,7 @@ impl<'a> Scene<'a> {
         };
         // Who woke up just before it gets the time to look.
         let woke =
-            life.frozen.last_by(at).map_or(due, |frozen| due.max(frozen.until.saturating_add(scheduling)));
+            life.frozen.last_by(due).map_or(due, |frozen| due.max(frozen.until.saturating_add(scheduling)));
         Some(life.awake(woke, scheduling))
     }
 }

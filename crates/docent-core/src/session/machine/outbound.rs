@@ -42,7 +42,7 @@ impl Machine {
             }
             self.last_sent = now;
         }
-        if self.link != Link::Up {
+        if self.link != Link::Up || self.is_stale(now) {
             return false;
         }
         while let Some(request) = self.restore.pop_front() {

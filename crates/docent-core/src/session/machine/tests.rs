@@ -243,6 +243,37 @@ fn an_acknowledged_write_renews_the_lease_from_its_send_time_and_reads_do_not() 
 }
 
 #[test]
+fn after_a_long_pause_nothing_is_sent_before_the_session_is_attached_anew() {
+    let longest = T - TICK - Duration::from_millis(100);
+    for (pause, stale) in [(longest, false), (longest + Duration::from_millis(1), true)] {
+        let mut world = World::attached();
+        world.pass(pause);
+        let _check = world.check();
+        world.written();
+        assert_eq!(world.machine.requests.in_flight.is_empty(), stale, "{pause:?}");
+        let rings_at_once = world.machine.next_deadline().is_some_and(|at| at <= world.now);
+        assert_eq!(rings_at_once, stale, "{pause:?}");
+        let ticked = world.machine.tick(world.now);
+        assert_eq!(matches!(ticked, Err(LinkError::Paused)), stale, "{pause:?}: {ticked:?}");
+    }
+}
+
+#[test]
+fn a_request_that_a_pause_held_up_is_sent_over_the_next_link() {
+    let mut world = World::attached();
+    world.pass(T);
+    let check = world.check();
+    world.written();
+    world.machine.link_down(world.now);
+    world.attach(SESSION, T).unwrap();
+    let sent = world.now;
+    world.written();
+    world.answer(1, Code::OK, &Response::Multi(vec![])).unwrap();
+    assert_eq!(world.lease.deadline(), sent + T * 2 / 3);
+    drop(check);
+}
+
+#[test]
 fn a_refusal_by_the_quorum_renews_the_lease_and_one_by_a_single_server_does_not() {
     for (code, renews) in [
         (Code::NO_NODE, true),
@@ -307,9 +338,10 @@ fn bytes_that_trickle_in_do_not_keep_a_link_that_owes_a_reply_for_ever() {
         world.pass(T / 12);
         world.bytes(BytesMut::from(&[0u8][..])).unwrap();
         assert!(world.machine.tick(world.now).is_ok());
+        world.written();
     }
     world.pass(T / 12);
-    assert!(world.machine.tick(world.now).is_err());
+    assert!(matches!(world.machine.tick(world.now), Err(LinkError::Silent)));
 }
 
 #[test]

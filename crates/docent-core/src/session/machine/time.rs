@@ -3,6 +3,7 @@
 use super::super::{LinkError, SessionEnd};
 use super::{Link, Machine};
 use crate::clock::Timestamp;
+use crate::lease::RELAY_SLACK;
 
 impl Machine {
     /// Looks at the time. An error means that the link is of no use any more.
@@ -16,6 +17,7 @@ impl Machine {
             Link::Handshake { until, .. } | Link::Authenticating { until, .. } if now >= until => {
                 Err(LinkError::Handshake)
             }
+            Link::Up if self.is_stale(now) => Err(LinkError::Paused),
             Link::Up if self.silent_at().is_some_and(|at| now >= at) => Err(LinkError::Silent),
             Link::Handshake { .. } | Link::Authenticating { .. } | Link::Up => Ok(()),
         }
@@ -33,6 +35,17 @@ impl Machine {
                 Some(self.silent_at().map_or(ping, |at| at.min(ping)))
             }
         }
+    }
+
+    /// True when nothing was sent over the link for so long, because the process stood still, that the servers may be about to
+    /// end the session. What is sent now would prove little: a server passes a write on at once, but tells its leader only
+    /// with the next relay that it has heard of the session, and until then that goes by what it knew before. Attaching the
+    /// session anew counts with the leader at once.
+    pub(super) fn is_stale(&self, now: Timestamp) -> bool {
+        let relay = self.lease.tick() + RELAY_SLACK;
+        // Who accepts a timeout of few ticks accepts that risk, too.
+        let longest = self.timeout.saturating_sub(relay).max(self.timeout / 3);
+        self.link == Link::Up && now.since(self.last_sent) > longest
     }
 
     /// When a link that owes a reply counts as lost: a third of the timeout after the last byte, or the whole timeout

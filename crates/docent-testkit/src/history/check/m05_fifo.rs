@@ -1,9 +1,10 @@
 use super::Found;
 use crate::history::attempts::Story;
+use crate::history::event::{ClientId, What};
 use crate::history::scene::Scene;
 use crate::history::truth::{NodeLife, Remover};
 use crate::history::violation::{Invariant, Violation};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 /// **First come, first served**: grants follow the order of the line, and a contender keeps its place until its attempt is
@@ -39,10 +40,13 @@ fn overtaken(scene: &Scene<'_>, found: &mut Found) {
 
 fn places_given_up(scene: &Scene<'_>, found: &mut Found) {
     let grain = scene.tolerances().grain;
+    let asked = creates_asked(scene);
     for (index, node) in scene.truth.contenders() {
         let Some(gone) = node.gone.filter(|gone| gone.by == Remover::Session(node.owner)) else { continue };
         let Some(client) = scene.client_of(node.owner) else { continue };
-        let (created, until) = (node.created.at, gone.when.at + grain);
+        // Whoever asked for the place may have stopped waiting before the server made it.
+        let created = asked.get(&(client, without_number(&node.path))).copied().unwrap_or(node.created.at);
+        let until = gone.when.at + grain;
         let closing =
             scene.life(client).and_then(|life| life.closing).is_some_and(|closing| closing <= until);
         if closing || !scene.holders(index).is_empty() {
@@ -60,6 +64,21 @@ fn places_given_up(scene: &Scene<'_>, found: &mut Found) {
     }
 }
 
+/// When each client asked for the nodes whose numbers the server chose.
+fn creates_asked<'a>(scene: &Scene<'a>) -> HashMap<(ClientId, &'a str), Duration> {
+    let creates = scene.events().filter_map(|(_, event)| match &event.what {
+        What::Asked { path: Some(path), .. } => Some(((event.client?, path.as_str()), event.at)),
+        _ => None,
+    });
+    creates.collect()
+}
+
+/// The path that a sequential node was asked for with.
+fn without_number(path: &str) -> &str {
+    const DIGITS: usize = 10;
+    path.len().checked_sub(DIGITS).and_then(|end| path.get(..end)).unwrap_or(path)
+}
+
 fn violation(story: &Story<'_>, at: Duration, what: &str, node: &NodeLife) -> Violation {
     Violation::new(Invariant::M5, at, what)
         .attempt(story.id())
@@ -70,9 +89,10 @@ fn violation(story: &Story<'_>, at: Duration, what: &str, node: &NodeLife) -> Vi
 
 #[cfg(test)]
 mod tests {
-    use crate::history::event::Ending;
-    use crate::history::sketch::Sketch;
+    use crate::history::event::{Ending, Event, What};
+    use crate::history::sketch::{Sketch, client};
     use crate::history::violation::Invariant::M5;
+    use std::time::Duration;
 
     #[test]
     fn who_is_overtaken_in_the_line_is_seen() {
@@ -96,6 +116,23 @@ mod tests {
         let (first, second) = (sketch.at(100).begin(0), sketch.begin(1));
         sketch.create(first).create(second).at(110).grant(first).at(150).ended(second, Ending::Cancelled);
         sketch.at(151).delete(second).end(1_000).holds();
+    }
+
+    #[test]
+    fn a_place_that_is_made_late_is_not_taken_for_that_of_the_next_attempt() {
+        let mut sketch = Sketch::new();
+        let cancelled = sketch.at(100).begin(0);
+        sketch.at(102).ended(cancelled, Ending::Cancelled);
+        let next = sketch.at(105).begin(0);
+        sketch.at(120).create(cancelled).create(next).at(122).delete(cancelled);
+        sketch.at(130).grant(next).at(140).dropped(next).at(141).delete(next).end(1_000);
+        sketch.breaks(M5);
+        let (late, asked) = (sketch.node(cancelled), Duration::from_millis(100));
+        let path = Some(late[..late.len() - 10].to_owned());
+        let begun = sketch.run.events.iter().position(|event| matches!(event.what, What::Began(_)));
+        let what = What::Asked { op: 15, path };
+        sketch.run.events.insert(begun.unwrap() + 1, Event { at: asked, client: Some(client(0)), what });
+        sketch.holds();
     }
 
     #[test]

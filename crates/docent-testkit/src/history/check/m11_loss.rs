@@ -162,6 +162,22 @@ mod tests {
     }
 
     #[test]
+    fn who_woke_up_just_before_the_lease_was_over_gets_the_time_to_look() {
+        let told = |at: u64| {
+            let mut sketch = Sketch::new();
+            let attempt = sketch.at(100).begin(0);
+            sketch.create(attempt).at(110).grant(attempt);
+            sketch.at(200).fault(0, FaultKind::Cut).at(1_100).fault(0, FaultKind::Frozen);
+            let node = sketch.node(attempt);
+            sketch.at(1_200).delete_path(&node, 4).at(7_180).heal(0, FaultKind::Frozen);
+            sketch.at(at).lost(attempt).dropped(attempt).at(8_000).heal(0, FaultKind::Cut);
+            sketch.end(9_000)
+        };
+        told(7_270).holds();
+        told(7_300).breaks(M11);
+    }
+
+    #[test]
     fn who_is_cut_off_knows_before_its_session_runs_out() {
         let (mut sketch, attempt) = cut();
         sketch.at(4_100).looked(attempt, true).at(4_110).lost(attempt).looked(attempt, false);

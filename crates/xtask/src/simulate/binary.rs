@@ -1,0 +1,99 @@
+use crate::cargo::{cargo, root, run};
+use anyhow::{Context, Result};
+use std::env;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long one run may take. One that takes longer hangs.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// How often it is looked whether a run is over.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// The simulation, built with optimisations.
+#[derive(Debug)]
+pub(crate) struct Binary(PathBuf);
+
+/// What became of one process.
+#[derive(Debug)]
+pub(crate) struct Done {
+    pub(crate) output: String,
+    pub(crate) error: String,
+    pub(crate) took: Duration,
+    /// `None` when it was killed because it took too long.
+    pub(crate) status: Option<ExitStatus>,
+}
+
+impl Binary {
+    pub(crate) fn build() -> Result<Self> {
+        let target = target();
+        run(&mut cargo("build --quiet --release --package docent-simulation"))?;
+        Ok(Self(target.join("release/simulation")))
+    }
+
+    /// With all defects, of which each run chooses at most one. Where it is built is apart, so that nothing else is built anew.
+    pub(crate) fn build_planted() -> Result<Self> {
+        let target = target().join("planted");
+        let mut command = cargo("build --quiet --release --package docent-simulation");
+        run(command.env("RUSTFLAGS", "--cfg docent_planted").env("CARGO_TARGET_DIR", &target))?;
+        Ok(Self(target.join("release/simulation")))
+    }
+
+    pub(crate) fn command(&self, recipe: &str, seed: u64) -> Command {
+        let mut command = Command::new(&self.0);
+        command.args(["--recipe", recipe, "--seed", &seed.to_string()]);
+        command
+    }
+
+    /// The names of all defects that can be planted.
+    pub(crate) fn defects(&self) -> Result<Vec<String>> {
+        let output = Command::new(&self.0).arg("--list-planted").output()?;
+        Ok(String::from_utf8(output.stdout)?.lines().map(str::to_owned).collect())
+    }
+}
+
+/// Runs a process to its end, or for as long as one may take.
+pub(crate) fn finish(command: &mut Command) -> Result<Done> {
+    let started = Instant::now();
+    let spawned = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let mut child = spawned.with_context(|| format!("cannot run {command:?}"))?;
+    let output = collect(child.stdout.take());
+    let error = collect(child.stderr.take());
+    let status = wait(&mut child, started + PATIENCE)?;
+    let text = |reader: thread::JoinHandle<String>| reader.join().unwrap_or_default();
+    Ok(Done { output: text(output), error: text(error), took: started.elapsed(), status })
+}
+
+fn wait(child: &mut Child, end: Instant) -> Result<Option<ExitStatus>> {
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if Instant::now() >= end {
+            child.kill()?;
+            child.wait()?;
+            return Ok(None);
+        }
+        thread::sleep(LOOK);
+    }
+}
+
+/// Reads a pipe to its end while the process runs, so that it is never held up.
+fn collect(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<String> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut pipe) = pipe {
+            // What was read before an error is better than nothing.
+            let _ = pipe.read_to_end(&mut bytes);
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+fn target() -> PathBuf {
+    env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| root().join("target"), |path| root().join(Path::new(&path)))
+}

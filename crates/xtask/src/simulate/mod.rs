@@ -1,0 +1,50 @@
+//! Runs of the simulation: one process for each seed, as many at once as there are processors.
+
+mod arguments;
+mod batch;
+mod binary;
+mod planted;
+mod report;
+mod single;
+mod tally;
+
+use anyhow::{Result, ensure};
+use arguments::{Arguments, Extent, Task};
+use batch::Batch;
+use binary::Binary;
+use std::time::{Duration, Instant};
+
+/// What the simulation may take of the time that CI has, build included.
+const SHARE: Duration = Duration::from_secs(4 * 60);
+
+/// Overrides [`SHARE`], in seconds.
+const SHARE_VARIABLE: &str = "DOCENT_SIMULATION_SECONDS";
+
+/// The chore as it is called by hand.
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    let arguments = Arguments::parse(arguments)?;
+    match &arguments.task {
+        Task::One { seed, trace } => single::run(&Binary::build()?, &arguments, *seed, *trace),
+        Task::Many(extent) => many(&Binary::build()?, &arguments, *extent),
+        Task::Planted { seeds } => planted::run(&arguments, *seeds),
+    }
+}
+
+/// As many seeds as fit into what CI has for them.
+pub(crate) fn stage() -> Result<()> {
+    let started = Instant::now();
+    let seconds = std::env::var(SHARE_VARIABLE).ok().and_then(|seconds| seconds.parse().ok());
+    let share = seconds.map_or(SHARE, Duration::from_secs);
+    let binary = Binary::build()?;
+    let extent = Extent::Until(started + share);
+    many(&binary, &Arguments::default(), extent)
+}
+
+fn many(binary: &Binary, arguments: &Arguments, extent: Extent) -> Result<()> {
+    let started = Instant::now();
+    let tally = Batch::new(binary, arguments).run(extent);
+    report::print(&tally, started.elapsed());
+    ensure!(tally.seeds > 0, "not one seed was run");
+    ensure!(tally.failures.is_empty(), "{} of {} seeds failed", tally.failures.len(), tally.seeds);
+    Ok(())
+}

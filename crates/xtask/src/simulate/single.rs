@@ -1,0 +1,21 @@
+use super::arguments::Arguments;
+use super::binary::{Binary, finish};
+use super::tally::wrong;
+use anyhow::{Result, bail};
+use std::io::Write;
+
+/// One run with its output, which is its whole history if `trace` is set.
+pub(crate) fn run(binary: &Binary, arguments: &Arguments, seed: u64, trace: bool) -> Result<()> {
+    let mut command = binary.command(&arguments.recipe, seed);
+    if trace {
+        command.arg("--trace");
+    }
+    let done = finish(&mut command)?;
+    // Who reads only the beginning has seen enough.
+    let _ = std::io::stdout().write_all(done.output.as_bytes());
+    eprint!("{}", done.error);
+    if wrong(&done).is_some() {
+        bail!("seed {seed} failed");
+    }
+    Ok(())
+}

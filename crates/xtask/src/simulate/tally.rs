@@ -1,0 +1,120 @@
+use super::binary::Done;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// What came of any number of runs.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) seeds: u64,
+    /// Seeds with what was wrong.
+    pub(crate) failures: Vec<(u64, String)>,
+    /// Sums of all counts, by name.
+    pub(crate) counts: BTreeMap<String, u64>,
+    /// Time in the processes together.
+    pub(crate) process_time: Duration,
+    pub(crate) slowest: Option<(Duration, u64)>,
+}
+
+/// What a run says in its last line.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Line {
+    words: BTreeMap<String, String>,
+}
+
+impl Line {
+    /// The last line of an output, if it is one of the kind.
+    pub(crate) fn last_of(output: &str) -> Option<Self> {
+        let words: BTreeMap<String, String> = output
+            .lines()
+            .last()?
+            .split_whitespace()
+            .filter_map(|word| word.split_once('='))
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .collect();
+        words.contains_key("verdict").then_some(Self { words })
+    }
+
+    pub(crate) fn hash(&self) -> Option<&str> {
+        self.words.get("hash").map(String::as_str)
+    }
+
+    pub(crate) fn is_ok(&self) -> bool {
+        self.words.get("verdict").is_some_and(|verdict| verdict == "ok")
+    }
+
+    /// The names of what was broken, without repetition.
+    pub(crate) fn broken(&self) -> Option<&str> {
+        self.words.get("broken").map(String::as_str)
+    }
+
+    fn counts(&self) -> impl Iterator<Item = (&String, u64)> {
+        let no_counts = ["seed", "hash", "recipe", "verdict", "broken"];
+        self.words
+            .iter()
+            .filter(move |(key, _)| !no_counts.contains(&key.as_str()))
+            .filter_map(|(key, value)| Some((key, value.parse().ok()?)))
+    }
+}
+
+/// What is wrong with a run, if something is.
+pub(crate) fn wrong(done: &Done) -> Option<String> {
+    let said = format!("{}{}", done.output, done.error);
+    match (done.status, Line::last_of(&done.output)) {
+        (None, _) => Some(format!("{said}it hangs: killed after {:.0} s", done.took.as_secs_f64())),
+        (Some(status), Some(line)) if status.success() && line.is_ok() => None,
+        (Some(status), _) => Some(format!("{said}{status}")),
+    }
+}
+
+impl Tally {
+    /// Adds a run of `seed`.
+    pub(crate) fn add(&mut self, seed: u64, done: &Done) {
+        self.seeds += 1;
+        self.process_time += done.took;
+        self.slowest = self.slowest.max(Some((done.took, seed)));
+        for (name, count) in Line::last_of(&done.output).iter().flat_map(Line::counts) {
+            *self.counts.entry(name.clone()).or_default() += count;
+        }
+        if let Some(what) = wrong(done) {
+            self.failures.push((seed, what));
+        }
+    }
+
+    pub(crate) fn count(&self, name: &str) -> u64 {
+        self.counts.get(name).copied().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    fn done(output: &str, program: &str) -> Done {
+        let status = Command::new(program).status().unwrap();
+        let (output, error) = (output.to_owned(), String::new());
+        Done { output, error, took: Duration::from_secs(1), status: Some(status) }
+    }
+
+    #[test]
+    fn counts_are_summed_up() {
+        let mut tally = Tally::default();
+        tally.add(1, &done("recipe=mutex seed=1 hash=0a verdict=ok grants=3 fault.Cut=1\n", "true"));
+        tally.add(2, &done("some history\nseed=2 hash=0b verdict=ok grants=4\n", "true"));
+        assert_eq!((tally.seeds, tally.count("grants"), tally.count("fault.Cut")), (2, 7, 1));
+        assert_eq!((tally.count("seed"), tally.count("hash")), (0, 0));
+        assert!(tally.failures.is_empty());
+    }
+
+    #[test]
+    fn a_run_is_good_only_if_line_and_status_say_so() {
+        let good = "seed=1 hash=0a verdict=ok\n";
+        assert_eq!(wrong(&done(good, "true")), None);
+        assert!(wrong(&done(good, "false")).is_some());
+        assert!(wrong(&done("", "true")).is_some());
+        assert!(wrong(&done("seed=1 verdict=failed\n", "true")).is_some());
+        assert!(
+            wrong(&Done { status: None, ..done(good, "true") }).is_some_and(|what| what.contains("hangs"))
+        );
+    }
+}

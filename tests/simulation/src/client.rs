@@ -1,0 +1,200 @@
+use crate::clock::ProcessClock;
+use crate::controls::Controls;
+use crate::server;
+use crate::setting::Setting;
+use crate::transport::SimulatedTransport;
+use crate::workload::{Place, Workload};
+use docent::{Client, ClientBuilder, ConnectionState};
+use docent_testkit::history::{ClientId, LinkState, Recorder, Scribe, What};
+use fastrand::Rng;
+use futures_util::StreamExt;
+use futures_util::future::join;
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use turmoil::Sim;
+
+/// A client's host as the step loop sees it.
+#[derive(Debug)]
+pub(crate) struct ClientHost {
+    /// Its name in the simulated network.
+    pub(crate) name: String,
+    pub(crate) controls: Controls,
+    number: u32,
+    /// How many processes were started there before the present one.
+    life: Rc<Cell<u32>>,
+}
+
+/// What all client hosts are started with.
+#[derive(Debug, Clone)]
+pub(crate) struct Common {
+    pub(crate) setting: Setting,
+    pub(crate) recorder: Recorder,
+    pub(crate) workload: Rc<dyn Workload>,
+    /// Cancelled when nothing new is to be begun.
+    pub(crate) stop: CancellationToken,
+}
+
+impl ClientHost {
+    /// Puts a client's host into the network.
+    pub(crate) fn add(sim: &mut Sim<'_>, number: u32, common: &Common, rng: &mut Rng) -> Self {
+        let name = format!("client-{number}");
+        let (controls, life) = (Controls::default(), Rc::new(Cell::new(0)));
+        let process = Process {
+            number,
+            name: name.clone(),
+            controls: controls.clone(),
+            life: Rc::clone(&life),
+            common: common.clone(),
+            seed: rng.u64(..),
+        };
+        sim.host(name.as_str(), move || {
+            let process = process.clone();
+            async move {
+                let controls = process.controls.clone();
+                controls.gate(process.run()).await
+            }
+        });
+        Self { name, controls, number, life }
+    }
+
+    /// Who the present process is.
+    pub(crate) fn id(&self) -> ClientId {
+        ClientId { number: self.number, life: self.life.get() }
+    }
+
+    /// The process has died; the next one is another.
+    pub(crate) fn died(&self) {
+        self.life.set(self.life.get() + 1);
+        self.controls.reborn();
+    }
+}
+
+/// What a client's host runs: one client after the other, until it is told to stop.
+#[derive(Debug, Clone)]
+struct Process {
+    number: u32,
+    name: String,
+    controls: Controls,
+    life: Rc<Cell<u32>>,
+    common: Common,
+    seed: u64,
+}
+
+impl Process {
+    async fn run(self) -> turmoil::Result {
+        loop {
+            let id = ClientId { number: self.number, life: self.life.get() };
+            let mut rng = Rng::with_seed(self.seed.wrapping_add(u64::from(id.life)));
+            self.live(self.common.recorder.scribe(id), &mut rng).await?;
+            if self.common.stop.is_cancelled() {
+                return Ok(());
+            }
+            self.life.set(id.life + 1);
+        }
+    }
+
+    /// From the start of a client to its close.
+    async fn live(&self, scribe: Scribe, rng: &mut Rng) -> turmoil::Result {
+        scribe.write(What::Started);
+        let client =
+            builder(&self.common.setting, &self.name, &self.controls, Some(scribe.clone())).build()?;
+        let watching = tokio::task::spawn_local(watch(client.clone(), scribe.clone(), self.controls.clone()));
+        let place = Place {
+            client: client.clone(),
+            scribe: scribe.clone(),
+            setting: self.common.setting.clone(),
+            controls: self.controls.clone(),
+            stop: self.common.stop.clone(),
+        };
+        self.spend(place, rng).await;
+        Ok(watching.await?)
+    }
+
+    /// Works and closes, in this order or not.
+    async fn spend(&self, place: Place, rng: &mut Rng) {
+        let (client, scribe) = (place.client.clone(), place.scribe.clone());
+        let end = End::draw(&self.common.setting, rng);
+        let mut work = self.common.workload.run(place, rng);
+        let left = match end {
+            End::Done => {
+                work.await;
+                None
+            }
+            End::Dropped(after) => {
+                let _ = timeout(after, work).await;
+                None
+            }
+            End::Closed(after) => timeout(after, &mut work).await.is_err().then_some(work),
+        };
+        scribe.write(What::Closing);
+        match left {
+            Some(work) => drop(join(client.close(), work).await),
+            None => client.close().await,
+        }
+        scribe.write(What::Closed);
+    }
+}
+
+/// How a client comes to its end.
+#[derive(Debug)]
+enum End {
+    /// When its work is done.
+    Done,
+    /// Its work is dropped where it is.
+    Dropped(Duration),
+    /// It is closed while its work goes on.
+    Closed(Duration),
+}
+
+impl End {
+    fn draw(setting: &Setting, rng: &mut Rng) -> Self {
+        let after = setting.timeout.mul_f64(20.0 * rng.f64() * rng.f64());
+        match rng.u8(..6) {
+            0 => Self::Dropped(after),
+            1 => Self::Closed(after),
+            _ => Self::Done,
+        }
+    }
+}
+
+/// Records the state of a client's connection until that is closed.
+async fn watch(client: Client, scribe: Scribe, controls: Controls) {
+    let mut states = client.state();
+    let following = async {
+        while let Some(connection) = states.next().await {
+            let state = match connection.state {
+                ConnectionState::Connecting => LinkState::Connecting,
+                ConnectionState::Connected => LinkState::Connected,
+                ConnectionState::Suspended => LinkState::Suspended,
+                ConnectionState::Closed => LinkState::Closed,
+                _ => LinkState::Lost,
+            };
+            scribe.write(What::Connection {
+                state,
+                epoch: connection.epoch,
+                suspensions: connection.suspensions,
+                session: client.session_id(),
+            });
+        }
+    };
+    controls.gate(following).await;
+}
+
+/// Settings of a client on the host `name`.
+pub(crate) fn builder(
+    setting: &Setting,
+    name: &str,
+    controls: &Controls,
+    scribe: Option<Scribe>,
+) -> ClientBuilder {
+    Client::builder(server::connect_string(setting))
+        .session_timeout(setting.timeout)
+        .server_tick(setting.tick)
+        .operation_timeout(setting.operation_timeout)
+        .identity(name)
+        .clock(ProcessClock::new(controls.clone()))
+        .transport(SimulatedTransport::new(controls.clone(), scribe))
+}

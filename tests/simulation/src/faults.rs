@@ -1,0 +1,219 @@
+use crate::client::ClientHost;
+use crate::operator::{Operator, victim};
+use crate::plan::{Disturbance, Fault, Link, Planned};
+use crate::server::{self, Servers};
+use crate::setting::Setting;
+use docent_server::Follower;
+use docent_testkit::history::{FaultKind, Recorder, What};
+use std::collections::VecDeque;
+use std::time::Duration;
+use turmoil::Sim;
+
+/// What faults are done to.
+pub(crate) struct Victims<'a, 'b> {
+    pub(crate) sim: &'a mut Sim<'b>,
+    pub(crate) clients: &'a [ClientHost],
+    pub(crate) servers: &'a Servers,
+    pub(crate) operator: &'a Operator,
+    pub(crate) recorder: &'a Recorder,
+    pub(crate) setting: &'a Setting,
+}
+
+/// The faults of a run, those to come and those that last.
+#[derive(Debug)]
+pub(crate) struct Faults {
+    plan: VecDeque<Planned>,
+    /// With the time at which they end.
+    lasting: Vec<(Duration, Fault)>,
+    freeze: bool,
+}
+
+impl Faults {
+    pub(crate) fn new(plan: Vec<Planned>) -> Self {
+        let freeze = plan.iter().any(|planned| matches!(planned.fault, Fault::Freeze(_)));
+        Self { plan: plan.into(), lasting: Vec::new(), freeze }
+    }
+
+    /// Whether some process stands still in the course of it.
+    pub(crate) fn freeze(&self) -> bool {
+        self.freeze
+    }
+
+    /// Begins and ends what is due.
+    pub(crate) fn apply(&mut self, now: Duration, victims: &mut Victims<'_, '_>) {
+        while let Some(index) = self.lasting.iter().position(|(end, _)| *end <= now) {
+            let (_, fault) = self.lasting.remove(index);
+            victims.heal(&fault);
+        }
+        while self.plan.front().is_some_and(|planned| planned.at <= now) {
+            let Some(planned) = self.plan.pop_front() else { return };
+            if victims.strike(&planned.fault) && !planned.lasts.is_zero() {
+                self.lasting.push((now + planned.lasts, planned.fault));
+            }
+        }
+    }
+
+    /// Ends all faults: none are to come.
+    pub(crate) fn end(&mut self, victims: &mut Victims<'_, '_>) {
+        self.plan.clear();
+        for (_, fault) in self.lasting.drain(..) {
+            victims.heal(&fault);
+        }
+        for client in victims.clients {
+            client.controls.disarm();
+        }
+    }
+}
+
+impl Victims<'_, '_> {
+    /// Begins a fault; false when there is nothing that it could strike.
+    fn strike(&mut self, fault: &Fault) -> bool {
+        let clients = self.clients;
+        match fault {
+            Fault::Link(link, disturbance) => self.each_link(*link, |sim, client, server| {
+                disturb(sim, client, server, *disturbance);
+            }),
+            Fault::Freeze(client) => clients[*client].controls.freeze(),
+            Fault::Crash(client) => return self.crash(&clients[*client]),
+            // It is recorded when a request falls into it.
+            Fault::Trap(client, trap) => clients[*client].controls.arm(trap.clone()),
+            Fault::Expire(client) => return self.expire(*client),
+            Fault::Delete(client, first) => return self.delete(&clients[*client], *first),
+            Fault::Bounce => self.servers.set_away(true),
+            Fault::ShortTimeouts(longest) => self.servers.grant(*longest),
+            Fault::CutOff => {
+                let Some(follower) = self.servers.follower() else { return false };
+                follower.cut_off();
+            }
+        }
+        self.record(fault, What::Fault);
+        true
+    }
+
+    fn heal(&mut self, fault: &Fault) {
+        match fault {
+            Fault::Link(link, disturbance) => {
+                let longest = self.setting.latency;
+                self.each_link(*link, |sim, client, server| {
+                    repair(sim, client, server, *disturbance, longest);
+                });
+            }
+            Fault::Freeze(client) => self.clients[*client].controls.thaw(),
+            Fault::Crash(client) => self.sim.bounce(self.clients[*client].name.as_str()),
+            Fault::Bounce => self.servers.set_away(false),
+            Fault::ShortTimeouts(_) => self.servers.grant(self.setting.timeout),
+            Fault::CutOff => self.servers.follower().into_iter().for_each(Follower::rejoin),
+            Fault::Trap(..) | Fault::Expire(_) | Fault::Delete(..) => return,
+        }
+        self.record(fault, What::Healed);
+    }
+
+    fn each_link(&mut self, link: Link, mut what: impl FnMut(&mut Sim<'_>, &ClientHost, &str)) {
+        let names = server::names(self.setting);
+        let chosen = link.server.map_or(names, |index| &names[index..=index]);
+        for name in chosen {
+            what(self.sim, &self.clients[link.client], name);
+        }
+    }
+
+    fn expire(&mut self, client: usize) -> bool {
+        let Some((session, server)) = self.clients[client].controls.session().zip(self.servers.leader())
+        else {
+            return false;
+        };
+        // Its fault is on record before its end is in the journal.
+        self.record(&Fault::Expire(client), What::Fault);
+        server.expire(session)
+    }
+
+    /// A process dies, unless it has come to its end.
+    fn crash(&mut self, client: &ClientHost) -> bool {
+        if !self.sim.is_host_running(client.name.as_str()) {
+            return false;
+        }
+        let scribe = self.recorder.scribe(client.id());
+        scribe.write(What::Fault(FaultKind::Crashed));
+        scribe.write(What::Crashed);
+        client.controls.dies();
+        self.sim.crash(client.name.as_str());
+        client.died();
+        true
+    }
+
+    /// An operator deletes the client's newest node, or the first of the line in which that is.
+    fn delete(&mut self, client: &ClientHost, first: bool) -> bool {
+        let Some((session, server)) = client.controls.session().zip(self.servers.leader()) else {
+            return false;
+        };
+        let Some(path) = victim(server, session, first) else { return false };
+        let owner = server.node(&path).map(|node| node.stat.ephemeral_owner);
+        let struck = self.clients.iter().find(|client| client.controls.session() == owner).unwrap_or(client);
+        self.recorder.scribe(struck.id()).write(What::Fault(FaultKind::Deleted));
+        self.operator.delete(path);
+        true
+    }
+
+    fn record(&self, fault: &Fault, what: impl FnOnce(FaultKind) -> What) {
+        let (client, kind) = match fault {
+            Fault::Link(link, disturbance) => (Some(link.client), kind(*disturbance)),
+            Fault::Freeze(client) => (Some(*client), FaultKind::Frozen),
+            Fault::Crash(client) => (Some(*client), FaultKind::Crashed),
+            Fault::Expire(client) => (Some(*client), FaultKind::Expired),
+            Fault::Bounce => (None, FaultKind::Bounced),
+            Fault::ShortTimeouts(_) => (None, FaultKind::ShortTimeouts),
+            Fault::CutOff => (None, FaultKind::CutOff),
+            Fault::Trap(..) | Fault::Delete(..) => return,
+        };
+        match client {
+            Some(client) => self.recorder.scribe(self.clients[client].id()).write(what(kind)),
+            None => self.recorder.world(what(kind)),
+        }
+    }
+}
+
+fn kind(disturbance: Disturbance) -> FaultKind {
+    match disturbance {
+        Disturbance::Cut => FaultKind::Cut,
+        Disturbance::CutToServer => FaultKind::CutToServer,
+        Disturbance::CutToClient => FaultKind::CutToClient,
+        Disturbance::Hold => FaultKind::Held,
+        Disturbance::Slow(_) => FaultKind::Slow,
+    }
+}
+
+fn disturb(sim: &mut Sim<'_>, client: &ClientHost, server: &str, disturbance: Disturbance) {
+    let name = client.name.as_str();
+    match disturbance {
+        Disturbance::Cut => {
+            client.controls.set_cut(sim.lookup(server), true);
+            sim.partition(name, server);
+        }
+        Disturbance::CutToServer => {
+            client.controls.set_cut(sim.lookup(server), true);
+            sim.partition_oneway(name, server);
+        }
+        Disturbance::CutToClient => sim.partition_oneway(server, name),
+        Disturbance::Hold => sim.hold(name, server),
+        Disturbance::Slow(latency) => sim.set_link_latency(name, server, latency),
+    }
+}
+
+fn repair(sim: &mut Sim<'_>, client: &ClientHost, server: &str, disturbance: Disturbance, latency: Duration) {
+    let name = client.name.as_str();
+    match disturbance {
+        Disturbance::Cut => {
+            sim.repair(name, server);
+            client.controls.set_cut(sim.lookup(server), false);
+        }
+        Disturbance::CutToServer => {
+            sim.repair_oneway(name, server);
+            client.controls.set_cut(sim.lookup(server), false);
+        }
+        Disturbance::CutToClient => sim.repair_oneway(server, name),
+        Disturbance::Hold => sim.release(name, server),
+        Disturbance::Slow(_) => {
+            sim.set_link_latency(name, server, Duration::ZERO);
+            sim.set_link_max_message_latency(name, server, latency);
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! One run of the unmodified stack on simulated machines, network and time: one process, one seed.
+//!
+//! The process's clock and its source of random numbers are simulated too, which happens once and for all of it. So it cannot
+//! measure how long it takes; `cargo xtask simulate` does.
+
+mod client;
+mod clock;
+mod controls;
+mod faults;
+mod listener;
+mod operator;
+mod options;
+mod outcome;
+mod plan;
+mod report;
+mod server;
+mod setting;
+mod transport;
+mod trap;
+mod wire;
+mod workload;
+mod world;
+
+use anyhow::Result;
+use options::Options;
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use std::io::Write;
+use world::World;
+
+fn main() {
+    let code = match run() {
+        Ok(true) => 0,
+        Ok(false) => 1,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            2
+        }
+    };
+    let _ = std::io::stdout().flush();
+    // What is left of the world is not taken down piece by piece: nothing of it matters.
+    std::process::exit(code);
+}
+
+/// True when all was well.
+fn run() -> Result<bool> {
+    if std::env::args().any(|argument| argument == "--list-planted") {
+        defects().for_each(|name| println!("{name}"));
+        return Ok(true);
+    }
+    let options = Options::parse(std::env::args().skip(1))?;
+    plant(options.planted.as_deref())?;
+    if let Some(log) = &options.log {
+        tracing_subscriber::fmt().with_env_filter(log).without_time().with_writer(std::io::stderr).init();
+    }
+    mad_turmoil::rand::set_rng(StdRng::seed_from_u64(options.seed));
+    fastrand::seed(options.seed);
+    // For as long as the process lives.
+    std::mem::forget(mad_turmoil::time::SimClocksGuard::init());
+    let outcome = World::new(&options)?.run();
+    report::print(&options, &outcome);
+    Ok(outcome.failures.is_empty())
+}
+
+#[cfg(docent_planted)]
+fn plant(name: Option<&str>) -> Result<()> {
+    if let Some(name) = name {
+        docent::planted::plant(name)?;
+    }
+    Ok(())
+}
+
+/// The names of all defects that can be planted into this build.
+#[cfg(docent_planted)]
+fn defects() -> impl Iterator<Item = &'static str> {
+    docent::planted::Planted::ALL.iter().map(|defect| defect.name())
+}
+
+#[cfg(not(docent_planted))]
+fn defects() -> impl Iterator<Item = &'static str> {
+    std::iter::empty()
+}
+
+#[cfg(not(docent_planted))]
+fn plant(name: Option<&str>) -> Result<()> {
+    anyhow::ensure!(name.is_none(), "defects are planted only into builds with --cfg docent_planted");
+    Ok(())
+}

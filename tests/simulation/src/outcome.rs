@@ -1,0 +1,93 @@
+use crate::setting::Setting;
+use docent_testkit::history::{Coverage, FaultKind, Invariant, Run, Violation, What, check, report};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+/// How many lines of what led to a violation are shown.
+const LAST: usize = 60;
+
+/// What came of a run.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) setting: Setting,
+    pub(crate) run: Run,
+    /// All that is wrong.
+    pub(crate) failures: Vec<Failure>,
+}
+
+/// Something that must not be.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// Its name, in one word.
+    pub(crate) name: String,
+    /// What happened, and what led to it.
+    pub(crate) text: String,
+}
+
+impl Outcome {
+    /// Holds a run against all invariants. `unfinished` is what did not come to its end.
+    pub(crate) fn new(setting: Setting, run: Run, emptied: &[String], unfinished: Option<String>) -> Self {
+        let mut failures = Vec::new();
+        if let Some(text) = unfinished {
+            failures.push(Failure { name: "end".to_owned(), text });
+        }
+        for node in left_over(&run, emptied) {
+            failures.push(Failure { name: "nodes".to_owned(), text: format!("{node} is left") });
+        }
+        failures.extend(check(&run).iter().map(|violation| Failure::of(&run, violation)));
+        Self { setting, run, failures }
+    }
+
+    /// How often each kind of fault struck.
+    fn faults(&self) -> BTreeMap<String, usize> {
+        let mut faults = BTreeMap::new();
+        for event in &self.run.events {
+            if let What::Fault(kind) = &event.what {
+                *faults.entry(name(*kind)).or_default() += 1;
+            }
+        }
+        faults
+    }
+}
+
+impl Failure {
+    fn of(run: &Run, violation: &Violation) -> Self {
+        let Violation { invariant, .. } = violation;
+        let name = match invariant {
+            Invariant::Record => "record".to_owned(),
+            other => other.to_string(),
+        };
+        Self { name, text: report(run, violation, LAST) }
+    }
+}
+
+/// Nodes below the paths that are to be empty at the end.
+fn left_over<'a>(run: &'a Run, emptied: &'a [String]) -> impl Iterator<Item = &'a String> {
+    let is_below = |node: &str, path: &str| node.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'));
+    run.facts.end.nodes.iter().filter(move |node| emptied.iter().any(|path| is_below(node, path)))
+}
+
+/// One line for machines: words of the form `key=value`.
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { setting, run, failures } = self;
+        let verdict = if failures.is_empty() { "ok" } else { "failed" };
+        write!(f, "seed={} hash={} verdict={verdict}", setting.seed, run.fingerprint())?;
+        let broken: BTreeSet<&str> = failures.iter().map(|failure| failure.name.as_str()).collect();
+        if !broken.is_empty() {
+            write!(f, " broken={}", broken.into_iter().collect::<Vec<_>>().join(","))?;
+        }
+        write!(f, " simulated_ms={} clients={}", run.facts.end.at.as_millis(), setting.clients)?;
+        write!(f, " events={} changes={}", run.events.len(), run.journal.len())?;
+        write!(f, " sessions={} {}", run.facts.sessions.len(), Coverage::of(run))?;
+        self.faults().iter().try_for_each(|(kind, count)| write!(f, " fault.{kind}={count}"))
+    }
+}
+
+fn name(kind: FaultKind) -> String {
+    match kind {
+        FaultKind::Reset { applied: true } => "ResetAfter".to_owned(),
+        FaultKind::Reset { applied: false } => "ResetBefore".to_owned(),
+        other => format!("{other:?}"),
+    }
+}

@@ -1,0 +1,230 @@
+use crate::setting::Setting;
+use crate::trap::{Bait, Effect, Trap};
+use docent_proto::OpCode;
+use fastrand::Rng;
+use std::time::Duration;
+
+/// A fault that is going to happen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Planned {
+    /// When it begins.
+    pub(crate) at: Duration,
+    /// How long it lasts; zero for what only happens.
+    pub(crate) lasts: Duration,
+    /// What it is.
+    pub(crate) fault: Fault,
+}
+
+/// A fault and whom it strikes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// Something happens to the network between a client and servers.
+    Link(Link, Disturbance),
+    /// A client's process stands still.
+    Freeze(usize),
+    /// A client's process dies, and a new one is started.
+    Crash(usize),
+    /// A client's request falls into a trap.
+    Trap(usize, Trap),
+    /// The server ends a client's session.
+    Expire(usize),
+    /// An operator deletes a client's newest node, or the first of the line in which that is.
+    Delete(usize, bool),
+    /// The servers are away for a while.
+    Bounce,
+    /// The servers grant at most this timeout to those who attach.
+    ShortTimeouts(Duration),
+    /// The follower loses its leader.
+    CutOff,
+}
+
+/// A client's links: to all servers, or to one of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Link {
+    pub(crate) client: usize,
+    pub(crate) server: Option<usize>,
+}
+
+/// What happens to a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Disturbance {
+    /// Nothing passes.
+    Cut,
+    /// What the client sends is lost.
+    CutToServer,
+    /// What the server sends is lost.
+    CutToClient,
+    /// Messages are held back.
+    Hold,
+    /// Messages take this long.
+    Slow(Duration),
+}
+
+/// What can strike at the same time does not share a lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lane {
+    Network,
+    Process,
+    Requests,
+    Session,
+}
+
+impl Lane {
+    const ALL: [Self; 4] = [Self::Network, Self::Process, Self::Requests, Self::Session];
+
+    /// The kinds of its faults are numbered from 0.
+    fn kinds(self) -> usize {
+        match self {
+            Self::Network => 5,
+            Self::Process => 2,
+            Self::Requests => 3,
+            Self::Session => 2,
+        }
+    }
+}
+
+/// All faults of a run, in the order of their times. Each run has some kinds of faults and not others, so that rare combinations
+/// are not drowned by the rest.
+pub(crate) fn draw(setting: &Setting, rng: &mut Rng) -> Vec<Planned> {
+    let mut plan = Vec::new();
+    for lane in Lane::ALL {
+        let kinds: Vec<usize> = (0..lane.kinds()).filter(|_| rng.u8(..5) < 3).collect();
+        if kinds.is_empty() {
+            continue;
+        }
+        for client in 0..setting.clients {
+            let mut rng = rng.fork();
+            fill(setting, &mut rng, &mut plan, |rng| {
+                let kind = kinds[rng.usize(..kinds.len())];
+                strike(setting, rng, lane, kind, client)
+            });
+        }
+    }
+    for fault in common_faults(setting, rng) {
+        let mut rng = rng.fork();
+        fill(setting, &mut rng, &mut plan, |rng| (fault.clone(), setting.span(rng)));
+    }
+    plan.sort_by_key(|planned| planned.at);
+    plan
+}
+
+/// Those that strike all clients alike.
+fn common_faults(setting: &Setting, rng: &mut Rng) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    if rng.u8(..5) < 2 {
+        faults.push(Fault::Bounce);
+    }
+    if rng.u8(..5) < 2 {
+        faults.push(Fault::ShortTimeouts(setting.timeout.mul_f64(0.4 + 0.5 * rng.f64())));
+    }
+    if setting.relay.is_some() && rng.u8(..4) < 3 {
+        faults.push(Fault::CutOff);
+    }
+    faults
+}
+
+/// One fault after the other for as long as there are any.
+fn fill(
+    setting: &Setting,
+    rng: &mut Rng,
+    plan: &mut Vec<Planned>,
+    mut next: impl FnMut(&mut Rng) -> (Fault, Duration),
+) {
+    let mut at = setting.pause(rng);
+    while at < setting.turbulence {
+        let (fault, lasts) = next(rng);
+        plan.push(Planned { at, lasts, fault });
+        at += lasts + setting.pause(rng);
+    }
+}
+
+fn strike(setting: &Setting, rng: &mut Rng, lane: Lane, kind: usize, client: usize) -> (Fault, Duration) {
+    let lasts = setting.span(rng);
+    match (lane, kind) {
+        (Lane::Network, kind) => {
+            let disturbance = match kind {
+                0 => Disturbance::Cut,
+                1 => Disturbance::CutToServer,
+                2 => Disturbance::CutToClient,
+                3 => Disturbance::Hold,
+                _ => Disturbance::Slow(setting.timeout.mul_f64(0.2 * rng.f64())),
+            };
+            let servers = if setting.relay.is_some() { 2 } else { 1 };
+            let server = (rng.u8(..3) == 0).then(|| rng.usize(..servers));
+            (Fault::Link(Link { client, server }, disturbance), lasts)
+        }
+        (Lane::Process, 0) => (Fault::Freeze(client), lasts),
+        (Lane::Process, _) => (Fault::Crash(client), lasts),
+        (Lane::Requests, kind) => (Fault::Trap(client, trap(rng, kind)), Duration::ZERO),
+        (Lane::Session, 0) => (Fault::Expire(client), Duration::ZERO),
+        (Lane::Session, _) => (Fault::Delete(client, rng.bool()), Duration::ZERO),
+    }
+}
+
+fn trap(rng: &mut Rng, kind: usize) -> Trap {
+    let effect = [Effect::ResetBefore, Effect::ResetAfter, Effect::Swallow][kind];
+    let bait = match rng.u8(..10) {
+        0 => Bait::Handshake,
+        1 | 2 => Bait::Any,
+        3..=5 => Bait::Op(OpCode::Create2),
+        6 => Bait::Op(OpCode::Delete),
+        7 => Bait::Op(OpCode::Multi),
+        8 => Bait::Op(OpCode::GetData),
+        _ => Bait::Op(OpCode::GetChildren2),
+    };
+    Trap::new(bait, rng.u32(1..=4), effect)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::Options;
+
+    fn draw_from(seed: u64) -> (Setting, Vec<Planned>) {
+        let arguments = ["--seed".to_owned(), seed.to_string()];
+        let options = Options::parse(arguments.into_iter()).unwrap();
+        let mut rng = Rng::with_seed(seed);
+        let setting = Setting::draw(&options, &mut rng);
+        let plan = draw(&setting, &mut rng);
+        (setting, plan)
+    }
+
+    #[test]
+    fn a_plan_repeats_and_is_in_order() {
+        for seed in 0..200 {
+            let (setting, plan) = draw_from(seed);
+            assert_eq!(draw_from(seed).1, plan);
+            assert!(plan.is_sorted_by_key(|planned| planned.at));
+            assert!(plan.iter().all(|planned| planned.at < setting.turbulence));
+        }
+    }
+
+    #[test]
+    fn faults_of_one_lane_do_not_strike_a_client_together() {
+        for seed in 0..200 {
+            let (setting, plan) = draw_from(seed);
+            for client in 0..setting.clients {
+                let at_client = plan.iter().filter(|planned| match &planned.fault {
+                    Fault::Link(link, _) => link.client == client,
+                    _ => false,
+                });
+                let strikes: Vec<_> = at_client.map(|planned| (planned.at, planned.lasts)).collect();
+                assert!(strikes.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0), "seed {seed}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_kind_of_fault_is_drawn() {
+        let mut kinds = std::collections::BTreeSet::new();
+        for planned in (0..200).flat_map(|seed| draw_from(seed).1) {
+            let kind = match planned.fault {
+                Fault::Link(_, disturbance) => format!("{disturbance:?}"),
+                fault => format!("{fault:?}"),
+            };
+            kinds.insert(kind.split(['(', ' ']).next().unwrap_or_default().to_owned());
+        }
+        let all = "Bounce Crash Cut CutOff CutToClient CutToServer Delete Expire Freeze Hold ShortTimeouts Slow Trap";
+        assert_eq!(kinds.into_iter().collect::<Vec<_>>().join(" "), all);
+    }
+}

@@ -1,0 +1,103 @@
+use crate::options::Options;
+use docent_testkit::history::Tolerances;
+use fastrand::Rng;
+use std::time::Duration;
+
+/// What does not change during a run: drawn from the seed, unless it was chosen.
+#[derive(Debug, Clone)]
+pub(crate) struct Setting {
+    pub(crate) seed: u64,
+    /// How many clients there are.
+    pub(crate) clients: usize,
+    /// The servers' tick.
+    pub(crate) tick: Duration,
+    /// The session timeout that clients ask for.
+    pub(crate) timeout: Duration,
+    /// In worlds with a follower, how often that relays what it heard of clients.
+    pub(crate) relay: Option<Duration>,
+    /// How long a client's operations may take.
+    pub(crate) operation_timeout: Duration,
+    /// Longest time that a message takes while the network is well.
+    pub(crate) latency: Duration,
+    /// How long there are faults.
+    pub(crate) turbulence: Duration,
+    /// Time between faults at one client, in session timeouts.
+    pub(crate) pace: f64,
+}
+
+impl Setting {
+    pub(crate) fn draw(options: &Options, rng: &mut Rng) -> Self {
+        let millis =
+            |choices: &[u64], rng: &mut Rng| Duration::from_millis(choices[rng.usize(..choices.len())]);
+        let tick = millis(&[100, 200, 250, 500], rng);
+        let ticks = [4, 6, 8, 10, 12, 20][rng.usize(..6)];
+        let timeout = (tick * ticks).max(Duration::from_millis(600));
+        // Few clients more often than many.
+        let clients = 2 + rng.usize(..11).min(rng.usize(..11));
+        let drawn = Self {
+            seed: options.seed,
+            clients,
+            tick,
+            timeout,
+            relay: rng.bool().then(|| if rng.bool() { tick } else { tick / 2 }),
+            operation_timeout: timeout.mul_f64(1.0 + 4.0 * rng.f64()),
+            latency: millis(&[2, 5, 10, 20], rng),
+            turbulence: Duration::from_secs(rng.u64(60..=120)),
+            pace: [1.5, 3.0, 6.0, 12.0][rng.usize(..4)],
+        };
+        Self {
+            clients: options.clients.unwrap_or(drawn.clients),
+            turbulence: options.turbulence.unwrap_or(drawn.turbulence),
+            ..drawn
+        }
+    }
+
+    /// The part of the timeout that a lease leaves unused, as documented.
+    fn margin(&self) -> Duration {
+        (self.timeout / 3).max(self.timeout / 6 + self.tick + Duration::from_millis(100))
+    }
+
+    /// How long a lease lasts.
+    pub(crate) fn lease(&self) -> Duration {
+        self.timeout.saturating_sub(self.margin())
+    }
+
+    /// How exact the record is, and what may take how long here while all is well.
+    pub(crate) fn tolerances(&self, freezes: bool) -> Tolerances {
+        /// How often a client looks at its clock, because its timers may stand still while that runs on.
+        const LOOK: Duration = Duration::from_secs(1);
+        let mut tolerances = Tolerances::default();
+        if freezes {
+            tolerances.scheduling += LOOK;
+        }
+        let steps = Duration::from_millis(5);
+        tolerances.round_trip = self.latency * 2 + steps;
+        // A silent link is given up after a third of the timeout, and so is a dial; pauses between dials are below a second.
+        tolerances.reconnect = self.timeout * 2 / 3 + Duration::from_secs(2);
+        tolerances
+    }
+
+    /// A duration close to one of those at which something changes.
+    pub(crate) fn span(&self, rng: &mut Rng) -> Duration {
+        let thresholds = [
+            self.tick,
+            self.timeout / 6,
+            self.timeout / 3,
+            self.lease(),
+            self.timeout,
+            self.timeout + self.tick,
+            self.timeout * 2,
+        ];
+        let threshold = thresholds[rng.usize(..thresholds.len())];
+        match rng.u8(..4) {
+            0 => threshold.mul_f64(0.2 + 0.6 * rng.f64()),
+            1 => threshold.mul_f64(1.0 + 0.5 * rng.f64()),
+            _ => threshold.mul_f64(0.9 + 0.2 * rng.f64()),
+        }
+    }
+
+    /// A pause between two faults of one kind at one client.
+    pub(crate) fn pause(&self, rng: &mut Rng) -> Duration {
+        self.timeout.mul_f64(self.pace * (0.2 + 1.6 * rng.f64()))
+    }
+}

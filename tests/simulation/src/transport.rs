@@ -1,0 +1,47 @@
+use crate::controls::Controls;
+use crate::wire::Wire;
+use docent::transport::{Dialled, Io, ServerAddress, Transport};
+use docent_testkit::history::Scribe;
+use std::future::{pending, poll_fn};
+use std::io;
+use std::net::SocketAddr;
+use turmoil::net::TcpStream;
+
+/// Reaches servers through the simulated network, by links whose frames are watched and tampered with.
+#[derive(Debug, Clone)]
+pub(crate) struct SimulatedTransport {
+    controls: Controls,
+    scribe: Option<Scribe>,
+}
+
+impl SimulatedTransport {
+    /// What passes is recorded by `scribe`, where there is one.
+    pub(crate) fn new(controls: Controls, scribe: Option<Scribe>) -> Self {
+        Self { controls, scribe }
+    }
+}
+
+impl Transport for SimulatedTransport {
+    fn resolve<'a>(&'a self, server: &'a ServerAddress) -> Dialled<'a, Vec<SocketAddr>> {
+        Box::pin(async move { Ok(vec![(turmoil::lookup(server.host.as_str()), server.port).into()]) })
+    }
+
+    fn dial<'a>(&'a self, _: &'a ServerAddress, address: SocketAddr) -> Dialled<'a, Box<dyn Io>> {
+        Box::pin(async move {
+            poll_fn(|cx| self.controls.poll_running(cx)).await;
+            let stream = match TcpStream::connect(address).await {
+                Ok(stream) => stream,
+                // The simulated network refuses what a real one would leave unanswered.
+                Err(error) if is_refusal(&error) && self.controls.is_cut(address.ip()) => pending().await,
+                Err(error) => return Err(error),
+            };
+            poll_fn(|cx| self.controls.poll_running(cx)).await;
+            let wire = Wire::new(stream, self.controls.clone(), self.scribe.clone());
+            Ok(Box::new(wire) as Box<dyn Io>)
+        })
+    }
+}
+
+fn is_refusal(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::ConnectionRefused
+}

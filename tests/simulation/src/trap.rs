@@ -1,0 +1,79 @@
+use docent_proto::{OpCode, Request};
+
+/// Waits for the n-th request of a kind, counted from when it was set, and does something to it, once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Trap {
+    bait: Bait,
+    left: u32,
+    effect: Effect,
+}
+
+/// Which requests count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bait {
+    /// All but pings.
+    Any,
+    /// Those of one operation.
+    Op(OpCode),
+    /// Those that open or take up a session.
+    Handshake,
+}
+
+/// What is done to a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// The link is reset in its place.
+    ResetBefore,
+    /// The link is reset in place of its reply.
+    ResetAfter,
+    /// Its reply never arrives; the link stays.
+    Swallow,
+}
+
+impl Trap {
+    /// Waits for the `nth` request, counted from 1.
+    pub(crate) fn new(bait: Bait, nth: u32, effect: Effect) -> Self {
+        Self { bait, left: nth.max(1), effect }
+    }
+
+    pub(crate) fn effect(&self) -> Effect {
+        self.effect
+    }
+
+    /// Looks at a request; true when it is the one.
+    pub(crate) fn meets(&mut self, request: Option<&Request>) -> bool {
+        let counts = match (self.bait, request) {
+            (Bait::Handshake, None) => true,
+            (Bait::Any, Some(request)) => *request != Request::Ping,
+            (Bait::Op(op), Some(request)) => request.op() == op,
+            _ => false,
+        };
+        self.left -= u32::from(counts);
+        counts && self.left == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn get() -> Request {
+        Request::GetData { path: "/a".into(), watch: false }
+    }
+
+    #[test]
+    fn a_trap_waits_for_the_nth_request_of_its_kind() {
+        let mut trap = Trap::new(Bait::Op(OpCode::GetData), 2, Effect::Swallow);
+        let sync = Request::Sync { path: "/a".into() };
+        let met = [Some(&get()), Some(&sync), None, Some(&get())].map(|request| trap.meets(request));
+        assert_eq!(met, [false, false, false, true]);
+    }
+
+    #[test]
+    fn pings_are_no_requests_and_handshakes_are_apart() {
+        let mut any = Trap::new(Bait::Any, 1, Effect::ResetBefore);
+        assert_eq!([Some(&Request::Ping), None, Some(&get())].map(|r| any.meets(r)), [false, false, true]);
+        let mut handshake = Trap::new(Bait::Handshake, 1, Effect::ResetAfter);
+        assert_eq!([Some(&get()), None].map(|request| handshake.meets(request)), [false, true]);
+    }
+}

@@ -1,0 +1,52 @@
+//! What clients do. A recipe's workload is one file here and one line in [`by_name`].
+
+mod calls;
+mod hold;
+mod mutex;
+mod polls;
+mod record;
+
+use crate::controls::Controls;
+use crate::setting::Setting;
+use docent::Client;
+use docent_testkit::history::Scribe;
+use fastrand::Rng;
+use futures_util::future::LocalBoxFuture;
+use std::fmt;
+use std::rc::Rc;
+use tokio_util::sync::CancellationToken;
+
+/// What one client has to do with.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    pub(crate) client: Client,
+    pub(crate) scribe: Scribe,
+    pub(crate) setting: Setting,
+    pub(crate) controls: Controls,
+    /// Cancelled when nothing new is to be begun.
+    pub(crate) stop: CancellationToken,
+}
+
+/// What the clients of a run do with a recipe.
+pub(crate) trait Workload: fmt::Debug {
+    /// Persistent nodes that have to be there.
+    fn nodes(&self) -> Vec<String>;
+
+    /// Below these no node may be left at the end but parents without children.
+    fn emptied(&self) -> Vec<String>;
+
+    /// What one client does until it is told to stop, or has done enough and is to be closed. All that it began is over when it
+    /// returns.
+    fn run<'a>(&'a self, place: Place, rng: &'a mut Rng) -> LocalBoxFuture<'a, ()>;
+}
+
+/// The names of all workloads.
+pub(crate) const ALL: [&str; 1] = ["mutex"];
+
+/// The workload of a recipe.
+pub(crate) fn by_name(name: &str, rng: &mut Rng) -> Option<Rc<dyn Workload>> {
+    match name {
+        "mutex" => Some(Rc::new(mutex::MutexWorkload::draw(rng))),
+        _ => None,
+    }
+}

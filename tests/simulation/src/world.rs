@@ -1,0 +1,177 @@
+use crate::client::{ClientHost, Common};
+use crate::clock::WorldTime;
+use crate::faults::{Faults, Victims};
+use crate::operator::Operator;
+use crate::options::Options;
+use crate::outcome::Outcome;
+use crate::plan;
+use crate::server::Servers;
+use crate::setting::Setting;
+use crate::workload::{self, Workload};
+use anyhow::{Context, Result, bail};
+use docent_server::{Server, Transaction, TransactionKind};
+use docent_testkit::history::{Change, Facts, Recorder, Run, What};
+use fastrand::Rng;
+use std::rc::Rc;
+use std::time::{Duration, UNIX_EPOCH};
+use tokio_util::sync::CancellationToken;
+use turmoil::{Builder, Sim};
+
+/// Messages that can be under way between two hosts.
+const LINK_CAPACITY: usize = 1 << 14;
+
+/// Everything there is in a run: the hosts in their network, and the hand that lets faults happen.
+pub(crate) struct World {
+    sim: Sim<'static>,
+    time: WorldTime,
+    setting: Setting,
+    recorder: Recorder,
+    workload: Rc<dyn Workload>,
+    servers: Servers,
+    operator: Operator,
+    clients: Vec<ClientHost>,
+    faults: Faults,
+    stop: CancellationToken,
+}
+
+impl World {
+    /// Makes a world from a seed.
+    ///
+    /// # Errors
+    /// When the recipe is not known.
+    pub(crate) fn new(options: &Options) -> Result<Self> {
+        let mut rng = Rng::with_seed(options.seed);
+        let setting = Setting::draw(options, &mut rng.fork());
+        let workload = workload::by_name(&options.recipe, &mut rng.fork())
+            .with_context(|| format!("recipe {:?} must be one of {:?}", options.recipe, workload::ALL))?;
+        let plan = if options.calm { Vec::new() } else { plan::draw(&setting, &mut rng.fork()) };
+        let time = WorldTime::default();
+        let clock = time.clone();
+        let recorder = Recorder::new(move || clock.now());
+        let mut sim = network(options, &setting);
+        let servers = Servers::add(&mut sim, &setting, &time);
+        let operator = Operator::add(&mut sim, &setting, workload.nodes());
+        let stop = CancellationToken::new();
+        let common = Common {
+            setting: setting.clone(),
+            recorder: recorder.clone(),
+            workload: Rc::clone(&workload),
+            stop: stop.clone(),
+        };
+        let numbers = 0..u32::try_from(setting.clients).context("so many clients")?;
+        let clients = numbers.map(|number| ClientHost::add(&mut sim, number, &common, &mut rng)).collect();
+        let faults = Faults::new(plan);
+        Ok(Self { sim, time, setting, recorder, workload, servers, operator, clients, faults, stop })
+    }
+
+    /// Runs it to its end, and says what came of it.
+    pub(crate) fn run(mut self) -> Outcome {
+        let unfinished = self.live().err().map(|error| format!("{error:#}"));
+        let journal = self.servers.leader().map(Server::journal).unwrap_or_default();
+        let facts = self.facts(&journal);
+        let run = Run { events: self.recorder.events(), journal: Change::of(&journal, 0), facts };
+        Outcome::new(self.setting, run, &self.workload.emptied(), unfinished)
+    }
+
+    /// What neither the record nor the journal tells.
+    fn facts(&self, journal: &[Transaction]) -> Facts {
+        let mut facts = Facts::new(self.setting.tick, self.setting.timeout);
+        let granted = journal.iter().filter_map(|transaction| match transaction.kind {
+            TransactionKind::SessionOpened { timeout, .. } => Some(timeout),
+            TransactionKind::SessionEnded { timeout, .. } => Some(timeout),
+            _ => None,
+        });
+        facts.shortest_timeout = granted.min().unwrap_or(self.setting.timeout);
+        facts.sessions = self.clients.iter().flat_map(|client| client.controls.sessions()).collect();
+        facts.tolerances = self.setting.tolerances(self.faults.freeze());
+        facts.end.at = self.sim.elapsed();
+        if let Some(server) = self.servers.leader() {
+            let watches = |id| server.session(id).map_or(0, |session| session.watches);
+            facts.end.sessions = server.sessions().into_iter().map(|id| (id, watches(id))).collect();
+            facts.end.nodes = server.nodes();
+            facts.end.watches = server.watch_count();
+        }
+        facts
+    }
+
+    fn live(&mut self) -> Result<()> {
+        while self.sim.elapsed() < self.setting.turbulence {
+            self.step()?;
+            self.let_faults_happen(Faults::apply);
+        }
+        self.let_faults_happen(|faults, _, victims| faults.end(victims));
+        self.recorder.world(What::Calm);
+        self.stop.cancel();
+        self.until("the end of all clients", self.patience(), |world| !world.any_client_runs())?;
+        self.operator.dismiss();
+        // What died has a session until that expires.
+        let expiry = self.setting.timeout + self.setting.tick * 3;
+        self.until("the end of all sessions", expiry, Self::is_empty)
+    }
+
+    /// How long everything may take to come to its end.
+    fn patience(&self) -> Duration {
+        self.setting.timeout * 20 + self.setting.operation_timeout * 4 + Duration::from_secs(30)
+    }
+
+    fn step(&mut self) -> Result<()> {
+        self.time.set(self.sim.elapsed());
+        match self.sim.step() {
+            Ok(_) => Ok(()),
+            Err(error) => bail!("a host failed at {:?}: {error}", self.sim.elapsed()),
+        }
+    }
+
+    /// Steps until `done`, for `patience` at most.
+    fn until(
+        &mut self,
+        what: &str,
+        patience: Duration,
+        mut done: impl FnMut(&mut Self) -> bool,
+    ) -> Result<()> {
+        let end = self.sim.elapsed() + patience;
+        while !done(self) {
+            if self.sim.elapsed() >= end {
+                bail!("{what} did not come within {patience:?}");
+            }
+            self.step()?;
+        }
+        Ok(())
+    }
+
+    fn let_faults_happen(&mut self, what: impl FnOnce(&mut Faults, Duration, &mut Victims<'_, '_>)) {
+        let now = self.sim.elapsed();
+        self.time.set(now);
+        let mut victims = Victims {
+            sim: &mut self.sim,
+            clients: &self.clients,
+            servers: &self.servers,
+            operator: &self.operator,
+            recorder: &self.recorder,
+            setting: &self.setting,
+        };
+        what(&mut self.faults, now, &mut victims);
+    }
+
+    fn any_client_runs(&mut self) -> bool {
+        self.clients.iter().any(|client| self.sim.is_host_running(client.name.as_str()))
+    }
+
+    fn is_empty(&mut self) -> bool {
+        self.servers.leader().is_some_and(|server| server.session_count() == 0)
+    }
+}
+
+fn network(options: &Options, setting: &Setting) -> Sim<'static> {
+    const A_YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+    Builder::new()
+        .rng_seed(setting.seed)
+        .epoch(UNIX_EPOCH)
+        .simulation_duration(A_YEAR)
+        .tick_duration(options.step)
+        .min_message_latency(Duration::ZERO)
+        .max_message_latency(setting.latency)
+        .tcp_capacity(LINK_CAPACITY)
+        .enable_random_order()
+        .build()
+}
