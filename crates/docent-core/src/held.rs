@@ -37,7 +37,8 @@ pub(crate) struct Held {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Over {
     Released,
-    Lost(LostReason),
+    /// Why, and when that was noticed.
+    Lost(LostReason, Timestamp),
 }
 
 impl Held {
@@ -90,7 +91,7 @@ impl Held {
     /// Cancels `token`, too, when this is lost, until it leaves under the same `number`.
     pub(crate) fn join(&self, number: u64, token: &CancellationToken) {
         self.sets().push((number, token.clone()));
-        if let Some(Over::Lost(_)) = self.over.get() {
+        if let Some(Over::Lost(..)) = self.over.get() {
             token.cancel();
         }
     }
@@ -106,7 +107,7 @@ impl Held {
             return Ok(());
         }
         match self.over.get() {
-            Some(Over::Lost(reason)) => return Err(*reason),
+            Some(Over::Lost(reason, _)) => return Err(*reason),
             Some(Over::Released) => return Err(LostReason::Released),
             None => {}
         }
@@ -128,13 +129,13 @@ impl Held {
     #[cfg(docent_planted)]
     fn has_lease_again(&self) -> bool {
         planted!(LostUnLoses)
-            && self.over.get() == Some(&Over::Lost(LostReason::LeaseExpired))
+            && matches!(self.over.get(), Some(Over::Lost(LostReason::LeaseExpired, _)))
             && self.epoch.lease.mark(self.epoch.clock.now()).is_some()
     }
 
     /// Marks it lost, unless it was released before. The first reason stays; it is returned.
     pub(crate) fn lose(&self, reason: LostReason) -> LostReason {
-        if self.over.set(Over::Lost(reason)).is_ok() {
+        if self.over.set(Over::Lost(reason, self.epoch.clock.now())).is_ok() {
             tracing::warn!(path = %self.path, epoch = self.epoch.number, %reason, "guard is lost");
             self.token.cancel();
             self.sets().iter().for_each(|(_, token)| token.cancel());
@@ -147,7 +148,7 @@ impl Held {
             }
         }
         match self.over.get() {
-            Some(Over::Lost(reason)) => *reason,
+            Some(Over::Lost(reason, _)) => *reason,
             _ => reason,
         }
     }
@@ -169,8 +170,10 @@ impl Held {
     /// already, or when it ran out so long ago that another lease began.
     pub(crate) fn grace_end(&self, grace: Duration) -> Option<Timestamp> {
         match self.over.get() {
-            Some(Over::Lost(LostReason::LeaseExpired)) => {
-                Some(self.epoch.lease.lapsed_at(self.mark)? + grace.min(self.epoch.lease.margin()))
+            Some(Over::Lost(LostReason::LeaseExpired, noticed)) => {
+                // An acknowledgement that was taken for one in time may have moved the end since.
+                let end = self.epoch.lease.lapsed_at(self.mark)?.min(*noticed);
+                Some(end + grace.min(self.epoch.lease.margin()))
             }
             _ => None,
         }
@@ -197,7 +200,7 @@ impl Held {
     pub(crate) async fn lost(&self) -> LostReason {
         self.token.cancelled().await;
         match self.over.get() {
-            Some(Over::Lost(reason)) => *reason,
+            Some(Over::Lost(reason, _)) => *reason,
             // The token is cancelled when it is lost or given up.
             _ => LostReason::Released,
         }
@@ -283,4 +286,30 @@ impl HeldTable {
 
 fn live(guard: &Weak<Held>) -> Option<Arc<Held>> {
     guard.upgrade().filter(|held| !held.is_over())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Client;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[tokio::test]
+    async fn a_grace_runs_from_the_end_that_was_noticed_also_if_the_lease_is_renewed_at_that_moment() {
+        let client = Client::builder("127.0.0.1:1").build().unwrap();
+        let epoch = client.core().epoch();
+        let (lease, now) = (&epoch.lease, epoch.clock.now());
+        // The lease is 20 s of 30 s, and has just run out.
+        lease.attached(SECOND * 30, now - SECOND * 20);
+        lease.renew(now - SECOND * 20, now - SECOND * 20);
+        let mark = lease.mark(now - SECOND).unwrap();
+        let held = Held::new(Arc::clone(&epoch), "/lock/a".to_owned(), 1, "lock", mark);
+        assert_eq!(held.check(), Err(LostReason::LeaseExpired));
+        assert_eq!(held.grace_end(SECOND), Some(now + SECOND));
+        // The driver looked at its clock just before the end, and came to renew the lease just after the guard was lost.
+        lease.renew(now - SECOND, now - Duration::from_nanos(1));
+        assert!(held.grace_end(SECOND) <= Some(epoch.clock.now() + SECOND));
+        assert_eq!(held.check(), Err(LostReason::LeaseExpired));
+    }
 }
