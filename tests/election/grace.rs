@@ -87,6 +87,42 @@ both_backends! {
         run.abort();
     }
 
+    async fn a_grace_is_not_cut_short_by_a_shutdown(backend: Backend) {
+        let server = backend.start().await;
+        let (_client, proxy, election) = candidate(&server).await;
+        let ((say, mut said), shutdown) = (mpsc::unbounded_channel(), CancellationToken::new());
+        let run = election.run(move |leadership| work(leadership, GRACE / 3, say.clone()));
+        let run = tokio::spawn(run.until(shutdown.clone().cancelled_owned()));
+        assert!(matches!(soon(said.recv()).await, Some(Said::Leading)));
+        proxy.blackhole();
+        assert!(matches!(soon(said.recv()).await, Some(Said::Told { lost: Some(LostReason::LeaseExpired), .. })));
+        shutdown.cancel();
+        assert!(matches!(soon(said.recv()).await, Some(Said::Stopped)), "it was dropped when it was shut down");
+        soon(run).await.unwrap().unwrap();
+    }
+
+    async fn work_that_has_resigned_gets_its_grace_when_it_is_shut_down(backend: Backend) {
+        let server = backend.start().await;
+        let (_client, _proxy, election) = candidate(&server).await;
+        let (resigned, shutdown) = (CancellationToken::new(), CancellationToken::new());
+        let run = election.run(|leadership| {
+            let (resigned, shutdown) = (resigned.clone(), shutdown.clone());
+            async move {
+                leadership.resign().await?;
+                resigned.cancel();
+                shutdown.cancelled().await;
+                tokio::time::sleep(GRACE / 6).await;
+                Err(Error::invalid_input("work", "it came to its end"))
+            }
+        });
+        let stop = async {
+            soon(resigned.cancelled()).await;
+            shutdown.cancel();
+        };
+        let error = soon(run.until(stop)).await.unwrap_err();
+        assert!(error.to_string().contains("it came to its end"));
+    }
+
     async fn work_that_is_shut_down_is_told_first_and_still_leads_while_it_stops(backend: Backend) {
         let server = backend.start().await;
         let (_client, _proxy, election) = candidate(&server).await;

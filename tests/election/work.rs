@@ -1,12 +1,13 @@
 //! Work is bound to the leadership, and how it ends says what comes next.
 
 use crate::candidate::{Candidate, ELECTION, Log, election, until_standing};
-use docent::{Election, Error, ErrorKind, LostReason};
+use docent::{BootClock, Clock, Election, Error, ErrorKind, LostReason, Timestamp};
 use docent_testkit::{Backend, both_backends};
 use docent_tests::{SHORT_SESSION, builder, connect, soon};
 use futures_util::future::join_all;
 use std::fmt;
 use std::future::pending;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
@@ -241,5 +242,68 @@ both_backends! {
         soon(run.until(enough)).await.unwrap();
         assert_eq!(terms.get(), 2);
         until_standing(&election, 0).await;
+    }
+}
+
+/// A clock that is ahead from a certain look at it on, as after the machine was suspended: past the end of a lease of 5.3 s, by less
+/// than a grace.
+#[derive(Debug, Clone, Default)]
+struct Jumps(Arc<Looks>);
+
+#[derive(Debug, Default)]
+struct Looks {
+    count: AtomicUsize,
+    /// The first that is ahead; 0 for none.
+    ahead: AtomicUsize,
+}
+
+impl Jumps {
+    fn looks(&self) -> usize {
+        self.0.count.load(Ordering::SeqCst)
+    }
+
+    /// True when the next look is ahead because an earlier one was.
+    fn has_jumped(&self) -> bool {
+        (1..=self.looks()).contains(&self.0.ahead.load(Ordering::SeqCst))
+    }
+}
+
+impl Clock for Jumps {
+    fn now(&self) -> Timestamp {
+        self.0.count.fetch_add(1, Ordering::SeqCst);
+        let ahead = if self.has_jumped() { Duration::from_secs(6) } else { Duration::ZERO };
+        BootClock.now() + ahead
+    }
+}
+
+#[tokio::test]
+async fn work_does_not_begin_in_a_term_that_is_lost_by_then() {
+    let server = Backend::Embedded.start().await;
+    for later in 1..=40 {
+        let clock = Jumps::default();
+        let client = builder(&server, server.connect_string()).clock(clock.clone()).connect().await.unwrap();
+        let begun = CancellationToken::new();
+        clock.0.ahead.store(clock.looks() + later, Ordering::SeqCst);
+        let election = Election::builder(&client, ELECTION).grace(Duration::from_secs(2)).build().unwrap();
+        let run = election.run(|leadership| {
+            let had_jumped = clock.has_jumped();
+            assert!(
+                leadership.is_held() || !had_jumped,
+                "it began although it was lost {later} looks after the start"
+            );
+            begun.cancel();
+            async move {
+                leadership.token().cancelled().await;
+                Ok::<(), Error>(())
+            }
+        });
+        let mut state = client.state();
+        let over = async {
+            tokio::select! {
+                () = begun.cancelled() => {}
+                _ = state.wait_for(|connection| connection.suspensions > 0 || connection.epoch > 1) => {}
+            }
+        };
+        soon(run.until(over)).await.unwrap();
     }
 }

@@ -99,27 +99,29 @@ where
     F: Future<Output = Result<(), E>>,
 {
     let share = term.share();
-    let mut work = pin!(work(Leadership::within(term)));
-    let done = tokio::select! {
-        biased;
-        () = stop.cancelled() => None,
-        done = share.hold.run_with_grace(election.grace(), work.as_mut()) => Some(done),
-    };
-    match done {
-        Some(Ok(done)) => done,
-        // It resigned, and goes on without the leadership until it is done or stopped.
-        Some(Err(Lost { reason: LostReason::Released })) => tokio::select! {
-            biased;
-            () = stop.cancelled() => Ok(()),
-            done = work => done,
-        },
-        Some(Err(_)) => Ok(()),
-        None => {
-            share.told.cancel();
-            let stopping = tokio::time::timeout(election.grace(), share.hold.run(work));
-            stopping.await.unwrap_or(Ok(Ok(()))).unwrap_or(Ok(()))
+    let working = async {
+        // It does not begin in a term that is lost by then, nor in its grace.
+        let mut work = pin!(async {
+            match share.hold.check() {
+                Ok(()) => work(Leadership::within(term)).await,
+                Err(_) => Ok(()),
+            }
+        });
+        match share.hold.run_with_grace(election.grace(), work.as_mut()).await {
+            Ok(done) => done,
+            // It resigned, and goes on without the leadership until it is done or stopped.
+            Err(Lost { reason: LostReason::Released }) => work.await,
+            Err(_) => Ok(()),
         }
+    };
+    let mut working = pin!(working);
+    tokio::select! {
+        biased;
+        () = stop.cancelled() => {}
+        done = &mut working => return done,
     }
+    share.told.cancel();
+    tokio::time::timeout(election.grace(), working).await.unwrap_or(Ok(()))
 }
 
 /// A node that cannot be deleted would stand before the next ticket for ever. One that takes longer is deleted in the background,
