@@ -2,14 +2,24 @@
 
 use crate::candidate::{ELECTION, Log, until_standing};
 use docent::{Client, CreateMode, Election, Error, ErrorKind};
-use docent_testkit::{Backend, both_backends};
-use docent_tests::{connect, soon};
+use docent_proto::OpCode;
+use docent_testkit::{Backend, Rule, ServerOptions, both_backends};
+use docent_tests::{builder, connect, soon};
 use std::time::{Duration, Instant};
 
 const DELAY: Duration = Duration::from_millis(1500);
 
 fn delayed(client: &Client) -> Election {
     Election::builder(client, ELECTION).takeover_delay(DELAY).build().unwrap()
+}
+
+/// Deletes the line with all who stand in it, in one transaction.
+async fn vanish(admin: &Client) {
+    let mut vanish = admin.transaction();
+    for node in soon(delayed(admin).candidates()).await.unwrap() {
+        vanish = vanish.delete(&format!("{ELECTION}/{}", node.name), None);
+    }
+    vanish.delete(ELECTION, None).commit().await.unwrap();
 }
 
 both_backends! {
@@ -48,6 +58,38 @@ both_backends! {
         server.expire(waiting.session_id).await.unwrap();
         let (_, fence, _) = log.term(1).await;
         assert!(fence > waiting.fence, "the term that was lost before it began is not worked in");
+    }
+
+    async fn a_term_is_kept_while_nobody_stands_also_in_a_line_that_was_made_anew(backend: Backend) {
+        let server = backend.start().await;
+        let (first, second) = (connect(&server).await, connect(&server).await);
+        let leader = soon(delayed(&first).campaign()).await.unwrap();
+        let campaign = tokio::spawn(delayed(&second).campaign());
+        until_standing(&delayed(&first), 2).await;
+        vanish(&first).await;
+        let leadership = soon(campaign).await.unwrap().unwrap();
+        drop(leader);
+        server.expire(second.session_id().unwrap()).await.unwrap();
+        soon(leadership.lost()).await;
+        // Ten times as long as servers take to delete an empty container.
+        tokio::time::sleep(10 * ServerOptions::default().container_check_interval).await;
+        let start = Instant::now();
+        let _leads = soon(delayed(&first).campaign()).await.unwrap();
+        assert!(start.elapsed() >= DELAY, "the term of the one that was lost is forgotten");
+    }
+
+    async fn a_leader_whose_line_vanishes_before_its_term_begins_stands_again(backend: Backend) {
+        let server = backend.start().await;
+        let (admin, proxy) = (connect(&server).await, server.proxy().await);
+        let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
+        let node = format!("{}{ELECTION}", server.root());
+        let reads = proxy.add(Rule::on(OpCode::GetData).path(move |path| path == node).hold());
+        let campaign = tokio::spawn(delayed(&client).campaign());
+        soon(reads.fired()).await;
+        vanish(&admin).await;
+        proxy.heal().await.unwrap();
+        let leadership = soon(campaign).await.unwrap().unwrap();
+        soon(leadership.verify()).await.unwrap();
     }
 
     async fn what_others_wrote_into_the_elections_node_is_not_overwritten(backend: Backend) {

@@ -86,7 +86,9 @@ impl ElectionBuilder {
     /// campaigning fails with it.
     pub fn build(self) -> Result<Election, Error> {
         let invalid = |detail: String| Err(Error::invalid_input("election", detail));
-        let line = Line::new(&self.client, &self.path, "election", self.layout.marker())?;
+        // A container would go with the term of a leader that was lost, once nobody stands.
+        let line = if self.takeover_delay.is_zero() { Line::new } else { Line::lasting };
+        let line = line(&self.client, &self.path, "election", self.layout.marker())?;
         if let (Some(id), Some(_)) = (&self.id, &self.data) {
             return invalid(format!("id {id:?} and data must not both be given: one node holds one of them"));
         }

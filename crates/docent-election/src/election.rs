@@ -225,9 +225,6 @@ impl Election {
     async fn stand(&self) -> Result<Term, Error> {
         self.check_grace("campaign")?;
         let Inner { line, data, takeover_delay, .. } = &*self.0;
-        if !takeover_delay.is_zero() {
-            takeover::prepare(line).await?;
-        }
         let hold = Arc::new(line.acquire(data.clone()).await?);
         // A lease was granted, so its margin is known now.
         self.check_grace("campaign")?;

@@ -1,27 +1,20 @@
-//! Whether the leader before resigned: its term stands in the election's own node from when it began until it resigned.
+//! Whether the leader before resigned: its term stands in the election's own node from when it began until it resigned. A read of that
+//! node by the next leader is new enough: its server has seen the leader before leave.
 
 use docent_core::recipe::{Hold, Line};
-use docent_core::{CreateMode, Error, ErrorKind, Fence};
+use docent_core::{Error, ErrorKind, Fence};
 use std::time::Duration;
 
 const PREFIX: &str = "docent-term:";
 
-/// Makes the election's node if there is none, as one that stays when nobody stands: a container could be deleted, with the term
-/// of a leader that was lost.
-pub(crate) async fn prepare(line: &Line) -> Result<(), Error> {
-    if line.client().exists(line.path()).await?.is_some() {
-        return Ok(());
-    }
-    match line.client().create(line.path(), "", CreateMode::Persistent).await {
-        Err(error) if matches!(error.kind(), ErrorKind::NodeExists | ErrorKind::OutcomeUnknown) => Ok(()),
-        result => result.map(drop),
-    }
-}
-
 /// Waits for `delay` if the leader before did not resign, and writes the own term down.
 pub(crate) async fn begin(line: &Line, hold: &Hold, delay: Duration) -> Result<(), Error> {
-    let node = line.client().get(line.path()).await?;
-    let before = read(line.path(), &node.data)?;
+    let before = match line.client().get(line.path()).await {
+        Ok(node) => read(line.path(), &node.data)?,
+        // So is the ticket, which is found out below.
+        Err(error) if error.kind() == ErrorKind::NoNode => None,
+        Err(error) => return Err(error),
+    };
     if let Some(term) = before.filter(|term| *term != hold.fence()) {
         tracing::info!(path = line.path(), %term, ?delay, "the leader before did not resign: waiting");
         if hold.run(tokio::time::sleep(delay)).await.is_err() {

@@ -70,15 +70,17 @@ pub(super) async fn create(
 /// we may not create in; whether it worked shows in the answer to what is submitted after them. Keep what is returned until
 /// then, because dropping it takes back what was not sent.
 pub(crate) fn create_parents(client: &Client, epoch: &Epoch, full: &str) -> Vec<Pending> {
-    create_parents_in(client.core(), epoch, full)
+    create_parents_in(client.core(), epoch, full, client.core().config.parents)
 }
 
-pub(crate) fn create_parents_in(core: &Core, epoch: &Epoch, full: &str) -> Vec<Pending> {
-    let mode = match core.config.parents {
-        ParentKind::Container => WireMode::Container,
-        ParentKind::Persistent => WireMode::Persistent,
-    };
+/// As [`create_parents`]; the innermost is made as the kind `last`.
+pub(crate) fn create_parents_in(core: &Core, epoch: &Epoch, full: &str, last: ParentKind) -> Vec<Pending> {
+    let innermost = parent(full);
     let creates = parent_paths(full).into_iter().map(|path| {
+        let mode = match if innermost == Some(path) { last } else { core.config.parents } {
+            ParentKind::Container => WireMode::Container,
+            ParentKind::Persistent => WireMode::Persistent,
+        };
         let create = Create::new(path.to_owned(), Bytes::new(), core.acl(path), mode, 0);
         epoch.session.submit(Request::Create(create), Lane::Call)
     });

@@ -10,7 +10,7 @@ mod transaction;
 
 pub use builder::ClientBuilder;
 pub(crate) use call::{Attempts, Outcomes, unexpected};
-pub(crate) use create::{PARENT_ROUNDS, create_parents, create_parents_in, refused_parent};
+pub(crate) use create::{PARENT_ROUNDS, create_parents_in, refused_parent};
 pub(crate) use exact::Markers;
 pub use transaction::{Transaction, TransactionResult};
 

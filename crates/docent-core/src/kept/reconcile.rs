@@ -190,7 +190,7 @@ impl Reconciler {
     }
 
     async fn make_parents(&self, epoch: &Arc<Epoch>) -> Result<Found, Trouble> {
-        let parents = create_parents_in(&self.core, epoch, &self.full);
+        let parents = create_parents_in(&self.core, epoch, &self.full, self.core.config.parents);
         match refused_parent(&self.core, "keep", &self.full, parents).await {
             Some(error) if error.is_throttled() => Err(Trouble::Busy),
             Some(error) => Err(Trouble::Refused(error)),

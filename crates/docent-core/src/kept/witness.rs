@@ -58,7 +58,7 @@ async fn make(core: &Core, epoch: &Epoch) {
                 Ok(_) | Err(Code::NODE_EXISTS | Code::SESSION_EXPIRED) => return,
                 Err(Code::NO_NODE) if missing_parents < PARENT_ROUNDS => {
                     missing_parents += 1;
-                    parents = create_parents_in(core, epoch, &path);
+                    parents = create_parents_in(core, epoch, &path, core.config.parents);
                 }
                 Err(Code::THROTTLED) => tokio::time::sleep(PAUSE).await,
                 Err(code) => {

@@ -2,7 +2,7 @@ use super::line::{Line, Ticket};
 use super::name::{is_in_danger_zone, is_running_out, protected, sequence};
 use super::place::Place;
 use crate::cleanup::{PAUSE, epoch_find};
-use crate::client::{Attempts, Outcomes, PARENT_ROUNDS, create_parents, refused_parent, unexpected};
+use crate::client::{Attempts, Outcomes, PARENT_ROUNDS, create_parents_in, refused_parent, unexpected};
 use crate::epoch::Epoch;
 use crate::error::{Error, ErrorKind};
 use crate::session::{Cause, Lane, Outcome, Pending, SessionEnd};
@@ -112,7 +112,11 @@ pub(super) async fn draw(line: &Line, data: Option<Bytes>) -> Result<Ticket, Err
     loop {
         let epoch = attempts.epoch().await?;
         let child = || format!("{}/ticket", line.full_path());
-        let parents = if missing_parents > 0 { create_parents(client, &epoch, &child()) } else { Vec::new() };
+        let parents = if missing_parents > 0 {
+            create_parents_in(client.core(), &epoch, &child(), line.kind())
+        } else {
+            Vec::new()
+        };
         let mut intent = Intent::submit(line, &epoch, data.clone());
         let mut list = epoch.session.submit(list(line), Lane::Call);
         let outcome = intent.create.by(attempts.deadline).await;

@@ -8,6 +8,7 @@ use super::wait::WaitError;
 use crate::cleanup::Leaving;
 use crate::client::{Client, Outcomes};
 use crate::clock::Timestamp;
+use crate::config::ParentKind;
 use crate::epoch::Epoch;
 use crate::error::Error;
 use crate::fence::Fence;
@@ -37,8 +38,29 @@ struct Inner {
     marker: &'static str,
     /// Set when there are readers and writers in it.
     sides: Option<Sides>,
+    /// What its node is made as.
+    kind: ParentKind,
     /// Set when children that are no contenders were reported.
     reported: AtomicBool,
+}
+
+impl Inner {
+    fn new(client: &Client, path: &str, recipe: &'static str, marker: &'static str) -> Result<Self, Error> {
+        let full = client.core().namespace.full("line", path)?;
+        if path == "/" {
+            return Err(Error::invalid_input("line", "path \"/\" must not be the root"));
+        }
+        Ok(Self {
+            client: client.clone(),
+            path: path.to_owned(),
+            full,
+            recipe,
+            marker,
+            sides: None,
+            kind: client.core().config.parents,
+            reported: AtomicBool::new(false),
+        })
+    }
 }
 
 /// Tells lines apart within a process.
@@ -60,7 +82,21 @@ impl Line {
         recipe: &'static str,
         marker: &'static str,
     ) -> Result<Self, Error> {
-        Self::with(client, path, recipe, marker, None)
+        Ok(Self(Arc::new(Inner::new(client, path, recipe, marker)?)))
+    }
+
+    /// As [`new`](Self::new), but its node, where there is none yet, is made as one that stays when nobody is in the line.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn lasting(
+        client: &Client,
+        path: &str,
+        recipe: &'static str,
+        marker: &'static str,
+    ) -> Result<Self, Error> {
+        let inner = Inner::new(client, path, recipe, marker)?;
+        Ok(Self(Arc::new(Inner { kind: ParentKind::Persistent, ..inner })))
     }
 
     /// Both sides of a line of writers and readers: the first one's tickets wait for everybody ahead, the second one's only
@@ -75,31 +111,11 @@ impl Line {
         exclusive: &'static str,
         shared: &'static str,
     ) -> Result<(Self, Self), Error> {
-        let side =
-            |marker, own| Self::with(client, path, recipe, marker, Some(Sides { exclusive, shared, own }));
+        let side = |marker, own| {
+            let inner = Inner::new(client, path, recipe, marker)?;
+            Ok(Self(Arc::new(Inner { sides: Some(Sides { exclusive, shared, own }), ..inner })))
+        };
         Ok((side(exclusive, Role::Exclusive)?, side(shared, Role::Shared)?))
-    }
-
-    fn with(
-        client: &Client,
-        path: &str,
-        recipe: &'static str,
-        marker: &'static str,
-        sides: Option<Sides>,
-    ) -> Result<Self, Error> {
-        let full = client.core().namespace.full("line", path)?;
-        if path == "/" {
-            return Err(Error::invalid_input("line", "path \"/\" must not be the root"));
-        }
-        Ok(Self(Arc::new(Inner {
-            client: client.clone(),
-            path: path.to_owned(),
-            full,
-            recipe,
-            marker,
-            sides,
-            reported: AtomicBool::new(false),
-        })))
     }
 
     /// The client it belongs to.
@@ -163,6 +179,10 @@ impl Line {
 
     pub(super) fn recipe(&self) -> &'static str {
         self.0.recipe
+    }
+
+    pub(super) fn kind(&self) -> ParentKind {
+        self.0.kind
     }
 
     pub(super) fn marker(&self) -> &'static str {
