@@ -2,9 +2,11 @@
 
 use crate::candidate::{ELECTION, Log, until_standing};
 use docent::{Client, CreateMode, Election, Error, ErrorKind};
-use docent_proto::OpCode;
+use docent_proto::{MultiOp, OpCode, Request};
 use docent_testkit::{Backend, Rule, ServerOptions, both_backends};
 use docent_tests::{builder, connect, soon};
+use futures_util::poll;
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
 const DELAY: Duration = Duration::from_millis(1500);
@@ -90,6 +92,26 @@ both_backends! {
         proxy.heal().await.unwrap();
         let leadership = soon(campaign).await.unwrap().unwrap();
         soon(leadership.verify()).await.unwrap();
+    }
+
+    async fn a_leader_that_resigns_tells_its_tasks_at_once_and_takes_one_round_trip(backend: Backend) {
+        let server = backend.start().await;
+        let proxy = server.proxy().await;
+        let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
+        let leadership = soon(delayed(&client).campaign()).await.unwrap();
+        let token = leadership.token();
+        // Nothing is answered before the link is let go on.
+        let clears = proxy.add(Rule::on(OpCode::Multi).when(|request| {
+            matches!(request, Request::Multi(ops) if ops.iter().any(|op| matches!(op, MultiOp::SetData { .. })))
+        }).hold());
+        let mut resigning = pin!(leadership.resign());
+        assert!(poll!(&mut resigning).is_pending());
+        assert!(token.is_cancelled());
+        soon(clears.fired()).await;
+        proxy.until(|trace| trace.iter().any(|frame| frame.is_request(OpCode::Delete))).await;
+        proxy.heal().await.unwrap();
+        soon(resigning).await.unwrap();
+        assert_eq!(client.get(ELECTION).await.unwrap().data, "");
     }
 
     async fn what_others_wrote_into_the_elections_node_is_not_overwritten(backend: Backend) {

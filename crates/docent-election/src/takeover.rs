@@ -31,15 +31,13 @@ pub(crate) async fn begin(line: &Line, hold: &Hold, delay: Duration) -> Result<(
     }
 }
 
-/// Takes the term out. If that fails, the next leader waits in vain, which does no harm.
+/// Takes the term out: submitted when this is first polled, and applied only before the leader's node is deleted. If it fails, the
+/// next leader waits in vain, which does no harm.
 pub(crate) async fn clear(hold: &Hold) {
     let own = hold.path();
     let Some((election, _)) = own.rsplit_once('/') else { return };
-    let clearing = hold.transaction().set(election, "", None).commit();
-    match hold.run(clearing).await {
-        Ok(Ok(_)) => {}
-        Ok(Err(error)) => tracing::info!(path = election, %error, "the next leader will wait"),
-        Err(lost) => tracing::info!(path = election, %lost, "the next leader will wait"),
+    if let Err(error) = hold.transaction().set(election, "", None).commit().await {
+        tracing::info!(path = election, %error, "the next leader will wait");
     }
 }
 

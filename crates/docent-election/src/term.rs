@@ -1,6 +1,7 @@
 use crate::takeover;
 use docent_core::Error;
 use docent_core::recipe::Hold;
+use futures_util::future::join;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -38,10 +39,13 @@ impl Term {
 
     /// Ends it, in a way that the next leader can tell from a loss, and waits until the node is gone.
     pub(crate) async fn resign(self) -> Result<(), Error> {
-        if self.0.recorded {
-            takeover::clear(&self.0.hold).await;
+        let hold = &self.0.hold;
+        if !self.0.recorded || !hold.is_held() {
+            return hold.give_up().await;
         }
-        self.0.hold.give_up().await
+        // Both are submitted at once, in this order.
+        let ((), gone) = join(takeover::clear(hold), async { hold.give_up().await }).await;
+        gone
     }
 }
 
