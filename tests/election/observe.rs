@@ -1,11 +1,12 @@
 //! Whoever wants to know who leads.
 
 use crate::candidate::{ELECTION, election, until_standing};
-use docent::{Client, Election, Leaders};
-use docent_proto::OpCode;
+use docent::{Acl, Client, CreateMode, Election, Leaders, Permissions};
+use docent_proto::{Code, OpCode};
 use docent_testkit::{Backend, FrameKind, Proxy, TestServer, both_backends};
-use docent_tests::{builder, connect, soon};
+use docent_tests::{builder, connect, soon, within};
 use futures_util::{FutureExt, StreamExt};
+use std::time::Duration;
 
 async fn observer(server: &TestServer) -> (Client, Proxy, Leaders) {
     let proxy = server.proxy().await;
@@ -132,6 +133,22 @@ both_backends! {
         assert_eq!(soon(leaders.next()).await, None);
         assert_eq!(soon(unborn.collect::<Vec<_>>()).await, []);
         assert_eq!(soon(fresh.collect::<Vec<_>>()).await, []);
+    }
+
+    async fn an_observer_that_may_not_look_ends_at_once_when_the_client_is_closed(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        client.create(ELECTION, "", CreateMode::Persistent).await.unwrap();
+        client.set_acl(ELECTION, [Acl::digest("somebody", "else", Permissions::ALL)], None).await.unwrap();
+        let (observing, proxy, leaders) = observer(&server).await;
+        let leaders = tokio::spawn(leaders.collect::<Vec<_>>());
+        proxy.until(|trace| trace.iter().any(|frame| frame.code == Some(Code::NO_AUTH))).await;
+        soon(observing.sync("/")).await.unwrap();
+        // It looks again after a second at the earliest.
+        assert_eq!(within(Duration::from_millis(500), async {
+            observing.close().await;
+            leaders.await.unwrap()
+        }).await, []);
     }
 
     async fn an_observer_that_is_dropped_leaves_no_watch(backend: Backend) {

@@ -4,6 +4,7 @@ use crate::candidate::{Candidate, Log, election, until_standing};
 use docent::ErrorKind;
 use docent_testkit::{Backend, both_backends};
 use docent_tests::{builder, connect, soon};
+use futures_util::StreamExt;
 use futures_util::future::join_all;
 use std::time::Duration;
 
@@ -98,5 +99,19 @@ both_backends! {
         assert_eq!(log.term(2).await.0, 2);
         candidates.remove(1).stop().await.unwrap();
         assert_eq!(log.term(3).await.0, 1);
+    }
+    async fn an_election_of_a_client_that_is_bound_to_its_session_ends_with_that(backend: Backend) {
+        let server = backend.start().await;
+        let (leader, client) = (connect(&server).await, connect(&server).await);
+        let _leads = soon(election(&leader).campaign()).await.unwrap();
+        let bound = election(&client.in_this_session());
+        let log = Log::new();
+        let (campaign, candidate) = (tokio::spawn(bound.campaign()), Candidate::start(&bound, 0, &log));
+        until_standing(&bound, 3).await;
+        server.expire(client.session_id().unwrap()).await.unwrap();
+        assert_eq!(soon(campaign).await.unwrap().unwrap_err().kind(), ErrorKind::SessionChanged);
+        assert_eq!(candidate.ends().await.unwrap_err().kind(), ErrorKind::SessionChanged);
+        soon(client.state().wait_for(|connection| connection.epoch == 2)).await;
+        assert_eq!(soon(bound.observe().collect::<Vec<_>>()).await, []);
     }
 }

@@ -5,7 +5,7 @@ use crate::term::Term;
 use crate::{ElectionBuilder, Leader, Leadership};
 use bytes::Bytes;
 use docent_core::recipe::{Hold, Line};
-use docent_core::{Client, Error, Participant};
+use docent_core::{Client, Error, ErrorKind, Participant};
 use std::fmt;
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -97,7 +97,8 @@ impl Election {
     ///
     /// # Errors
     /// `NoAuth`, `AuthFailed`, `ShortLease`, `SequenceExhausted`, `EnsembleRolledBack`, `Closed`; `InvalidInput` when the grace does
-    /// not fit into the margin of the lease.
+    /// not fit into the margin of the lease, or when a takeover delay is set and something else stands in the election's node;
+    /// `SessionChanged` with a client that is bound [to one session](docent_core::Client::in_this_session).
     ///
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line.
@@ -169,7 +170,7 @@ impl Election {
     ///
     /// It watches the leader's node alone, or the election's while nobody stands, so that candidates who come and go neither
     /// wake it nor notice it. It survives lost links and sessions, during which the last leader known may be old, and ends when
-    /// the client is closed. Errors are logged and tried again; [`leader`](Self::leader) returns them.
+    /// the client is closed, or its session has ended if it is bound to one. Errors are logged and tried again; [`leader`](Self::leader) returns them.
     ///
     /// # On drop
     /// The watch at the server is removed.
@@ -209,9 +210,9 @@ impl Election {
     pub(crate) async fn term(&self) -> Result<Term, Error> {
         loop {
             match self.stand().await {
-                Err(error) if error.is_retryable() => {
+                Err(error) if may_pass(&error) => {
                     tracing::warn!(path = self.path(), %error, "campaigning failed, trying again");
-                    tokio::time::sleep(pause()).await;
+                    self.0.line.pause(pause()).await;
                 }
                 // It was first, and lost that before its term began.
                 Err(error) if error.is_lost() => {
@@ -263,6 +264,17 @@ impl fmt::Debug for Election {
             .field("path", &self.path())
             .field("leads", &self.is_leader())
             .finish_non_exhaustive()
+    }
+}
+
+/// True for an error that goes away by itself.
+pub(crate) fn may_pass(error: &Error) -> bool {
+    match error.kind() {
+        // The client is bound to a session that has ended.
+        ErrorKind::SessionChanged => false,
+        // Parents were deleted as fast as they were made.
+        ErrorKind::NoNode => true,
+        _ => error.is_retryable(),
     }
 }
 

@@ -76,14 +76,18 @@ impl Observer {
                     self.told = Some(leader.clone());
                     return Some(leader);
                 }
-                Ok(Seen::Leads(_) | Seen::Unknown) => {}
+                Ok(Seen::Leads(_)) => [pause, _] = PAUSES,
+                Ok(Seen::Unknown) => {}
                 Err(error) if is_final(&error) => return None,
                 Err(error) => {
                     tracing::warn!(path = self.line.path(), %error, "cannot see who leads, trying again");
                     // What was watched may have fired for nothing.
                     self.following = Following::Nothing;
-                    tokio::time::sleep(pause).await;
-                    pause = (pause * 2).min(longest);
+                    self.line.pause(pause).await;
+                    // An attempt without a link takes its time itself.
+                    if !error.is_retryable() {
+                        pause = (pause * 2).min(longest);
+                    }
                 }
             }
         }
@@ -132,5 +136,5 @@ impl Observer {
 }
 
 fn is_final(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::Closed | ErrorKind::EnsembleRolledBack)
+    matches!(error.kind(), ErrorKind::Closed | ErrorKind::EnsembleRolledBack | ErrorKind::SessionChanged)
 }

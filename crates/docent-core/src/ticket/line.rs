@@ -220,6 +220,17 @@ impl Line {
         }
     }
 
+    /// Waits for so long, or until the client is closed: before something is tried again.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn pause(&self, duration: Duration) {
+        tokio::select! {
+            () = tokio::time::sleep(duration) => {}
+            () = self.client().core().closing.cancelled() => {}
+        }
+    }
+
     /// The first in the line: the holder, unless it was lost. `None` when nobody is in it.
     ///
     /// # Errors
