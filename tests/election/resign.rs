@@ -4,6 +4,7 @@ use crate::candidate::{election, until_standing};
 use docent::{LostReason, Mutex};
 use docent_testkit::{Backend, both_backends};
 use docent_tests::{connect, soon};
+use futures_util::FutureExt;
 
 both_backends! {
     async fn a_leader_that_resigns_tells_its_tasks_and_leaves_no_node(backend: Backend) {
@@ -36,6 +37,19 @@ both_backends! {
         soon(first.resign()).await.unwrap();
         let second = soon(second).await.unwrap().unwrap();
         assert!(second.fence() > fence && election.is_leader());
+    }
+
+    async fn a_token_that_is_cancelled_by_its_user_ends_neither_leadership_nor_lock(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let leadership = soon(election(&client).campaign()).await.unwrap();
+        let guard = soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap();
+        drop(leadership.token().drop_guard());
+        drop(guard.token().drop_guard());
+        assert!(!leadership.token().is_cancelled() && !guard.token().is_cancelled());
+        assert_eq!(soon(leadership.run(async { 7 })).await, Ok(7));
+        assert_eq!(soon(guard.run(async { 7 })).await, Ok(7));
+        assert!(guard.lost().now_or_never().is_none() && leadership.lost().now_or_never().is_none());
     }
 
     async fn a_lock_that_is_released_is_not_told_to_its_token(backend: Backend) {

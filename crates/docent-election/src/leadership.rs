@@ -67,9 +67,10 @@ impl Leadership {
     }
 
     /// Cancelled when the term ends, in whatever way, and under [`Election::run`](crate::Election::run) also when the work is asked to
-    /// stop. For tasks that the work started, and for work that has a [grace](crate::ElectionBuilder::grace).
+    /// stop. For tasks that the work started, and for work that has a [grace](crate::ElectionBuilder::grace). Cancelling it changes
+    /// nothing about the leadership.
     pub fn token(&self) -> CancellationToken {
-        self.share.told.clone()
+        self.share.told.child_token()
     }
 
     /// Runs `future` for as long as the leadership is held. The clock is looked at before every poll, so that work which was

@@ -24,7 +24,7 @@ pub(crate) struct Term(Share);
 
 impl Term {
     pub(crate) fn new(hold: Arc<Hold>, recorded: bool) -> Self {
-        let told = hold.token().child_token();
+        let told = hold.token();
         Self(Share { hold, told, recorded })
     }
 

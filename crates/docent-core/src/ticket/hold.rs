@@ -87,9 +87,9 @@ impl Hold {
         self.held.lost().await
     }
 
-    /// Cancelled when it is lost or [given up](Self::give_up); not when it is released.
+    /// Cancelled when it is lost or [given up](Self::give_up); not when it is released. Cancelling it changes nothing about the hold.
     pub fn token(&self) -> CancellationToken {
-        self.held.token().clone()
+        self.held.token().child_token()
     }
 
     /// Resolves when somebody asked for it with [`Line::revoke`](super::Line::revoke). It is held on; give it up when it suits.

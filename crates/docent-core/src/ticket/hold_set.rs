@@ -63,9 +63,9 @@ impl HoldSet {
         select_all(self.holds.iter().map(|hold| Box::pin(hold.lost()))).await.0
     }
 
-    /// Cancelled when one is lost; not when they are released.
+    /// Cancelled when one is lost; not when they are released. Cancelling it changes nothing about the holds.
     pub fn token(&self) -> CancellationToken {
-        self.token.clone()
+        self.token.child_token()
     }
 
     /// Resolves when somebody asked for one of them.
