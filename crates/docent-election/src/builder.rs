@@ -61,6 +61,8 @@ impl ElectionBuilder {
     /// Leaders with this setting write their term into the election's own node and take it out when they resign, so that all
     /// candidates should have it. It cannot tell what became of a leader without it, as one of Curator's. The node is created as a
     /// persistent one, so that the term is kept also while nobody stands; one that exists as a container is used as it is.
+    ///
+    /// Whoever waits is the first in the line, and [`Election::leader`] and [`Election::observe`] show it.
     pub fn takeover_delay(mut self, delay: Duration) -> Self {
         self.takeover_delay = delay;
         self

@@ -191,7 +191,8 @@ impl Election {
     }
 
     /// Begins the numbers of the line anew, which is due when campaigning fails with `SequenceExhausted`: after 2^31 − 2^20
-    /// candidacies. Fences go on increasing.
+    /// candidacies. Fences go on increasing. A leader that was lost before is forgotten: nobody waits for a
+    /// [takeover delay](ElectionBuilder::takeover_delay) because of it.
     ///
     /// # Errors
     /// `NotEmpty` when somebody stands; `NoAuth`, `Timeout`, `Closed`.

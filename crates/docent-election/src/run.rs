@@ -23,7 +23,7 @@ impl<F: Future> Run<F> {
         Self { terms: Box::pin(terms(stop.clone())), stop }
     }
 
-    /// Runs until `shutdown` is done. Then a candidate leaves the line; a leader's work is dropped, after
+    /// Runs until `shutdown` is done. Then a candidate leaves the line in the background; a leader's work is dropped, after
     /// [`Leadership::token`] was cancelled and the [grace](crate::ElectionBuilder::grace) has passed, if there is one, and it
     /// resigns: once this returns, its node is gone, or is being deleted in the background when no server could be reached within
     /// the operation timeout.
