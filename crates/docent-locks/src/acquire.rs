@@ -1,7 +1,7 @@
 //! How an owner comes to a hold of a line. The locks differ in their lines only.
 
 use crate::error::after_wait;
-use crate::owner::Entry;
+use crate::owner::{Entry, Other};
 use crate::{AcquireError, Owner};
 use docent_core::Lost;
 use docent_core::recipe::{Hold, Line};
@@ -10,6 +10,30 @@ use futures_util::future::BoxFuture;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// What is to be acquired: a line, or one side of it.
+pub(crate) struct Door {
+    line: Line,
+    other: Option<Other>,
+}
+
+impl Door {
+    /// The side of the readers: a writer reads by its own hold.
+    pub(crate) fn shared(readers: &Line, writers: &Line) -> Self {
+        Self { line: readers.clone(), other: Some(Other::Covers(writers.key())) }
+    }
+
+    /// The side of the writers: a reader would wait for itself.
+    pub(crate) fn exclusive(writers: &Line, readers: &Line) -> Self {
+        Self { line: writers.clone(), other: Some(Other::Bars(readers.key())) }
+    }
+}
+
+impl From<Line> for Door {
+    fn from(line: Line) -> Self {
+        Self { line, other: None }
+    }
+}
 
 /// One more share in a hold, unless that is lost.
 pub(crate) fn again(hold: Arc<Hold>) -> Result<Arc<Hold>, Lost> {
@@ -21,11 +45,12 @@ pub(crate) fn again(hold: Arc<Hold>) -> Result<Arc<Hold>, Lost> {
     Ok(hold)
 }
 
-/// What `owner` holds of `line`, once it does: re-entered, joined or acquired.
-pub(crate) async fn enter(owner: Owner, line: Line) -> Result<Arc<Hold>, AcquireError> {
+/// What `owner` holds behind `door`, once it does: re-entered, joined or acquired.
+pub(crate) async fn enter(owner: Owner, door: Door) -> Result<Arc<Hold>, AcquireError> {
+    let Door { line, other } = door;
     let key = line.key();
     loop {
-        let (acquiring, joined) = match owner.enter(&key, || wait(line.clone())) {
+        let (acquiring, joined) = match owner.enter(&key, other.as_ref(), || wait(line.clone()))? {
             Entry::Held(hold) => return Ok(again(hold)?),
             Entry::Joined(acquiring) => (acquiring, true),
             Entry::Started(acquiring) => (acquiring, false),
@@ -39,8 +64,9 @@ pub(crate) async fn enter(owner: Owner, line: Line) -> Result<Arc<Hold>, Acquire
 }
 
 /// As [`enter`], if that is possible without waiting for others.
-pub(crate) async fn try_enter(owner: Owner, line: Line) -> Result<Arc<Hold>, AcquireError> {
-    match owner.enter(&line.key(), || attempt(line.clone())) {
+pub(crate) async fn try_enter(owner: Owner, door: Door) -> Result<Arc<Hold>, AcquireError> {
+    let Door { line, other } = door;
+    match owner.enter(&line.key(), other.as_ref(), || attempt(line.clone()))? {
         Entry::Held(hold) => Ok(again(hold)?),
         // The owner itself is waiting for it, so it is not free.
         Entry::Joined(_) => Err(AcquireError::Busy),

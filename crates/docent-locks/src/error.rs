@@ -14,9 +14,9 @@ pub enum AcquireError {
     /// The owner holds the lock already, but that hold is lost: release it first.
     #[error("the owner's hold on the lock cannot be re-entered: {0}")]
     Lost(#[from] Lost),
-    /// The owner reads and wants to write: it would wait for itself. Release the read lock first, or write from the start and
+    /// The owner reads, or waits to, and wants to write: it would wait for itself. Release the read lock first, or write from the start and
     /// [`downgrade`](crate::WriteGuard::downgrade).
-    #[error("the owner holds the read lock: waiting for the write lock would wait for itself")]
+    #[error("the owner reads or waits to: it would wait for itself to write")]
     WouldDeadlock,
     /// The servers could not be reached or refused.
     #[error(transparent)]

@@ -80,7 +80,7 @@ impl Mutex {
         &self,
         owner: &Owner,
     ) -> impl Future<Output = Result<MutexGuard, AcquireError>> + Send + use<> {
-        let acquire = enter(owner.clone(), self.line.clone());
+        let acquire = enter(owner.clone(), self.line.clone().into());
         async move { acquire.await.map(MutexGuard::new) }
     }
 
@@ -92,7 +92,7 @@ impl Mutex {
     /// # Cancel safety
     /// This method is cancel safe.
     pub fn try_acquire(&self) -> impl Future<Output = Result<MutexGuard, AcquireError>> + Send + use<> {
-        let acquire = try_enter(Owner::current().unwrap_or_default(), self.line.clone());
+        let acquire = try_enter(Owner::current().unwrap_or_default(), self.line.clone().into());
         async move { acquire.await.map(MutexGuard::new) }
     }
 

@@ -55,39 +55,65 @@ impl Owner {
         AMBIENT.scope(self, future).await
     }
 
-    /// What this owner holds of a line.
-    pub(crate) fn held(&self, key: &LineKey) -> Option<Arc<Hold>> {
-        self.0.lock().get(key).and_then(|slot| slot.hold.upgrade())
-    }
-
-    /// Remembers a hold that this owner came to without acquiring it.
-    pub(crate) fn note(&self, key: LineKey, hold: &Arc<Hold>) {
-        self.0.lock().entry(key).or_default().hold = Arc::downgrade(hold);
-    }
-
-    /// What this owner has of a line: its hold, or the acquire that is under way; else starts `acquire`.
+    /// What this owner has of a line: its hold, or the acquire that is under way; else starts `acquire`. What it has, or is about
+    /// to have, of the `other` side of the line is seen in the same step, so that no task of the owner comes in between.
+    ///
+    /// # Errors
+    /// `WouldDeadlock`, or `Lost`, when what it has of the other side bars it from this one.
     pub(crate) fn enter(
         &self,
         key: &LineKey,
+        other: Option<&Other>,
         acquire: impl FnOnce() -> BoxFuture<'static, Result<Hold, AcquireError>>,
-    ) -> Entry {
+    ) -> Result<Entry, AcquireError> {
         let mut holds = self.0.lock();
+        let beside = match other {
+            Some(Other::Covers(other) | Other::Bars(other)) => found(&holds, other),
+            None => None,
+        };
+        match (beside, other) {
+            (Some(Entry::Held(hold)), Some(Other::Bars(_))) => {
+                hold.check()?;
+                return Err(AcquireError::WouldDeadlock);
+            }
+            (Some(_), Some(Other::Bars(_))) => return Err(AcquireError::WouldDeadlock),
+            (Some(entry), _) => return Ok(entry),
+            (None, _) => {}
+        }
+        if let Some(entry) = found(&holds, key) {
+            return Ok(entry);
+        }
+        Ok(Entry::Started(self.start(&mut holds, key.clone(), acquire())))
+    }
+
+    /// Makes `hold`, if nobody shares it, into one of the line `key`. Tasks of the owner that come meanwhile find that under way.
+    ///
+    /// # Errors
+    /// The hold, when it is shared.
+    pub(crate) fn exchange(
+        &self,
+        key: LineKey,
+        hold: Arc<Hold>,
+        exchange: impl FnOnce(Hold) -> BoxFuture<'static, Result<Hold, AcquireError>>,
+    ) -> Result<Acquiring, Arc<Hold>> {
+        let mut holds = self.0.lock();
+        let hold = Arc::try_unwrap(hold)?;
+        Ok(self.start(&mut holds, key, exchange(hold)))
+    }
+
+    fn start(
+        &self,
+        holds: &mut HashMap<LineKey, Slot>,
+        key: LineKey,
+        acquire: BoxFuture<'static, Result<Hold, AcquireError>>,
+    ) -> Acquiring {
         if holds.len() == holds.capacity() {
             // What is over is forgotten before the table would grow.
             holds.retain(|_, slot| slot.is_live());
         }
-        let slot = holds.entry(key.clone()).or_default();
-        if let Some(hold) = slot.hold.upgrade() {
-            return Entry::Held(hold);
-        }
-        if let Some(acquiring) = slot.acquiring.as_ref().and_then(WeakShared::upgrade)
-            && !matches!(acquiring.peek(), Some(Err(_)))
-        {
-            return Entry::Joined(acquiring);
-        }
-        let acquiring = record(Arc::downgrade(&self.0), key.clone(), acquire()).boxed().shared();
-        slot.acquiring = acquiring.downgrade();
-        Entry::Started(acquiring)
+        let acquiring = record(Arc::downgrade(&self.0), key.clone(), acquire).boxed().shared();
+        holds.entry(key).or_default().acquiring = acquiring.downgrade();
+        acquiring
     }
 }
 
@@ -123,6 +149,14 @@ pub(crate) enum Entry {
     Started(Acquiring),
 }
 
+/// What the other side of a line is to the one that is entered.
+pub(crate) enum Other {
+    /// Whoever has that side has this one, too.
+    Covers(LineKey),
+    /// Whoever has that side would wait for itself.
+    Bars(LineKey),
+}
+
 /// What an owner holds.
 #[derive(Default)]
 struct Holds(Mutex<HashMap<LineKey, Slot>>);
@@ -143,6 +177,16 @@ impl Holds {
     fn lock(&self) -> MutexGuard<'_, HashMap<LineKey, Slot>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The hold of a line, or the acquire that is under way and has not failed.
+fn found(holds: &HashMap<LineKey, Slot>, key: &LineKey) -> Option<Entry> {
+    let slot = holds.get(key)?;
+    if let Some(hold) = slot.hold.upgrade() {
+        return Some(Entry::Held(hold));
+    }
+    let acquiring = slot.acquiring.as_ref().and_then(WeakShared::upgrade)?;
+    (!matches!(acquiring.peek(), Some(Err(_)))).then_some(Entry::Joined(acquiring))
 }
 
 /// Remembers what was acquired for its owner.

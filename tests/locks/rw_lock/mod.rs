@@ -4,6 +4,7 @@ mod batteries;
 mod downgrade;
 mod neighbours;
 mod order;
+mod races;
 mod reentry;
 
 use docent::RwLock;

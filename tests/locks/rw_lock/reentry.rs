@@ -52,7 +52,7 @@ both_backends! {
         let read = soon(lock.read_as(&owner)).await.unwrap();
         let error = soon(lock.write_as(&owner)).await.unwrap_err();
         assert!(matches!(error, AcquireError::WouldDeadlock) && !error.is_retryable(), "{error:?}");
-        assert!(error.to_string().contains("would wait for itself"));
+        assert!(error.to_string().contains("would wait for itself to write"));
         let tried = soon(owner.clone().within(async { lock.try_write().await })).await;
         assert!(matches!(tried, Err(AcquireError::WouldDeadlock)));
         assert_eq!(soon(lock.participants()).await.unwrap().len(), 1, "no ticket was taken");
@@ -69,6 +69,8 @@ both_backends! {
         let read = soon(soon(lock.write_as(&owner)).await.unwrap().downgrade()).await.unwrap();
         let again = soon(lock.read_as(&owner)).await.unwrap();
         assert_eq!(again.path(), read.path());
+        assert!(read.fence().is_some());
+        assert_eq!(again.fence(), read.fence(), "it is the writer's place, however the owner came to it");
         assert!(matches!(soon(lock.write_as(&owner)).await, Err(AcquireError::WouldDeadlock)));
     }
 

@@ -1,4 +1,5 @@
 use super::line::{Line, Ticket};
+use super::sides::Role;
 use crate::cleanup::{Leaving, Left};
 use crate::client::{Attempts, Outcomes, Transaction};
 use crate::clock::{Timestamp, sleep_until};
@@ -43,6 +44,13 @@ impl Hold {
     /// The fencing token.
     pub fn fence(&self) -> Fence {
         self.held.fence
+    }
+
+    /// The fence that holds of an exclusive side have: its own, or that of the one which stepped down to it. `None` for those who were
+    /// never more than shared.
+    pub fn exclusive_fence(&self) -> Option<Fence> {
+        let stepped_down = self.fence() != self.ticket.fence();
+        (stepped_down || self.ticket.line.role() == Role::Exclusive).then(|| self.fence())
     }
 
     /// True when the servers were found to be restored from an older copy since the client was built: then the fence may be

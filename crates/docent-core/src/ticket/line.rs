@@ -177,6 +177,11 @@ impl Line {
         }
     }
 
+    /// How its tickets go together with others.
+    pub(super) fn role(&self) -> Role {
+        self.0.sides.map_or(Role::Exclusive, |sides| sides.own)
+    }
+
     pub(super) fn recipe(&self) -> &'static str {
         self.0.recipe
     }

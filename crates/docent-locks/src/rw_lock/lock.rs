@@ -1,10 +1,9 @@
 use super::{ReadGuard, WriteGuard};
-use crate::acquire::{again, enter, try_enter, within};
+use crate::acquire::{Door, enter, try_enter, within};
 use crate::{AcquireError, Owner};
-use docent_core::recipe::{Hold, Line};
+use docent_core::recipe::Line;
 use docent_core::{Client, Error, Participant};
 use std::future::Future;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// What stands before the numbers of writers and readers, as in Curator's `InterProcessReadWriteLock`.
@@ -33,6 +32,8 @@ const READER: &str = "__READ__";
 /// An owner that writes may write and read again, and one that reads may read again, all without I/O. A reader that is nested in a
 /// writer shares its hold: others wait until both are gone. An owner that reads and wants to write would wait for itself:
 /// that is refused with [`AcquireError::WouldDeadlock`] at once. Without an owner that cannot be seen, and waits for ever.
+/// All this holds from the moment on at which a task of the owner begins to wait: who wants to read then joins a writer of the same
+/// owner, who wants to write is refused beside a reader.
 ///
 /// # What happens
 /// As with [`Mutex`](crate::Mutex): a cut link costs no place and no hold before its lease runs out, the end of a session loses
@@ -88,8 +89,8 @@ impl RwLock {
         &self,
         owner: &Owner,
     ) -> impl Future<Output = Result<ReadGuard, AcquireError>> + Send + use<> {
-        let (lock, owner) = (self.clone(), owner.clone());
-        async move { lock.share(owner, enter).await }
+        let acquire = enter(owner.clone(), self.to_read());
+        async move { acquire.await.map(ReadGuard::new) }
     }
 
     /// Reads if no writer holds the lock or waits for it, or if the ambient owner reads or writes. Looks first and writes to
@@ -101,8 +102,8 @@ impl RwLock {
     /// # Cancel safety
     /// This method is cancel safe.
     pub fn try_read(&self) -> impl Future<Output = Result<ReadGuard, AcquireError>> + Send + use<> {
-        let (lock, owner) = (self.clone(), Owner::current().unwrap_or_default());
-        async move { lock.share(owner, try_enter).await }
+        let acquire = try_enter(Owner::current().unwrap_or_default(), self.to_read());
+        async move { acquire.await.map(ReadGuard::new) }
     }
 
     /// As [`read`](Self::read), for at most `timeout`, which bounds the whole call.
@@ -123,7 +124,7 @@ impl RwLock {
     /// owner writes.
     ///
     /// # Errors
-    /// [`AcquireError::WouldDeadlock`] at once when the owner reads. Else as [`read`](Self::read).
+    /// [`AcquireError::WouldDeadlock`] at once when the owner reads, or waits to. Else as [`read`](Self::read).
     ///
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line.
@@ -142,8 +143,9 @@ impl RwLock {
         &self,
         owner: &Owner,
     ) -> impl Future<Output = Result<WriteGuard, AcquireError>> + Send + use<> {
-        let (lock, owner) = (self.clone(), owner.clone());
-        async move { lock.exclude(owner, enter).await }
+        let (owner, readers) = (owner.clone(), self.readers.clone());
+        let acquire = enter(owner.clone(), self.to_write());
+        async move { Ok(WriteGuard::new(acquire.await?, owner, readers)) }
     }
 
     /// Writes if nobody holds the lock or waits for it, or if the ambient owner writes. Looks first and writes to ZooKeeper
@@ -155,8 +157,9 @@ impl RwLock {
     /// # Cancel safety
     /// This method is cancel safe.
     pub fn try_write(&self) -> impl Future<Output = Result<WriteGuard, AcquireError>> + Send + use<> {
-        let (lock, owner) = (self.clone(), Owner::current().unwrap_or_default());
-        async move { lock.exclude(owner, try_enter).await }
+        let (owner, readers) = (Owner::current().unwrap_or_default(), self.readers.clone());
+        let acquire = try_enter(owner.clone(), self.to_write());
+        async move { Ok(WriteGuard::new(acquire.await?, owner, readers)) }
     }
 
     /// As [`write`](Self::write), for at most `timeout`, which bounds the whole call.
@@ -207,35 +210,11 @@ impl RwLock {
         self.writers.reset().await
     }
 
-    /// The owner's hold as a writer, or as a reader.
-    async fn share<F>(
-        &self,
-        owner: Owner,
-        enter: impl FnOnce(Owner, Line) -> F,
-    ) -> Result<ReadGuard, AcquireError>
-    where
-        F: Future<Output = Result<Arc<Hold>, AcquireError>>,
-    {
-        if let Some(written) = owner.held(&self.writers.key()) {
-            return Ok(ReadGuard::new(again(written)?, true));
-        }
-        let read = enter(owner, self.readers.clone()).await?;
-        Ok(ReadGuard::new(read, false))
+    fn to_read(&self) -> Door {
+        Door::shared(&self.readers, &self.writers)
     }
 
-    async fn exclude<F>(
-        &self,
-        owner: Owner,
-        enter: impl FnOnce(Owner, Line) -> F,
-    ) -> Result<WriteGuard, AcquireError>
-    where
-        F: Future<Output = Result<Arc<Hold>, AcquireError>>,
-    {
-        if let Some(read) = owner.held(&self.readers.key()) {
-            read.check()?;
-            return Err(AcquireError::WouldDeadlock);
-        }
-        let written = enter(owner.clone(), self.writers.clone()).await?;
-        Ok(WriteGuard::new(written, owner, self.readers.clone()))
+    fn to_write(&self) -> Door {
+        Door::exclusive(&self.writers, &self.readers)
     }
 }

@@ -16,13 +16,11 @@ use std::sync::Arc;
 #[must_use = "the lock is released when the guard is dropped"]
 pub struct ReadGuard {
     hold: Arc<Hold>,
-    /// True when it is nested in a writer, or was one.
-    fenced: bool,
 }
 
 impl ReadGuard {
-    pub(super) fn new(hold: Arc<Hold>, fenced: bool) -> Self {
-        Self { hold, fenced }
+    pub(super) fn new(hold: Arc<Hold>) -> Self {
+        Self { hold }
     }
 
     pub(crate) fn into_hold(self) -> Arc<Hold> {
@@ -31,7 +29,7 @@ impl ReadGuard {
 
     /// The writer's fence, for a guard that is nested in a writer or was downgraded from one. Readers have none of their own.
     pub fn fence(&self) -> Option<Fence> {
-        self.fenced.then(|| self.hold.fence())
+        self.hold.exclusive_fence()
     }
 
     /// The path of its node.
@@ -46,7 +44,7 @@ impl ReadGuard {
     /// # Errors
     /// [`Lost`] when the read lock is lost.
     pub fn reenter(&self) -> Result<Self, Lost> {
-        Ok(Self::new(again(Arc::clone(&self.hold))?, self.fenced))
+        Ok(Self::new(again(Arc::clone(&self.hold))?))
     }
 
     /// Gives up this guard. The last guard of a hold waits until its node is deleted.

@@ -1,10 +1,11 @@
 use super::ReadGuard;
-use crate::Owner;
 use crate::acquire::again;
 use crate::guard::guard_methods;
 use crate::mutex_guard::release;
+use crate::{AcquireError, Owner};
 use docent_core::recipe::{Hold, Line};
 use docent_core::{Error, Fence, Lost};
+use futures_util::FutureExt;
 use std::sync::Arc;
 
 /// Writes under an [`RwLock`](crate::RwLock). Several guards of one owner share a hold; the lock is free when the last of them is
@@ -68,18 +69,22 @@ impl WriteGuard {
     /// and `Closed` when the reader's node cannot be created. Whatever it is, this guard is given up.
     ///
     /// # Cancel safety
-    /// This method is cancel safe, but the lock is released.
+    /// This method is cancel safe, but the lock is released, unless the owner began to read meanwhile.
     pub async fn downgrade(self) -> Result<ReadGuard, Error> {
         let Self { hold, owner, readers } = self;
-        let hold = Arc::try_unwrap(hold).map_err(|hold| {
+        let key = readers.key();
+        let downgrade = |hold: Hold| async move { Ok(hold.downgrade(&readers).await?) }.boxed();
+        let stepping_down = owner.exchange(key, hold, downgrade).map_err(|hold| {
             let others = Arc::strong_count(&hold).saturating_sub(1);
             let detail =
                 format!("{others} other guards of the hold must be released first: {:?}", hold.path());
             Error::invalid_input("downgrade", detail)
         })?;
-        let hold = Arc::new(hold.downgrade(&readers).await?);
-        owner.note(readers.key(), &hold);
-        Ok(ReadGuard::new(hold, true))
+        match stepping_down.await {
+            Ok(hold) => Ok(ReadGuard::new(hold)),
+            Err(AcquireError::Core(error)) => Err(error),
+            Err(other) => Err(Error::invalid_input("downgrade", other.to_string())),
+        }
     }
 
     /// Gives up this guard. The last guard of a hold waits until its node is deleted.
