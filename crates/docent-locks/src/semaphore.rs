@@ -289,15 +289,25 @@ impl Semaphore {
                     None => return Ok(false),
                 },
             }
-            let (Some(names), Some(limit)) = (&names, limit) else { continue };
-            let places: Option<Vec<_>> =
-                tickets.iter().map(|ticket| self.leases.ahead_of(ticket, names)).collect();
-            match places {
-                None => return Ok(false),
-                Some(places) if places.iter().all(|ahead| *ahead < limit) => return Ok(true),
-                Some(_) => {}
+            let (Some(names), Some(seen)) = (&names, limit) else { continue };
+            let Some(ahead) = self.ahead_of(tickets, names) else { return Ok(false) };
+            if ahead >= seen {
+                continue;
             }
+            // It may have been lowered before the permits came free that this listing lacks: what it is read as after that decides.
+            let mut fresh = self.limit.changes()?;
+            let Some(value) = fresh.next().await.transpose()? else { return Ok(false) };
+            if ahead < value as usize {
+                return Ok(true);
+            }
+            (limits, limit) = (fresh, Some(value as usize));
         }
+    }
+
+    /// How many are ahead of the last of the tickets; `None` when one is gone.
+    fn ahead_of(&self, tickets: &[Ticket], names: &[String]) -> Option<usize> {
+        let ahead = tickets.iter().map(|ticket| self.leases.ahead_of(ticket, names));
+        ahead.collect::<Option<Vec<_>>>()?.into_iter().max()
     }
 }
 

@@ -62,6 +62,34 @@ both_backends! {
         assert_eq!(soon(limit.get()).await.unwrap(), 7);
     }
 
+    async fn a_permit_that_comes_free_after_the_limit_was_lowered_lets_nobody_in(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let limit = SharedLimit::new(&client, "/limit", 1).unwrap();
+        let semaphore = Semaphore::with_limit(&client, "/semaphore", &limit).unwrap();
+        let lease = |n: usize| format!("/semaphore/leases/_c_9a794062-0b31-421c-9cfe-0699f14437d{n}-lease-");
+        // Which of the two a waiter hears of first is for chance to say.
+        for _ in 0..10 {
+            soon(limit.set(2)).await.unwrap();
+            let mut out = Vec::new();
+            for n in 0..2 {
+                out.push(other.create(&lease(n), "", CreateMode::EphemeralSequential).await.unwrap().path);
+            }
+            let waiter = tokio::spawn(semaphore.acquire());
+            until_participants(&semaphore, 3).await;
+            let both = other.transaction().set("/limit", 1u32.to_be_bytes().to_vec(), None).delete(&out[0], None);
+            soon(both.commit()).await.unwrap();
+            until_participants(&semaphore, 2).await;
+            for _ in 0..5 {
+                // Behind whatever the waiter sends.
+                soon(client.sync("/")).await.unwrap();
+            }
+            assert!(!waiter.is_finished(), "two permits are out, the limit is 1");
+            other.delete(&out[1], None).await.unwrap();
+            soon(soon(waiter).await.unwrap().unwrap().release()).await.unwrap();
+        }
+    }
+
     async fn a_limit_that_is_not_a_number_is_an_error_that_names_it(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
