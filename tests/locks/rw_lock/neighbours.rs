@@ -1,9 +1,10 @@
 //! Others in the line: Curator's readers and writers, foreign children, revocation, numbers near their end.
 
 use super::until_in_line;
-use crate::connect;
+use crate::{builder, connect};
 use docent::{Client, CreateMode, ErrorKind, RwLock};
-use docent_testkit::{Backend, both_backends};
+use docent_proto::OpCode;
+use docent_testkit::{Backend, Rule, Traced, both_backends};
 use docent_tests::soon;
 
 const ID: &str = "_c_9a794062-0b31-421c-9cfe-0699f14437da-";
@@ -119,6 +120,33 @@ both_backends! {
         other.delete(&earlier, None).await.unwrap();
         // The later one is not waited for, although its number is lower.
         assert!(soon(reader).await.unwrap().unwrap().is_held());
+    }
+
+    async fn near_the_end_of_the_counter_one_that_steps_down_while_others_look_is_not_overtaken(backend: Backend) {
+        let server = backend.start().await;
+        let proxy = server.proxy().await;
+        let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
+        let other = connect(&server).await;
+        let write = create(&other, &format!("{ID}__WRIT__"), CreateMode::EphemeralSequential).await;
+        let writer = tokio::spawn(RwLock::new(&client, "/lock").unwrap().write());
+        let watches = |trace: &[Traced]| trace.iter().filter(|frame| frame.is_reply(OpCode::GetData)).count();
+        soon(proxy.until(|trace| watches(trace) == 2)).await;
+        // From now on order is that of creation, for which each contender is asked after a listing.
+        create(&other, &format!("{OTHER_ID}__WRIT__-2147483648"), CreateMode::Ephemeral).await;
+        let full = server.path(write.trim_start_matches('/'));
+        let asked = proxy.add(Rule::on(OpCode::Exists).path(move |path| path == full).hold());
+        other.set(&write, "", None).await.unwrap();
+        soon(asked.fired()).await;
+        let number = &write[write.len() - 10..];
+        let read = create(&other, &format!("{OTHER_ID}__READ__{number}"), CreateMode::Ephemeral).await;
+        other.delete(&write, None).await.unwrap();
+        proxy.heal().await.unwrap();
+        let full = server.path(read.trim_start_matches('/'));
+        let waits = |frame: &Traced| frame.is_request(OpCode::GetData) && frame.path.as_ref() == Some(&full);
+        soon(proxy.until(|trace| trace.iter().any(waits))).await;
+        assert!(!writer.is_finished(), "it holds beside a reader");
+        other.delete(&read, None).await.unwrap();
+        assert!(soon(writer).await.unwrap().unwrap().is_held());
     }
 
     async fn an_empty_line_can_be_reset(backend: Backend) {

@@ -72,7 +72,11 @@ impl Ticket {
                 },
                 Step::At(Place::Behind { blocker, next }) => self.wait_for(&blocker, next, &mut own).await?,
                 Step::At(Place::Gone) => return Err(WaitError::Gone),
-                Step::At(Place::Unordered(contenders)) => Step::At(self.place_by_creation(contenders).await?),
+                Step::At(Place::Unordered(contenders)) => match self.place_by_creation(contenders).await? {
+                    // As a listing, the reads may be old, and do not renew the lease.
+                    Place::First => Step::Prove,
+                    place => Step::At(place),
+                },
                 Step::At(Place::Unlisted) | Step::Look => match self.look().await? {
                     // A listing is a read: it may be old, and does not renew the lease.
                     Place::First => Step::Prove,
@@ -323,9 +327,9 @@ impl Ticket {
             match self.reply(stat.await).await? {
                 None => return Ok(Place::Unlisted),
                 Some(reply) => {
-                    if let Ok(Response::Stat(stat)) = reply.result {
-                        created.push((stat.czxid, name));
-                    }
+                    // Whoever left since the listing may have stepped down, and be there under another name.
+                    let Ok(Response::Stat(stat)) = reply.result else { return Ok(Place::Unlisted) };
+                    created.push((stat.czxid, name));
                 }
             }
         }
