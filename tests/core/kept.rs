@@ -155,6 +155,29 @@ both_backends! {
         assert!(matches!(node.status(), KeptStatus::Present { .. } | KeptStatus::Pending));
     }
 
+    async fn a_settled_node_stays_and_follows_its_data_but_does_not_come_back(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let mut nodes = Vec::new();
+        for path in ["/deleted", "/expired"] {
+            let node = KeptNode::new(&client, path, "1").unwrap();
+            soon(node.present()).await.unwrap();
+            node.settle();
+            node.set("2");
+            until_kept(&client, &other, path, "2").await;
+            nodes.push(node);
+        }
+        other.delete("/deleted", None).await.unwrap();
+        soon(async { while !matches!(nodes[0].changed().await, KeptStatus::Removed) {} }).await;
+        server.expire(client.session_id().unwrap()).await.unwrap();
+        soon(async { while !matches!(nodes[1].changed().await, KeptStatus::Removed) {} }).await;
+        for path in ["/deleted", "/expired"] {
+            assert!(soon(other.exists(path)).await.unwrap().is_none());
+        }
+        // The paths are free again.
+        soon(KeptNode::new(&client, "/expired", "3").unwrap().present()).await.unwrap();
+    }
+
     async fn connected_is_published_after_one_attempt_at_each_kept_node(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);

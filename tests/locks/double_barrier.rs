@@ -1,9 +1,9 @@
 //! A gate that opens once enough have come, and again once all have left.
 
 use crate::{builder, connect};
-use docent::{AcquireError, Client, CreateMode, DoubleBarrier, Entered, ErrorKind};
+use docent::{AcquireError, Client, ConnectionState, CreateMode, DoubleBarrier, Entered, ErrorKind};
 use docent_testkit::{Backend, both_backends};
-use docent_tests::soon;
+use docent_tests::{SHORT_SESSION, soon};
 use futures_util::future::{join_all, try_join_all};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -155,6 +155,56 @@ both_backends! {
         soon(crashes.close()).await;
         soon(leaving).await.unwrap().unwrap();
         drop(crashing);
+    }
+
+    async fn one_whose_session_ends_inside_holds_nobody_up_and_does_not_count_for_the_next_round(backend: Backend) {
+        let server = backend.start().await;
+        let (stays, loses, comes) = (connect(&server).await, connect(&server).await, connect(&server).await);
+        let waiting = enter(&stays, 2);
+        let inside = soon(barrier(&loses, 2).enter()).await.unwrap();
+        let entered = soon(waiting).await.unwrap().unwrap();
+        server.expire(loses.session_id().unwrap()).await.unwrap();
+        // It has its next session once this is answered.
+        while soon(loses.sync("/")).await.is_err() {}
+        soon(entered.leave()).await.unwrap();
+        let waiting = enter(&stays, 2);
+        until_nodes(&comes, 1).await;
+        for _ in 0..5 {
+            // Behind whatever the waiter sends.
+            soon(stays.sync("/")).await.unwrap();
+        }
+        assert!(!waiting.is_finished(), "one of two was let in");
+        let second = soon(barrier(&comes, 2).enter()).await.unwrap();
+        let first = soon(waiting).await.unwrap().unwrap();
+        // Those of the next round are none of its business, once they have left.
+        let (left, also) = soon(async { tokio::join!(first.leave(), second.leave()) }).await;
+        left.and(also).unwrap();
+        soon(inside.leave()).await.unwrap();
+        until_nodes(&comes, 0).await;
+    }
+
+    async fn one_that_waits_outlasts_an_outage_that_is_longer_than_its_session_and_its_operations(backend: Backend) {
+        let server = backend.start().await;
+        let proxy = server.proxy().await;
+        let patience = Duration::from_secs(1);
+        let settings = builder(&server, proxy.connect_string());
+        let member = settings.session_timeout(SHORT_SESSION).operation_timeout(patience).connect().await.unwrap();
+        let other = connect(&server).await;
+        let waiting = enter(&member, 2);
+        until_nodes(&other, 1).await;
+        proxy.cut().await;
+        until_nodes(&other, 0).await;
+        // The client gives the session up, and then what it is asked to do in the next one.
+        let mut state = member.state();
+        soon(async { while state.changed().await != ConnectionState::Lost {} }).await;
+        for _ in 0..2 {
+            assert_eq!(soon(member.exists(PATH)).await.unwrap_err().kind(), ErrorKind::Timeout);
+        }
+        proxy.heal().await.unwrap();
+        let entered = soon(barrier(&other, 2).enter()).await.unwrap();
+        let also = soon(waiting).await.unwrap().unwrap();
+        let (left, right) = soon(async { tokio::join!(entered.leave(), also.leave()) }).await;
+        left.and(right).unwrap();
     }
 
     async fn bad_input_is_refused_with_value_and_rule(backend: Backend) {

@@ -22,9 +22,10 @@ use uuid::Uuid;
 /// - Who gives up waiting, or crashes, does not count any more.
 ///
 /// # What happens
-/// *Link down:* a member stays one until its session ends. *Session over:* its node is made anew in the next session; if that
-/// takes so long that all others have come and gone meanwhile, it waits for the next round. *Drop or cancel:* the node is deleted in
-/// the background.
+/// *Link down:* a member stays one until its session ends. *Session over:* the node of one that waits is made anew in the next
+/// session; if that takes so long that all others have come and gone meanwhile, it waits for the next round. One that was let in is no
+/// member any more: nobody waits for it, and it does not count for the next round. *Drop or cancel:* the node is deleted in the
+/// background.
 ///
 /// # Caveats
 /// A member that has entered and hangs holds up all who leave.
@@ -92,10 +93,18 @@ impl DoubleBarrier {
                 // Its node may have been made anew, after everybody else had looked.
                 _ = member.changed() => {}
             }
-            match self.door(&name, ready.as_ref()).await? {
-                Door::Open => return Ok(Entered::new(self.clone(), member, name)),
-                Door::ToBeOpened(earlier) => self.open(earlier).await?,
-                Door::Closed => {}
+            loop {
+                match self.look(&name, ready.as_ref()).await {
+                    Ok(true) => {
+                        // Made anew it would count as one more for the next round.
+                        member.settle();
+                        return Ok(Entered::new(self.clone(), member, name));
+                    }
+                    Ok(false) => break,
+                    // It waits through that. Nothing would tell it to look later.
+                    Err(error) if error.kind() == ErrorKind::Timeout => {}
+                    Err(error) => return Err(error.into()),
+                }
             }
         }
     }
@@ -144,16 +153,29 @@ impl DoubleBarrier {
         settled(self.client.delete(&self.ready(), ready.version).await)
     }
 
+    /// True when it is let in. Opens the door if enough have come.
+    async fn look(&self, own: &str, ready: Option<&Node>) -> Result<bool, Error> {
+        match self.door(own, ready).await? {
+            Door::Open => return Ok(true),
+            Door::ToBeOpened(earlier) => self.open(earlier).await?,
+            Door::Closed => {}
+        }
+        Ok(false)
+    }
+
     async fn door(&self, own: &str, ready: Option<&Node>) -> Result<Door, Error> {
         let names = self.names().await?;
+        if !names.iter().any(|name| name == own) {
+            // It looks again when its node is there again.
+            return Ok(Door::Closed);
+        }
         if let Some(ready) = ready
             && self.has_older(own, &names, &ready.stat).await?
         {
             return Ok(Door::Open);
         }
-        let is_in = names.iter().any(|name| name == own);
         let enough = names.len() >= self.members as usize;
-        Ok(if is_in && enough { Door::ToBeOpened(ready.map(|ready| ready.stat)) } else { Door::Closed })
+        Ok(if enough { Door::ToBeOpened(ready.map(|ready| ready.stat)) } else { Door::Closed })
     }
 
     /// True when a member came before the door was opened.

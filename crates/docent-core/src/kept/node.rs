@@ -20,8 +20,17 @@ pub struct KeptNode {
     // Keeps the client open for as long as the node is wanted.
     client: Client,
     path: String,
-    wanted: watch::Sender<Option<Bytes>>,
+    wanted: watch::Sender<Wish>,
     status: watch::Receiver<KeptStatus>,
+}
+
+/// What is wanted of a kept node.
+#[derive(Clone)]
+pub(super) struct Wish {
+    /// `None` when it is to be absent.
+    pub(super) data: Option<Bytes>,
+    /// Whether it is made again when it is gone.
+    pub(super) anew: bool,
 }
 
 /// What is known of a kept node.
@@ -62,7 +71,7 @@ impl KeptNode {
             return Err(Error::new(ErrorKind::Closed, "keep").at(path));
         }
         let progress = core.kept.enter(&full).map_err(|error| error.at(path))?;
-        let (wanted, wish) = watch::channel(Some(data.into()));
+        let (wanted, wish) = watch::channel(Wish { data: Some(data.into()), anew: true });
         let (report, status) = watch::channel(KeptStatus::Pending);
         let task = Reconciler::new(Arc::clone(core), path.to_owned(), full, wish, report, progress);
         core.tasks.spawn_on(task.run(), &core.runtime);
@@ -76,7 +85,12 @@ impl KeptNode {
 
     /// Changes the wanted data.
     pub fn set(&self, data: impl Into<Bytes>) {
-        self.wanted.send_replace(Some(data.into()));
+        self.wanted.send_modify(|wish| wish.data = Some(data.into()));
+    }
+
+    /// From now on it is not made anew: when it goes, with its session or by somebody else's hand, it is gone for good.
+    pub fn settle(&self) {
+        self.wanted.send_modify(|wish| wish.anew = false);
     }
 
     /// What is known of the node now.
@@ -130,7 +144,7 @@ impl KeptNode {
     /// # Cancel safety
     /// This method is cancel safe: the removal goes on.
     pub async fn remove(self) -> Result<(), Error> {
-        self.wanted.send_replace(None);
+        self.wanted.send_modify(|wish| wish.data = None);
         let mut status = self.status.clone();
         let removed = status.wait_for(|status| matches!(status, KeptStatus::Removed));
         let error = |kind| Error::new(kind, "remove").at(&self.path);

@@ -1,4 +1,4 @@
-use super::node::{KeptStatus, occupied};
+use super::node::{KeptStatus, Wish, occupied};
 use super::table::{Entered, Progress};
 use super::trouble::{Trouble, reply};
 use super::witness::{self, Replaced};
@@ -22,7 +22,7 @@ pub(super) struct Reconciler {
     core: Arc<Core>,
     path: String,
     full: String,
-    wanted: watch::Receiver<Option<Bytes>>,
+    wanted: watch::Receiver<Wish>,
     status: watch::Sender<KeptStatus>,
     progress: Progress,
     /// The last epoch that is known to have ended.
@@ -48,7 +48,7 @@ impl Reconciler {
         core: Arc<Core>,
         path: String,
         full: String,
-        wanted: watch::Receiver<Option<Bytes>>,
+        wanted: watch::Receiver<Wish>,
         status: watch::Sender<KeptStatus>,
         progress: Progress,
     ) -> Self {
@@ -69,7 +69,8 @@ impl Reconciler {
             };
             // A handle that was dropped wants nothing.
             let dropped = self.wanted.has_changed().is_err();
-            let wanted = self.wanted.borrow_and_update().clone().filter(|_| !dropped);
+            let Wish { data, anew } = self.wanted.borrow_and_update().clone();
+            let wanted = data.filter(|_| !dropped && (anew || self.is_present(&epoch)));
             let done = match wanted {
                 Some(data) => self.be_present(&epoch, &data).await,
                 None => self.be_absent(&epoch).await,
@@ -91,6 +92,10 @@ impl Reconciler {
                 Err(Trouble::Refused(error)) => self.refused(&epoch, error).await,
             }
         }
+    }
+
+    fn is_present(&self, epoch: &Epoch) -> bool {
+        matches!(*self.status.borrow(), KeptStatus::Present { epoch: number } if number == epoch.number)
     }
 
     /// The client is closed: the node goes with its session.
@@ -154,9 +159,7 @@ impl Reconciler {
     }
 
     async fn look(&mut self, epoch: &Arc<Epoch>, data: &Bytes) -> Result<Found, Trouble> {
-        let present =
-            matches!(*self.status.borrow(), KeptStatus::Present { epoch: number } if number == epoch.number);
-        let create = (!present).then(|| self.submit_create(epoch, data));
+        let create = (!self.is_present(epoch)).then(|| self.submit_create(epoch, data));
         let read =
             epoch.session.submit(Request::GetData { path: self.full.clone(), watch: true }, Lane::Call);
         let created = match create {
