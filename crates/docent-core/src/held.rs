@@ -155,8 +155,21 @@ impl Held {
 
     /// The guard was released: its node is being deleted by us. Not lost from now on.
     pub(crate) fn release(&self) {
-        if self.over.set(Over::Released).is_ok() {
-            self.ended(None);
+        let _ = self.hand_over();
+    }
+
+    /// As [`release`](Self::release); the reason when it was lost before. In one step: what [succeeds](Self::successor) it has the
+    /// same token, which no loss of this may cancel afterwards.
+    pub(crate) fn hand_over(&self) -> Result<(), LostReason> {
+        match self.over.set(Over::Released) {
+            Ok(()) => {
+                self.ended(None);
+                Ok(())
+            }
+            Err(_) => match self.over.get() {
+                Some(Over::Lost(reason, _)) => Err(*reason),
+                _ => Ok(()),
+            },
         }
     }
 

@@ -44,7 +44,8 @@ impl Hold {
         telemetry::acquired(shared.recipe(), Duration::ZERO);
         epoch.add(&held);
         let lower = Self::new(ticket, held);
-        self.check_for("downgrade")?;
+        let lost = |reason| Error::new(ErrorKind::Lost(reason), "downgrade").at(shared.path());
+        self.held().hand_over().map_err(lost)?;
         lower.check_for("downgrade")?;
         // The old node is deleted now, in the order of calls, and that is no loss.
         drop(self);
