@@ -4,6 +4,9 @@
 
 mod auth;
 mod bad_input;
+mod children_cache;
+mod children_cache_faults;
+mod children_cache_large;
 mod close;
 mod fake;
 mod hostile_server;
@@ -11,6 +14,7 @@ mod kept;
 mod links;
 mod many_watches;
 mod metrics;
+mod node_cache;
 mod operations;
 mod outcomes;
 mod rollback;

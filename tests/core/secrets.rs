@@ -5,10 +5,11 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use docent::recipe::KeptNode;
-use docent::{Acl, Client, CreateMode, Mutex, Permissions, SecretString, Tls};
+use docent::{Acl, ChildrenCache, Client, CreateMode, Mutex, NodeCache, Permissions, SecretString, Tls};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, Rule, TestServer, both_backends};
 use docent_tests::{builder, soon, with_causes};
+use futures_util::StreamExt;
 use std::error::Error;
 use std::fmt::Debug;
 use std::io;
@@ -142,6 +143,15 @@ both_backends! {
         let kept = KeptNode::new(&client, "/a/kept", PAYLOAD).unwrap();
         soon(kept.present()).await.unwrap();
         printed.value(&kept);
+        let (children, node) = (ChildrenCache::new(&client, "/a").unwrap(), NodeCache::new(&client, "/a/b").unwrap());
+        soon(children.ready()).await.unwrap();
+        soon(node.ready()).await.unwrap();
+        printed.value(&(&children, children.current(), &node, node.changes()));
+        let mut events = children.subscribe();
+        printed.value(&events);
+        for event in [soon(events.next()).await, soon(events.next()).await] {
+            printed.value(&event.unwrap());
+        }
         let mutex = Mutex::new(&client, "/a/lock").unwrap();
         let guard = soon(mutex.acquire()).await.unwrap();
         printed.value(&mutex);

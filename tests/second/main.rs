@@ -4,6 +4,8 @@
 
 #[path = "../locks/cancel.rs"]
 mod cancel;
+#[path = "../core/children_cache.rs"]
+mod children_cache;
 #[path = "../core/close.rs"]
 mod close;
 #[path = "../core/kept.rs"]
@@ -11,6 +13,8 @@ mod kept;
 mod lease;
 #[path = "../locks/loss.rs"]
 mod loss;
+#[path = "../core/node_cache.rs"]
+mod node_cache;
 #[path = "../core/operations.rs"]
 mod operations;
 #[path = "../locks/order.rs"]

@@ -14,7 +14,7 @@ use crate::state::{Connection, ConnectionState};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -36,6 +36,8 @@ pub(crate) struct Core {
     pub(crate) kept: KeptTable,
     /// Sessions of earlier epochs, with the paths of their witnesses.
     past_sessions: Mutex<Vec<(i64, String)>>,
+    /// The servers know no reads of many nodes in one request: they are older than 3.6.
+    pub(crate) no_multi_read: AtomicBool,
     /// Where tasks of the client run.
     pub(crate) runtime: Handle,
     /// Cancelled when the client is to close.
@@ -73,6 +75,7 @@ impl Core {
             cleanup,
             kept: KeptTable::default(),
             past_sessions: Mutex::default(),
+            no_multi_read: AtomicBool::new(false),
             runtime,
             closing: CancellationToken::new(),
             finished: CancellationToken::new(),

@@ -275,7 +275,7 @@ fn needed(operation: &str) -> Option<&'static str> {
     Some(match operation {
         "create" | "keep" => "CREATE on the parent",
         "delete" | "ensure_absent" => "DELETE on the parent",
-        "get" | "children" | "acquire" | "participants" => "READ",
+        "get" | "children" | "cache" | "acquire" | "participants" => "READ",
         "set" => "WRITE",
         "acl" => "READ or ADMIN",
         "set_acl" => "ADMIN",

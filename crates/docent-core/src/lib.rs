@@ -7,6 +7,7 @@ mod macros;
 mod acl;
 mod acl_policy;
 mod auth;
+mod cache;
 mod cleanup;
 mod client;
 mod clock;
@@ -36,6 +37,7 @@ mod ticket;
 mod watching;
 
 pub use acl::{Acl, Permissions};
+pub use cache::{ChildrenCache, ChildrenEvent, ChildrenEvents, ChildrenSnapshot, NodeCache, NodeChanges};
 pub use client::{Client, ClientBuilder, Transaction, TransactionResult};
 pub use clock::{BootClock, Clock, Timestamp, TokioClock};
 pub use config::{ParentKind, RollbackPolicy};

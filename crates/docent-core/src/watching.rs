@@ -275,9 +275,9 @@ impl<T: Send + 'static> Follower<T> {
     }
 }
 
-const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
 /// Between reads that are refused.
-fn patience() -> Backoff {
+pub(crate) fn patience() -> Backoff {
     RetryPolicy::exponential().between(Duration::from_millis(200), LONGEST_PAUSE).start()
 }

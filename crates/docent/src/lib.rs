@@ -5,10 +5,11 @@
 #[cfg_attr(docsrs, doc(cfg(feature = "tls")))]
 pub use docent_core::Tls;
 pub use docent_core::{
-    Acl, BootClock, Children, Client, ClientBuilder, Clock, Connection, ConnectionState, CreateMode, Created,
-    Error, ErrorKind, Fence, Health, Lost, LostReason, Node, NodeAcl, ParentKind, ParseFenceError,
-    Participant, Permissions, RetryPolicy, Role, RollbackPolicy, SecretString, Stat, StateWatcher, Timestamp,
-    TokioClock, Transaction, TransactionResult, WatchStream,
+    Acl, BootClock, Children, ChildrenCache, ChildrenEvent, ChildrenEvents, ChildrenSnapshot, Client,
+    ClientBuilder, Clock, Connection, ConnectionState, CreateMode, Created, Error, ErrorKind, Fence, Health,
+    Lost, LostReason, Node, NodeAcl, NodeCache, NodeChanges, ParentKind, ParseFenceError, Participant,
+    Permissions, RetryPolicy, Role, RollbackPolicy, SecretString, Stat, StateWatcher, Timestamp, TokioClock,
+    Transaction, TransactionResult, WatchStream,
 };
 pub use docent_election::{Election, ElectionBuilder, Layout, Leader, Leaders, Leadership, Run};
 pub use docent_locks::{

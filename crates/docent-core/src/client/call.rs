@@ -9,6 +9,7 @@ use crate::session::{Cause, Lane, Outcome, SessionEnd};
 use crate::telemetry::{self, Started};
 use docent_proto::{Code, CreateMode, Request, Response};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::time::Instant;
 
 /// Makes the request for an attempt. There is mostly one attempt, and what is made for it is moved all the way into the
@@ -24,11 +25,16 @@ pub(crate) enum Outcomes {
     Once,
 }
 
+/// The end of a `timeout` that begins now.
+pub(crate) fn deadline(timeout: Duration) -> Instant {
+    // A timeout beyond the range of the clock is no timeout; a century will do.
+    const A_CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+    Instant::now() + timeout.min(A_CENTURY)
+}
+
 impl Client {
     pub(crate) fn deadline(&self) -> Instant {
-        // A timeout beyond the range of the clock is no timeout; a century will do.
-        const A_CENTURY: std::time::Duration = std::time::Duration::from_secs(100 * 365 * 24 * 60 * 60);
-        Instant::now() + self.operation_timeout.min(A_CENTURY)
+        deadline(self.operation_timeout)
     }
 
     pub(crate) async fn read(

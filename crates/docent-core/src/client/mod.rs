@@ -9,7 +9,7 @@ mod thread;
 mod transaction;
 
 pub use builder::ClientBuilder;
-pub(crate) use call::{Attempts, Outcomes, unexpected};
+pub(crate) use call::{Attempts, Outcomes, deadline, unexpected};
 pub(crate) use create::{PARENT_ROUNDS, create_parents_in, refused_parent};
 pub(crate) use exact::Markers;
 pub use transaction::{Transaction, TransactionResult};
@@ -80,6 +80,10 @@ impl Client {
 
     pub(crate) fn core(&self) -> &Arc<Core> {
         &self.handle.core
+    }
+
+    pub(crate) fn operation_timeout(&self) -> Duration {
+        self.operation_timeout
     }
 
     /// A clone whose operations take at most `timeout` each, with waiting for a link and retries.

@@ -1,0 +1,57 @@
+use crate::core::Core;
+use crate::epoch::Epoch;
+use crate::session::LinkState;
+use std::future::pending;
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// The present session of a client and its link, as a cache follows them.
+pub(super) struct Attachment {
+    pub(super) epoch: Arc<Epoch>,
+    epochs: watch::Receiver<Arc<Epoch>>,
+    link: watch::Receiver<LinkState>,
+    losses: u64,
+}
+
+/// What became of session and link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct News {
+    /// It is another session: the watches of the last one are gone.
+    pub(super) session: bool,
+    /// Requests that were under way have no answer.
+    pub(super) lost: bool,
+    pub(super) up: bool,
+}
+
+impl Attachment {
+    /// The first news are about the session there is.
+    pub(super) fn new(core: &Core) -> Self {
+        let mut epochs = core.epochs.subscribe();
+        epochs.mark_changed();
+        let epoch = core.epoch();
+        let link = epoch.session.link();
+        Self { epoch, epochs, link, losses: 0 }
+    }
+
+    /// Waits for the next news. Cancel safe.
+    pub(super) async fn news(&mut self) -> News {
+        tokio::select! {
+            biased;
+            Ok(()) = self.epochs.changed() => {
+                self.epoch = Arc::clone(&self.epochs.borrow_and_update());
+                self.link = self.epoch.session.link();
+                let link = *self.link.borrow_and_update();
+                self.losses = link.losses;
+                News { session: true, lost: true, up: link.up }
+            }
+            Ok(()) = self.link.changed() => {
+                let link = *self.link.borrow_and_update();
+                let lost = !link.up || link.losses > self.losses;
+                self.losses = link.losses;
+                News { session: false, lost, up: link.up }
+            }
+            // Only with a runtime that shuts down.
+            else => pending().await,
+        }
+    }
+}

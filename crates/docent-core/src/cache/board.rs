@@ -1,0 +1,289 @@
+use super::children_event::{ChildrenEvent, Replay};
+use super::snapshot::ChildrenSnapshot;
+use super::status::Status;
+use super::subscriber::{Subscriber, Taken};
+use crate::clock::Clock;
+use crate::error::Error;
+use crate::node::Stat;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Context;
+use tokio::sync::watch;
+
+/// Events kept for a slow subscriber, when there are fewer children than that.
+const BACKLOG: usize = 1024;
+
+/// Where the task of a cache puts what it found, for handles and subscribers. It waits for none of them.
+pub(super) struct Board {
+    clock: Arc<dyn Clock>,
+    content: Mutex<Content>,
+    /// Changed only while the content is locked, so that they agree.
+    status: watch::Sender<Status>,
+}
+
+#[derive(Default)]
+struct Content {
+    snapshot: Arc<ChildrenSnapshot>,
+    next_id: u64,
+    subscribers: HashMap<u64, Subscriber>,
+}
+
+impl Board {
+    pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
+        let status = watch::Sender::new(Status::new(&*clock));
+        Self { clock, content: Mutex::default(), status }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Content> {
+        self.content.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn status(&self) -> watch::Receiver<Status> {
+        self.status.subscribe()
+    }
+
+    pub(super) fn current(&self) -> Arc<ChildrenSnapshot> {
+        Arc::clone(&self.lock().snapshot)
+    }
+
+    pub(super) fn subscribe(&self) -> u64 {
+        let mut content = self.lock();
+        content.next_id += 1;
+        let id = content.next_id;
+        let status = self.status.borrow();
+        let mut subscriber = Subscriber::new(status.trouble.clone().map(ChildrenEvent::Failed));
+        if status.loaded {
+            subscriber.begin();
+        }
+        content.subscribers.insert(id, subscriber);
+        id
+    }
+
+    pub(super) fn unsubscribe(&self, id: u64) {
+        let subscriber = self.lock().subscribers.remove(&id);
+        drop(subscriber);
+    }
+
+    pub(super) fn take(&self, id: u64, cx: &Context<'_>) -> Taken {
+        let mut content = self.lock();
+        let Content { snapshot, subscribers, .. } = &mut *content;
+        let Some(subscriber) = subscribers.get_mut(&id) else { return Taken::End };
+        let status = self.status.borrow();
+        let replay = || {
+            let end = match (&status.trouble, status.stale_since) {
+                (Some(error), _) => Some(ChildrenEvent::Failed(error.clone())),
+                (None, Some(_)) => None,
+                (None, None) => Some(ChildrenEvent::Ready),
+            };
+            Replay::new(Arc::clone(snapshot), end)
+        };
+        subscriber.take(replay, cx.waker(), status.closed)
+    }
+
+    /// Changes what is known, and tells it.
+    pub(super) fn publish(&self, folder: Option<Stat>, events: &[ChildrenEvent]) {
+        let mut content = self.lock();
+        if folder == content.snapshot.folder && events.is_empty() {
+            return;
+        }
+        // Copies the map only while somebody holds the present one.
+        let snapshot = Arc::make_mut(&mut content.snapshot);
+        snapshot.folder = folder;
+        for event in events {
+            match event {
+                ChildrenEvent::Apply(name, node) => snapshot.apply(name, node),
+                ChildrenEvent::Delete(name) => snapshot.delete(name),
+                ChildrenEvent::Spoiled(name, error) => snapshot.spoil(name, error),
+                _ => {}
+            }
+        }
+        // Before the first time that all is known there is nothing to be told.
+        if self.status.borrow().loaded {
+            self.tell(content, events);
+        }
+    }
+
+    /// All is known as of now.
+    pub(super) fn caught_up(&self) {
+        let mut content = self.lock();
+        let first = !self.status.borrow().loaded;
+        self.status.send_modify(|status| {
+            status.loaded = true;
+            status.stale_since = None;
+            status.trouble = None;
+        });
+        if first {
+            let wakers: Vec<_> = content.subscribers.values_mut().filter_map(Subscriber::begin).collect();
+            drop(content);
+            wakers.into_iter().for_each(std::task::Waker::wake);
+        } else {
+            self.tell(content, &[ChildrenEvent::Ready]);
+        }
+    }
+
+    /// What is known may be out of date from now on.
+    pub(super) fn stale(&self) {
+        let content = self.lock();
+        if self.status.borrow().stale_since.is_none() {
+            let now = self.clock.now();
+            self.status.send_modify(|status| status.stale_since = Some(now));
+            self.tell(content, &[ChildrenEvent::Gap]);
+        }
+    }
+
+    /// The children cannot be listed.
+    pub(super) fn failed(&self, error: &Error) {
+        let content = self.lock();
+        let now = self.clock.now();
+        let known = self.status.borrow().trouble.as_ref().map(Error::kind) == Some(error.kind());
+        self.status.send_modify(|status| {
+            status.trouble = Some(error.clone());
+            status.stale_since.get_or_insert(now);
+        });
+        if !known {
+            self.tell(content, &[ChildrenEvent::Failed(error.clone())]);
+        }
+    }
+
+    /// The children can be listed again.
+    pub(super) fn listed(&self) {
+        let _content = self.lock();
+        self.status.send_if_modified(|status| status.trouble.take().is_some());
+    }
+
+    /// Nothing more will come.
+    pub(super) fn close(&self) {
+        let mut content = self.lock();
+        self.status.send_modify(|status| {
+            status.closed = true;
+            status.stale_since.get_or_insert(self.clock.now());
+        });
+        let wakers: Vec<_> = content.subscribers.values_mut().filter_map(Subscriber::wake).collect();
+        drop(content);
+        wakers.into_iter().for_each(std::task::Waker::wake);
+    }
+
+    /// Adds events for all subscribers, and wakes them once the content is no longer locked.
+    fn tell(&self, mut content: MutexGuard<'_, Content>, events: &[ChildrenEvent]) {
+        let limit = content.snapshot.len().max(BACKLOG);
+        let wakers: Vec<_> = content
+            .subscribers
+            .values_mut()
+            .filter_map(|subscriber| subscriber.push(events, limit))
+            .collect();
+        drop(content);
+        wakers.into_iter().for_each(std::task::Waker::wake);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::TokioClock;
+    use crate::error::ErrorKind;
+    use crate::node::Node;
+    use bytes::Bytes;
+    use futures_util::task::noop_waker;
+
+    fn node(mzxid: i64) -> Arc<Node> {
+        let stat = docent_proto::Stat { mzxid, ..docent_proto::Stat::default() };
+        Arc::new(Node { data: Bytes::new(), stat: stat.into() })
+    }
+
+    fn apply(name: &str, mzxid: i64) -> ChildrenEvent {
+        ChildrenEvent::Apply(Arc::from(name), node(mzxid))
+    }
+
+    /// Everything that subscriber `id` can have now, in words.
+    fn take_all(board: &Board, id: u64) -> Vec<String> {
+        let waker = noop_waker();
+        let mut events = Vec::new();
+        loop {
+            match board.take(id, &Context::from_waker(&waker)) {
+                Taken::Event(event) => events.push(format!("{event:?}")),
+                Taken::Whole { missed, replay } => {
+                    events.extend(missed.then(|| "Gap".to_owned()));
+                    events.extend(replay.map(|event| format!("{event:?}")));
+                }
+                Taken::Nothing => return events,
+                Taken::End => {
+                    events.push("End".to_owned());
+                    return events;
+                }
+            }
+        }
+    }
+
+    fn board() -> Board {
+        Board::new(Arc::new(TokioClock::new()))
+    }
+
+    #[tokio::test]
+    async fn a_subscriber_is_told_everything_and_then_the_changes() {
+        let board = board();
+        let early = board.subscribe();
+        board.publish(None, &[apply("b", 2), apply("a", 1)]);
+        assert!(take_all(&board, early).is_empty(), "nothing before everything is known");
+        board.caught_up();
+        let late = board.subscribe();
+        let everything = ["Init", "Apply(\"a\", mzxid 1)", "Apply(\"b\", mzxid 2)", "Ready"];
+        assert_eq!(take_all(&board, early), everything);
+        assert_eq!(take_all(&board, late), everything);
+        board.stale();
+        board.publish(None, &[apply("a", 3), ChildrenEvent::Delete("b".into())]);
+        board.caught_up();
+        let changes = ["Gap", "Apply(\"a\", mzxid 3)", "Delete(\"b\")", "Ready"];
+        assert_eq!(take_all(&board, early), changes);
+        board.unsubscribe(late);
+        board.close();
+        assert_eq!(take_all(&board, early), ["End"]);
+    }
+
+    #[tokio::test]
+    async fn a_slow_subscriber_is_told_that_it_missed_something_and_everything_anew() {
+        let board = board();
+        board.caught_up();
+        let (slow, quick) = (board.subscribe(), board.subscribe());
+        take_all(&board, slow);
+        take_all(&board, quick);
+        for mzxid in 0..10 * BACKLOG as i64 {
+            board.publish(None, &[apply("a", mzxid)]);
+            assert_eq!(take_all(&board, quick).len(), 1);
+        }
+        let last = format!("Apply(\"a\", mzxid {})", 10 * BACKLOG - 1);
+        assert_eq!(take_all(&board, slow), ["Gap", "Init", &last, "Ready"]);
+        board.publish(None, &[ChildrenEvent::Delete("a".into())]);
+        assert_eq!(take_all(&board, slow), ["Delete(\"a\")"]);
+    }
+
+    #[tokio::test]
+    async fn who_begins_while_it_is_out_of_date_is_not_told_that_it_is_ready() {
+        let board = board();
+        board.publish(None, &[apply("a", 1)]);
+        board.caught_up();
+        board.stale();
+        let subscriber = board.subscribe();
+        assert_eq!(take_all(&board, subscriber), ["Init", "Apply(\"a\", mzxid 1)"]);
+        let refused = Error::new(ErrorKind::NoAuth, "cache");
+        board.failed(&refused);
+        board.failed(&refused);
+        assert_eq!(take_all(&board, subscriber), ["Failed(cache: permission denied)"], "once");
+        board.listed();
+        board.caught_up();
+        assert_eq!(take_all(&board, subscriber), ["Ready"]);
+    }
+
+    #[tokio::test]
+    async fn a_snapshot_stays_as_it_is_and_costs_a_copy_only_while_it_is_held() {
+        let board = board();
+        board.publish(None, &[apply("a", 1)]);
+        let held = board.current();
+        board.publish(None, &[apply("a", 2), apply("b", 2)]);
+        assert_eq!((held.len(), held.get("a").unwrap().stat.mzxid), (1, 1));
+        drop(held);
+        let before = Arc::as_ptr(&board.current());
+        board.publish(None, &[apply("c", 3)]);
+        assert_eq!(Arc::as_ptr(&board.current()), before, "changed in its place");
+        assert_eq!(board.current().iter().map(|(name, _)| &**name).collect::<String>(), "abc");
+    }
+}

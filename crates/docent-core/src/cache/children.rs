@@ -1,0 +1,159 @@
+use super::board::Board;
+use super::children_event::ChildrenEvents;
+use super::children_task::ChildrenTask;
+use super::snapshot::ChildrenSnapshot;
+use super::status;
+use crate::client::Client;
+use crate::core::Core;
+use crate::error::Error;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// The children of a node with their data, kept in memory. For users of Curator: what `PathChildrenCache` does.
+///
+/// It is loaded by one listing and reads of many children at a time, and can be used then; a watch on each child is set in the
+/// background, by a read that also shows what changed in between. From then on each change is read as soon as it is told, also
+/// by deletion and creation of the same name. Cheap to clone; all clones are one cache with one task.
+///
+/// After a lost link, and in a new session, it lists and reads everything again, after a random pause of up to a millisecond for
+/// each child and a second at most, so that the caches of many clients do not all do so at once. Until that is done it goes on to
+/// answer with what it knew, and [`is_stale`](Self::is_stale).
+///
+/// Only the children themselves are kept, not what is below them. Watches are the one-shot watches that every server has, not
+/// persistent or recursive ones.
+///
+/// # Guarantees
+/// What it shows is never older than what it showed before, and comes to what the servers have. Values in between may be left out.
+/// A child that cannot be read spoils no other. At most 64 requests of a cache are under way at a time.
+///
+/// # Assumptions
+/// A change of the access control list is not told by the servers: a child that nobody may read any more keeps its last
+/// value. All of the children's data fits in memory; with some 10,000 children that come and go often, listing them takes the
+/// servers longer than anything else.
+///
+/// # On drop
+/// When the last clone and the last subscriber are dropped its task ends and its watches are removed. It does not keep the
+/// client open.
+///
+/// # Examples
+/// ```no_run
+/// # use docent_core::{ChildrenCache, ChildrenEvent, Client};
+/// # use futures_util::StreamExt;
+/// # async fn example(client: Client) -> Result<(), docent_core::Error> {
+/// let workers = ChildrenCache::new(&client, "/workers")?;
+/// workers.ready().await?;
+/// for (name, node) in workers.current().iter() {
+///     println!("{name}: {} bytes", node.data.len());
+/// }
+/// let mut events = workers.subscribe();
+/// while let Some(event) = events.next().await {
+///     match event {
+///         ChildrenEvent::Apply(name, node) => println!("{name} is there, version {}", node.stat.version),
+///         ChildrenEvent::Delete(name) => println!("{name} is gone"),
+///         _ => {}
+///     }
+/// }
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct ChildrenCache {
+    handle: Arc<Handle>,
+    operation_timeout: Duration,
+}
+
+/// Its drop is the drop of the last clone and subscriber.
+pub(super) struct Handle {
+    // Not a `Client`: a cache does not keep its client open.
+    core: Arc<Core>,
+    path: String,
+    pub(super) board: Arc<Board>,
+    abandoned: CancellationToken,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.abandoned.cancel();
+    }
+}
+
+impl ChildrenCache {
+    /// Begins to keep the children of `path`, which need not exist yet.
+    ///
+    /// # Errors
+    /// `InvalidInput` when the path breaks a rule, `Closed`.
+    pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
+        let core = Arc::clone(client.core());
+        let full = core.namespace.full("cache", path)?;
+        if core.closing.is_cancelled() {
+            return Err(Error::new(core.closed(), "cache").at(path));
+        }
+        let board = Arc::new(Board::new(Arc::clone(&core.config.clock)));
+        let abandoned = CancellationToken::new();
+        let task = ChildrenTask::new(
+            Arc::clone(&core),
+            path.to_owned(),
+            full,
+            Arc::clone(&board),
+            abandoned.clone(),
+        );
+        core.tasks.spawn_on(task.run(), &core.runtime);
+        let handle = Handle { core, path: path.to_owned(), board, abandoned };
+        Ok(Self { handle: Arc::new(handle), operation_timeout: client.operation_timeout() })
+    }
+
+    /// The path, as it was given.
+    pub fn path(&self) -> &str {
+        &self.handle.path
+    }
+
+    /// What is known now, without I/O. Empty before it was [`ready`](Self::ready).
+    pub fn current(&self) -> Arc<ChildrenSnapshot> {
+        self.handle.board.current()
+    }
+
+    /// True when what is known may be out of date: before everything was read once, from a lost link until everything was read
+    /// again, while the children cannot be listed, and once the client is closed.
+    pub fn is_stale(&self) -> bool {
+        self.handle.board.status().borrow().stale_since.is_some()
+    }
+
+    /// For how long it has been [stale](Self::is_stale); `None` when it is not.
+    pub fn stale_for(&self) -> Option<Duration> {
+        self.handle.board.status().borrow().stale_for(&*self.handle.core.config.clock)
+    }
+
+    /// Why the children cannot be listed at present, if they cannot. It is tried again all the time.
+    pub fn trouble(&self) -> Option<Error> {
+        self.handle.board.status().borrow().trouble.clone()
+    }
+
+    /// Waits until everything was read once, at most for the operation timeout.
+    ///
+    /// # Errors
+    /// Why the children cannot be listed, when the servers refuse, as `NoAuth`; else `Timeout`, `Closed`. The cache goes on to
+    /// try.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn ready(&self) -> Result<(), Error> {
+        let Handle { core, path, board, .. } = &*self.handle;
+        status::ready(core, path, board.status(), self.operation_timeout).await
+    }
+
+    /// Subscribes to what is there and what changes. Each subscriber has a stream of its own.
+    pub fn subscribe(&self) -> ChildrenEvents {
+        ChildrenEvents::new(Arc::clone(&self.handle))
+    }
+}
+
+impl fmt::Debug for ChildrenCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChildrenCache")
+            .field("path", &self.path())
+            .field("children", &self.current().len())
+            .field("stale", &self.is_stale())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,154 @@
+use super::children::Handle;
+use super::snapshot::ChildrenSnapshot;
+use super::subscriber::Taken;
+use crate::error::Error;
+use crate::node::Node;
+use futures_core::Stream;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// What a [`ChildrenCache`](super::ChildrenCache) tells a subscriber.
+#[derive(Clone)]
+#[non_exhaustive]
+pub enum ChildrenEvent {
+    /// What follows up to the next [`Ready`](Self::Ready) is everything: forget what was known.
+    Init,
+    /// A child is there, or has changed. With another `czxid` than before it is another node of the same name.
+    Apply(Arc<str>, Arc<Node>),
+    /// A child is gone.
+    Delete(Arc<str>),
+    /// A child exists and cannot be read; what was known of it is kept. It is tried again, and an `Apply` or `Delete`
+    /// follows when that succeeds.
+    Spoiled(Arc<str>, Error),
+    /// Everything up to here is what the servers had.
+    Ready,
+    /// From here on it may be out of date: the link was lost, or this subscriber was too slow. A [`Ready`](Self::Ready) ends
+    /// that, after the changes that were missed, or after an [`Init`](Self::Init) and everything.
+    Gap,
+    /// The children cannot be listed. It is tried again; a [`Ready`](Self::Ready) says that it succeeded.
+    Failed(Error),
+}
+
+// What is in the nodes is not printed.
+impl fmt::Debug for ChildrenEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Init => f.write_str("Init"),
+            Self::Apply(name, node) => write!(f, "Apply({name:?}, mzxid {})", node.stat.mzxid),
+            Self::Delete(name) => write!(f, "Delete({name:?})"),
+            Self::Spoiled(name, error) => write!(f, "Spoiled({name:?}, {error})"),
+            Self::Ready => f.write_str("Ready"),
+            Self::Gap => f.write_str("Gap"),
+            Self::Failed(error) => write!(f, "Failed({error})"),
+        }
+    }
+}
+
+/// The events of a [`ChildrenCache`](super::ChildrenCache) for one subscriber: `Init`, an `Apply` for each child and `Ready` as
+/// soon as the cache has been read once, then what changes.
+///
+/// Values in between may be left out, the last one never is. The cache keeps as many events for a slow subscriber as there are
+/// children, and at least 1,024; one that is slower gets `Gap` and everything anew. It ends when the client is closed.
+///
+/// # On drop
+/// The cache forgets the subscriber. A cache lives as long as one of its handles or subscribers.
+#[must_use = "a stream does nothing unless it is polled"]
+pub struct ChildrenEvents {
+    handle: Arc<Handle>,
+    id: u64,
+    replay: Option<Replay>,
+}
+
+impl ChildrenEvents {
+    pub(super) fn new(handle: Arc<Handle>) -> Self {
+        let id = handle.board.subscribe();
+        Self { handle, id, replay: None }
+    }
+}
+
+impl Stream for ChildrenEvents {
+    type Item = ChildrenEvent;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<ChildrenEvent>> {
+        loop {
+            if let Some(replay) = &mut self.replay {
+                match replay.next() {
+                    Some(event) => return Poll::Ready(Some(event)),
+                    None => self.replay = None,
+                }
+            }
+            match self.handle.board.take(self.id, cx) {
+                Taken::Event(event) => return Poll::Ready(Some(event)),
+                Taken::Whole { missed, replay } => {
+                    self.replay = Some(replay);
+                    if missed {
+                        return Poll::Ready(Some(ChildrenEvent::Gap));
+                    }
+                }
+                Taken::Nothing => return Poll::Pending,
+                Taken::End => return Poll::Ready(None),
+            }
+        }
+    }
+}
+
+impl Drop for ChildrenEvents {
+    fn drop(&mut self) {
+        self.handle.board.unsubscribe(self.id);
+    }
+}
+
+impl fmt::Debug for ChildrenEvents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChildrenEvents").finish_non_exhaustive()
+    }
+}
+
+/// Everything, for a subscriber that begins or was too slow.
+#[derive(Debug)]
+pub(super) struct Replay {
+    snapshot: Arc<ChildrenSnapshot>,
+    /// What comes after the children.
+    end: Option<ChildrenEvent>,
+    at: Stage,
+}
+
+#[derive(Debug)]
+enum Stage {
+    Start,
+    Children(Option<Arc<str>>),
+    Spoiled(Option<Arc<str>>),
+}
+
+impl Replay {
+    pub(super) fn new(snapshot: Arc<ChildrenSnapshot>, end: Option<ChildrenEvent>) -> Self {
+        Self { snapshot, end, at: Stage::Start }
+    }
+}
+
+impl Iterator for Replay {
+    type Item = ChildrenEvent;
+
+    fn next(&mut self) -> Option<ChildrenEvent> {
+        if matches!(self.at, Stage::Start) {
+            self.at = Stage::Children(None);
+            return Some(ChildrenEvent::Init);
+        }
+        if let Stage::Children(last) = &mut self.at {
+            if let Some((name, node)) = self.snapshot.child_after(last.as_deref()) {
+                *last = Some(Arc::clone(name));
+                return Some(ChildrenEvent::Apply(Arc::clone(name), Arc::clone(node)));
+            }
+            self.at = Stage::Spoiled(None);
+        }
+        if let Stage::Spoiled(last) = &mut self.at
+            && let Some((name, error)) = self.snapshot.spoiled_after(last.as_deref())
+        {
+            *last = Some(Arc::clone(name));
+            return Some(ChildrenEvent::Spoiled(Arc::clone(name), error.clone()));
+        }
+        self.end.take()
+    }
+}

@@ -1,0 +1,178 @@
+//! What a cache of children makes of the servers' answers.
+
+use super::super::children_event::ChildrenEvent;
+use super::ask::Ask;
+use super::{ChildrenTask, Listing};
+use crate::error::Error;
+use crate::node::Node;
+use crate::session::{Cause, Outcome, Reply, Watch};
+use crate::watching::{LONGEST_PAUSE, patience};
+use bytes::Bytes;
+use docent_proto::{Code, MultiResult, Response, Stat};
+use futures_util::future::FutureExt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use tokio::time::Instant;
+
+impl ChildrenTask {
+    pub(super) fn answered(&mut self, ask: Ask, outcome: Outcome) {
+        let Reply { result, watch, .. } = match outcome {
+            Outcome::Reply(reply) => reply,
+            Outcome::NotSent(cause) | Outcome::Unknown(cause) => return self.unanswered(ask, cause),
+        };
+        match result {
+            // The session is over: that is news.
+            Err(Code::SESSION_EXPIRED) => {
+                self.up = false;
+                self.unread(ask);
+            }
+            Err(Code::THROTTLED) => self.unanswered(ask, Cause::QueueFull),
+            result => match ask {
+                Ask::List => self.listed(result, watch),
+                Ask::Folder => self.folder_missing(&result, watch),
+                Ask::One(name) => self.one(&name, result, watch),
+                Ask::Several(names) => self.several(&names, result),
+            },
+        }
+    }
+
+    fn unanswered(&mut self, ask: Ask, cause: Cause) {
+        self.lost_batch |= matches!((&ask, cause), (Ask::Several(_), Cause::LinkLost));
+        match cause {
+            Cause::Ended(_) => self.up = false,
+            Cause::LinkLost | Cause::QueueFull | Cause::Deadline => self.pause(),
+            Cause::TooLarge { .. } => {
+                self.smaller_batches();
+                self.pause();
+            }
+        }
+        self.unread(ask);
+    }
+
+    /// Asks nothing for a while.
+    fn pause(&mut self) {
+        if self.alarms.busy.is_none() {
+            self.alarms.busy = Some(Instant::now() + self.patience.next().unwrap_or(LONGEST_PAUSE));
+        }
+    }
+
+    fn unread(&mut self, ask: Ask) {
+        match ask {
+            Ask::List | Ask::Folder => self.listing = Listing::Wanted,
+            Ask::One(name) => self.work.unanswered(&name),
+            Ask::Several(names) => names.iter().for_each(|name| self.work.unanswered(name)),
+        }
+    }
+
+    fn listed(&mut self, result: Result<Response, Code>, watch: Option<Box<Watch>>) {
+        let (names, folder) = match result {
+            Ok(Response::Children { names, stat: Some(stat) }) => (names, Some(stat)),
+            Err(Code::NO_NODE) => (Vec::new(), None),
+            Ok(_) => return self.refused(Code::MARSHALLING_ERROR),
+            Err(code) => return self.refused(code),
+        };
+        self.patience = patience();
+        self.board.listed();
+        let again = self.listing == Listing::Asked { again: true };
+        self.listing = if again { Listing::Wanted } else { Listing::Known };
+        self.folder_watch = watch;
+        let folder = folder.map(crate::node::Stat::from);
+        if self.folder.map(|folder| folder.czxid) != folder.map(|folder| folder.czxid) {
+            // Another folder: none of its children is one that is known.
+            self.work.begin_sync();
+        }
+        self.folder = folder;
+        let gone = self.work.listed(names);
+        self.events.extend(gone.into_iter().map(ChildrenEvent::Delete));
+        if folder.is_none() {
+            self.listing = Listing::Asked { again: false };
+            self.ask_for_folder();
+        }
+    }
+
+    /// There was no folder when it was listed.
+    fn folder_missing(&mut self, result: &Result<Response, Code>, watch: Option<Box<Watch>>) {
+        match result {
+            Err(Code::NO_NODE) if watch.is_some() => {
+                self.folder_watch = watch;
+                self.listing = Listing::Known;
+            }
+            // It was created in between.
+            Ok(_) | Err(Code::NO_NODE) => self.listing = Listing::Wanted,
+            Err(code) => self.refused(*code),
+        }
+    }
+
+    /// The folder cannot be listed. It is tried again with a sync, because watches may be missing by then.
+    fn refused(&mut self, code: Code) {
+        let error = Error::from_code(code, "cache").at(&self.path);
+        tracing::debug!(path = self.path, %error, "cannot list children");
+        self.listing = Listing::Refused;
+        self.board.failed(&error);
+        self.alarms.sync = Some(Instant::now() + self.patience.next().unwrap_or(LONGEST_PAUSE));
+    }
+
+    fn one(&mut self, name: &Arc<str>, result: Result<Response, Code>, watch: Option<Box<Watch>>) {
+        if let Some(watch) = watch
+            && self.work.watched(name)
+        {
+            let name = Arc::clone(name);
+            self.watches.push(watch.map(move |fired| (name, fired)).boxed());
+        }
+        match result {
+            Ok(Response::Data { data, stat }) => self.read(name, data.as_ref(), stat),
+            Ok(_) => self.cannot_read(name, Code::MARSHALLING_ERROR),
+            Err(code) => self.cannot_read(name, code),
+        }
+    }
+
+    fn several(&mut self, names: &[Arc<str>], result: Result<Response, Code>) {
+        match result {
+            Ok(Response::Multi(results)) if results.len() == names.len() => {
+                for (name, result) in names.iter().zip(results) {
+                    match result {
+                        MultiResult::Data { data, stat } => self.read(name, data.as_ref(), stat),
+                        MultiResult::Failed(code) => self.cannot_read(name, code),
+                        _ => self.cannot_read(name, Code::MARSHALLING_ERROR),
+                    }
+                }
+            }
+            refused => {
+                if refused == Err(Code::UNIMPLEMENTED) {
+                    self.core.no_multi_read.store(true, Ordering::Relaxed);
+                } else {
+                    // Most likely it was too much for one reply.
+                    self.smaller_batches();
+                }
+                names.iter().for_each(|name| self.work.unanswered(name));
+            }
+        }
+    }
+
+    fn read(&mut self, name: &Arc<str>, data: Option<&Bytes>, stat: Stat) {
+        if self.work.read(name, (stat.czxid, stat.mzxid)) {
+            // A copy: a part of a reply would keep all of it in memory.
+            let data = data.map_or_else(Bytes::new, |data| Bytes::copy_from_slice(data));
+            let node = Arc::new(Node { data, stat: stat.into() });
+            self.events.push(ChildrenEvent::Apply(Arc::clone(name), node));
+        }
+    }
+
+    fn cannot_read(&mut self, name: &Arc<str>, code: Code) {
+        if code == Code::NO_NODE {
+            if self.work.gone(name) {
+                self.events.push(ChildrenEvent::Delete(Arc::clone(name)));
+            }
+            return;
+        }
+        let error = Error::from_code(code, "cache").at(&format!("{}/{name}", self.path));
+        if self.work.spoiled(name) {
+            self.mending = patience();
+            self.events.push(ChildrenEvent::Spoiled(Arc::clone(name), error));
+        }
+        self.spoiled.push(Arc::clone(name));
+        if self.alarms.mend.is_none() {
+            self.alarms.mend = Some(Instant::now() + self.mending.next().unwrap_or(LONGEST_PAUSE));
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! The task of a cache of children: follows the session, asks, and publishes.
+//!
+//! A *sync* lists the folder and reads every child; it is how the cache begins and what it does after each lost link. In
+//! between, watches tell what to read.
+
+mod alarms;
+mod answer;
+mod ask;
+
+use super::attachment::{Attachment, News};
+use super::board::Board;
+use super::children_event::ChildrenEvent;
+use super::work::Work;
+use crate::core::Core;
+use crate::node::Stat;
+use crate::retry::Backoff;
+use crate::session::{Fired, Lane, Outcome, Watch};
+use crate::watching::{LONGEST_PAUSE, patience};
+use alarms::{Alarms, spread};
+use ask::{Asked, most_in_a_reply};
+use docent_proto::Request;
+use futures_util::future::{BoxFuture, FutureExt};
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// A link that lasted so long is not taken for one that comes and goes.
+const STEADY: Duration = Duration::from_secs(10);
+
+/// Watches that are removed at a time; what others ask gets in between.
+const LETTING_GO: usize = 128;
+
+/// Keeps the children of one node on a [`Board`].
+pub(super) struct ChildrenTask {
+    core: Arc<Core>,
+    path: String,
+    full: String,
+    board: Arc<Board>,
+    abandoned: CancellationToken,
+    attachment: Attachment,
+    /// The link is there, and the session takes requests.
+    up: bool,
+    /// The session is new, and nothing is asked in it before its sync.
+    held: bool,
+    listing: Listing,
+    folder: Option<Stat>,
+    folder_watch: Option<Box<Watch>>,
+    work: Work,
+    asked: Asked,
+    watches: FuturesUnordered<BoxFuture<'static, (Arc<str>, Fired)>>,
+    /// Children that cannot be read.
+    spoiled: Vec<Arc<str>>,
+    /// What was found out and is not published yet.
+    events: Vec<ChildrenEvent>,
+    /// Most children in one request.
+    batch: usize,
+    /// Such a request was lost with its link.
+    lost_batch: bool,
+    loaded: bool,
+    syncing: bool,
+    last_sync: Option<Instant>,
+    alarms: Alarms,
+    /// Between syncs on a link that comes and goes.
+    flapping: Backoff,
+    /// Between attempts at a folder that cannot be listed, or at a session that takes no more requests.
+    patience: Backoff,
+    /// Between attempts at children that cannot be read.
+    mending: Backoff,
+}
+
+/// How far the list of children is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Listing {
+    Wanted,
+    /// It is being asked for; `again` when the folder changed since.
+    Asked {
+        again: bool,
+    },
+    /// A watch tells when it changes.
+    Known,
+    /// The servers refuse it: an alarm is set.
+    Refused,
+}
+
+enum Step {
+    News(News),
+    Answered(ask::Ask, Outcome),
+    FolderFired(Fired),
+    Fired(Arc<str>, Fired),
+    Alarm,
+    /// Nobody is interested any more.
+    Abandoned,
+    Closed,
+}
+
+impl ChildrenTask {
+    pub(super) fn new(
+        core: Arc<Core>,
+        path: String,
+        full: String,
+        board: Arc<Board>,
+        abandoned: CancellationToken,
+    ) -> Self {
+        Self {
+            attachment: Attachment::new(&core),
+            batch: most_in_a_reply(&core),
+            core,
+            path,
+            full,
+            board,
+            abandoned,
+            up: false,
+            held: true,
+            listing: Listing::Wanted,
+            folder: None,
+            folder_watch: None,
+            work: Work::default(),
+            asked: Asked::default(),
+            watches: FuturesUnordered::new(),
+            spoiled: Vec::new(),
+            events: Vec::new(),
+            lost_batch: false,
+            loaded: false,
+            syncing: false,
+            last_sync: None,
+            alarms: Alarms::default(),
+            flapping: patience(),
+            patience: patience(),
+            mending: patience(),
+        }
+    }
+
+    pub(super) async fn run(mut self) {
+        loop {
+            self.ask();
+            match self.step().await {
+                Step::News(news) => self.news(news),
+                Step::Answered(ask, outcome) => self.answered(ask, outcome),
+                Step::FolderFired(fired) => self.folder_fired(fired),
+                Step::Fired(name, fired) => self.fired(&name, fired),
+                Step::Alarm => self.alarm(Instant::now()),
+                Step::Abandoned => return self.let_go().await,
+                Step::Closed => return,
+            }
+            self.take_the_rest();
+            self.publish();
+        }
+    }
+
+    /// Waits for what happens next. Cancel safe.
+    async fn step(&mut self) -> Step {
+        let alarm = self.alarms.first();
+        tokio::select! {
+            biased;
+            () = self.core.closing.cancelled() => Step::Closed,
+            () = self.abandoned.cancelled() => Step::Abandoned,
+            news = self.attachment.news() => Step::News(news),
+            Some((ask, outcome)) = self.asked.next() => Step::Answered(ask, outcome),
+            Some(fired) = fired(&mut self.folder_watch) => Step::FolderFired(fired),
+            Some((name, fired)) = self.watches.next() => Step::Fired(name, fired),
+            Some(()) = alarms::at(alarm) => Step::Alarm,
+        }
+    }
+
+    /// Takes what else is there already, so that it is published together.
+    fn take_the_rest(&mut self) {
+        while let Some(Some((ask, outcome))) = self.asked.next().now_or_never() {
+            self.answered(ask, outcome);
+        }
+        while let Some(Some((name, fired))) = self.watches.next().now_or_never() {
+            self.fired(&name, fired);
+        }
+    }
+
+    fn news(&mut self, News { session, lost, up }: News) {
+        if lost {
+            // What was answered before the link was lost counts.
+            self.take_the_rest();
+            self.forget_asked();
+            if std::mem::take(&mut self.lost_batch) {
+                self.smaller_batches();
+            }
+            self.syncing = false;
+            self.alarms.sync = None;
+            self.alarms.busy = None;
+            self.board.stale();
+        }
+        if session {
+            self.folder_watch = None;
+            self.watches = FuturesUnordered::new();
+            self.work.forget_watches();
+            self.held = true;
+        }
+        self.up = up;
+        if up {
+            self.alarms.sync = Some(Instant::now() + self.pause_before_sync());
+        }
+    }
+
+    /// Many clients lose their links together: they do not all come back with everything at once.
+    fn pause_before_sync(&mut self) -> Duration {
+        let Some(last) = self.last_sync else { return Duration::ZERO };
+        let spread = spread(self.work.len()).mul_f64(fastrand::f64());
+        if last.elapsed() >= STEADY {
+            self.flapping = patience();
+            return spread;
+        }
+        spread.max(self.flapping.next().unwrap_or(LONGEST_PAUSE))
+    }
+
+    fn sync(&mut self) {
+        self.forget_asked();
+        self.alarms.sync = None;
+        self.held = false;
+        self.syncing = true;
+        self.last_sync = Some(Instant::now());
+        self.listing = Listing::Wanted;
+        self.work.begin_sync();
+    }
+
+    fn alarm(&mut self, now: Instant) {
+        let due = |alarm: &mut Option<Instant>| alarm.take_if(|at| *at <= now).is_some();
+        // Then it is asked again, at the top of the loop.
+        due(&mut self.alarms.busy);
+        if due(&mut self.alarms.sync) {
+            self.sync();
+        }
+        if due(&mut self.alarms.mend) {
+            for name in std::mem::take(&mut self.spoiled) {
+                self.work.unread(&name);
+            }
+        }
+    }
+
+    fn folder_fired(&mut self, fired: Fired) {
+        self.folder_watch = None;
+        // The end of a session is news of another kind.
+        if let Fired::Event(_) = fired {
+            self.list_again();
+        }
+    }
+
+    fn list_again(&mut self) {
+        self.listing = match self.listing {
+            Listing::Asked { .. } => Listing::Asked { again: true },
+            Listing::Wanted | Listing::Known => Listing::Wanted,
+            Listing::Refused => Listing::Refused,
+        };
+    }
+
+    fn fired(&mut self, name: &Arc<str>, fired: Fired) {
+        if let Fired::Event(_) = fired {
+            self.work.fired(name);
+        }
+    }
+
+    fn publish(&mut self) {
+        let synced = self.syncing && self.work.is_synced();
+        // Nobody is shown a part of the children as if it were all.
+        if !self.loaded && !synced {
+            return;
+        }
+        self.board.publish(self.folder, &std::mem::take(&mut self.events));
+        if synced {
+            self.syncing = false;
+            self.loaded = true;
+            self.batch = (2 * self.batch).min(most_in_a_reply(&self.core));
+            self.board.caught_up();
+        }
+    }
+
+    /// Removes the watches, a few at a time.
+    async fn let_go(mut self) {
+        self.asked = Asked::default();
+        self.folder_watch = None;
+        let mut watches = std::mem::take(&mut self.watches).into_iter();
+        while watches.by_ref().take(LETTING_GO).count() == LETTING_GO {
+            // Without a link there are none at the server, and those that are gone here are not set again.
+            if self.up {
+                // Its answer comes when the server has removed these.
+                let request = Request::Exists { path: self.full.clone(), watch: false };
+                let removed = self.attachment.epoch.session.submit(request, Lane::Call);
+                tokio::select! {
+                    () = self.core.closing.cancelled() => return,
+                    news = self.attachment.news() => self.up = !news.lost,
+                    _ = removed => {}
+                }
+            }
+        }
+    }
+}
+
+/// Whatever ends the task, nobody waits for it any more.
+impl Drop for ChildrenTask {
+    fn drop(&mut self) {
+        self.board.close();
+    }
+}
+
+async fn fired(watch: &mut Option<Box<Watch>>) -> Option<Fired> {
+    Some(watch.as_mut()?.await)
+}

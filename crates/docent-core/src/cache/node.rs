@@ -1,0 +1,175 @@
+use super::node_task::NodeTask;
+use super::status::{self, Status};
+use crate::client::Client;
+use crate::core::Core;
+use crate::error::Error;
+use crate::node::Node;
+use futures_core::Stream;
+use futures_util::stream::{self, BoxStream, StreamExt};
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+/// The data of one node, kept in memory, whether the node exists or not. For users of Curator: what its class of the same name
+/// does.
+///
+/// It is read with a watch, again when that fires, and again after a lost link and in a new session. Until that is done it goes
+/// on to answer with what it knew, and [`is_stale`](Self::is_stale). Cheap to clone; all clones are one cache with one task.
+///
+/// # Guarantees
+/// What it shows is never older than what it showed before, and comes to what the servers have. Values in between may be left
+/// out. Changes are told by transaction, also when the new data equals the old, and when the node was created again.
+///
+/// # On drop
+/// When the last clone and the last stream of changes are dropped its task ends and its watch is removed. It does not keep the
+/// client open.
+///
+/// # Examples
+/// ```no_run
+/// # use docent_core::{Client, NodeCache};
+/// # use futures_util::StreamExt;
+/// # async fn example(client: Client) -> Result<(), docent_core::Error> {
+/// let limits = NodeCache::new(&client, "/limits")?;
+/// limits.ready().await?;
+/// println!("{:?}", limits.current().map(|node| node.stat.version));
+/// let mut changes = limits.changes();
+/// while let Some(node) = changes.next().await {
+///     println!("{}", if node.is_some() { "set" } else { "gone" });
+/// }
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct NodeCache {
+    handle: Arc<Handle>,
+    operation_timeout: Duration,
+}
+
+/// Its drop is the drop of the last clone and stream.
+struct Handle {
+    // Not a `Client`: a cache does not keep its client open.
+    core: Arc<Core>,
+    path: String,
+    status: watch::Receiver<Status>,
+    value: watch::Receiver<Value>,
+    abandoned: CancellationToken,
+}
+
+/// `None` before it was read, `Some(None)` for no node.
+pub(super) type Value = Option<Option<Arc<Node>>>;
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.abandoned.cancel();
+    }
+}
+
+impl NodeCache {
+    /// Begins to keep the data of `path`, which need not exist yet.
+    ///
+    /// # Errors
+    /// `InvalidInput` when the path breaks a rule, `Closed`.
+    pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
+        let core = Arc::clone(client.core());
+        let full = core.namespace.full("cache", path)?;
+        if core.closing.is_cancelled() {
+            return Err(Error::new(core.closed(), "cache").at(path));
+        }
+        let (board, status) = watch::channel(Status::new(&*core.config.clock));
+        let (values, value) = watch::channel(None);
+        let abandoned = CancellationToken::new();
+        let path = path.to_owned();
+        let task = NodeTask::new(Arc::clone(&core), path.clone(), full, board, values, abandoned.clone());
+        core.tasks.spawn_on(task.run(), &core.runtime);
+        let handle = Arc::new(Handle { core, path, status, value, abandoned });
+        Ok(Self { handle, operation_timeout: client.operation_timeout() })
+    }
+
+    /// The path, as it was given.
+    pub fn path(&self) -> &str {
+        &self.handle.path
+    }
+
+    /// What is known now, without I/O; `None` when there is no node, and before it was [`ready`](Self::ready).
+    pub fn current(&self) -> Option<Arc<Node>> {
+        self.handle.value.borrow().clone().flatten()
+    }
+
+    /// True when what is known may be out of date: before the node was read once, from a lost link until it was read again,
+    /// while it cannot be read, and once the client is closed.
+    pub fn is_stale(&self) -> bool {
+        self.handle.status.borrow().stale_since.is_some()
+    }
+
+    /// For how long it has been [stale](Self::is_stale); `None` when it is not.
+    pub fn stale_for(&self) -> Option<Duration> {
+        self.handle.status.borrow().stale_for(&*self.handle.core.config.clock)
+    }
+
+    /// Why the node cannot be read at present, if it cannot, as `NoAuth`. It is tried again all the time.
+    pub fn trouble(&self) -> Option<Error> {
+        self.handle.status.borrow().trouble.clone()
+    }
+
+    /// Waits until the node was read once, at most for the operation timeout.
+    ///
+    /// # Errors
+    /// Why the node cannot be read, when the servers refuse, as `NoAuth`; else `Timeout`, `Closed`. The cache goes on to try.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn ready(&self) -> Result<(), Error> {
+        let Handle { core, path, status, .. } = &*self.handle;
+        status::ready(core, path, status.clone(), self.operation_timeout).await
+    }
+
+    /// What is there, as soon as it is known, and then each change; `None` for no node. A slow reader skips values, never the last
+    /// one. Ends when the client is closed.
+    pub fn changes(&self) -> NodeChanges {
+        let mut values = self.handle.value.clone();
+        values.mark_changed();
+        let state = (Arc::clone(&self.handle), values);
+        let changes = stream::unfold(state, |(handle, mut values)| async move {
+            loop {
+                // The task goes with the client.
+                values.changed().await.ok()?;
+                let value = values.borrow_and_update().clone();
+                if let Some(node) = value {
+                    return Some((node, (handle, values)));
+                }
+            }
+        });
+        NodeChanges(changes.boxed())
+    }
+}
+
+impl fmt::Debug for NodeCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NodeCache")
+            .field("path", &self.path())
+            .field("stat", &self.current().map(|node| node.stat))
+            .field("stale", &self.is_stale())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The changes of a [`NodeCache`]. It keeps the cache alive.
+#[must_use = "a stream does nothing unless it is polled"]
+pub struct NodeChanges(BoxStream<'static, Option<Arc<Node>>>);
+
+impl Stream for NodeChanges {
+    type Item = Option<Arc<Node>>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.poll_next_unpin(cx)
+    }
+}
+
+impl fmt::Debug for NodeChanges {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NodeChanges").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,251 @@
+use super::attachment::{Attachment, News};
+use super::node::Value;
+use super::status::Status;
+use super::work::Version;
+use crate::core::Core;
+use crate::error::Error;
+use crate::node::Node;
+use crate::retry::Backoff;
+use crate::session::{Cause, Fired, Lane, Outcome, Pending, Reply, Watch};
+use crate::watching::{LONGEST_PAUSE, patience};
+use bytes::Bytes;
+use docent_proto::{Code, Request, Response};
+use std::sync::Arc;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// Keeps the data of one node.
+pub(super) struct NodeTask {
+    core: Arc<Core>,
+    path: String,
+    full: String,
+    status: watch::Sender<Status>,
+    values: watch::Sender<Value>,
+    abandoned: CancellationToken,
+    attachment: Attachment,
+    /// The link is there, and the session takes requests.
+    up: bool,
+    known: Option<Version>,
+    watch: Option<Box<Watch>>,
+    next: Next,
+    /// Between attempts.
+    patience: Backoff,
+}
+
+/// What is to be done.
+enum Next {
+    Read,
+    Reading(Pending),
+    /// Waits for the creation of the node.
+    Awaiting(Pending),
+    /// The watch tells of changes.
+    Rest,
+    /// Reads again then.
+    Pause(Instant),
+}
+
+enum Step {
+    News(News),
+    Read(Outcome),
+    Awaited(Outcome),
+    Fired(Fired),
+    Again,
+    Over,
+}
+
+impl NodeTask {
+    pub(super) fn new(
+        core: Arc<Core>,
+        path: String,
+        full: String,
+        status: watch::Sender<Status>,
+        values: watch::Sender<Value>,
+        abandoned: CancellationToken,
+    ) -> Self {
+        Self {
+            attachment: Attachment::new(&core),
+            core,
+            path,
+            full,
+            status,
+            values,
+            abandoned,
+            up: false,
+            known: None,
+            watch: None,
+            next: Next::Read,
+            patience: patience(),
+        }
+    }
+
+    pub(super) async fn run(mut self) {
+        loop {
+            if let Next::Read = self.next
+                && self.up
+            {
+                let request = Request::GetData { path: self.full.clone(), watch: true };
+                self.next = Next::Reading(self.attachment.epoch.session.submit(request, Lane::Call));
+            }
+            match self.step().await {
+                Step::News(news) => self.news(news),
+                Step::Read(outcome) => self.read(outcome),
+                Step::Awaited(outcome) => self.awaited(outcome),
+                Step::Fired(fired) => self.fired(fired),
+                Step::Again => self.next = Next::Read,
+                Step::Over => return,
+            }
+        }
+    }
+
+    /// Waits for what happens next. Cancel safe: the outcome of a request is taken only with the step.
+    async fn step(&mut self) -> Step {
+        tokio::select! {
+            biased;
+            () = self.core.closing.cancelled() => Step::Over,
+            () = self.abandoned.cancelled() => Step::Over,
+            news = self.attachment.news() => Step::News(news),
+            Some(step) = next(&mut self.next) => step,
+            Some(fired) = fired(&mut self.watch) => Step::Fired(fired),
+        }
+    }
+
+    fn news(&mut self, News { session, lost, up }: News) {
+        if lost {
+            self.next = Next::Read;
+            let now = self.core.config.clock.now();
+            self.status.send_if_modified(|status| {
+                status.stale_since.is_none() && status.stale_since.replace(now).is_none()
+            });
+        }
+        if session {
+            self.watch = None;
+        }
+        self.up = up;
+        if up {
+            // Also where nothing was seen to be lost: the read shows that nothing was.
+            self.next = Next::Read;
+        }
+    }
+
+    fn fired(&mut self, fired: Fired) {
+        self.watch = None;
+        // The end of a session is news of another kind. What is being read has its own watch.
+        if let (Fired::Event(_), Next::Rest) = (fired, &self.next) {
+            self.next = Next::Read;
+        }
+    }
+
+    fn read(&mut self, outcome: Outcome) {
+        let Some(Reply { result, watch, .. }) = self.reply(outcome) else { return };
+        match result {
+            Ok(Response::Data { data, stat }) => {
+                self.rest(watch);
+                let version = (stat.czxid, stat.mzxid);
+                if self.known.replace(version) != Some(version) {
+                    // A copy: a part of what was received would keep more of it in memory.
+                    let data = data.map_or_else(Bytes::new, |data| Bytes::copy_from_slice(&data));
+                    self.values.send_replace(Some(Some(Arc::new(Node { data, stat: stat.into() }))));
+                }
+                self.caught_up();
+            }
+            Err(Code::NO_NODE) => {
+                let request = Request::Exists { path: self.full.clone(), watch: true };
+                self.next = Next::Awaiting(self.attachment.epoch.session.submit(request, Lane::Call));
+            }
+            Ok(_) => self.refused(Code::MARSHALLING_ERROR),
+            Err(code) => self.refused(code),
+        }
+    }
+
+    fn awaited(&mut self, outcome: Outcome) {
+        let Some(Reply { result, watch, .. }) = self.reply(outcome) else { return };
+        match result {
+            Err(Code::NO_NODE) if watch.is_some() => {
+                self.rest(watch);
+                self.known = None;
+                self.values.send_if_modified(|value| {
+                    let news = !matches!(value, Some(None));
+                    *value = Some(None);
+                    news
+                });
+                self.caught_up();
+            }
+            // It was created in between.
+            Ok(_) | Err(Code::NO_NODE) => self.next = Next::Read,
+            Err(code) => self.refused(code),
+        }
+    }
+
+    /// The reply to what was asked; without one it is asked again, in its time.
+    fn reply(&mut self, outcome: Outcome) -> Option<Reply> {
+        self.next = Next::Read;
+        match outcome {
+            Outcome::Reply(Reply { result: Err(Code::SESSION_EXPIRED), .. }) => self.up = false,
+            Outcome::Reply(Reply { result: Err(Code::THROTTLED), .. }) => self.pause(),
+            Outcome::Reply(reply) => return Some(reply),
+            Outcome::NotSent(cause) | Outcome::Unknown(cause) => match cause {
+                Cause::Ended(_) => self.up = false,
+                Cause::LinkLost | Cause::QueueFull | Cause::Deadline | Cause::TooLarge { .. } => self.pause(),
+            },
+        }
+        None
+    }
+
+    fn rest(&mut self, watch: Option<Box<Watch>>) {
+        // The new one is there before the old one goes: the server keeps its watch.
+        self.watch = watch;
+        self.next = Next::Rest;
+        self.patience = patience();
+    }
+
+    fn pause(&mut self) {
+        self.next = Next::Pause(Instant::now() + self.patience.next().unwrap_or(LONGEST_PAUSE));
+    }
+
+    fn caught_up(&self) {
+        self.status.send_modify(|status| {
+            status.loaded = true;
+            status.stale_since = None;
+            status.trouble = None;
+        });
+    }
+
+    fn refused(&mut self, code: Code) {
+        let error = Error::from_code(code, "cache").at(&self.path);
+        tracing::debug!(path = self.path, %error, "cannot read the node");
+        let now = self.core.config.clock.now();
+        self.status.send_modify(|status| {
+            status.trouble = Some(error);
+            status.stale_since.get_or_insert(now);
+        });
+        self.pause();
+    }
+}
+
+/// Whatever ends the task, nobody waits for it any more.
+impl Drop for NodeTask {
+    fn drop(&mut self) {
+        let now = self.core.config.clock.now();
+        self.status.send_modify(|status| {
+            status.closed = true;
+            status.stale_since.get_or_insert(now);
+        });
+    }
+}
+
+async fn next(next: &mut Next) -> Option<Step> {
+    match next {
+        Next::Reading(pending) => Some(Step::Read(pending.await)),
+        Next::Awaiting(pending) => Some(Step::Awaited(pending.await)),
+        Next::Pause(until) => {
+            tokio::time::sleep_until(*until).await;
+            Some(Step::Again)
+        }
+        Next::Read | Next::Rest => None,
+    }
+}
+
+async fn fired(watch: &mut Option<Box<Watch>>) -> Option<Fired> {
+    Some(watch.as_mut()?.await)
+}

@@ -1,0 +1,91 @@
+use crate::error::Error;
+use crate::node::{Node, Stat};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Bound;
+use std::sync::Arc;
+
+/// The children of a node with their data, as a [`ChildrenCache`](super::ChildrenCache) knew them at one time.
+///
+/// It does not change. While one is held the cache's next change copies the map of the children, though not their data; a
+/// change while none is held copies nothing.
+#[derive(Clone, Default)]
+pub struct ChildrenSnapshot {
+    pub(super) folder: Option<Stat>,
+    children: BTreeMap<Arc<str>, Arc<Node>>,
+    spoiled: BTreeMap<Arc<str>, Error>,
+}
+
+impl ChildrenSnapshot {
+    /// The stat of the node whose children these are, as of their last listing; `None` when there is no such node, or nothing
+    /// was read yet.
+    pub fn folder(&self) -> Option<&Stat> {
+        self.folder.as_ref()
+    }
+
+    /// A child by its name.
+    pub fn get(&self, name: &str) -> Option<&Arc<Node>> {
+        self.children.get(name)
+    }
+
+    /// The children by name, in the order of names.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&Arc<str>, &Arc<Node>)> + DoubleEndedIterator {
+        self.children.iter()
+    }
+
+    /// The children that exist but could not be read the last time, and why. What was known of one before is still among the
+    /// children.
+    pub fn spoiled(&self) -> impl ExactSizeIterator<Item = (&Arc<str>, &Error)> {
+        self.spoiled.iter()
+    }
+
+    /// Number of children whose data is known.
+    pub fn len(&self) -> usize {
+        self.children.len()
+    }
+
+    /// True when no child's data is known.
+    pub fn is_empty(&self) -> bool {
+        self.children.is_empty()
+    }
+
+    pub(super) fn apply(&mut self, name: &Arc<str>, node: &Arc<Node>) {
+        self.spoiled.remove(name);
+        self.children.insert(Arc::clone(name), Arc::clone(node));
+    }
+
+    pub(super) fn delete(&mut self, name: &str) {
+        self.spoiled.remove(name);
+        self.children.remove(name);
+    }
+
+    pub(super) fn spoil(&mut self, name: &Arc<str>, error: &Error) {
+        self.spoiled.insert(Arc::clone(name), error.clone());
+    }
+
+    /// The first child whose name is after `name`.
+    pub(super) fn child_after(&self, name: Option<&str>) -> Option<(&Arc<str>, &Arc<Node>)> {
+        after(&self.children, name)
+    }
+
+    /// The first child that could not be read whose name is after `name`.
+    pub(super) fn spoiled_after(&self, name: Option<&str>) -> Option<(&Arc<str>, &Error)> {
+        after(&self.spoiled, name)
+    }
+}
+
+fn after<'a, V>(map: &'a BTreeMap<Arc<str>, V>, name: Option<&str>) -> Option<(&'a Arc<str>, &'a V)> {
+    let from = name.map_or(Bound::Unbounded, Bound::Excluded);
+    map.range::<str, _>((from, Bound::Unbounded)).next()
+}
+
+// What is in the nodes is not printed.
+impl fmt::Debug for ChildrenSnapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChildrenSnapshot")
+            .field("folder", &self.folder)
+            .field("children", &self.children.len())
+            .field("spoiled", &self.spoiled)
+            .finish()
+    }
+}

@@ -1,0 +1,51 @@
+use crate::client::deadline;
+use crate::clock::{Clock, Timestamp};
+use crate::core::Core;
+use crate::error::{Error, ErrorKind};
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// How a cache stands.
+#[derive(Debug, Clone)]
+pub(super) struct Status {
+    /// It has been read once.
+    pub(super) loaded: bool,
+    /// Since when it may be out of date; `None` when it is up to date as far as the servers told.
+    pub(super) stale_since: Option<Timestamp>,
+    /// Why the node it is about cannot be read.
+    pub(super) trouble: Option<Error>,
+    pub(super) closed: bool,
+}
+
+impl Status {
+    pub(super) fn new(clock: &dyn Clock) -> Self {
+        Self { loaded: false, stale_since: Some(clock.now()), trouble: None, closed: false }
+    }
+
+    pub(super) fn stale_for(&self, clock: &dyn Clock) -> Option<Duration> {
+        self.stale_since.map(|since| clock.now().since(since))
+    }
+}
+
+/// Waits until a cache has been read, at most for `timeout`.
+pub(super) async fn ready(
+    core: &Core,
+    path: &str,
+    mut status: watch::Receiver<Status>,
+    timeout: Duration,
+) -> Result<(), Error> {
+    let error = |kind| Error::new(kind, "cache").at(path);
+    let settled = status.wait_for(|status| status.loaded || status.closed || status.trouble.is_some());
+    match tokio::time::timeout_at(deadline(timeout), settled).await {
+        Ok(Ok(status)) => match &*status {
+            Status { closed: true, .. } => Err(error(core.closed())),
+            Status { loaded: false, trouble: Some(trouble), .. } => Err(trouble.clone()),
+            _ => Ok(()),
+        },
+        Ok(Err(_)) => Err(error(core.closed())),
+        Err(_) => Err(match core.ensemble.last_error.why() {
+            Some(why) => error(ErrorKind::Timeout).caused_by(why),
+            None => error(ErrorKind::Timeout),
+        }),
+    }
+}

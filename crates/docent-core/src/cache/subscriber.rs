@@ -1,0 +1,78 @@
+use super::children_event::{ChildrenEvent, Replay};
+use std::collections::VecDeque;
+use std::mem;
+use std::task::Waker;
+
+/// What a subscriber has not taken yet.
+#[derive(Debug)]
+pub(super) struct Subscriber {
+    backlog: Backlog,
+    waker: Option<Waker>,
+}
+
+#[derive(Debug)]
+enum Backlog {
+    /// It knows everything but these.
+    Events(VecDeque<ChildrenEvent>),
+    /// It is to be given everything, because it is new or `missed` something.
+    Everything { missed: bool },
+}
+
+/// What there is for a subscriber.
+pub(super) enum Taken {
+    Event(ChildrenEvent),
+    /// Everything; a subscriber that missed something is told so first.
+    Whole {
+        missed: bool,
+        replay: Replay,
+    },
+    Nothing,
+    End,
+}
+
+impl Subscriber {
+    pub(super) fn new(backlog: impl IntoIterator<Item = ChildrenEvent>) -> Self {
+        Self { backlog: Backlog::Events(backlog.into_iter().collect()), waker: None }
+    }
+
+    /// Adds events, of which it keeps at most `limit`. Returns whom to wake.
+    pub(super) fn push(&mut self, events: &[ChildrenEvent], limit: usize) -> Option<Waker> {
+        match &mut self.backlog {
+            Backlog::Everything { .. } => return None,
+            Backlog::Events(queue) if queue.len() + events.len() <= limit => {
+                queue.extend(events.iter().cloned());
+            }
+            Backlog::Events(_) => self.backlog = Backlog::Everything { missed: true },
+        }
+        self.waker.take()
+    }
+
+    /// The cache has been read for the first time: there is everything to be told, and nothing before that matters.
+    pub(super) fn begin(&mut self) -> Option<Waker> {
+        self.backlog = Backlog::Everything { missed: false };
+        self.waker.take()
+    }
+
+    pub(super) fn wake(&mut self) -> Option<Waker> {
+        self.waker.take()
+    }
+
+    pub(super) fn take(&mut self, replay: impl FnOnce() -> Replay, waker: &Waker, closed: bool) -> Taken {
+        match &mut self.backlog {
+            Backlog::Events(queue) => match queue.pop_front() {
+                Some(event) => Taken::Event(event),
+                None if closed => Taken::End,
+                None => {
+                    self.waker = Some(waker.clone());
+                    Taken::Nothing
+                }
+            },
+            Backlog::Everything { .. } if closed => Taken::End,
+            Backlog::Everything { missed } => {
+                let missed = mem::take(missed);
+                self.backlog = Backlog::Events(VecDeque::new());
+                Taken::Whole { missed, replay: replay() }
+            }
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! Caches of the children of a node.
+
+use crate::{builder, connect};
+use docent::{Acl, ChildrenCache, ChildrenEvent, ChildrenEvents, Client, CreateMode, ErrorKind, Permissions};
+use docent_testkit::{Backend, both_backends};
+use docent_tests::soon;
+use futures_util::StreamExt;
+use std::collections::BTreeMap;
+
+/// What a subscriber knows by its events alone.
+pub(crate) struct Told {
+    events: ChildrenEvents,
+    pub(crate) children: BTreeMap<String, String>,
+    pub(crate) log: Vec<String>,
+}
+
+impl Told {
+    pub(crate) fn by(cache: &ChildrenCache) -> Self {
+        Self { events: cache.subscribe(), children: BTreeMap::new(), log: Vec::new() }
+    }
+
+    /// Takes one event; `None` at the end.
+    pub(crate) async fn next(&mut self) -> Option<ChildrenEvent> {
+        let event = soon(self.events.next()).await?;
+        let (word, name) = match &event {
+            ChildrenEvent::Init => {
+                self.children.clear();
+                ("init", "")
+            }
+            ChildrenEvent::Apply(name, node) => {
+                let data = String::from_utf8(node.data.to_vec()).unwrap();
+                self.children.insert(name.to_string(), data);
+                ("apply ", &**name)
+            }
+            ChildrenEvent::Delete(name) => {
+                assert!(self.children.remove(&**name).is_some(), "{name} was not known");
+                ("delete ", &**name)
+            }
+            ChildrenEvent::Spoiled(name, _) => ("spoiled ", &**name),
+            ChildrenEvent::Failed(_) => ("failed", ""),
+            ChildrenEvent::Gap => ("gap", ""),
+            ChildrenEvent::Ready => ("ready", ""),
+            _ => ("other", ""),
+        };
+        self.log.push(format!("{word}{name}"));
+        Some(event)
+    }
+
+    /// Reads on until `condition` is met.
+    pub(crate) async fn until(&mut self, condition: impl Fn(&Self) -> bool) {
+        while !condition(self) {
+            self.next().await.expect("the client is open");
+        }
+    }
+
+    /// Reads on until the children are `expected`.
+    pub(crate) async fn until_children(&mut self, expected: &[(&str, &str)]) {
+        let expected: BTreeMap<_, _> =
+            expected.iter().map(|(name, data)| ((*name).to_owned(), (*data).to_owned())).collect();
+        self.until(|told| told.children == expected).await;
+    }
+
+    /// Reads on until the next event that `word` says.
+    pub(crate) async fn until_next(&mut self, word: &str) {
+        self.log.clear();
+        self.until(|told| told.log.last().is_some_and(|last| last == word)).await;
+    }
+}
+
+/// The children that the cache shows now.
+pub(crate) fn shown(cache: &ChildrenCache) -> BTreeMap<String, String> {
+    let current = cache.current();
+    let text = |data: &[u8]| String::from_utf8(data.to_vec()).unwrap();
+    current.iter().map(|(name, node)| (name.to_string(), text(&node.data))).collect()
+}
+
+/// Anybody may do anything but read.
+pub(crate) fn all_but_read() -> Acl {
+    let permissions = Permissions::WRITE | Permissions::CREATE | Permissions::DELETE | Permissions::ADMIN;
+    Acl::new(permissions, "world", "anyone")
+}
+
+/// Creates `/f` with children named and holding `names`.
+pub(crate) async fn folder(client: &Client, names: impl IntoIterator<Item = impl AsRef<str>>) {
+    client.create("/f", "", CreateMode::Persistent).await.unwrap();
+    let mut transaction = client.transaction();
+    let mut any = false;
+    for name in names {
+        let name = name.as_ref();
+        transaction = transaction.create(&format!("/f/{name}"), name.to_owned(), CreateMode::Persistent);
+        any = true;
+    }
+    if any {
+        transaction.commit().await.unwrap();
+    }
+}
+
+both_backends! {
+    async fn children_and_their_changes_are_shown_and_told(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        folder(&other, ["a", "b"]).await;
+        let cache = ChildrenCache::new(&client, "/f").unwrap();
+        assert!(cache.is_stale() && cache.stale_for().is_some() && cache.current().is_empty());
+        let mut told = Told::by(&cache);
+        soon(cache.ready()).await.unwrap();
+        assert!(!cache.is_stale() && cache.stale_for().is_none());
+        told.until_next("ready").await;
+        assert_eq!(told.log, ["init", "apply a", "apply b", "ready"]);
+        let before = cache.current();
+        other.create("/f/c", "c", CreateMode::Persistent).await.unwrap();
+        other.set("/f/a", "new", None).await.unwrap();
+        other.delete("/f/b", None).await.unwrap();
+        told.until_children(&[("a", "new"), ("c", "c")]).await;
+        assert_eq!(shown(&cache), told.children);
+        // A child's own watch may tell of its deletion before the folder is listed again.
+        soon(async { while cache.current().folder().unwrap().cversion != 4 { tokio::task::yield_now().await; } }).await;
+        assert_eq!((before.len(), &*before.get("a").unwrap().data), (2, &b"a"[..]), "a snapshot stays as it is");
+        let mut late = Told::by(&cache);
+        late.until_next("ready").await;
+        assert_eq!(late.log, ["init", "apply a", "apply c", "ready"]);
+    }
+
+    async fn a_folder_is_waited_for_and_followed_through_deletion_and_creation(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let cache = ChildrenCache::new(&client, "/f").unwrap();
+        let mut told = Told::by(&cache);
+        told.until_next("ready").await;
+        assert_eq!(told.log, ["init", "ready"], "no folder, no children");
+        assert!(cache.current().folder().is_none());
+        for data in ["1", "2", "3"] {
+            other.create("/f/a", data, CreateMode::Persistent).await.unwrap();
+            told.until_children(&[("a", data)]).await;
+            assert!(cache.current().folder().is_some());
+            other.transaction().delete("/f/a", None).delete("/f", None).commit().await.unwrap();
+            told.until_children(&[]).await;
+            soon(async { while cache.current().folder().is_some() { tokio::task::yield_now().await; } }).await;
+        }
+    }
+
+    async fn a_child_created_again_is_told_although_its_version_is_the_same(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        folder(&other, ["a"]).await;
+        let cache = ChildrenCache::new(&client, "/f").unwrap();
+        soon(cache.ready()).await.unwrap();
+        let before = cache.current().get("a").unwrap().stat;
+        let mut told = Told::by(&cache);
+        told.until_next("ready").await;
+        let again = other.transaction().delete("/f/a", None).create("/f/a", "a", CreateMode::Persistent);
+        again.commit().await.unwrap();
+        told.until_next("apply a").await;
+        let after = cache.current().get("a").unwrap().stat;
+        assert_eq!(after.version, before.version);
+        assert!(after.czxid > before.czxid);
+    }
+
+    async fn a_child_that_may_not_be_read_spoils_no_other(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        folder(&other, ["a", "b"]).await;
+        other.set_acl("/f/b", [all_but_read()], None).await.unwrap();
+        let cache = ChildrenCache::new(&client, "/f").unwrap();
+        soon(cache.ready()).await.unwrap();
+        let mut told = Told::by(&cache);
+        told.until_next("ready").await;
+        assert_eq!(told.log, ["init", "apply a", "spoiled b", "ready"]);
+        let current = cache.current();
+        let (name, error) = current.spoiled().next().unwrap();
+        assert_eq!((&**name, error.kind(), error.path()), ("b", ErrorKind::NoAuth, Some("/f/b")));
+        other.set("/f/a", "new", None).await.unwrap();
+        told.until_children(&[("a", "new")]).await;
+        other.set_acl("/f/b", [Acl::open_unsafe()], None).await.unwrap();
+        told.until_children(&[("a", "new"), ("b", "b")]).await;
+        assert_eq!(cache.current().spoiled().len(), 0);
+        // It is followed from now on like any other.
+        other.set("/f/b", "new", None).await.unwrap();
+        told.until_children(&[("a", "new"), ("b", "new")]).await;
+    }
+
+    async fn a_folder_that_may_not_be_listed_is_reported_and_tried_again(backend: Backend) {
+        let server = backend.start().await;
+        let (proxy, other) = (server.proxy().await, connect(&server).await);
+        let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
+        folder(&other, ["a"]).await;
+                other.set_acl("/f", [all_but_read()], None).await.unwrap();
+        let cache = ChildrenCache::new(&client, "/f").unwrap();
+        let mut told = Told::by(&cache);
+        let error = soon(cache.ready()).await.unwrap_err();
+        assert_eq!((error.kind(), error.path()), (ErrorKind::NoAuth, Some("/f")));
+        assert_eq!(cache.trouble().map(|error| error.kind()), Some(ErrorKind::NoAuth));
+        told.until_next("failed").await;
+        other.set_acl("/f", [Acl::open_unsafe()], None).await.unwrap();
+        told.until_next("ready").await;
+        assert_eq!(told.log, ["init", "apply a", "ready"], "the failure is told once");
+        assert!(cache.trouble().is_none() && !cache.is_stale());
+        // When it happens later, what was known is kept and said to be stale.
+        other.set_acl("/f", [all_but_read()], None).await.unwrap();
+        proxy.reset().await;
+        told.until_next("failed").await;
+        assert!(cache.is_stale());
+        assert_eq!(cache.current().len(), 1);
+        other.create("/f/b", "b", CreateMode::Persistent).await.unwrap();
+        other.set_acl("/f", [Acl::open_unsafe()], None).await.unwrap();
+        told.until_next("ready").await;
+        told.until_children(&[("a", "a"), ("b", "b")]).await;
+    }
+
+    async fn on_close_streams_end_and_what_was_known_stays(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        folder(&client, ["a"]).await;
+        let cache = ChildrenCache::new(&client, "/f").unwrap();
+        soon(cache.ready()).await.unwrap();
+        let (mut told, mut fresh) = (Told::by(&cache), Told::by(&cache));
+        told.until_next("ready").await;
+        soon(client.close()).await;
+        assert!(told.next().await.is_none());
+        while fresh.next().await.is_some() {}
+        assert!(cache.is_stale());
+        assert_eq!(cache.current().len(), 1);
+        assert_eq!(soon(cache.ready()).await.unwrap_err().kind(), ErrorKind::Closed);
+        assert_eq!(ChildrenCache::new(&client, "/f").unwrap_err().kind(), ErrorKind::Closed);
+    }
+
+    async fn a_cache_keeps_no_client_open(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let cache = ChildrenCache::new(&client, "/f").unwrap();
+        let mut told = Told::by(&cache);
+        drop(client);
+        while told.next().await.is_some() {}
+        assert_eq!(soon(cache.ready()).await.unwrap_err().kind(), ErrorKind::Closed);
+    }
+
+    async fn a_bad_path_is_refused(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        for path in ["", "f", "/f/", "/f//g"] {
+            assert_eq!(ChildrenCache::new(&client, path).unwrap_err().kind(), ErrorKind::InvalidInput, "{path:?}");
+        }
+        // The root of a namespace has children like any other node.
+        client.create("/a", "1", CreateMode::Persistent).await.unwrap();
+        let cache = ChildrenCache::new(&client, "/").unwrap();
+        soon(cache.ready()).await.unwrap();
+        assert_eq!(shown(&cache).get("a").map(String::as_str), Some("1"));
+    }
+
+    async fn caches_and_streams_of_one_path_share_a_watch_and_leave_none(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        folder(&other, ["a", "b", "c"]).await;
+        let caches = [(); 3].map(|()| ChildrenCache::new(&client, "/f").unwrap());
+        for cache in &caches {
+            soon(cache.ready()).await.unwrap();
+        }
+        let mut children = client.watch_children("/f").unwrap();
+        assert_eq!(soon(children.next()).await.unwrap().unwrap().unwrap().names.len(), 3);
+        let mut data = client.watch_data("/f/a").unwrap();
+        soon(data.next()).await.unwrap().unwrap();
+        if let Some(embedded) = server.as_embedded() {
+            assert_eq!(embedded.watch_count(), 4, "the folder and its three children");
+        }
+        other.set("/f/a", "new", None).await.unwrap();
+        for cache in &caches {
+            Told::by(cache).until_children(&[("a", "new"), ("b", "b"), ("c", "c")]).await;
+        }
+        drop((children, data));
+        let last = caches.into_iter().next().unwrap();
+        client.sync("/").await.unwrap();
+        other.set("/f/b", "new", None).await.unwrap();
+        Told::by(&last).until_children(&[("a", "new"), ("b", "new"), ("c", "c")]).await;
+        drop(last);
+        if let Some(embedded) = server.as_embedded() {
+            soon(async { while embedded.watch_count() > 0 { client.sync("/").await.unwrap(); } }).await;
+        }
+    }
+
+    async fn a_thousand_caches_and_subscribers_leave_nothing(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        folder(&client, ["a", "b"]).await;
+        let steady = ChildrenCache::new(&client, "/f").unwrap();
+        for n in 0..1_000 {
+            let cache = ChildrenCache::new(&client, "/f").unwrap();
+            let mut told = Told::by(&cache);
+            drop(cache);
+            // Some are dropped at once, some while loading, some when they were ready.
+            match n % 4 {
+                0 => {}
+                1 => tokio::task::yield_now().await,
+                2 => client.sync("/").await.unwrap(),
+                _ => told.until_next("ready").await,
+            }
+        }
+        drop(steady);
+        if let Some(embedded) = server.as_embedded() {
+            soon(async { while embedded.watch_count() > 0 { client.sync("/").await.unwrap(); } }).await;
+        }
+        // With all tasks gone, close has none to wait for.
+        soon(client.close()).await;
+    }
+
+    async fn a_slow_subscriber_holds_nobody_up_and_is_told_everything_anew(backend: Backend) {
+        const ROUNDS: usize = 12;
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        folder(&other, [""; 0]).await;
+        let cache = ChildrenCache::new(&client, "/f").unwrap();
+        let (mut slow, mut quick) = (Told::by(&cache), Told::by(&cache));
+        slow.until_next("ready").await;
+        for round in 0..ROUNDS {
+            let (mut creates, mut deletes) = (other.transaction(), other.transaction());
+            for n in 0..100 {
+                let path = format!("/f/{round}-{n}");
+                creates = creates.create(&path, "x", CreateMode::Persistent);
+                deletes = deletes.delete(&path, None);
+            }
+            creates.commit().await.unwrap();
+            quick.until(|told| told.children.len() == 100).await;
+            deletes.commit().await.unwrap();
+            quick.until(|told| told.children.is_empty()).await;
+        }
+        other.create("/f/last", "x", CreateMode::Persistent).await.unwrap();
+        quick.until_children(&[("last", "x")]).await;
+        assert!(!quick.log.iter().any(|word| word == "gap"));
+        slow.until_next("ready").await;
+        assert_eq!(slow.log, ["gap", "init", "apply last", "ready"]);
+    }
+
+    async fn a_cache_on_a_link_that_is_not_there_yet_is_ready_later(backend: Backend) {
+        let server = backend.start().await;
+        let (other, proxy) = (connect(&server).await, server.proxy().await);
+        folder(&other, ["a"]).await;
+        proxy.cut().await;
+        let client = builder(&server, proxy.connect_string()).build().unwrap();
+        let cache = ChildrenCache::new(&client, "/f").unwrap();
+        assert!(futures_util::poll!(std::pin::pin!(cache.ready())).is_pending());
+        let hasty = ChildrenCache::new(
+            &client.with_operation_timeout(std::time::Duration::from_millis(1)), "/f").unwrap();
+        assert_eq!(soon(hasty.ready()).await.unwrap_err().kind(), ErrorKind::Timeout);
+        proxy.heal().await.unwrap();
+        soon(cache.ready()).await.unwrap();
+        assert_eq!(cache.current().len(), 1);
+    }
+}
