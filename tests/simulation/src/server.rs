@@ -40,7 +40,8 @@ impl Servers {
         let (commands, receiver) = mpsc::unbounded_channel();
         sim.client(LEADER, lead(Rc::clone(&leader), receiver, setting.clone(), time.clone()));
         if let Some(relay) = setting.relay {
-            sim.client(FOLLOWER, follow(Rc::clone(&leader), Rc::clone(&follower), relay));
+            let limit = setting.sync_limit;
+            sim.client(FOLLOWER, follow(Rc::clone(&leader), Rc::clone(&follower), relay, limit));
         }
         Self { leader, follower, commands }
     }
@@ -116,6 +117,7 @@ async fn follow(
     leader: Rc<OnceCell<Server>>,
     slot: Rc<OnceCell<Follower>>,
     relay: Duration,
+    sync_limit: Duration,
 ) -> turmoil::Result {
     let leader = loop {
         match leader.get() {
@@ -128,6 +130,7 @@ async fn follow(
         .bind((Ipv4Addr::UNSPECIFIED, PORT).into())
         .allow_remote()
         .relay_interval(relay)
+        .sync_limit(sync_limit)
         .start_on(SimulatedBind)
         .await
         .map_err(Box::<StartError>::new)?;

@@ -15,6 +15,8 @@ pub(crate) struct Setting {
     pub(crate) timeout: Duration,
     /// In worlds with a follower, how often that relays what it heard of clients.
     pub(crate) relay: Option<Duration>,
+    /// For how long a follower that lost its leader goes on serving.
+    pub(crate) sync_limit: Duration,
     /// How long a client's operations may take.
     pub(crate) operation_timeout: Duration,
     /// Longest time that a message takes while the network is well.
@@ -40,6 +42,7 @@ impl Setting {
             tick,
             timeout,
             relay: rng.bool().then(|| if rng.bool() { tick } else { tick / 2 }),
+            sync_limit: tick * [5, 10, 30][rng.usize(..3)],
             operation_timeout: timeout.mul_f64(1.0 + 4.0 * rng.f64()),
             latency: millis(&[2, 5, 10, 20], rng),
             turbulence: Duration::from_secs(rng.u64(60..=120)),

@@ -3,8 +3,9 @@ use super::record::Record;
 use docent::{CreateMode, Transaction};
 use docent_testkit::history::{FencedResource, What};
 use fastrand::Rng;
+use futures_util::FutureExt;
 use std::cell::Cell;
-use std::future::Future;
+use std::future::{Future, pending};
 use std::pin::pin;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -39,18 +40,33 @@ pub(super) struct Worker<'a> {
 impl Worker<'_> {
     /// Works for `span`, or until the guard is lost and some time after that.
     pub(super) async fn work<G: Grip>(&self, guard: &G, span: Duration, rng: &mut Rng) {
-        // Some stop at once when it is lost, and some look again.
-        let linger = if rng.bool() { 0.0 } else { 0.5 * rng.f64() };
+        // Some stop at once when it is lost, some look again, and few for long.
+        let linger = [0.0, 0.0, 0.0, 0.5, 0.5, 2.5][rng.usize(..6)] * rng.f64();
         let linger = self.place.setting.timeout.mul_f64(linger);
+        let reading =
+            if rng.u8(..3) == 0 { self.read_on(rng.fork()).left_future() } else { pending().right_future() };
+        let mut reading = pin!(reading);
         let mut steps = pin!(self.steps(guard, Instant::now() + span, linger, rng));
-        if !self.told.get() {
+        let mut lost = pin!(guard.lost());
+        loop {
             tokio::select! {
                 biased;
-                () = guard.lost() => self.tell(),
+                () = &mut lost, if !self.told.get() => self.tell(),
                 () = &mut steps => return,
+                () = &mut reading => {}
             }
         }
-        steps.await;
+    }
+
+    /// Reads now and then, so often that the client has no other reason to send anything.
+    async fn read_on(&self, mut rng: Rng) {
+        let timeout = self.place.setting.timeout;
+        let client = self.place.client.with_operation_timeout(timeout / 3);
+        loop {
+            // What it says is of no interest.
+            let _ = client.exists(WRITTEN).await;
+            sleep(timeout.mul_f64(0.02 + 0.12 * rng.f64())).await;
+        }
     }
 
     /// Looks and uses until then, or for `linger` after it was told to be lost.
