@@ -102,7 +102,14 @@ pub(crate) fn draw(setting: &Setting, rng: &mut Rng) -> Vec<Planned> {
     }
     for fault in common_faults(setting, rng) {
         let mut rng = rng.fork();
-        fill(setting, &mut rng, &mut plan, |rng| (fault.clone(), setting.span(rng)));
+        fill(setting, &mut rng, &mut plan, |rng| {
+            // A follower that lost its leader does the more harm the longer its clients believe it.
+            let longer = rng.bool() && fault == Fault::CutOff;
+            (
+                fault.clone(),
+                if longer { setting.timeout.mul_f64(1.0 + 2.0 * rng.f64()) } else { setting.span(rng) },
+            )
+        });
     }
     plan.sort_by_key(|planned| planned.at);
     plan
