@@ -196,9 +196,7 @@ impl CleanupWorker {
                 Some(Job::Abandoned { epoch, farewell }) => open.push(
                     async move {
                         let say = async {
-                            if !planted!(SessionClosedAtLoss) {
-                                epoch.held.all_dropped().await;
-                            }
+                            epoch.held.all_dropped().await;
                             farewell.say(&core.ensemble).await;
                         };
                         tokio::select! {

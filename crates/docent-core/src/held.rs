@@ -3,7 +3,9 @@ use crate::epoch::Epoch;
 use crate::fence::Fence;
 use crate::lease::LeaseMark;
 use crate::lost::LostReason;
+use crate::session::Lane;
 use crate::telemetry;
+use docent_proto::Request;
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -141,6 +143,9 @@ impl Held {
             self.sets().iter().for_each(|(_, token)| token.cancel());
             self.ended(Some(reason));
             if reason == LostReason::LeaseExpired {
+                if planted!(SessionClosedAtLoss) {
+                    std::mem::forget(self.epoch.session.submit(Request::CloseSession, Lane::Cleanup));
+                }
                 // The session may live on. The holder's work gets a margin to stop; then others get their turn.
                 let margin =
                     if planted!(NodeDeletedAtLoss) { Duration::ZERO } else { self.epoch.lease.margin() };

@@ -54,8 +54,6 @@ catalogue! {
     NoSyncBeforeLookup = "no-sync-before-lookup",
     /// A waiter watches its blocker by `exists`, which also answers for a node that is gone: it then waits for ever.
     ExistenceWatch = "existence-watch",
-    /// A waiter watches its blocker by `exists` and, when that is gone, looks again but leaves the watch behind.
-    WatchLeftBehind = "watch-left-behind",
     /// The fence is the number at the end of the node's name, which begins anew when the line's node is made anew.
     FenceIsSequence = "fence-is-sequence",
     /// A guard whose lease ran out is held again as soon as a write is acknowledged.
@@ -68,7 +66,7 @@ catalogue! {
     LargestTimeout = "largest-timeout",
     /// A waiter does not watch its own node: the fast hand-off is taken although that was deleted before.
     HandOffWithoutOwnWatch = "hand-off-without-own-watch",
-    /// An abandoned session is closed at once, while work of its lost guards may still be stopping.
+    /// A session is closed as soon as the lease of a guard is over, while its work may still be stopping.
     SessionClosedAtLoss = "session-closed-at-loss",
     /// The node of a guard whose lease ran out is deleted at once and not a margin later.
     NodeDeletedAtLoss = "node-deleted-at-loss",
@@ -84,12 +82,8 @@ catalogue! {
     FailedDeleteForgotten = "failed-delete-forgotten",
     /// A request that was written and not answered counts as not sent: it is sent again, whatever it does.
     UnknownIsNotSent = "unknown-is-not-sent",
-    /// A session is never given up, however long no server answered: a link that works in one direction keeps its nodes alive.
-    AbandonedSessionResumed = "abandoned-session-resumed",
     /// A guard is held until the task that keeps the lease has marked it lost: after a pause it is believed for a moment.
     CheckWithoutClock = "check-without-clock",
-    /// A new link does not say what was seen last: a server that is behind may show an older state.
-    NoLastZxidCarried = "no-last-zxid-carried",
 }
 
 /// Plants the defect of this name, whatever [`VARIABLE`] says.

@@ -157,7 +157,7 @@ impl Ticket {
         let session = &self.epoch.session;
         let losses = self.epoch.losses();
         let blocker_path = format!("{}/{blocker}", self.line.full_path());
-        let read = match planted!(ExistenceWatch | WatchLeftBehind) {
+        let read = match planted!(ExistenceWatch) {
             true => Request::Exists { path: blocker_path.clone(), watch: true },
             false => watched(blocker_path.clone()),
         };
@@ -176,12 +176,7 @@ impl Ticket {
             Some(reply) => match (reply.result, reply.watch) {
                 (Ok(_), Some(watch)) => watch,
                 (Err(Code::NO_NODE), Some(watch)) if planted!(ExistenceWatch) => watch,
-                (Err(Code::NO_NODE), watch) => {
-                    if planted!(WatchLeftBehind) {
-                        std::mem::forget(watch);
-                    }
-                    return Ok(Step::Look);
-                }
+                (Err(Code::NO_NODE), _) => return Ok(Step::Look),
                 (Err(Code::NO_AUTH), _) => return self.wait_for_unreadable(blocker_path, own).await,
                 (Err(code), _) => return Err(Error::from_code(code, "acquire").at(self.line.path()).into()),
                 (Ok(_), None) => return Ok(Step::Look),

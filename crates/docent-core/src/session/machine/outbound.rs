@@ -19,7 +19,7 @@ impl Machine {
         self.last_received = now;
         let identity = self.identity.as_ref();
         let request = ConnectRequest {
-            last_zxid_seen: if planted!(NoLastZxidCarried) { 0 } else { self.last_zxid },
+            last_zxid_seen: self.last_zxid,
             timeout_ms: i32::try_from(self.settings.timeout.as_millis()).unwrap_or(i32::MAX),
             session_id: identity.map_or(0, |identity| identity.id),
             password: identity.map_or_else(

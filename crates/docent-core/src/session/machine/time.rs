@@ -59,9 +59,6 @@ impl Machine {
 
     /// When a session that cannot be re-attached is given up: one timeout after the last possible lease.
     fn abandon_at(&self) -> Option<Timestamp> {
-        if planted!(AbandonedSessionResumed) {
-            return None;
-        }
         let _attached = self.identity.as_ref()?;
         let at = self.last_answered + self.timeout.saturating_sub(self.lease.margin()) + self.timeout;
         // A process that was frozen gets the time to try: the session may live all the same.
