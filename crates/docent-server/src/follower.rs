@@ -18,7 +18,8 @@ use tokio_util::sync::CancellationToken;
 /// - A follower that is [cut off](Self::cut_off) does not know that for a while, and neither do its clients.
 ///
 /// # What is not
-/// - There is no lag: until it is cut off, a follower shows each change at once, and messages to the leader take no time.
+/// - It shows each change at once, unless it is told to [lag](Self::set_lag), and messages to the leader take no time. A read that
+///   sets a watch shows the present and watches come true at once also where it lags; `getACL` shows the present, too.
 /// - A session that moves closes its old link at once, unless that is one of a follower that is cut off. ZooKeeper closes a
 ///   link on another server only at its next write.
 /// - A follower that rejoins drops its links, and what it had swallowed stays lost. In ZooKeeper both may survive a short cut.
@@ -74,6 +75,20 @@ impl Follower {
     /// [`Server::set_session_timeouts`](crate::Server::set_session_timeouts).
     pub fn set_session_timeouts(&self, min: Duration, max: Duration) {
         self.hub.lock().set_timeouts_ms(self.member, timeouts_ms(min, max));
+    }
+
+    /// Sets how far it is behind its leader from now on; zero for not at all, which is the default.
+    ///
+    /// A follower that lags answers `exists`, `getData`, `getChildren` and `multiRead`, all without a watch, from the tree as it
+    /// was so long ago. The client knows of something newer when its handshake, a reply or a watch on this link said so: then
+    /// it is shown that. So a `sync`, or a write of its own, is followed by what was there when it was answered, and a client that
+    /// comes with a new link may not find what was created before it lost the old one. The header of such a reply, and of one to
+    /// a ping, carries the transaction that is shown.
+    ///
+    /// While a follower lags the server copies its tree before each write, and keeps the copies for that time: meant for small
+    /// trees. What a follower that is [cut off](Self::cut_off) shows is not older than that moment.
+    pub fn set_lag(&self, lag: Duration) {
+        self.hub.lock().set_lag_ms(self.member, millis(lag));
     }
 
     /// Closes its links. Their sessions live on, and clients may come back at once.

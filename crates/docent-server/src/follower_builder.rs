@@ -15,6 +15,7 @@ pub struct FollowerBuilder<'a> {
     allow_remote: bool,
     relay_interval: Duration,
     sync_limit: Duration,
+    lag: Duration,
     session_timeouts: Option<(Duration, Duration)>,
 }
 
@@ -27,6 +28,7 @@ impl<'a> FollowerBuilder<'a> {
             allow_remote: false,
             relay_interval: tick / 2,
             sync_limit: tick.saturating_mul(5),
+            lag: Duration::ZERO,
             session_timeouts: None,
         }
     }
@@ -41,6 +43,12 @@ impl<'a> FollowerBuilder<'a> {
     /// Sets for how long it goes on serving after it was cut off; default 5 ticks.
     pub fn sync_limit(mut self, limit: Duration) -> Self {
         self.sync_limit = limit;
+        self
+    }
+
+    /// Sets how far it is behind its leader; default not at all. See [`Follower::set_lag`].
+    pub fn lag(mut self, lag: Duration) -> Self {
+        self.lag = lag;
         self
     }
 
@@ -100,7 +108,8 @@ impl<'a> FollowerBuilder<'a> {
 
     fn launch<L: Listener>(self, listener: L, address: SocketAddr) -> Follower {
         let (server, hub) = (self.server, &self.server.hub);
-        let member = hub.lock().add_follower(self.session_timeouts.map(|(min, max)| timeouts_ms(min, max)));
+        let timeouts = self.session_timeouts.map(|(min, max)| timeouts_ms(min, max));
+        let member = hub.lock().add_follower(timeouts, millis(self.lag));
         let (changed, stop) = (Arc::new(Notify::new()), server.stop.child_token());
         let entrance = Entrance {
             hub: Arc::clone(hub),

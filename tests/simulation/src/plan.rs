@@ -111,6 +111,13 @@ pub(crate) fn draw(setting: &Setting, rng: &mut Rng) -> Vec<Planned> {
             )
         });
     }
+    // What became of a write is hard to tell where the servers differ.
+    if setting.lag.is_some() && rng.bool() {
+        for client in 0..setting.clients {
+            let mut rng = rng.fork();
+            fill(setting, &mut rng, &mut plan, |rng| (lost_reply(rng, client), Duration::ZERO));
+        }
+    }
     plan.sort_by_key(|planned| planned.at);
     plan
 }
@@ -168,6 +175,13 @@ fn strike(setting: &Setting, rng: &mut Rng, lane: Lane, kind: usize, client: usi
     }
 }
 
+/// A write is applied and its reply lost, so that its client goes on by a server that may not know of it yet.
+fn lost_reply(rng: &mut Rng, client: usize) -> Fault {
+    let op = if rng.u8(..4) == 0 { OpCode::Multi } else { OpCode::Create2 };
+    let effect = if rng.u8(..4) == 0 { Effect::Swallow } else { Effect::ResetAfter };
+    Fault::Trap(client, Trap::new(Bait::Op(op), rng.u32(1..=3), effect))
+}
+
 fn trap(rng: &mut Rng, kind: usize) -> Trap {
     let effect = [Effect::ResetBefore, Effect::ResetAfter, Effect::Swallow][kind];
     let bait = match rng.u8(..10) {
@@ -187,11 +201,14 @@ mod tests {
     use super::*;
     use crate::options::Options;
 
-    fn draw_from(seed: u64) -> (Setting, Vec<Planned>) {
+    fn options(seed: u64) -> Options {
         let arguments = ["--seed".to_owned(), seed.to_string()];
-        let options = Options::parse(arguments.into_iter()).unwrap();
+        Options::parse(arguments.into_iter()).expect("a seed is enough")
+    }
+
+    fn draw_from(seed: u64) -> (Setting, Vec<Planned>) {
         let mut rng = Rng::with_seed(seed);
-        let setting = Setting::draw(&options, &mut rng);
+        let setting = Setting::draw(&options(seed), &mut rng);
         let plan = draw(&setting, &mut rng);
         (setting, plan)
     }
@@ -219,6 +236,27 @@ mod tests {
                 assert!(strikes.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0), "seed {seed}");
             }
         }
+    }
+
+    #[test]
+    fn where_a_follower_lags_replies_are_lost_besides_all_else_that_happens() {
+        let (mut lagging, mut with) = (0, 0);
+        for seed in 0..200 {
+            let (setting, mut plan) = draw_from(seed);
+            let Some(_) = setting.lag else { continue };
+            assert!(setting.relay.is_some(), "seed {seed}: there is nobody who could lag");
+            let prompt = Setting { lag: None, ..setting };
+            let mut rng = Rng::with_seed(seed);
+            Setting::draw(&options(seed), &mut rng);
+            for fault in draw(&prompt, &mut rng) {
+                let same = plan.iter().position(|planned| *planned == fault);
+                plan.remove(same.expect("a lag takes no fault away"));
+            }
+            assert!(plan.iter().all(|planned| matches!(planned.fault, Fault::Trap(..))), "seed {seed}");
+            lagging += 1;
+            with += u32::from(!plan.is_empty());
+        }
+        assert!(with > 20 && lagging - with > 20, "{with} of {lagging}");
     }
 
     #[test]

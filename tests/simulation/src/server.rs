@@ -40,8 +40,7 @@ impl Servers {
         let (commands, receiver) = mpsc::unbounded_channel();
         sim.client(LEADER, lead(Rc::clone(&leader), receiver, setting.clone(), time.clone()));
         if let Some(relay) = setting.relay {
-            let limit = setting.sync_limit;
-            sim.client(FOLLOWER, follow(Rc::clone(&leader), Rc::clone(&follower), relay, limit));
+            sim.client(FOLLOWER, follow(Rc::clone(&leader), Rc::clone(&follower), relay, setting.clone()));
         }
         Self { leader, follower, commands }
     }
@@ -117,7 +116,7 @@ async fn follow(
     leader: Rc<OnceCell<Server>>,
     slot: Rc<OnceCell<Follower>>,
     relay: Duration,
-    sync_limit: Duration,
+    setting: Setting,
 ) -> turmoil::Result {
     let leader = loop {
         match leader.get() {
@@ -130,7 +129,8 @@ async fn follow(
         .bind((Ipv4Addr::UNSPECIFIED, PORT).into())
         .allow_remote()
         .relay_interval(relay)
-        .sync_limit(sync_limit)
+        .sync_limit(setting.sync_limit)
+        .lag(setting.lag.unwrap_or_default())
         .start_on(SimulatedBind)
         .await
         .map_err(Box::<StartError>::new)?;

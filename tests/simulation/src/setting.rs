@@ -15,6 +15,8 @@ pub(crate) struct Setting {
     pub(crate) timeout: Duration,
     /// In worlds with a follower, how often that relays what it heard of clients.
     pub(crate) relay: Option<Duration>,
+    /// How far that is behind its leader, in some of them.
+    pub(crate) lag: Option<Duration>,
     /// For how long a follower that lost its leader goes on serving.
     pub(crate) sync_limit: Duration,
     /// How long a client's operations may take.
@@ -41,6 +43,7 @@ impl Setting {
             clients,
             tick,
             timeout,
+            lag: None,
             relay: rng.bool().then(|| if rng.bool() { tick } else { tick / 2 }),
             sync_limit: tick * [5, 10, 30][rng.usize(..3)],
             operation_timeout: timeout.mul_f64(1.0 + 4.0 * rng.f64()),
@@ -48,7 +51,10 @@ impl Setting {
             turbulence: Duration::from_secs(rng.u64(60..=120)),
             pace: [1.5, 3.0, 6.0, 12.0][rng.usize(..4)],
         };
+        // ZooKeeper gives a follower up that is more than five ticks behind.
+        let lag = tick * [0, 1, 2, 4][rng.usize(..4)];
         Self {
+            lag: drawn.relay.and((!lag.is_zero()).then_some(lag)),
             clients: options.clients.unwrap_or(drawn.clients),
             turbulence: options.turbulence.unwrap_or(drawn.turbulence),
             ..drawn

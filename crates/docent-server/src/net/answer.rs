@@ -1,7 +1,7 @@
 use super::hub::{Inner, Link};
 use super::member::{LEADER, MemberId};
 use super::words;
-use crate::state::{Effects, Handshake, Reply, needs_leader};
+use crate::state::{Behind, Effects, Handshake, Reply, needs_leader};
 use bytes::{Buf, Bytes, BytesMut};
 use docent_proto::{
     Code, ConnectRequest, DecodeError, OpCode, Reader, Record, ReplyHeader, Request, write_frame, xid,
@@ -37,13 +37,16 @@ impl Inner {
             return self.hold(id);
         }
         let timeouts = self.timeouts_ms(member);
-        let handshake = self.state_of(world).connect(&request, timeouts, peer, now);
+        let state = self.state_of(world);
+        let handshake = state.connect(&request, timeouts, peer, now);
+        // A session is opened by a transaction, which whoever serves it has seen.
+        let seen = if request.session_id == 0 { state.zxid() } else { request.last_zxid_seen };
         let Some(link) = self.links.get_mut(&id) else { return };
         match handshake {
             Handshake::Attached(response) => {
                 write_frame(&mut link.output, |out| response.write(out));
                 let (session, timeout_ms) = (response.session_id, response.timeout_ms);
-                (link.session, link.timeout_ms) = (Some(session), timeout_ms);
+                (link.session, link.timeout_ms, link.seen) = (Some(session), timeout_ms, seen);
                 self.by_session.insert((LEADER, session), id);
                 // The leader knows by itself when a session was opened or moved, and hears of a new one once more.
                 if request.session_id == 0 {
@@ -67,24 +70,23 @@ impl Inner {
             return self.cut(id);
         }
         let (number, op) = (frame.get_i32(), frame.get_i32());
-        let Some((member, timeout_ms)) = self.links.get(&id).map(|link| (link.member, link.timeout_ms))
-        else {
-            return;
-        };
+        let Some(link) = self.links.get(&id) else { return };
+        let (member, timeout_ms, seen) = (link.member, link.timeout_ms, link.seen);
         self.hear(member, session, timeout_ms, now);
         let world = self.world(member);
         if world != LEADER && OpCode::from_number(op).is_ok_and(needs_leader) {
             return self.hold(id);
         }
+        let behind = Behind { lag_ms: self.lag_ms(member), seen };
         let state = self.state_of(world);
         let mut effects = Effects::default();
         let (reply, number) = match read_request(op, frame) {
             Ok(request) => {
                 let number = if request == Request::Ping { xid::PING } else { number };
-                (state.apply(session, &request, now, &mut effects), number)
+                (state.apply_behind(behind, session, &request, now, &mut effects), number)
             }
             Err(Unreadable::Body(OpCode::Auth)) => return self.cut(id),
-            Err(Unreadable::Body(op)) => (state.unreadable(op), number),
+            Err(Unreadable::Body(op)) => (state.unreadable(op, now), number),
             Err(Unreadable::Operation) => (state.unimplemented(), number),
         };
         // The events of a change come before the reply to a request that saw it, also on the link that caused it.
@@ -110,6 +112,7 @@ impl Inner {
 
     fn send_events(&mut self, world: MemberId, effects: &Effects) {
         const NO_ZXID: i64 = -1;
+        let zxid = self.state_of(world).zxid();
         for (session, event) in &effects.events {
             let Some(link) = self.by_session.get(&(world, *session)).and_then(|id| self.links.get_mut(id))
             else {
@@ -119,6 +122,7 @@ impl Inner {
                 ReplyHeader { xid: xid::NOTIFICATION, zxid: NO_ZXID, code: Code::OK }.write(out);
                 event.write(out);
             });
+            link.seen = link.seen.max(zxid);
             link.wake.notify_one();
         }
     }
@@ -144,6 +148,7 @@ impl Link {
                 response.write(out);
             }
         });
+        self.seen = self.seen.max(reply.zxid);
         self.ending |= reply.closes;
     }
 }

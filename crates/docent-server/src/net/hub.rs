@@ -39,6 +39,8 @@ pub(super) struct Link {
     pub(super) session: Option<i64>,
     /// The timeout granted on it.
     pub(super) timeout_ms: i32,
+    /// The newest transaction that its client knows of.
+    pub(super) seen: i64,
     pub(super) output: BytesMut,
     pub(super) ending: bool,
     /// It waits for an answer of the leader that will not come, and nothing behind that is answered either.
@@ -96,6 +98,7 @@ impl Hub {
             member,
             session: None,
             timeout_ms: 0,
+            seen: 0,
             output: BytesMut::new(),
             ending: false,
             held: false,

@@ -14,6 +14,8 @@ pub(crate) const LEADER: MemberId = 0;
 pub(crate) struct Member {
     /// The shortest and the longest session timeout it grants.
     pub(super) timeouts_ms: (i32, i32),
+    /// How far it is behind the leader while it follows.
+    pub(super) lag_ms: i64,
     pub(super) role: Role,
 }
 
@@ -37,16 +39,17 @@ pub(crate) struct View {
 
 impl Member {
     pub(crate) fn new(timeouts_ms: (i32, i32), role: Role) -> Self {
-        Self { timeouts_ms, role }
+        Self { timeouts_ms, lag_ms: 0, role }
     }
 }
 
 impl Inner {
     /// Adds a follower; without timeouts of its own it grants those that the leader grants now.
-    pub(crate) fn add_follower(&mut self, timeouts_ms: Option<(i32, i32)>) -> MemberId {
+    pub(crate) fn add_follower(&mut self, timeouts_ms: Option<(i32, i32)>, lag_ms: i64) -> MemberId {
         let timeouts_ms = timeouts_ms.unwrap_or_else(|| self.timeouts_ms(LEADER));
         self.last_member += 1;
         self.members.insert(self.last_member, Member::new(timeouts_ms, Role::Follower(BTreeMap::new())));
+        self.set_lag_ms(self.last_member, lag_ms);
         self.last_member
     }
 
@@ -64,6 +67,24 @@ impl Inner {
         if let Some(member) = self.members.get_mut(&id) {
             member.timeouts_ms = timeouts_ms;
         }
+    }
+
+    /// How far a member is behind the leader.
+    pub(super) fn lag_ms(&self, id: MemberId) -> i64 {
+        self.members.get(&id).map_or(0, |member| member.lag_ms)
+    }
+
+    pub(crate) fn set_lag_ms(&mut self, id: MemberId, lag_ms: i64) {
+        if let Some(member) = self.members.get_mut(&id) {
+            member.lag_ms = lag_ms;
+        }
+        self.keep_past();
+    }
+
+    /// The leader's state knows the past that its members show.
+    fn keep_past(&mut self) {
+        let longest = self.members.values().map(|member| member.lag_ms).max();
+        self.state.keep_past(longest.unwrap_or(0));
     }
 
     /// Whose state the links of a member see: its own while it is cut off, else the leader's.
@@ -162,5 +183,6 @@ impl Drop for Membership {
         let mut inner = self.hub.lock();
         inner.cut_links_of(self.id);
         inner.members.remove(&self.id);
+        inner.keep_past();
     }
 }

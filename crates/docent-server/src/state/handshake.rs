@@ -65,7 +65,7 @@ impl State {
         let mut password = [0; 16];
         self.random.fill(&mut password);
         let id = self.sessions.open(timeout_ms, password, now);
-        let commit = Commit { zxid: self.next_zxid(), session: id, now };
+        let commit = Commit { zxid: self.next_zxid(now), session: id, now };
         self.record(commit, TransactionKind::SessionOpened { timeout: wire_timeout(timeout_ms) }, "", 0);
         id
     }

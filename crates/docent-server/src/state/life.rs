@@ -9,7 +9,7 @@ impl State {
     pub(crate) fn end_session(&mut self, id: i64, cause: EndCause, now: i64, effects: &mut Effects) -> bool {
         let Some(session) = self.sessions.get_mut(id) else { return false };
         let (ephemerals, timeout) = (std::mem::take(&mut session.ephemerals), session.timeout());
-        let commit = Commit { zxid: self.next_zxid(), session: id, now };
+        let commit = Commit { zxid: self.next_zxid(now), session: id, now };
         self.record(commit, TransactionKind::SessionEnded { cause, timeout }, "", 0);
         for path in &ephemerals {
             self.remove_node(commit, path, &mut effects.events);
@@ -69,7 +69,7 @@ impl State {
         };
         let done: Vec<String> = self.containers.iter().filter(|path| is_done(path)).cloned().collect();
         for path in done {
-            let commit = Commit { zxid: self.next_zxid(), session: 0, now };
+            let commit = Commit { zxid: self.next_zxid(now), session: 0, now };
             self.remove_node(commit, &path, &mut effects.events);
         }
         self.count_events(&effects.events);

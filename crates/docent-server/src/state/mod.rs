@@ -7,6 +7,7 @@ mod handshake;
 mod inspect;
 mod life;
 mod node;
+mod past;
 mod prepare;
 mod read;
 mod session;
@@ -18,11 +19,13 @@ mod write;
 mod tests;
 
 pub(crate) use handshake::Handshake;
+pub(crate) use past::Behind;
 pub(crate) use watches::Event;
 
 use crate::config::Config;
 use crate::{EndCause, Transaction};
 use docent_proto::{Code, OpCode, Request, Response};
+use past::Past;
 use session::Sessions;
 use std::collections::BTreeSet;
 use tree::Tree;
@@ -32,6 +35,7 @@ use watches::Watches;
 pub(crate) struct State {
     config: Config,
     tree: Tree,
+    past: Past,
     sessions: Sessions,
     watches: Watches,
     containers: BTreeSet<String>,
@@ -63,6 +67,7 @@ impl State {
     pub(crate) fn new(config: Config, now: i64) -> Self {
         Self {
             tree: Tree::new(),
+            past: Past::default(),
             sessions: Sessions::new(config.tick_ms(), now),
             watches: Watches::default(),
             containers: BTreeSet::new(),
@@ -79,6 +84,7 @@ impl State {
         Self {
             config: self.config.clone(),
             tree: self.tree.clone(),
+            past: Past::default(),
             sessions: self.sessions.clone(),
             watches: self.watches.clone(),
             containers: BTreeSet::new(),
@@ -121,9 +127,9 @@ impl State {
     }
 
     /// The answer to an `op` whose body could not be read. It takes up a transaction number if it was to be a write.
-    pub(crate) fn unreadable(&mut self, op: OpCode) -> Reply {
+    pub(crate) fn unreadable(&mut self, op: OpCode, now: i64) -> Reply {
         if is_write(op) {
-            self.next_zxid();
+            self.next_zxid(now);
         }
         Reply { zxid: self.zxid, result: Err(Code::MARSHALLING_ERROR), closes: false }
     }
@@ -133,7 +139,9 @@ impl State {
         Reply { zxid: -1, result: Err(Code::UNIMPLEMENTED), closes: true }
     }
 
-    fn next_zxid(&mut self) -> i64 {
+    /// To be called before the tree changes.
+    fn next_zxid(&mut self, now: i64) -> i64 {
+        self.remember(now);
         self.zxid += 1;
         self.zxid
     }

@@ -12,7 +12,7 @@ impl State {
         now: i64,
         effects: &mut Effects,
     ) -> Result<Response, Code> {
-        let commit = Commit { zxid: self.next_zxid(), session, now };
+        let commit = Commit { zxid: self.next_zxid(now), session, now };
         if let Request::Multi(ops) = request {
             return self.multi(commit, ops, effects);
         }
