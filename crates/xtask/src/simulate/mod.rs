@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     }
 }
 
-/// As many seeds as fit into what CI has for them.
+/// As many seeds as fit into what CI has for them, of all recipes in turn.
 pub(crate) fn stage() -> Result<()> {
     let started = Instant::now();
     let seconds = std::env::var(SHARE_VARIABLE).ok().and_then(|seconds| seconds.parse().ok());
@@ -42,9 +42,9 @@ pub(crate) fn stage() -> Result<()> {
 
 fn many(binary: &Binary, arguments: &Arguments, extent: Extent) -> Result<()> {
     let started = Instant::now();
-    let tally = Batch::new(binary, arguments).run(extent);
+    let tally = Batch::new(binary, arguments)?.run(extent);
     report::print(&tally, started.elapsed());
-    ensure!(tally.seeds > 0, "not one seed was run");
-    ensure!(tally.failures.is_empty(), "{} of {} seeds failed", tally.failures.len(), tally.seeds);
+    ensure!(tally.runs > 0, "not one seed was run");
+    ensure!(tally.failures.is_empty(), "{} of {} runs failed", tally.failures.len(), tally.runs);
     Ok(())
 }
