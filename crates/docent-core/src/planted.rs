@@ -84,6 +84,16 @@ catalogue! {
     UnknownIsNotSent = "unknown-is-not-sent",
     /// A guard is held until the task that keeps the lease has marked it lost: after a pause it is believed for a moment.
     CheckWithoutClock = "check-without-clock",
+    /// A reader takes its turn whoever is ahead of it.
+    ReaderIgnoresWriter = "reader-ignores-writer",
+    /// A writer that steps down takes a new ticket for its reader, at the end of the line.
+    DowngradeTakesNewPlace = "downgrade-takes-new-place",
+    /// A waiter for permits goes by the limit that it knows, which may be older than its listing of permits.
+    StaleLimit = "stale-limit",
+    /// A set of locks that could not be acquired as a whole keeps what was taken.
+    PartOfSetKept = "part-of-set-kept",
+    /// A double barrier lets in whoever finds `ready` there, whichever round left that behind.
+    ReadyOfEarlierRound = "ready-of-earlier-round",
 }
 
 /// Plants the defect of this name, whatever [`VARIABLE`] says.

@@ -37,8 +37,7 @@ impl From<Line> for Door {
 
 /// One more share in a hold, unless that is lost.
 pub(crate) fn again(hold: Arc<Hold>) -> Result<Arc<Hold>, Lost> {
-    #[cfg(docent_planted)]
-    if docent_core::planted::is(docent_core::planted::Planted::ReentryNotBoundToEpoch) {
+    if planted!(ReentryNotBoundToEpoch) {
         return Ok(hold);
     }
     hold.check()?;

@@ -1,5 +1,8 @@
 #![doc = include_str!("../README.md")]
 
+#[macro_use]
+mod macros;
+
 mod acquire;
 mod any_lock;
 mod barrier;

@@ -130,6 +130,9 @@ impl MultiLock {
                     Err(_) => return Ok(None),
                 }
             };
+            if taken.is_err() && planted!(PartOfSetKept) {
+                std::mem::forget(std::mem::take(&mut holds));
+            }
             let (hold, fence) = taken?;
             holds.push(hold);
             fences.extend(fence.map(|fence| (lock.path().to_owned(), fence)));

@@ -294,6 +294,9 @@ impl Semaphore {
             if ahead >= seen {
                 continue;
             }
+            if planted!(StaleLimit) {
+                return Ok(true);
+            }
             // It may have been lowered before the permits came free that this listing lacks: what it is read as after that decides.
             let mut fresh = self.limit.changes()?;
             let Some(value) = fresh.next().await.transpose()? else { return Ok(false) };

@@ -1,3 +1,4 @@
+use bytes::Bytes;
 use std::time::Duration;
 
 /// One change that the server committed. A multi and the end of a session write several with the same zxid.
@@ -19,6 +20,8 @@ pub struct Transaction {
     pub path: String,
     /// The session that owns the node; 0 when it is not ephemeral.
     pub owner: i64,
+    /// What the node holds from then on, if it was created or its data was set.
+    pub data: Option<Bytes>,
 }
 
 /// What a [`Transaction`] did.

@@ -45,6 +45,8 @@ async fn the_journal_tells_what_was_done_when_by_whom_and_why() {
     ];
     let told: Vec<_> = journal.iter().map(|t| (t.zxid, t.time_ms, &*t.path, Did::from(t.kind))).collect();
     assert_eq!(told, expected);
+    let data: Vec<_> = journal.iter().filter_map(|t| Some((t.zxid, t.data.as_deref()?))).collect();
+    assert_eq!(data, [(4, &b""[..]), (5, b""), (6, b"1"), (7, b"2")]);
     let (opened, created) = (&journal[1], &journal[4]);
     assert_eq!((created.session, created.owner), (opened.session, opened.session));
     for end in &journal[9..] {

@@ -45,7 +45,11 @@ fn main() {
 /// True when all was well.
 fn run() -> Result<bool> {
     if std::env::args().any(|argument| argument == "--list-planted") {
-        defects().for_each(|name| println!("{name}"));
+        defects().for_each(|name| println!("{name} {}", workload::of_defect(name)));
+        return Ok(true);
+    }
+    if std::env::args().any(|argument| argument == "--list-recipes") {
+        workload::ALL.iter().for_each(|name| println!("{name}"));
         return Ok(true);
     }
     let options = Options::parse(std::env::args().skip(1))?;

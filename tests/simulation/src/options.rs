@@ -24,7 +24,7 @@ pub(crate) struct Options {
     pub(crate) step: Duration,
 }
 
-pub(crate) const USAGE: &str = "usage: simulation --seed S [--recipe mutex] [--trace] [--log LEVEL] [--planted NAME] \
+pub(crate) const USAGE: &str = "usage: simulation --seed S [--recipe NAME] [--trace] [--log LEVEL] [--planted NAME] \
 [--calm] [--clients N] [--seconds N] [--step-ms N]";
 
 impl Options {

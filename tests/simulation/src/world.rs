@@ -82,6 +82,7 @@ impl World {
             _ => None,
         });
         facts.shortest_timeout = granted.min().unwrap_or(self.setting.timeout);
+        facts.limits = self.workload.limits(journal);
         facts.sessions = self.clients.iter().flat_map(|client| client.controls.sessions()).collect();
         facts.tolerances = self.setting.tolerances(self.faults.freeze());
         facts.end.at = self.sim.elapsed();

@@ -98,10 +98,14 @@ impl Hold {
         let epoch = Arc::clone(&self.held().epoch);
         let own = self.held().path.as_str();
         let number = own.rsplit_once(self.ticket().line.marker()).map_or("", |(_, number)| number);
+        let (number, mode) = match planted!(DowngradeTakesNewPlace) {
+            true => ("", CreateMode::EphemeralSequential),
+            false => (number, CreateMode::Ephemeral),
+        };
         let path = format!("{}/{}{number}", shared.full_path(), protected(shared.marker()));
         let core = shared.client().core();
         let identity = Bytes::from(core.identity.clone());
-        let create = Create::new(path.clone(), identity, core.acl(&path), CreateMode::Ephemeral, 0);
+        let create = Create::new(path.clone(), identity, core.acl(&path), mode, 0);
         let check = MultiOp::Check { path: own.to_owned(), version: -1 };
         let request = Request::Multi(vec![check, MultiOp::Create(create)]);
         let create = epoch.session.submit(request, Lane::Call);

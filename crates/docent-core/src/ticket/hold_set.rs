@@ -96,7 +96,12 @@ impl HoldSet {
     /// This method is cancel safe.
     pub async fn verify(&self) -> Result<(), Error> {
         // One question would do for all, but for telling which one is lost.
-        join_all(self.holds.iter().map(|hold| hold.verify())).await.into_iter().collect()
+        join_all(self.holds.iter().map(|hold| hold.verify()))
+            .await
+            .into_iter()
+            .collect::<Result<(), Error>>()?;
+        // The first answer may be older than the loss of what it was about.
+        self.holds.iter().try_for_each(|hold| hold.check_for("verify"))
     }
 
     /// Prepares writes that are applied, all together, only while all are held.

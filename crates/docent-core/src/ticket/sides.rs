@@ -31,7 +31,7 @@ impl Sides {
 
     /// True when a contender of this kind that is ahead has to go first.
     pub(super) fn waits_for(&self, role: Role) -> bool {
-        self.own == Role::Exclusive || role == Role::Exclusive
+        self.own == Role::Exclusive || role == Role::Exclusive && !planted!(ReaderIgnoresWriter)
     }
 
     /// Finds `own` among `names`. The one that follows is never called next: where a writer was there may be a reader now, so

@@ -132,7 +132,9 @@ impl State {
     pub(crate) fn record(&mut self, commit: Commit, kind: TransactionKind, path: &str, owner: i64) {
         if let Some(journal) = &mut self.journal {
             let Commit { zxid, session, now: time_ms } = commit;
-            journal.push(Transaction { zxid, time_ms, session, kind, path: path.to_owned(), owner });
+            let written = matches!(kind, TransactionKind::Created | TransactionKind::DataSet { .. });
+            let data = self.tree.get(path).filter(|_| written).and_then(|node| node.data.clone());
+            journal.push(Transaction { zxid, time_ms, session, kind, path: path.to_owned(), owner, data });
         }
     }
 }

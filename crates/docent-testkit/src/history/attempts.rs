@@ -69,6 +69,10 @@ impl Story<'_> {
         self.attempt.role == Role::Exclusive
     }
 
+    pub(crate) fn is_shared(&self) -> bool {
+        self.attempt.role == Role::Shared
+    }
+
     /// When its client gave it up, or died.
     pub(crate) fn given_up(&self) -> Option<Duration> {
         [self.releasing, self.dropped, self.crashed].into_iter().flatten().min()
@@ -97,6 +101,9 @@ impl Story<'_> {
 pub(crate) struct Attempts<'a> {
     stories: BTreeMap<AttemptId, Story<'a>>,
     by_seat: BTreeMap<(ClientId, &'a str), Vec<AttemptId>>,
+    /// The attempts that go together, and in which of these an attempt is.
+    groups: Vec<&'a [AttemptId]>,
+    group_of: BTreeMap<AttemptId, usize>,
     /// What contradicts itself, with the attempt and the place in the record.
     pub(crate) contradictions: Vec<(AttemptId, usize, &'static str)>,
 }
@@ -115,6 +122,11 @@ impl<'a> Attempts<'a> {
         if let (What::Began(attempt), Some(client)) = (what, event.client) {
             let crashed = lives.get(&client).and_then(|life| life.crashed);
             self.begin(index, Story::new(attempt, client, at, crashed));
+            return;
+        }
+        if let What::Together(attempts) = what {
+            self.group_of.extend(attempts.iter().map(|id| (*id, self.groups.len())));
+            self.groups.push(attempts);
             return;
         }
         let Some(id) = attempt_of(what) else { return };
@@ -151,6 +163,22 @@ impl<'a> Attempts<'a> {
         path: &'b str,
     ) -> impl Iterator<Item = &'b Story<'a>> {
         self.by_seat.get(&(client, path)).into_iter().flatten().filter_map(|id| self.stories.get(id))
+    }
+
+    /// The attempts that go together.
+    pub(crate) fn groups(&self) -> &[&'a [AttemptId]] {
+        &self.groups
+    }
+
+    /// Those that go together with an attempt, itself among them; none when it is alone.
+    pub(crate) fn together(&self, id: AttemptId) -> impl Iterator<Item = &Story<'a>> {
+        let group = self.group_of.get(&id).map_or(&[][..], |group| self.groups[*group]);
+        group.iter().filter_map(|id| self.stories.get(id))
+    }
+
+    /// True when others go together with it.
+    pub(crate) fn is_grouped(&self, id: AttemptId) -> bool {
+        self.group_of.contains_key(&id)
     }
 
     /// The clients and paths where anything was attempted.

@@ -16,6 +16,9 @@ const IDS: [usize; 2] = [36, 32];
 impl Contender {
     /// Reads the last component of a path; `None` for the name of something else.
     pub(crate) fn of(name: &str) -> Option<Self> {
+        if is_id(name) {
+            return None;
+        }
         let (front, digits) = name.split_at_checked(name.len().checked_sub(DIGITS)?)?;
         if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
             return None;
@@ -43,10 +46,14 @@ impl Contender {
     }
 }
 
+/// An id alone is the name of a member of something, also when it ends with digits.
+pub(crate) fn is_id(name: &str) -> bool {
+    IDS.contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
+}
+
 /// What stands behind the id that tells nodes apart: Curator's, Go's (`_c_` without dashes), kazoo's (no `_c_`).
 fn without_id(marker: &str) -> &str {
     let rest = marker.strip_prefix("_c_").unwrap_or(marker);
-    let is_id = |id: &str| id.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
     let behind = |length: usize| {
         let (id, kind) = rest.split_at_checked(length)?;
         is_id(id).then(|| kind.strip_prefix('-').unwrap_or(kind))
@@ -77,7 +84,8 @@ mod tests {
 
     #[test]
     fn other_names_are_nobody() {
-        for name in ["", "foo", "lock-", "lock-000000001", "0000000001", "lock-9999999999"] {
+        let id = "9a794062-0b31-421c-9cfe-060012345678";
+        for name in ["", "foo", "lock-", "lock-000000001", "0000000001", "lock-9999999999", id] {
             assert_eq!(read(name), None, "{name}");
         }
     }

@@ -73,7 +73,7 @@ impl Coverage {
             match story.ended.map(|(_, ending)| ending) {
                 Some(Ending::Busy | Ending::TimedOut) => self.refused += 1,
                 Some(Ending::Cancelled) => self.cancelled += 1,
-                Some(Ending::Failed(_)) => {}
+                Some(Ending::Failed(_) | Ending::Passed) => {}
                 None => self.open += usize::from(story.waited_until().is_none()),
             }
             let Some((at, _)) = story.granted else { continue };

@@ -101,6 +101,25 @@ pub enum What {
     },
     /// The last handle was dropped.
     Dropped(AttemptId),
+    /// These attempts are one call: what they want is granted, lost and given up together.
+    Together(Vec<AttemptId>),
+    /// What was held alone is held with others from now on, in the same place.
+    SteppedDown {
+        /// The attempt by which it was held alone.
+        from: AttemptId,
+        /// The one by which it is shared.
+        to: AttemptId,
+    },
+
+    /// Something about a member of a double barrier. Members have numbers as attempts do, and are none.
+    Met(AttemptId, Meeting),
+    /// Who waited at a barrier since then went on.
+    Passed {
+        /// The barrier.
+        path: String,
+        /// When it began to wait.
+        since: Duration,
+    },
 
     /// A method with a deadline was called.
     Called {
@@ -163,8 +182,34 @@ pub enum Role {
     Exclusive,
     /// To hold it together with others who want that.
     Shared,
-    /// One or more of several permits.
+    /// One of so many permits that are wanted together.
     Permits(u32),
+    /// To come to its turn, which is given up for what goes together with it.
+    Turn,
+}
+
+/// What a member of a double barrier did.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Meeting {
+    /// It wants to be let in.
+    Came {
+        /// The barrier.
+        path: String,
+        /// How many have to come.
+        members: u32,
+    },
+    /// It was let in, by this node.
+    Entered(String),
+    /// It wants to leave, and waits for the others.
+    Leaving,
+    /// All others had left, or it failed.
+    Left {
+        /// Whether it returned success.
+        ok: bool,
+    },
+    /// It gave up: it timed out, failed or was dropped.
+    GaveUp,
 }
 
 /// What was granted.
@@ -190,6 +235,8 @@ pub enum Ending {
     TimedOut,
     /// The future was dropped.
     Cancelled,
+    /// Its turn came and was used: what goes together with it was granted.
+    Passed,
     /// The kind of the error.
     Failed(String),
 }

@@ -12,8 +12,8 @@
 //! count as contenders, and nothing is asked of them.
 //!
 //! # What is not modelled
-//! Shared roles (readers, permits) are held to what holds for all: ownership, orphans, loss, patience, release. Who of them
-//! may hold beside whom is for the invariants of their recipes. Replies are not recorded, so a lease is judged by when the
+//! An acquire of several things (a set of locks, several permits) is one attempt for each of them, written down as
+//! [together](What::Together). The turn for which a semaphore's waiters stand in line is one of them. Replies are not recorded, so a lease is judged by when the
 //! server ended the session and not by its own arithmetic.
 
 mod attempts;
@@ -25,11 +25,13 @@ mod faults;
 mod fingerprint;
 mod journal;
 mod line;
+mod members;
 mod recorder;
 mod report;
 mod resource;
 mod run;
 mod scene;
+mod sides;
 #[cfg(test)]
 mod sketch;
 mod spans;
@@ -40,12 +42,13 @@ mod violation;
 pub use check::check;
 pub use coverage::Coverage;
 pub use event::{
-    Attempt, AttemptId, CallId, ClientId, Ending, Event, FaultKind, Grant, Handle, LinkState, Role, Use, What,
+    Attempt, AttemptId, CallId, ClientId, Ending, Event, FaultKind, Grant, Handle, LinkState, Meeting, Role,
+    Use, What,
 };
 pub use fingerprint::Fingerprint;
 pub use journal::{Change, ChangeKind, EndCause};
 pub use recorder::{Recorder, Scribe};
 pub use report::report;
 pub use resource::FencedResource;
-pub use run::{EndState, Facts, Run, Tolerances};
+pub use run::{EndState, Facts, Limit, Run, Tolerances};
 pub use violation::{Invariant, Violation};

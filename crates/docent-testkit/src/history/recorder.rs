@@ -76,6 +76,11 @@ impl Scribe {
         self.client
     }
 
+    /// The time since the run began.
+    pub fn now(&self) -> Duration {
+        self.recorder.now()
+    }
+
     /// Takes it down.
     pub fn write(&self, what: What) {
         self.recorder.write(Some(self.client), what);

@@ -27,10 +27,24 @@ pub struct Facts {
     pub shortest_timeout: Duration,
     /// Whose sessions are which, besides those that the record names. Of nodes whose owner nobody knows little is asked.
     pub sessions: BTreeMap<i64, ClientId>,
+    /// How many permits there were at which paths and from when on, in the order of transactions. Nothing is asked of permits at
+    /// other paths.
+    pub limits: Vec<Limit>,
     /// What was left at the end.
     pub end: EndState,
     /// How exact the record is and what the world may delay.
     pub tolerances: Tolerances,
+}
+
+/// How many permits there are at a path, from a transaction on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limit {
+    /// The path of the permits' nodes, as the server knows it.
+    pub path: String,
+    /// The transaction.
+    pub zxid: i64,
+    /// How many.
+    pub permits: u32,
 }
 
 /// What the server had at the end.
@@ -77,6 +91,7 @@ impl Facts {
             timeout,
             shortest_timeout: timeout,
             sessions: BTreeMap::new(),
+            limits: Vec::new(),
             end: EndState::default(),
             tolerances: Tolerances::default(),
         }

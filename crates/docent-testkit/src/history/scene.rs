@@ -3,6 +3,7 @@ use super::event::{AttemptId, ClientId, Event, FaultKind, What};
 use super::faults::Faults;
 use super::journal::EndCause;
 use super::run::{Facts, Run, Tolerances};
+use super::sides::Sides;
 use super::spans::Spans;
 use super::timeline::{Link, Timeline};
 use super::truth::{Gone, Moment, NodeLife, Remover, Truth};
@@ -14,6 +15,8 @@ use std::time::Duration;
 pub(crate) struct Scene<'a> {
     pub(crate) run: &'a Run,
     pub(crate) truth: Truth,
+    /// Who waited for whom in lines of readers and writers.
+    pub(crate) sides: Sides,
     pub(crate) attempts: Attempts<'a>,
     pub(crate) clients: BTreeMap<ClientId, Timeline>,
     /// When there was no server.
@@ -42,9 +45,10 @@ impl<'a> Scene<'a> {
         let attempts = Attempts::of(&run.events, &clients);
         let owners = owners(run);
         let truth = Truth::replay(&run.journal);
+        let sides = Sides::replay(&truth);
         let away = faults.away();
         let holders = HashMap::new();
-        let mut scene = Self { run, truth, attempts, clients, away, owners, holders };
+        let mut scene = Self { run, truth, sides, attempts, clients, away, owners, holders };
         scene.holders = scene.map_holders();
         scene
     }

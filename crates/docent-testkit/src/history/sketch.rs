@@ -5,7 +5,8 @@
 
 use super::check::check;
 use super::event::{
-    Attempt, AttemptId, ClientId, Ending, Event, FaultKind, Grant, Handle, LinkState, Role, Use, What,
+    Attempt, AttemptId, ClientId, Ending, Event, FaultKind, Grant, Handle, LinkState, Meeting, Role, Use,
+    What,
 };
 use super::journal::{Change, ChangeKind, EndCause};
 use super::run::{EndState, Facts, Run};
@@ -23,12 +24,22 @@ pub(crate) struct Sketch {
     zxid: i64,
     numbers: BTreeMap<String, i32>,
     attempts: u64,
+    /// What stands before the number of an attempt's node, unless it is that of a mutex.
+    markers: BTreeMap<AttemptId, &'static str>,
     /// Whose attempt, where, and by which nodes.
     seats: BTreeMap<AttemptId, (ClientId, String, Vec<String>)>,
     /// The session and epoch of each client.
     sessions: BTreeMap<ClientId, (i64, u64)>,
     /// Nodes that are there, with their creation and owner.
     nodes: BTreeMap<String, (i64, i64)>,
+}
+
+/// A member of a double barrier.
+#[derive(Debug, Clone)]
+pub(crate) struct Guest {
+    id: AttemptId,
+    number: u32,
+    node: String,
 }
 
 pub(crate) fn client(number: u32) -> ClientId {
@@ -47,6 +58,7 @@ impl Sketch {
             zxid: 0,
             numbers: BTreeMap::new(),
             attempts: 0,
+            markers: BTreeMap::new(),
             seats: BTreeMap::new(),
             sessions: BTreeMap::new(),
             nodes: BTreeMap::new(),
@@ -126,25 +138,65 @@ impl Sketch {
         self.begin_as(number, LOCK, Some(Duration::from_millis(patience)))
     }
 
+    /// Somebody wants to write.
+    pub(crate) fn write(&mut self, number: u32) -> AttemptId {
+        let attempt = self.begin(number);
+        self.markers.insert(attempt, "__WRIT__");
+        attempt
+    }
+
+    /// Somebody wants to read.
+    pub(crate) fn read(&mut self, number: u32) -> AttemptId {
+        let attempt = self.begin_role(number, LOCK, None, Role::Shared);
+        self.markers.insert(attempt, "__READ__");
+        attempt
+    }
+
+    /// Somebody wants to read at once.
+    pub(crate) fn try_read(&mut self, number: u32) -> AttemptId {
+        let attempt = self.begin_role(number, LOCK, Some(Duration::ZERO), Role::Shared);
+        self.markers.insert(attempt, "__READ__");
+        attempt
+    }
+
+    /// Somebody wants one of so many permits.
+    pub(crate) fn permit(&mut self, number: u32, permits: u32) -> AttemptId {
+        self.begin_role(number, LOCK, None, Role::Permits(permits))
+    }
+
     fn begin_as(&mut self, number: u32, path: &str, patience: Option<Duration>) -> AttemptId {
+        self.begin_role(number, path, patience, Role::Exclusive)
+    }
+
+    fn begin_role(&mut self, number: u32, path: &str, patience: Option<Duration>, role: Role) -> AttemptId {
         self.attempts += 1;
         let id = AttemptId(self.attempts);
         self.seats.insert(id, (client(number), path.to_owned(), Vec::new()));
-        self.tell(
-            number,
-            What::Began(Attempt { id, path: path.to_owned(), role: Role::Exclusive, patience }),
-        );
+        self.tell(number, What::Began(Attempt { id, path: path.to_owned(), role, patience }));
         id
     }
 
     /// The node of an attempt, in its client's present session.
     pub(crate) fn create(&mut self, attempt: AttemptId) -> &mut Self {
+        let number = self.numbers.entry(self.seats[&attempt].1.clone()).or_default();
+        *number += 1;
+        let number = *number - 1;
+        self.create_with(attempt, number)
+    }
+
+    /// The node of an attempt, with the number that another one's last node has.
+    pub(crate) fn create_in_place_of(&mut self, other: AttemptId, attempt: AttemptId) -> &mut Self {
+        let place = self.node(other);
+        let number = place.split_at(place.len() - 10).1.parse().unwrap();
+        self.create_with(attempt, number)
+    }
+
+    fn create_with(&mut self, attempt: AttemptId, number: i32) -> &mut Self {
         let (owner, folder) = (self.seats[&attempt].0, self.seats[&attempt].1.clone());
         let (session, _) = self.sessions[&owner];
         self.zxid += 1;
-        let number = self.numbers.entry(folder.clone()).or_default();
-        let path = format!("{folder}/_c_00000000-0000-4000-8000-{:012}-lock-{number:010}", self.zxid);
-        *number += 1;
+        let marker = self.markers.get(&attempt).copied().unwrap_or("lock-");
+        let path = format!("{folder}/_c_00000000-0000-4000-8000-{:012}-{marker}{number:010}", self.zxid);
         self.change(session, ChangeKind::Created, &path, session);
         self.nodes.insert(path.clone(), (self.zxid, session));
         if let Some((.., nodes)) = self.seats.get_mut(&attempt) {
@@ -167,14 +219,31 @@ impl Sketch {
         self.seats[&attempt].0.number
     }
 
+    /// The fence that goes with the node of an attempt.
+    pub(crate) fn fence(&self, attempt: AttemptId) -> u64 {
+        self.czxid(&self.node(attempt)).unsigned_abs()
+    }
+
+    /// Readers have no fence.
     pub(crate) fn grant(&mut self, attempt: AttemptId) -> &mut Self {
-        let fence = self.czxid(&self.node(attempt)).unsigned_abs();
-        self.grant_with(attempt, fence)
+        if self.markers.get(&attempt) == Some(&"__READ__") {
+            return self.grant_plain(attempt);
+        }
+        self.grant_with(attempt, self.fence(attempt))
     }
 
     pub(crate) fn grant_with(&mut self, attempt: AttemptId, fence: u64) -> &mut Self {
+        self.grant_as(attempt, Some(fence))
+    }
+
+    /// Without a fence.
+    pub(crate) fn grant_plain(&mut self, attempt: AttemptId) -> &mut Self {
+        self.grant_as(attempt, None)
+    }
+
+    fn grant_as(&mut self, attempt: AttemptId, fence: Option<u64>) -> &mut Self {
         let (session, epoch) = self.sessions[&self.seats[&attempt].0];
-        let grant = Grant { node: self.node(attempt), session, epoch, fence: Some(fence) };
+        let grant = Grant { node: self.node(attempt), session, epoch, fence };
         self.tell(self.seat(attempt), What::Granted(attempt, grant))
     }
 
@@ -187,7 +256,7 @@ impl Sketch {
     }
 
     pub(crate) fn used(&mut self, attempt: AttemptId) -> &mut Self {
-        let fence = self.czxid(&self.node(attempt)).unsigned_abs();
+        let fence = self.fence(attempt);
         self.used_with(attempt, fence, true)
     }
 
@@ -254,6 +323,56 @@ impl Sketch {
     pub(crate) fn reset(&mut self) -> &mut Self {
         self.numbers.clear();
         self
+    }
+
+    /// A session makes a node, which belongs to `owner`.
+    pub(crate) fn make(&mut self, path: &str, session: i64, owner: i64) -> &mut Self {
+        self.zxid += 1;
+        self.change(session, ChangeKind::Created, path, owner);
+        self.nodes.insert(path.to_owned(), (self.zxid, owner));
+        self
+    }
+
+    /// A transaction that changes no node.
+    pub(crate) fn pass(&mut self) -> &mut Self {
+        self.zxid += 1;
+        self.change(0, ChangeKind::Set, "/limit", 0);
+        self
+    }
+
+    /// A member of the double barrier at [`LOCK`] comes, and its node.
+    pub(crate) fn come(&mut self, number: u32, members: u32) -> Guest {
+        self.attempts += 1;
+        let id = AttemptId(self.attempts);
+        self.tell(number, What::Met(id, Meeting::Came { path: LOCK.to_owned(), members }));
+        let (session, _) = self.sessions[&client(number)];
+        let node = format!("{LOCK}/00000000-0000-4000-8000-{:012}", self.zxid + 1);
+        self.make(&node, session, session);
+        Guest { id, number, node }
+    }
+
+    /// The door of that barrier is opened.
+    pub(crate) fn open(&mut self, number: u32) -> &mut Self {
+        let (session, _) = self.sessions[&client(number)];
+        self.make(&format!("{LOCK}/ready"), session, 0)
+    }
+
+    pub(crate) fn enter(&mut self, guest: &Guest) -> &mut Self {
+        self.tell(guest.number, What::Met(guest.id, Meeting::Entered(guest.node.clone())))
+    }
+
+    pub(crate) fn leaving(&mut self, guest: &Guest) -> &mut Self {
+        self.tell(guest.number, What::Met(guest.id, Meeting::Leaving))
+    }
+
+    pub(crate) fn left(&mut self, guest: &Guest) -> &mut Self {
+        self.tell(guest.number, What::Met(guest.id, Meeting::Left { ok: true }))
+    }
+
+    /// The node of a member is deleted by its client.
+    pub(crate) fn gone(&mut self, guest: &Guest) -> &mut Self {
+        let (session, _) = self.sessions[&client(guest.number)];
+        self.delete_path(&guest.node, session)
     }
 
     fn change(&mut self, session: i64, kind: ChangeKind, path: &str, owner: i64) {

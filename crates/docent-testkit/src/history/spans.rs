@@ -56,8 +56,13 @@ impl Spans {
 
     /// How much of the time between two moments they cover.
     pub(crate) fn covered(&self, from: Duration, until: Duration) -> Duration {
-        let inside = self.ending_from(from).iter().take_while(|span| span.from < until);
+        let inside = self.between(from, until);
         inside.map(|span| span.until.min(until).saturating_sub(span.from.max(from))).sum()
+    }
+
+    /// Those that have a part between two times.
+    pub(crate) fn between(&self, from: Duration, until: Duration) -> impl Iterator<Item = Span> {
+        self.ending_from(from).iter().copied().take_while(move |span| span.from < until)
     }
 
     fn ending_from(&self, at: Duration) -> &[Span] {

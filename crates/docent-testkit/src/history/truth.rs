@@ -3,7 +3,7 @@
 //! Modelled: which session owned a node, who deleted it, why a session ended, who was first in a line and from which
 //! transaction on. Not modelled: data, access control lists, watches, failed and check-only writes.
 
-use super::contender::Contender;
+use super::contender::{Contender, is_id};
 use super::journal::{Change, ChangeKind, EndCause};
 use super::line::Line;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -69,6 +69,11 @@ impl NodeLife {
     /// The path of what it stands in line for.
     pub(crate) fn folder(&self) -> &str {
         docent_proto::parent(&self.path).unwrap_or("/")
+    }
+
+    /// True for members of a double barrier, which have names of their own.
+    pub(crate) fn is_members(&self) -> bool {
+        self.owner != 0 && is_id(self.path.rsplit('/').next().unwrap_or_default())
     }
 
     pub(crate) fn is_alive_at(&self, at: Duration) -> bool {

@@ -32,6 +32,28 @@ pub enum Invariant {
     M11,
     /// Patience.
     M12,
+    /// A writer excludes readers.
+    R1,
+    /// Readers are not held back by readers.
+    R2,
+    /// Writers are not starved.
+    R3,
+    /// A writer that steps down keeps its place.
+    R4,
+    /// Wake-ups of readers and writers.
+    R5,
+    /// Fences of writers increase.
+    R6,
+    /// Permits.
+    S1,
+    /// What goes together.
+    G1,
+    /// The way into a double barrier.
+    B1,
+    /// The way out of a double barrier.
+    B2,
+    /// The barrier.
+    B3,
     /// Connection state.
     K1,
     /// Deadlines.

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 #[derive(Debug)]
 pub(crate) struct Arguments {
     pub(crate) task: Task,
-    pub(crate) recipe: String,
+    /// The only recipe; without it all are run in turn.
+    pub(crate) recipe: Option<String>,
     /// The first seed.
     pub(crate) from: u64,
     /// How many processes at once.
@@ -33,13 +34,15 @@ pub(crate) enum Extent {
     Seeds(u64),
     /// As many as can be begun by then.
     Until(Instant),
+    /// So many, or as many as can be begun by then.
+    SeedsUntil(u64, Instant),
 }
 
 impl Default for Arguments {
     fn default() -> Self {
         Self {
             task: Task::Many(Extent::Seeds(100)),
-            recipe: "mutex".to_owned(),
+            recipe: None,
             from: 1,
             jobs: available_parallelism().map_or(1, NonZero::get),
             twice: false,
@@ -59,7 +62,7 @@ impl Arguments {
                 "--minutes" => extent = Some(Extent::Until(Instant::now() + minutes(value()?)?)),
                 "--seed" => seed = Some(number(value()?)?),
                 "--from" => parsed.from = number(value()?)?,
-                "--recipe" => parsed.recipe.clone_from(value()?),
+                "--recipe" => parsed.recipe = Some(value()?.clone()),
                 "--jobs" => parsed.jobs = usize::try_from(number(value()?)?)?,
                 "--trace" => trace = true,
                 "--twice" => parsed.twice = true,
@@ -68,6 +71,7 @@ impl Arguments {
             }
         }
         ensure!(parsed.jobs > 0, "0 jobs do nothing");
+        ensure!(seed.is_none() || parsed.recipe.is_some(), "--seed needs --recipe, too");
         parsed.task = match (seed, planted, extent) {
             (Some(seed), false, None) => Task::One { seed, trace },
             (None, true, None) => Task::Planted { seeds: 200 },
@@ -98,7 +102,10 @@ mod tests {
 
     #[test]
     fn one_seed_is_another_task_than_many() {
-        assert!(matches!(parse("--seed 7 --trace").unwrap().task, Task::One { seed: 7, trace: true }));
+        assert!(matches!(
+            parse("--seed 7 --recipe mutex --trace").unwrap().task,
+            Task::One { seed: 7, trace: true }
+        ));
         let many = parse("--seeds 9 --from 3 --jobs 1 --twice").unwrap();
         assert!(matches!(many.task, Task::Many(Extent::Seeds(9))));
         assert_eq!((many.from, many.jobs, many.twice), (3, 1, true));
@@ -108,9 +115,10 @@ mod tests {
     #[test]
     fn what_contradicts_itself_is_refused() {
         for text in [
-            "--seed 1 --planted",
+            "--seed 1 --recipe mutex --planted",
+            "--seed 1",
             "--planted --minutes 1",
-            "--seeds 1 --seed 1",
+            "--seeds 1 --seed 1 --recipe mutex",
             "--jobs 0",
             "--seeds",
             "--seeds many",

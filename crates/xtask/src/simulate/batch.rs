@@ -1,6 +1,7 @@
 use super::arguments::{Arguments, Extent};
 use super::binary::{Binary, Done, finish};
 use super::tally::{Line, Tally};
+use anyhow::{Result, ensure};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -14,14 +15,25 @@ const PROGRESS: Duration = Duration::from_secs(30);
 pub(crate) struct Batch<'a> {
     binary: &'a Binary,
     arguments: &'a Arguments,
+    /// Run in turn, each with every seed.
+    recipes: Vec<String>,
     next: AtomicU64,
     tally: Mutex<(Tally, Instant)>,
 }
 
 impl<'a> Batch<'a> {
-    pub(crate) fn new(binary: &'a Binary, arguments: &'a Arguments) -> Self {
+    /// Of the recipe that was asked for, or of all.
+    ///
+    /// # Errors
+    /// When the recipes cannot be found out.
+    pub(crate) fn new(binary: &'a Binary, arguments: &'a Arguments) -> Result<Self> {
         let tally = Mutex::new((Tally::default(), Instant::now()));
-        Self { binary, arguments, next: AtomicU64::new(arguments.from), tally }
+        let recipes = match &arguments.recipe {
+            Some(recipe) => vec![recipe.clone()],
+            None => binary.recipes()?,
+        };
+        ensure!(!recipes.is_empty(), "there is no recipe to run");
+        Ok(Self { binary, arguments, recipes, next: AtomicU64::new(0), tally })
     }
 
     pub(crate) fn run(self, extent: Extent) -> Tally {
@@ -35,22 +47,27 @@ impl<'a> Batch<'a> {
 
     fn work(&self, extent: Extent) {
         loop {
-            let seed = self.next.fetch_add(1, Ordering::Relaxed);
+            let run = self.next.fetch_add(1, Ordering::Relaxed);
+            let recipes = self.recipes.len() as u64;
+            let (seed, turn) = (self.arguments.from.saturating_add(run / recipes), run % recipes);
+            let is_past = |seeds| seed >= self.arguments.from.saturating_add(seeds);
             let is_over = match extent {
-                Extent::Seeds(seeds) => seed >= self.arguments.from.saturating_add(seeds),
+                Extent::Seeds(seeds) => is_past(seeds),
                 Extent::Until(end) => Instant::now() >= end,
+                Extent::SeedsUntil(seeds, end) => is_past(seeds) || Instant::now() >= end,
             };
             if is_over {
                 return;
             }
-            self.add(seed, &self.run_seed(seed));
+            let recipe = &self.recipes[turn as usize];
+            self.add(recipe, seed, &self.run_seed(recipe, seed));
         }
     }
 
-    fn run_seed(&self, seed: u64) -> Done {
-        let mut done = self.run_once(seed);
+    fn run_seed(&self, recipe: &str, seed: u64) -> Done {
+        let mut done = self.run_once(recipe, seed);
         if self.arguments.twice {
-            let again = self.run_once(seed);
+            let again = self.run_once(recipe, seed);
             let hash = |done: &Done| Line::last_of(&done.output)?.hash().map(str::to_owned);
             let (first, second) = (hash(&done), hash(&again));
             if first.is_none() || first != second {
@@ -61,8 +78,8 @@ impl<'a> Batch<'a> {
         done
     }
 
-    fn run_once(&self, seed: u64) -> Done {
-        finish(&mut self.binary.command(&self.arguments.recipe, seed)).unwrap_or_else(|error| Done {
+    fn run_once(&self, recipe: &str, seed: u64) -> Done {
+        finish(&mut self.binary.command(recipe, seed)).unwrap_or_else(|error| Done {
             output: String::new(),
             error: format!("{error:#}\n"),
             took: Duration::ZERO,
@@ -70,19 +87,16 @@ impl<'a> Batch<'a> {
         })
     }
 
-    fn add(&self, seed: u64, done: &Done) {
+    fn add(&self, recipe: &str, seed: u64, done: &Done) {
         let (tally, shown) = &mut *self.tally.lock().unwrap_or_else(PoisonError::into_inner);
         let failures = tally.failures.len();
-        tally.add(seed, done);
-        if let Some((seed, what)) = tally.failures.get(failures) {
-            println!(
-                "{what}\nagain: cargo xtask simulate --recipe {} --seed {seed} --trace",
-                self.arguments.recipe
-            );
+        tally.add(recipe, seed, done);
+        if let Some((_, what)) = tally.failures.get(failures) {
+            println!("{what}\nagain: cargo xtask simulate --recipe {recipe} --seed {seed} --trace");
         }
         if shown.elapsed() >= PROGRESS {
             *shown = Instant::now();
-            println!("{} seeds, {} failed", tally.seeds, tally.failures.len());
+            println!("{} runs, {} failed", tally.runs, tally.failures.len());
         }
     }
 }

@@ -48,9 +48,21 @@ impl Binary {
         command
     }
 
-    /// The names of all defects that can be planted.
-    pub(crate) fn defects(&self) -> Result<Vec<String>> {
-        let output = Command::new(&self.0).arg("--list-planted").output()?;
+    /// The names of all defects that can be planted, each with the recipe that shows it.
+    pub(crate) fn defects(&self) -> Result<Vec<(String, String)>> {
+        let lines = self.list("--list-planted")?;
+        let pair =
+            |line: String| line.split_once(' ').map(|(name, recipe)| (name.to_owned(), recipe.to_owned()));
+        lines.into_iter().map(|line| pair(line).context("a defect without a recipe")).collect()
+    }
+
+    /// The names of all recipes.
+    pub(crate) fn recipes(&self) -> Result<Vec<String>> {
+        self.list("--list-recipes")
+    }
+
+    fn list(&self, argument: &str) -> Result<Vec<String>> {
+        let output = Command::new(&self.0).arg(argument).output()?;
         Ok(String::from_utf8(output.stdout)?.lines().map(str::to_owned).collect())
     }
 }

@@ -20,17 +20,21 @@ struct Caught {
 pub(crate) fn run(arguments: &Arguments, seeds: u64) -> Result<()> {
     let binary = Binary::build_planted()?;
     let defects = binary.defects()?;
+    let defects: Vec<_> = match &arguments.recipe {
+        Some(only) => defects.into_iter().filter(|(_, recipe)| recipe == only).collect(),
+        None => defects,
+    };
     ensure!(!defects.is_empty(), "there is no defect to plant");
-    println!("| planted defect | caught by | seed | seeds tried |");
-    println!("|---|---|---|---|");
+    println!("| planted defect | recipe | caught by | seed | seeds tried |");
+    println!("|---|---|---|---|---|");
     let mut survived = Vec::new();
-    for defect in &defects {
-        match hunt(&binary, arguments, defect, seeds) {
+    for (defect, recipe) in &defects {
+        match hunt(&binary, arguments, (defect, recipe), seeds) {
             Some(Caught { seed, invariant }) => {
-                println!("| {defect} | {invariant} | {seed} | {} |", seed - arguments.from + 1);
+                println!("| {defect} | {recipe} | {invariant} | {seed} | {} |", seed - arguments.from + 1);
             }
             None => {
-                println!("| {defect} | — | — | {seeds} |");
+                println!("| {defect} | {recipe} | — | — | {seeds} |");
                 survived.push(defect.as_str());
             }
         }
@@ -41,7 +45,7 @@ pub(crate) fn run(arguments: &Arguments, seeds: u64) -> Result<()> {
 }
 
 /// The lowest seed that catches a defect.
-fn hunt(binary: &Binary, arguments: &Arguments, defect: &str, seeds: u64) -> Option<Caught> {
+fn hunt(binary: &Binary, arguments: &Arguments, defect: (&str, &str), seeds: u64) -> Option<Caught> {
     let (next, best) = (AtomicU64::new(arguments.from), Mutex::new(None::<Caught>));
     let best_seed = || best.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|caught| caught.seed);
     thread::scope(|scope| {
@@ -52,7 +56,7 @@ fn hunt(binary: &Binary, arguments: &Arguments, defect: &str, seeds: u64) -> Opt
                     if seed >= arguments.from + seeds || best_seed().is_some_and(|best| best < seed) {
                         return;
                     }
-                    let Some(caught) = try_seed(binary, arguments, defect, seed) else { continue };
+                    let Some(caught) = try_seed(binary, defect, seed) else { continue };
                     let mut best = best.lock().unwrap_or_else(PoisonError::into_inner);
                     if best.as_ref().is_none_or(|best| caught.seed < best.seed) {
                         *best = Some(caught);
@@ -64,8 +68,8 @@ fn hunt(binary: &Binary, arguments: &Arguments, defect: &str, seeds: u64) -> Opt
     best.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn try_seed(binary: &Binary, arguments: &Arguments, defect: &str, seed: u64) -> Option<Caught> {
-    let mut command = binary.command(&arguments.recipe, seed);
+fn try_seed(binary: &Binary, (defect, recipe): (&str, &str), seed: u64) -> Option<Caught> {
+    let mut command = binary.command(recipe, seed);
     let done: Done = finish(command.args(["--planted", defect])).ok()?;
     wrong(&done)?;
     let broken = Line::last_of(&done.output).and_then(|line| line.broken().map(str::to_owned));

@@ -1,12 +1,13 @@
 use super::arguments::Arguments;
 use super::binary::{Binary, finish};
 use super::tally::wrong;
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use std::io::Write;
 
 /// One run with its output, which is its whole history if `trace` is set.
 pub(crate) fn run(binary: &Binary, arguments: &Arguments, seed: u64, trace: bool) -> Result<()> {
-    let mut command = binary.command(&arguments.recipe, seed);
+    let recipe = arguments.recipe.as_deref().context("a seed needs a recipe")?;
+    let mut command = binary.command(recipe, seed);
     if trace {
         command.arg("--trace");
     }

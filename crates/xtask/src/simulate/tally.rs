@@ -5,14 +5,16 @@ use std::time::Duration;
 /// What came of any number of runs.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    pub(crate) seeds: u64,
-    /// Seeds with what was wrong.
-    pub(crate) failures: Vec<(u64, String)>,
+    pub(crate) runs: u64,
+    /// How many of each recipe.
+    pub(crate) recipes: BTreeMap<String, u64>,
+    /// Recipe and seed, with what was wrong.
+    pub(crate) failures: Vec<(String, String)>,
     /// Sums of all counts, by name.
     pub(crate) counts: BTreeMap<String, u64>,
     /// Time in the processes together.
     pub(crate) process_time: Duration,
-    pub(crate) slowest: Option<(Duration, u64)>,
+    pub(crate) slowest: Option<(Duration, String)>,
 }
 
 /// What a run says in its last line.
@@ -67,16 +69,18 @@ pub(crate) fn wrong(done: &Done) -> Option<String> {
 }
 
 impl Tally {
-    /// Adds a run of `seed`.
-    pub(crate) fn add(&mut self, seed: u64, done: &Done) {
-        self.seeds += 1;
+    /// Adds a run of a recipe with `seed`.
+    pub(crate) fn add(&mut self, recipe: &str, seed: u64, done: &Done) {
+        let run = format!("{recipe} {seed}");
+        self.runs += 1;
+        *self.recipes.entry(recipe.to_owned()).or_default() += 1;
         self.process_time += done.took;
-        self.slowest = self.slowest.max(Some((done.took, seed)));
+        self.slowest = self.slowest.take().max(Some((done.took, run.clone())));
         for (name, count) in Line::last_of(&done.output).iter().flat_map(Line::counts) {
             *self.counts.entry(name.clone()).or_default() += count;
         }
         if let Some(what) = wrong(done) {
-            self.failures.push((seed, what));
+            self.failures.push((run, what));
         }
     }
 
@@ -99,9 +103,9 @@ mod tests {
     #[test]
     fn counts_are_summed_up() {
         let mut tally = Tally::default();
-        tally.add(1, &done("recipe=mutex seed=1 hash=0a verdict=ok grants=3 fault.Cut=1\n", "true"));
-        tally.add(2, &done("some history\nseed=2 hash=0b verdict=ok grants=4\n", "true"));
-        assert_eq!((tally.seeds, tally.count("grants"), tally.count("fault.Cut")), (2, 7, 1));
+        tally.add("mutex", 1, &done("recipe=mutex seed=1 hash=0a verdict=ok grants=3 fault.Cut=1\n", "true"));
+        tally.add("mutex", 2, &done("some history\nseed=2 hash=0b verdict=ok grants=4\n", "true"));
+        assert_eq!((tally.runs, tally.count("grants"), tally.count("fault.Cut")), (2, 7, 1));
         assert_eq!((tally.count("seed"), tally.count("hash")), (0, 0));
         assert!(tally.failures.is_empty());
     }

@@ -1,7 +1,8 @@
 use super::Place;
+use super::polls::abandon_at;
 use super::record::Record;
-use docent::{CreateMode, Transaction};
-use docent_testkit::history::{FencedResource, What};
+use docent::{CreateMode, MultiGuard, MutexGuard, Permit, ReadGuard, Transaction, WriteGuard};
+use docent_testkit::history::{FencedResource, Handle, What};
 use fastrand::Rng;
 use futures_util::FutureExt;
 use std::cell::Cell;
@@ -14,13 +15,50 @@ use tokio::time::{Instant, sleep};
 pub(super) trait Grip {
     fn is_held(&self) -> bool;
     fn is_cancelled(&self) -> bool;
-    fn fence(&self) -> u64;
     fn lost(&self) -> impl Future<Output = ()>;
     /// Runs a future for as long as it is held; `None` when it was lost.
     fn run<F: Future>(&self, future: F) -> impl Future<Output = Option<F::Output>>;
     fn verify(&self) -> impl Future<Output = Result<(), docent::Error>>;
     fn transaction(&self) -> Transaction;
+    fn release(self) -> impl Future<Output = Result<(), docent::Error>>;
 }
+
+/// Guards that have the methods of all guards.
+macro_rules! grips {
+    ($($guard:ty),+) => {$(
+        impl Grip for $guard {
+            fn is_held(&self) -> bool {
+                Self::is_held(self)
+            }
+
+            fn is_cancelled(&self) -> bool {
+                self.token().is_cancelled()
+            }
+
+            async fn lost(&self) {
+                Self::lost(self).await;
+            }
+
+            async fn run<F: Future>(&self, future: F) -> Option<F::Output> {
+                Self::run(self, future).await.ok()
+            }
+
+            async fn verify(&self) -> Result<(), docent::Error> {
+                Self::verify(self).await
+            }
+
+            fn transaction(&self) -> Transaction {
+                Self::transaction(self)
+            }
+
+            async fn release(self) -> Result<(), docent::Error> {
+                Self::release(self).await
+            }
+        }
+    )+};
+}
+
+grips!(MutexGuard, ReadGuard, WriteGuard, Permit, MultiGuard);
 
 /// Longest time between two looks at a guard: short against every margin.
 const LOOK_MS: u64 = 12;
@@ -33,14 +71,72 @@ const LONG: Duration = Duration::from_millis(60);
 pub(super) struct Worker<'a> {
     pub(super) place: &'a Place,
     pub(super) record: &'a Record,
-    /// The path of what is held.
-    pub(super) path: &'a str,
     pub(super) resource: &'a FencedResource,
     /// Whether the loss of the guard was written down.
-    pub(super) told: Cell<bool>,
+    told: Cell<bool>,
 }
 
-impl Worker<'_> {
+impl<'a> Worker<'a> {
+    pub(super) fn new(place: &'a Place, record: &'a Record, resource: &'a FencedResource) -> Self {
+        Self { place, record, resource, told: Cell::new(false) }
+    }
+
+    /// Works for `span` in one of the ways there are.
+    pub(super) async fn toil<G: Grip>(&self, guard: &G, span: Duration, rng: &mut Rng) {
+        match rng.u8(..10) {
+            0 => {}
+            1 | 2 => self.run(guard, span, rng).await,
+            _ => self.work(guard, span, rng).await,
+        }
+    }
+
+    /// Works with a second guard of the same hold, and gives both up: first the one or the other.
+    pub(super) async fn share<G: Grip, I: Grip>(
+        &self,
+        guard: G,
+        inner: Option<I>,
+        span: Duration,
+        rng: &mut Rng,
+    ) {
+        let Some(inner) = inner else {
+            self.record.reentered(Handle::Lost);
+            return self.give_up(guard, rng).await;
+        };
+        self.record.reentered(Handle::Given);
+        self.work(&inner, span, rng).await;
+        self.record.inner_released();
+        if rng.bool() {
+            give_up_one(inner, rng).await;
+            self.give_up(guard, rng).await;
+        } else {
+            give_up_one(guard, rng).await;
+            self.give_up(inner, rng).await;
+        }
+    }
+
+    /// Gives the last guard up: by release, by a release that is cancelled, or by drop.
+    pub(super) async fn give_up<G: Grip>(&self, guard: G, rng: &mut Rng) {
+        let record = self.record;
+        match rng.u8(..8) {
+            0..=4 => {
+                record.releasing();
+                let released = guard.release().await;
+                record.released(released.is_ok());
+            }
+            5 => {
+                record.releasing();
+                if let Some(released) = abandon_at(rng.u32(1..4), guard.release()).await {
+                    record.released(released.is_ok());
+                }
+            }
+            _ => {
+                drop(guard);
+                record.dropped();
+            }
+        }
+        sleep(Duration::ZERO).await;
+    }
+
     /// Works for `span`, or until the guard is lost and some time after that.
     pub(super) async fn work<G: Grip>(&self, guard: &G, span: Duration, rng: &mut Rng) {
         // Some stop at once when it is lost, some look again, and few for long.
@@ -102,7 +198,7 @@ impl Worker<'_> {
         let work = async {
             let until = Instant::now() + span;
             while Instant::now() < until {
-                self.use_resource(guard);
+                self.use_resource();
                 sleep(Duration::from_millis(rng.u64(1..=LOOK_MS))).await;
             }
         };
@@ -120,11 +216,11 @@ impl Worker<'_> {
         match rng.u8(..32) {
             0 if !only_reads => self.verify(guard).await,
             1 if !only_reads => self.commit(guard, rng).await,
-            2..=12 => self.use_resource(guard),
+            2..=12 => self.use_resource(),
             13..=16 => {
                 // What is on its way to the resource cannot be called back.
                 sleep(Duration::from_millis(rng.u64(..5))).await;
-                self.use_resource(guard);
+                self.use_resource();
             }
             _ => {}
         }
@@ -132,19 +228,24 @@ impl Worker<'_> {
 
     fn tell(&self) {
         if !self.told.replace(true) {
-            self.record.write(What::Lost(self.record.id()));
+            self.record.each(What::Lost);
         }
     }
 
     fn look<G: Grip>(&self, guard: &G) -> bool {
         let (held, cancelled) = (guard.is_held(), guard.is_cancelled());
-        self.record.write(What::Looked { attempt: self.record.id(), held, cancelled });
+        self.record.each(|attempt| What::Looked { attempt, held, cancelled });
         held
     }
 
-    fn use_resource<G: Grip>(&self, guard: &G) {
-        let used = self.resource.use_with(self.path, guard.fence());
-        self.record.write(What::Used(self.record.id(), used));
+    /// Uses the resources of all that has a fence.
+    fn use_resource(&self) {
+        for want in self.record.held() {
+            if let Some(fence) = want.fence.get() {
+                let used = self.resource.use_with(&want.path, fence);
+                self.record.write(What::Used(want.id, used));
+            }
+        }
     }
 
     async fn verify<G: Grip>(&self, guard: &G) {
@@ -153,7 +254,7 @@ impl Worker<'_> {
             Err(error) if matches!(error.kind(), docent::ErrorKind::Lost(_)) => Some(false),
             Err(_) => None,
         };
-        self.record.write(What::Verified { attempt: self.record.id(), held });
+        self.record.each(|attempt| What::Verified { attempt, held });
     }
 
     /// Creates a node that names the attempt, if the guard holds.
@@ -164,7 +265,15 @@ impl Worker<'_> {
             Err(error) if error.may_have_applied() => None,
             Err(_) => Some(false),
         };
-        self.record.write(What::Committed { attempt: self.record.id(), applied });
+        self.record.each(|attempt| What::Committed { attempt, applied });
+    }
+}
+
+/// Gives up one guard of several. An error says that the hold is lost, which the next look at the other guard says, too.
+async fn give_up_one<G: Grip>(guard: G, rng: &mut Rng) {
+    match rng.bool() {
+        true => drop(guard.release().await),
+        false => drop(guard),
     }
 }
 

@@ -1,15 +1,22 @@
 //! What clients do. A recipe's workload is one file here and one line in [`by_name`].
 
+mod barrier;
 mod calls;
 mod hold;
+mod multilock;
 mod mutex;
+mod pace;
 mod polls;
 mod record;
+mod rwlock;
+mod semaphore;
+mod way;
 
 use crate::controls::Controls;
 use crate::setting::Setting;
 use docent::Client;
-use docent_testkit::history::Scribe;
+use docent_server::Transaction;
+use docent_testkit::history::{Limit, Scribe};
 use fastrand::Rng;
 use futures_util::future::LocalBoxFuture;
 use std::fmt;
@@ -35,18 +42,39 @@ pub(crate) trait Workload: fmt::Debug {
     /// Below these no node may be left at the end but parents without children.
     fn emptied(&self) -> Vec<String>;
 
+    /// How many permits there were where, as the journal tells.
+    fn limits(&self, journal: &[Transaction]) -> Vec<Limit> {
+        let _ = journal;
+        Vec::new()
+    }
+
     /// What one client does until it is told to stop, or has done enough and is to be closed. All that it began is over when it
     /// returns.
     fn run<'a>(&'a self, place: Place, rng: &'a mut Rng) -> LocalBoxFuture<'a, ()>;
 }
 
 /// The names of all workloads.
-pub(crate) const ALL: [&str; 1] = ["mutex"];
+pub(crate) const ALL: [&str; 5] = ["mutex", "rwlock", "semaphore", "multilock", "barrier"];
+
+/// The recipe whose workload shows a planted defect: that of the mutex for all that is common to all.
+pub(crate) fn of_defect(name: &str) -> &'static str {
+    match name {
+        "reader-ignores-writer" | "downgrade-takes-new-place" => "rwlock",
+        "stale-limit" => "semaphore",
+        "part-of-set-kept" => "multilock",
+        "ready-of-earlier-round" => "barrier",
+        _ => "mutex",
+    }
+}
 
 /// The workload of a recipe.
 pub(crate) fn by_name(name: &str, rng: &mut Rng) -> Option<Rc<dyn Workload>> {
     match name {
         "mutex" => Some(Rc::new(mutex::MutexWorkload::draw(rng))),
+        "rwlock" => Some(Rc::new(rwlock::RwLockWorkload::draw(rng))),
+        "semaphore" => Some(Rc::new(semaphore::SemaphoreWorkload::draw(rng))),
+        "multilock" => Some(Rc::new(multilock::MultiLockWorkload::draw(rng))),
+        "barrier" => Some(Rc::new(barrier::BarrierWorkload::draw(rng))),
         _ => None,
     }
 }

@@ -3,7 +3,7 @@ use docent_testkit::history::{Attempt, AttemptId, CallId, Ending, FaultKind, Gra
 use std::cell::Cell;
 use std::time::Duration;
 
-/// Writes down one attempt and what becomes of it.
+/// Writes down one acquire and what becomes of it: an attempt for each thing that it wants.
 ///
 /// # On drop
 /// An attempt that is under way is recorded as cancelled, and one that holds as dropped; not when its process dies, which
@@ -11,11 +11,24 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(super) struct Record {
     place: Place,
-    id: AttemptId,
+    wants: Vec<Want>,
     phase: Cell<Phase>,
     /// Handles besides the last one.
     others: Cell<u32>,
 }
+
+/// One thing that is wanted.
+#[derive(Debug)]
+pub(super) struct Want {
+    pub(super) id: AttemptId,
+    pub(super) path: String,
+    role: Role,
+    /// Once it is granted, where it has one.
+    pub(super) fence: Cell<Option<u64>>,
+}
+
+/// What was granted: its node and its fence, if it has one.
+pub(super) type Granted = (String, Option<u64>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
@@ -27,22 +40,54 @@ enum Phase {
 impl Record {
     /// An attempt begins.
     pub(super) fn begin(place: &Place, path: &str, role: Role, patience: Option<Duration>) -> Self {
-        let id = place.scribe.attempt();
-        place.scribe.write(What::Began(Attempt { id, path: path.to_owned(), role, patience }));
-        Self { place: place.clone(), id, phase: Cell::new(Phase::Trying), others: Cell::new(0) }
+        Self::begin_all(place, [(path.to_owned(), role)], patience)
     }
 
-    /// Its number.
+    /// Attempts begin that are one acquire.
+    pub(super) fn begin_all(
+        place: &Place,
+        wanted: impl IntoIterator<Item = (String, Role)>,
+        patience: Option<Duration>,
+    ) -> Self {
+        let begin = |(path, role): (String, Role)| {
+            let id = place.scribe.attempt();
+            place.scribe.write(What::Began(Attempt { id, path: path.clone(), role, patience }));
+            Want { id, path, role, fence: Cell::new(None) }
+        };
+        let wants: Vec<Want> = wanted.into_iter().map(begin).collect();
+        if wants.len() > 1 {
+            place.scribe.write(What::Together(wants.iter().map(|want| want.id).collect()));
+        }
+        Self { place: place.clone(), wants, phase: Cell::new(Phase::Trying), others: Cell::new(0) }
+    }
+
+    /// The number of the first one that it holds.
     pub(super) fn id(&self) -> AttemptId {
-        self.id
+        self.held().next().map_or(AttemptId(0), |want| want.id)
+    }
+
+    /// What it wants to hold: all but turns.
+    pub(super) fn held(&self) -> impl Iterator<Item = &Want> {
+        self.wants.iter().filter(|want| want.role != Role::Turn)
     }
 
     /// It holds the node at `node` with `fence`.
     pub(super) fn granted(&self, node: String, fence: Option<u64>) {
+        self.all_granted([(node, fence)]);
+    }
+
+    /// It holds all of these, in the order in which they were wanted. Turns are over.
+    pub(super) fn all_granted(&self, grants: impl IntoIterator<Item = Granted>) {
         let client = &self.place.client;
         let session = client.session_id().unwrap_or_default();
         let epoch = client.state().current().epoch;
-        self.write(What::Granted(self.id, Grant { node, session, epoch, fence }));
+        for (want, (node, fence)) in self.held().zip(grants) {
+            want.fence.set(fence);
+            self.write(What::Granted(want.id, Grant { node, session, epoch, fence }));
+        }
+        for turn in self.wants.iter().filter(|want| want.role == Role::Turn) {
+            self.write(What::Ended(turn.id, Ending::Passed));
+        }
         self.phase.set(Phase::Holding);
     }
 
@@ -51,37 +96,42 @@ impl Record {
         if ending == Ending::Cancelled {
             self.write(What::Fault(FaultKind::Cancelled));
         }
-        self.write(What::Ended(self.id, ending));
+        self.wants.iter().for_each(|want| self.write(What::Ended(want.id, ending.clone())));
         self.phase.set(Phase::Over);
     }
 
     /// Another handle of it was asked for.
     pub(super) fn reentered(&self, handle: Handle) {
         self.others.set(self.others.get() + u32::from(handle == Handle::Given));
-        self.write(What::Reentered(self.id, handle));
+        self.each(|attempt| What::Reentered(attempt, handle));
     }
 
     /// One handle of several is being given up.
     pub(super) fn inner_released(&self) {
         self.others.set(self.others.get().saturating_sub(1));
-        self.write(What::InnerReleased(self.id));
+        self.each(What::InnerReleased);
     }
 
     /// The last handle is being given up: from here on it is another's, whatever becomes of the release.
     pub(super) fn releasing(&self) {
-        self.write(What::Releasing(self.id));
+        self.each(What::Releasing);
         self.phase.set(Phase::Over);
     }
 
     /// The last handle was given up.
     pub(super) fn released(&self, ok: bool) {
-        self.write(What::Released { attempt: self.id, ok });
+        self.each(|attempt| What::Released { attempt, ok });
     }
 
     /// The last handle was dropped.
     pub(super) fn dropped(&self) {
-        self.write(What::Dropped(self.id));
+        self.each(What::Dropped);
         self.phase.set(Phase::Over);
+    }
+
+    /// Takes down the same of all that it holds.
+    pub(super) fn each(&self, what: impl Fn(AttemptId) -> What) {
+        self.held().for_each(|want| self.write(what(want.id)));
     }
 
     /// Takes down what concerns it.

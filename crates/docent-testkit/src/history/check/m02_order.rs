@@ -13,7 +13,7 @@ use std::time::Duration;
 /// That is so because a line has one first at each transaction: two grants could share one only by sharing their node. The
 /// transaction came before the grant was returned. Whoever is granted by a node that is gone already did not know it
 /// yet: nobody knows late that its client deleted the node or its session ran out, and of what others did it knows within
-/// the time that news take. For shared roles ownership and presence are checked; who is admitted is up to their recipes.
+/// the time that news take. For shared roles ownership and presence are checked; who of them is admitted is for R1, R3 and S1.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     for story in scene.attempts.all() {
         let Some((at, grant)) = story.granted else { continue };

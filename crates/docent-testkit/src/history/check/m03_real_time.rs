@@ -12,29 +12,37 @@ use std::time::Duration;
 /// long as news take. A holder that is cut off has no excuse: it knows before the servers let its session run out. Assumed: a
 /// clock that runs whenever the world does, and `lost()` of every guard awaited.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
-    for Overlap { earlier, later, from, until } in all(scene) {
-        if is_excused(scene, earlier, from, until) {
-            continue;
-        }
-        let end = until.map_or_else(|| "for good".to_owned(), |until| format!("for {:?}", until - from));
-        found.push(
-            Violation::new(Invariant::M3, from, format!("two held it at the same time, {end}:"))
-                .attempt(earlier.id())
-                .attempt(later.id())
-                .client(earlier.client)
-                .client(later.client)
-                .path(earlier.attempt.path.clone()),
-        );
+    let exclusive = |one: &Story<'_>, other: &Story<'_>| one.is_exclusive() && other.is_exclusive();
+    for overlap in overlapping(scene, exclusive) {
+        found.extend(judge(scene, Invariant::M3, &overlap));
     }
+}
+
+/// An overlap without an excuse.
+pub(super) fn judge(scene: &Scene<'_>, invariant: Invariant, overlap: &Overlap<'_, '_>) -> Option<Violation> {
+    let Overlap { earlier, later, from, until } = *overlap;
+    if is_excused(scene, earlier, from, until) {
+        return None;
+    }
+    let end = until.map_or_else(|| "for good".to_owned(), |until| format!("for {:?}", until - from));
+    Some(
+        Violation::new(invariant, from, format!("two held it at the same time, {end}:"))
+            .attempt(earlier.id())
+            .attempt(later.id())
+            .client(earlier.client)
+            .client(later.client)
+            .path(earlier.attempt.path.clone()),
+    )
 }
 
 /// How many pairs of holders were at it at the same time.
 pub(crate) fn overlaps(scene: &Scene<'_>) -> usize {
-    all(scene).len()
+    overlapping(scene, |one, other| one.is_exclusive() && other.is_exclusive()).len()
 }
 
-struct Overlap<'s, 'a> {
-    /// The one whose node was created first.
+#[derive(Clone, Copy)]
+pub(super) struct Overlap<'s, 'a> {
+    /// The one whose place is older.
     earlier: &'s Story<'a>,
     later: &'s Story<'a>,
     from: Duration,
@@ -42,9 +50,13 @@ struct Overlap<'s, 'a> {
     until: Option<Duration>,
 }
 
-fn all<'s, 'a>(scene: &'s Scene<'a>) -> Vec<Overlap<'s, 'a>> {
+/// All pairs of holders of one path that were at it at the same time and exclude each other.
+pub(super) fn overlapping<'s, 'a>(
+    scene: &'s Scene<'a>,
+    exclude: impl Fn(&Story<'_>, &Story<'_>) -> bool,
+) -> Vec<Overlap<'s, 'a>> {
     let mut by_path: BTreeMap<&str, Vec<(Duration, &Story<'_>)>> = BTreeMap::new();
-    for story in scene.attempts.all().filter(|story| story.is_exclusive()) {
+    for story in scene.attempts.all() {
         if let Some((at, _)) = story.granted {
             by_path.entry(&story.attempt.path).or_default().push((at, story));
         }
@@ -56,7 +68,10 @@ fn all<'s, 'a>(scene: &'s Scene<'a>) -> Vec<Overlap<'s, 'a>> {
         for (at, story) in grants {
             // Who stops and who begins at the same time do not overlap: the clock of a run moves in steps.
             holding.retain(|other| other.until().is_none_or(|until| until > at));
-            overlaps.extend(holding.iter().map(|other| overlap(scene, other, story, at)));
+            let excluded = holding.iter().filter(|other| exclude(other, story));
+            let pairs = excluded.map(|other| overlap(scene, other, story, at));
+            // A hold may be over at the moment at which it began.
+            overlaps.extend(pairs.filter(|pair| pair.until.is_none_or(|until| until > at)));
             holding.push(story);
         }
     }
@@ -70,9 +85,15 @@ fn overlap<'s, 'a>(
     from: Duration,
 ) -> Overlap<'s, 'a> {
     let until = [one.until(), other.until()].into_iter().flatten().min();
-    let czxid = |story| scene.node_of(story).map(|(_, node)| node.created.zxid);
-    let (earlier, later) = if czxid(other) < czxid(one) { (other, one) } else { (one, other) };
+    let (earlier, later) = if place(scene, other) < place(scene, one) { (other, one) } else { (one, other) };
     Overlap { earlier, later, from, until }
+}
+
+/// Since which transaction it had its place: a writer that stepped down has it since it came to it, of which its fence tells.
+fn place(scene: &Scene<'_>, story: &Story<'_>) -> Option<i64> {
+    let fence = story.granted.and_then(|(_, grant)| grant.fence).filter(|_| story.is_shared());
+    let fence = fence.and_then(|fence| i64::try_from(fence).ok());
+    fence.or_else(|| scene.node_of(story).map(|(_, node)| node.created.zxid))
 }
 
 fn is_excused(scene: &Scene<'_>, earlier: &Story<'_>, from: Duration, until: Option<Duration>) -> bool {
@@ -175,6 +196,14 @@ mod tests {
     fn who_deletes_its_node_without_giving_it_up_is_caught() {
         let (mut sketch, first, second) = waiting();
         sketch.at(200).delete(first).at(203).grant(second).at(300).dropped(first).end(1_000).breaks_also(M3);
+    }
+
+    #[test]
+    fn a_hold_that_is_over_as_soon_as_it_began_overlaps_with_nobody() {
+        let mut sketch = Sketch::new();
+        let (second, first) = (sketch.at(100).begin(1), sketch.begin(0));
+        sketch.create(first).create(second).at(110).grant(first).dropped(first).delete(first).grant(second);
+        sketch.at(200).dropped(second).delete(second).end(1_000).holds();
     }
 
     #[test]

@@ -10,7 +10,8 @@ use std::time::Duration;
 /// **First come, first served**: grants follow the order of the line, and a contender keeps its place until its attempt is
 /// over: its client does not give it up before.
 ///
-/// Who loses its node to somebody else, or its session, takes a new place at the end of the line.
+/// Who loses its node to somebody else, or its session, takes a new place at the end of the line. An acquire of several things
+/// begins anew when it loses one, and may give up its place for the others then.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     overtaken(scene, found);
     places_given_up(scene, found);
@@ -49,15 +50,19 @@ fn places_given_up(scene: &Scene<'_>, found: &mut Found) {
         let until = gone.when.at + grain;
         let closing =
             scene.life(client).and_then(|life| life.closing).is_some_and(|closing| closing <= until);
-        if closing || !scene.holders(index).is_empty() {
+        // Nobody waits by the place of a writer that steps down.
+        let taken_over = scene.sides.place(index).is_some_and(|place| place.taken_over);
+        if closing || taken_over || !scene.holders(index).is_empty() {
             continue;
         }
-        let over = |story: &Story<'_>| story.waited_until().is_some_and(|over| over <= until);
+        let may = |story: &Story<'_>| {
+            scene.attempts.is_grouped(story.id()) || story.waited_until().is_some_and(|over| over <= until)
+        };
         let mut waiting = scene.attempts.at_seat(client, node.folder()).filter(|story| {
             story.began <= created + grain && story.waited_until().is_none_or(|over| over + grain >= created)
         });
         let Some(first) = waiting.next() else { continue };
-        if !over(first) && !waiting.any(over) {
+        if !may(first) && !waiting.any(may) {
             let what = "its client gave up its place while it waited:";
             found.push(violation(first, gone.when.at, what, node));
         }

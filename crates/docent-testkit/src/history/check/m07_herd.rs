@@ -12,7 +12,8 @@ use std::time::Duration;
 /// **No herd**: the deletion of a node in a line wakes one waiter, or two where the one after the next prepares; and nobody
 /// looks at a line again and again.
 ///
-/// Its own client does not count, and who has stopped to wait may still hear of what it watched. Whoever watches a folder is woken by each change of it, and counts for that change. A line is
+/// Its own client does not count, and who has stopped to wait may still hear of what it watched. Whom a reader or writer that leaves
+/// wakes is for R5. Whoever watches a folder is woken by each change of it, and counts for that change. A line is
 /// listed as often as it is joined and left at most, twice each, and once more for each attempt that was waiting or holding
 /// when its client's link came back. Assumed: events and requests are recorded, and workloads list no line by themselves.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
@@ -59,7 +60,9 @@ fn gone_waiters(scene: &Scene<'_>, path: &str, at: Duration) -> usize {
     let Some(node) = scene.truth.node_at(path, at).map(|index| &scene.truth.nodes()[index]) else { return 0 };
     let stopped = |story: &&Story<'_>| {
         let over = story.ended.map(|(over, _)| over);
+        let lately = |over: Duration| over <= at && at <= over + scene.facts().expiry();
         story.attempt.path == node.folder() && over.is_some_and(|over| node.is_alive_at(over))
+            || story.attempt.path == node.path && over.is_some_and(lately)
     };
     scene.attempts.all().filter(stopped).count()
 }
@@ -83,7 +86,8 @@ fn changes_of<'a>(scene: &'a Scene<'_>, folders: &BTreeSet<&'a str>) -> HashMap<
 fn deleted<'s>(scene: &'s Scene<'_>, path: &str, at: Duration) -> Option<&'s NodeLife> {
     let at = at + scene.tolerances().grain;
     let node = &scene.truth.nodes()[scene.truth.node_at(path, at)?];
-    (node.contender.is_some() && node.gone.is_some_and(|gone| gone.when.at <= at)).then_some(node)
+    let stands = node.contender.as_ref().is_some_and(|contender| !contender.has_sides());
+    (stands && node.gone.is_some_and(|gone| gone.when.at <= at)).then_some(node)
 }
 
 /// How often each line was listed, and when for the last time.
@@ -104,7 +108,10 @@ fn listings<'a>(scene: &Scene<'a>) -> BTreeMap<&'a str, (usize, Duration)> {
 }
 
 fn most_listings(scene: &Scene<'_>, path: &str) -> usize {
-    let nodes = scene.truth.contenders_in(path).map(|(_, node)| 2 + 2 * usize::from(node.gone.is_some()));
+    let nodes = scene.truth.contenders_in(path).map(|(index, node)| {
+        let wake_ups = scene.sides.place(index).map_or(0, |place| place.blockers.len());
+        2 + 2 * usize::from(node.gone.is_some()) + wake_ups
+    });
     let mut most: usize = nodes.sum();
     for (client, _) in scene.attempts.seats().filter(|(_, seat)| *seat == path) {
         for story in scene.attempts.at_seat(client, path) {

@@ -10,7 +10,7 @@ use std::time::Duration;
 /// **Liveness**: when all faults are over, who waits is granted within a session timeout and two ticks, besides the time for
 /// which others hold; and nobody fails.
 ///
-/// Hand-offs cost two round trips each. An attempt that is cancelled, or whose client closes or crashes, is owed nothing after
+/// Who acquires several things at once waits while any of them is held. Hand-offs cost two round trips each. An attempt that is cancelled, or whose client closes or crashes, is owed nothing after
 /// that, and so is one whose patience is over; an attempt that does not wait is never owed anything.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     let Some(calm) = scene.calm() else { return };
@@ -20,7 +20,7 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
             continue;
         }
         let since = story.began.max(calm);
-        if let Some(waited) = starved(scene, story, since, holds.get(story.attempt.path.as_str())) {
+        if let Some(waited) = starved(scene, story, since, &holds) {
             let what = format!("it waited {waited:?} while nobody held, after all faults were over:");
             found.push(violation(story, since + waited, what));
         }
@@ -39,12 +39,28 @@ fn settling(scene: &Scene<'_>) -> Duration {
 }
 
 /// For how long it waited while nobody held, if that was too long.
-fn starved(scene: &Scene<'_>, story: &Story<'_>, since: Duration, holds: Option<&Holds>) -> Option<Duration> {
+fn starved(
+    scene: &Scene<'_>,
+    story: &Story<'_>,
+    since: Duration,
+    holds: &BTreeMap<&str, Holds>,
+) -> Option<Duration> {
     let leaving = scene.leaving(story.client);
     let end = Some(scene.facts().end.at);
     let until = [story.waited_until(), leaving, end].into_iter().flatten().min()?;
     let waited = until.checked_sub(since)?;
-    let (held, hand_offs) = holds.map_or((Duration::ZERO, 0), |holds| holds.between(since, until));
+    let mut paths: Vec<&str> =
+        scene.attempts.together(story.id()).map(|other| other.attempt.path.as_str()).collect();
+    paths.push(&story.attempt.path);
+    paths.sort_unstable();
+    paths.dedup();
+    let mut held = Vec::new();
+    let mut hand_offs = 0_u32;
+    for holds in paths.into_iter().filter_map(|path| holds.get(path)) {
+        held.extend(holds.held.between(since, until));
+        hand_offs = hand_offs.saturating_add(holds.grants(since, until));
+    }
+    let held = Spans::new(held).covered(since, until);
     let tolerances = scene.tolerances();
     let each = tolerances.round_trip * 2 + tolerances.scheduling;
     let idle = waited.saturating_sub(held);
@@ -60,11 +76,10 @@ struct Holds {
 }
 
 impl Holds {
-    /// For how long somebody held between two times, and how often that changed.
-    fn between(&self, from: Duration, until: Duration) -> (Duration, u32) {
+    /// How often it was granted between two times.
+    fn grants(&self, from: Duration, until: Duration) -> u32 {
         let before = |at: Duration| self.granted.partition_point(|granted| *granted <= at);
-        let grants = before(until) - before(from);
-        (self.held.covered(from, until), u32::try_from(grants).unwrap_or(u32::MAX))
+        u32::try_from(before(until) - before(from)).unwrap_or(u32::MAX)
     }
 }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 /// - Nobody is told while the node is there and the link was well for a whole session timeout.
 /// - The node of a lost guard stays until the guard is dropped or a margin is over: so long others wait for its work to stop.
 ///
-/// Assumed: a clock that runs whenever the world does, a timeout of at least four ticks, `lost()` awaited for every guard, and
+/// What goes together is lost when a part of it is. Assumed: a clock that runs whenever the world does, a timeout of at least four ticks, `lost()` awaited for every guard, and
 /// `is_held` asked right before each use. A use may still follow a freeze that began after it was asked.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     for story in scene.attempts.all().filter(|story| story.granted.is_some()) {
@@ -69,9 +69,13 @@ fn unsaid(story: &Story<'_>) -> Vec<Wrong> {
 fn for_nothing(scene: &Scene<'_>, story: &Story<'_>) -> Option<Wrong> {
     let lost = story.known_lost()?;
     let life = scene.life(story.client)?;
-    let (_, node) = scene.node_of(story)?;
     let well = life.apart.spare(lost.saturating_sub(scene.facts().timeout), lost);
-    let there = node.gone.is_none_or(|gone| gone.when.at > lost + scene.tolerances().grain);
+    let by_then = |story: &Story<'_>| {
+        let (_, node) = scene.node_of(story)?;
+        Some(node.gone.is_none_or(|gone| gone.when.at > lost + scene.tolerances().grain))
+    };
+    let there =
+        by_then(story)? && scene.attempts.together(story.id()).all(|other| by_then(other) != Some(false));
     (well && there && story.given_up().is_none_or(|over| over > lost))
         .then(|| (lost, "told to be lost while all was well:".to_owned()))
 }

@@ -23,7 +23,7 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     }
 }
 
-/// Requests of an attempt that does not wait: look, parents, ticket, proof, some of them twice.
+/// Requests of an attempt that does not wait, for each thing that it wants: look, parents, ticket, proof, some of them twice.
 const TRIPS: u32 = 10;
 const SLACK: Duration = Duration::from_millis(100);
 
@@ -61,7 +61,9 @@ fn too_late(scene: &Scene<'_>, story: &Story<'_>) -> Option<(Duration, String)> 
 }
 
 fn due_at_once(scene: &Scene<'_>, story: &Story<'_>, life: &Timeline) -> Option<Duration> {
-    let due = story.began + scene.tolerances().round_trip * TRIPS + SLACK;
+    let things = scene.attempts.together(story.id()).count().max(1);
+    let trips = TRIPS * u32::try_from(things).unwrap_or(u32::MAX);
+    let due = story.began + scene.tolerances().round_trip * trips + SLACK;
     let reconnect = scene.tolerances().reconnect;
     life.apart.spare(story.began.saturating_sub(reconnect), due).then_some(due)
 }

@@ -1,5 +1,9 @@
 //! The invariants, one file each: the letters and numbers are those of `Invariant`. Each scan takes n log n steps at most.
 
+mod b1_enter;
+mod b2_leave;
+mod b3_barrier;
+mod g1_together;
 mod k1_connection;
 mod k2_deadlines;
 mod k5_leftovers;
@@ -16,7 +20,14 @@ mod m09_release;
 mod m10_reentry;
 mod m11_loss;
 mod m12_patience;
+mod r1_writer;
+mod r2_readers;
+mod r3_starvation;
+mod r4_step_down;
+mod r5_wake_ups;
+mod r6_fences;
 mod record;
+mod s1_permits;
 
 use super::run::Run;
 use super::scene::Scene;
@@ -27,7 +38,7 @@ pub(crate) use m03_real_time::overlaps;
 /// What an invariant found.
 type Found = Vec<Violation>;
 
-const INVARIANTS: [fn(&Scene<'_>, &mut Found); 17] = [
+const INVARIANTS: [fn(&Scene<'_>, &mut Found); 28] = [
     record::check,
     m01_fenced::check,
     m02_order::check,
@@ -41,6 +52,17 @@ const INVARIANTS: [fn(&Scene<'_>, &mut Found); 17] = [
     m10_reentry::check,
     m11_loss::check,
     m12_patience::check,
+    r1_writer::check,
+    r2_readers::check,
+    r3_starvation::check,
+    r4_step_down::check,
+    r5_wake_ups::check,
+    r6_fences::check,
+    s1_permits::check,
+    g1_together::check,
+    b1_enter::check,
+    b2_leave::check,
+    b3_barrier::check,
     k1_connection::check,
     k2_deadlines::check,
     k5_leftovers::check,

@@ -1,0 +1,95 @@
+use super::Found;
+use crate::history::event::{ClientId, What};
+use crate::history::scene::Scene;
+use crate::history::violation::{Invariant, Violation};
+use std::collections::{BTreeSet, HashMap};
+
+/// **Wake-ups of readers and writers**: who leaves wakes those for whom it was the nearest one in their way. So a writer wakes
+/// the readers right behind it or one writer, and a reader one writer, if it is the last before that.
+///
+/// Its own client does not count. Who has stopped to wait may still hear of what it watched. Assumed: events are recorded.
+pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
+    let waited = waited(scene);
+    for (_, event) in scene.events() {
+        let (What::Notified { path }, Some(client)) = (&event.what, event.client) else { continue };
+        let at = event.at + scene.tolerances().grain;
+        let Some(index) = scene.truth.node_at(path, at) else { continue };
+        let node = &scene.truth.nodes()[index];
+        let has_sides = node.contender.as_ref().is_some_and(|contender| contender.has_sides());
+        let is_gone = node.gone.is_some_and(|gone| gone.when.at <= at);
+        if has_sides && is_gone && scene.sides.place(index).is_some() && !waited.contains(&(client, index)) {
+            let what = "a client was woken by one who was in nobody's way there:";
+            found.push(
+                Violation::new(Invariant::R5, event.at, what).client(client).path(node.folder()).path(path),
+            );
+        }
+    }
+}
+
+/// Which clients waited for which nodes, or owned them.
+fn waited(scene: &Scene<'_>) -> BTreeSet<(ClientId, usize)> {
+    let mut clients: HashMap<i64, Option<ClientId>> = HashMap::new();
+    let mut waited = BTreeSet::new();
+    for (index, node) in scene.truth.contenders() {
+        let Some(place) = scene.sides.place(index) else { continue };
+        let client = *clients.entry(node.owner).or_insert_with(|| scene.client_of(node.owner));
+        waited.extend(client.into_iter().flat_map(|client| {
+            place.blockers.iter().copied().chain([index]).map(move |node| (client, node))
+        }));
+    }
+    waited
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::history::event::What;
+    use crate::history::sketch::Sketch;
+    use crate::history::violation::Invariant::R5;
+
+    /// A writer leaves, and with it go those who wait behind it.
+    fn woken(behind: [bool; 3], notified: &[u32]) -> Sketch {
+        let mut sketch = Sketch::new();
+        let writer = sketch.at(100).write(0);
+        sketch.create(writer);
+        for (client, writes) in (1..).zip(behind) {
+            let attempt = if writes { sketch.write(client) } else { sketch.read(client) };
+            sketch.create(attempt);
+        }
+        let gone = sketch.node(writer);
+        sketch.at(110).grant(writer).at(200).dropped(writer).delete(writer);
+        for client in notified {
+            sketch.at(202).tell(*client, What::Notified { path: gone.clone() });
+        }
+        sketch.end(300)
+    }
+
+    #[test]
+    fn a_writer_wakes_the_readers_behind_it() {
+        woken([false, false, false], &[0, 1, 2, 3]).holds();
+        woken([false, false, true], &[0, 1, 2]).holds();
+        woken([false, false, true], &[3]).breaks(R5);
+    }
+
+    #[test]
+    fn a_writer_wakes_one_writer() {
+        woken([true, false, true], &[1]).holds();
+        woken([true, false, true], &[1, 2]).breaks(R5);
+    }
+
+    #[test]
+    fn a_reader_wakes_the_writer_that_is_next() {
+        let woken = |first: bool| {
+            let mut sketch = Sketch::new();
+            let readers = [sketch.at(100).read(0), sketch.read(1)];
+            let writer = sketch.write(2);
+            sketch.create(readers[0]).create(readers[1]).create(writer).at(110).grant(readers[0]);
+            sketch.grant(readers[1]);
+            let leaves = readers[usize::from(!first)];
+            let gone = sketch.node(leaves);
+            sketch.at(200).dropped(leaves).delete(leaves).at(202).tell(2, What::Notified { path: gone });
+            sketch.end(300)
+        };
+        woken(false).holds();
+        woken(true).breaks(R5);
+    }
+}

@@ -1,0 +1,81 @@
+use super::Found;
+use crate::history::attempts::Story;
+use crate::history::event::{Grant, What};
+use crate::history::scene::Scene;
+use crate::history::violation::{Invariant, Violation};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// **Fences of writers increase** from grant to grant, and a reader that was a writer keeps its fence; other readers have none.
+///
+/// M4 says so in the order of nodes, this in the order in which locks were granted.
+pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
+    let mut granted: Vec<(Duration, &Grant, &Story<'_>)> = Vec::new();
+    for story in scene.attempts.all() {
+        let has_sides = scene.node_of(story).is_some_and(|(index, _)| scene.sides.place(index).is_some());
+        granted.extend(story.granted.filter(|_| has_sides).map(|(at, grant)| (at, grant, story)));
+    }
+    granted.sort_by_key(|(at, ..)| *at);
+    let writers = writers(scene);
+    let mut highest: BTreeMap<&str, u64> = BTreeMap::new();
+    for (at, grant, story) in granted {
+        let what = match (story.is_exclusive(), grant.fence) {
+            (true, Some(fence)) => {
+                let before = highest.insert(&story.attempt.path, fence);
+                before
+                    .filter(|before| *before >= fence)
+                    .map(|before| format!("a writer's fence is {fence}, an earlier one's was {before}:"))
+            }
+            (true, None) => Some("a writer has no fence:".to_owned()),
+            (false, fence) => {
+                let writer = writers.get(&story.id()).copied().flatten();
+                (fence != writer)
+                    .then(|| format!("a reader's fence is {fence:?}, as a writer it was {writer:?}:"))
+            }
+        };
+        found.extend(what.map(|what| {
+            Violation::new(Invariant::R6, at, what)
+                .attempt(story.id())
+                .client(story.client)
+                .path(story.attempt.path.clone())
+        }));
+    }
+}
+
+/// The fences that readers had as writers.
+fn writers(scene: &Scene<'_>) -> BTreeMap<crate::history::event::AttemptId, Option<u64>> {
+    let stepped_down = scene.events().filter_map(|(_, event)| match &event.what {
+        What::SteppedDown { from, to } => Some((*to, *from)),
+        _ => None,
+    });
+    let fence = |id| scene.attempts.get(id)?.granted?.1.fence;
+    stepped_down.map(|(to, from)| (to, fence(from))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::history::sketch::Sketch;
+    use crate::history::violation::Invariant::{M4, R6};
+
+    #[test]
+    fn fences_of_writers_increase() {
+        let fences = |first: u64, second: u64| {
+            let mut sketch = Sketch::new();
+            for (at, fence) in [(100, first), (200, second)] {
+                let writer = sketch.at(at).write(0);
+                sketch.create(writer).at(at + 10).grant_with(writer, fence);
+                sketch.at(at + 20).dropped(writer).delete(writer);
+            }
+            sketch.end(1_000)
+        };
+        fences(5, 7).holds();
+        assert_eq!(fences(5, 4).broken(), [M4, R6]);
+    }
+
+    #[test]
+    fn a_reader_that_was_no_writer_has_no_fence() {
+        let mut sketch = Sketch::new();
+        let reader = sketch.at(100).read(0);
+        sketch.create(reader).at(110).grant_with(reader, 5).end(300).breaks(R6);
+    }
+}

@@ -1,0 +1,170 @@
+use super::pace::Pace;
+use super::polls::abandon_at;
+use super::{Place, Workload};
+use docent::{AcquireError, Barrier, DoubleBarrier, Entered, ErrorKind};
+use docent_testkit::history::{AttemptId, FaultKind, Meeting, What};
+use fastrand::Rng;
+use futures_util::FutureExt;
+use futures_util::future::{LocalBoxFuture, join_all};
+use std::cell::Cell;
+use std::ops::ControlFlow;
+use tokio::time::{sleep, timeout};
+
+const BARRIERS: &str = "/barriers";
+const SIMPLE: &str = "/barriers/simple";
+const DOUBLE: &str = "/barriers/double";
+
+/// Clients that meet at a double barrier, round after round, give up, crash and come late, while others set and remove a barrier
+/// and wait at it.
+#[derive(Debug)]
+pub(super) struct BarrierWorkload {
+    /// How many have to come.
+    members: u32,
+    pace: Pace,
+}
+
+impl BarrierWorkload {
+    pub(super) fn draw(rng: &mut Rng) -> Self {
+        Self { members: rng.u32(1..=4), pace: Pace::draw(rng) }
+    }
+
+    /// One visit at one of the barriers. Breaks when the client is closed.
+    async fn attempt(&self, place: &Place, rng: &mut Rng) -> ControlFlow<()> {
+        match rng.u8(..4) {
+            0 => at_the_barrier(place, rng).await,
+            _ => self.meet(place, rng).await,
+        }
+    }
+
+    async fn meet(&self, place: &Place, rng: &mut Rng) -> ControlFlow<()> {
+        let Ok(barrier) = DoubleBarrier::new(&place.client, DOUBLE, self.members) else {
+            return ControlFlow::Break(());
+        };
+        let diary = Diary::begin(place, self.members);
+        let entered = match rng.u8(..8) {
+            0..=2 => Some(barrier.enter_timeout(place.setting.span(rng)).await),
+            3 => abandon_at(rng.u32(1..12), barrier.enter()).await,
+            4 => timeout(place.setting.span(rng), barrier.enter()).await.ok(),
+            // Those who are missing may never come once nothing new is begun.
+            _ => tokio::select! {
+                entered = barrier.enter() => Some(entered),
+                () = place.stop.cancelled() => None,
+            },
+        };
+        let entered = match entered {
+            Some(Ok(entered)) => entered,
+            Some(Err(error)) => return broken(&error),
+            None => return ControlFlow::Continue(()),
+        };
+        diary.write(Meeting::Entered(entered.path().to_owned()));
+        sleep(self.pace.span(place, rng)).await;
+        leave(&diary, place, entered, rng).await
+    }
+}
+
+/// Leaves in one of the ways there are.
+async fn leave(diary: &Diary<'_>, place: &Place, entered: Entered, rng: &mut Rng) -> ControlFlow<()> {
+    let left = match rng.u8(..8) {
+        0 => return ControlFlow::Continue(()),
+        1 => {
+            diary.write(Meeting::Leaving);
+            abandon_at(rng.u32(1..12), entered.leave()).await
+        }
+        2 => {
+            diary.write(Meeting::Leaving);
+            timeout(place.setting.span(rng), entered.leave()).await.ok()
+        }
+        _ => {
+            diary.write(Meeting::Leaving);
+            Some(entered.leave().await)
+        }
+    };
+    let Some(left) = left else { return ControlFlow::Continue(()) };
+    diary.write(Meeting::Left { ok: left.is_ok() });
+    diary.over.set(true);
+    match left {
+        Err(error) if error.kind() == ErrorKind::Closed => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    }
+}
+
+/// Sets the barrier, removes it, or waits at it.
+async fn at_the_barrier(place: &Place, rng: &mut Rng) -> ControlFlow<()> {
+    let Ok(barrier) = Barrier::new(&place.client, SIMPLE) else { return ControlFlow::Break(()) };
+    let done = match rng.u8(..4) {
+        0 => barrier.set().await.map(drop).map_err(AcquireError::from),
+        1 => barrier.remove().await.map_err(AcquireError::from),
+        _ => {
+            let (limit, since) = (place.setting.span(rng), place.scribe.now());
+            let waited = barrier.wait_timeout(limit).await;
+            if waited.is_ok() {
+                place.scribe.write(What::Passed { path: SIMPLE.to_owned(), since });
+            }
+            waited
+        }
+    };
+    done.err().map_or(ControlFlow::Continue(()), |error| broken(&error))
+}
+
+fn broken(error: &AcquireError) -> ControlFlow<()> {
+    match error {
+        AcquireError::Core(error) if error.kind() == ErrorKind::Closed => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    }
+}
+
+/// Writes down what a member does.
+///
+/// # On drop
+/// A member that has not left by itself is recorded as having given up; not when its process dies.
+struct Diary<'a> {
+    place: &'a Place,
+    id: AttemptId,
+    over: Cell<bool>,
+}
+
+impl<'a> Diary<'a> {
+    fn begin(place: &'a Place, members: u32) -> Self {
+        let diary = Self { place, id: place.scribe.attempt(), over: Cell::new(false) };
+        diary.write(Meeting::Came { path: DOUBLE.to_owned(), members });
+        diary
+    }
+
+    fn write(&self, meeting: Meeting) {
+        self.place.scribe.write(What::Met(self.id, meeting));
+    }
+}
+
+impl Drop for Diary<'_> {
+    fn drop(&mut self) {
+        if !self.over.get() && !self.place.controls.is_dying() {
+            self.place.scribe.write(What::Fault(FaultKind::Cancelled));
+            self.write(Meeting::GaveUp);
+        }
+    }
+}
+
+impl Workload for BarrierWorkload {
+    fn nodes(&self) -> Vec<String> {
+        // Some of the children are nobody's.
+        vec![
+            BARRIERS.to_owned(),
+            DOUBLE.to_owned(),
+            format!("{DOUBLE}/foreign"),
+            format!("{DOUBLE}/foreign-0000000001"),
+        ]
+    }
+
+    fn emptied(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn run<'a>(&'a self, place: Place, rng: &'a mut Rng) -> LocalBoxFuture<'a, ()> {
+        async move {
+            let attempt = async |rng: &mut Rng| self.attempt(&place, rng).await;
+            let tasks = (0..self.pace.tasks(rng)).map(|_| self.pace.task(&place, rng.fork(), attempt));
+            join_all(tasks).await;
+        }
+        .boxed_local()
+    }
+}

@@ -1,0 +1,104 @@
+use super::hold::{WRITTEN, Worker};
+use super::pace::Pace;
+use super::record::Record;
+use super::way::{Way, settle};
+use super::{Place, Workload};
+use docent::{AnyLock, MultiLock, Mutex, Owner, RwLock};
+use docent_testkit::history::{FencedResource, Role};
+use fastrand::Rng;
+use futures_util::FutureExt;
+use futures_util::future::{LocalBoxFuture, join_all};
+use std::ops::ControlFlow;
+
+/// Where the locks are.
+const LOCKS: &str = "/locks";
+
+/// Clients that acquire overlapping sets of mutexes and of sides of read/write locks.
+#[derive(Debug)]
+pub(super) struct MultiLockWorkload {
+    /// The first ones are mutexes.
+    paths: Vec<String>,
+    mutexes: usize,
+    pace: Pace,
+    resource: FencedResource,
+}
+
+impl MultiLockWorkload {
+    pub(super) fn draw(rng: &mut Rng) -> Self {
+        let number = rng.usize(2..=5);
+        Self {
+            paths: (0..number).map(|number| format!("{LOCKS}/l{number}")).collect(),
+            mutexes: rng.usize(0..=number),
+            pace: Pace::draw(rng),
+            resource: FencedResource::default(),
+        }
+    }
+
+    /// Some of the locks, in the order of their paths.
+    fn choose(&self, place: &Place, rng: &mut Rng) -> Option<Vec<(String, Role, AnyLock)>> {
+        let mut chosen: Vec<usize> = (0..self.paths.len()).collect();
+        rng.shuffle(&mut chosen);
+        chosen.truncate(rng.usize(1..=3));
+        chosen.sort_unstable();
+        chosen.into_iter().map(|number| self.side(place, number, rng)).collect()
+    }
+
+    fn side(&self, place: &Place, number: usize, rng: &mut Rng) -> Option<(String, Role, AnyLock)> {
+        let path = &self.paths[number];
+        let (role, lock) = if number < self.mutexes {
+            (Role::Exclusive, Mutex::new(&place.client, path).ok()?.into())
+        } else {
+            let lock = RwLock::new(&place.client, path).ok()?;
+            match rng.bool() {
+                true => (Role::Exclusive, lock.writing()),
+                false => (Role::Shared, lock.reading()),
+            }
+        };
+        Some((path.clone(), role, lock))
+    }
+
+    /// One attempt, and what follows when it is granted. Breaks when the client is closed.
+    async fn attempt(&self, place: &Place, rng: &mut Rng) -> ControlFlow<()> {
+        let Some(locks) = self.choose(place, rng) else { return ControlFlow::Break(()) };
+        let wanted: Vec<(String, Role)> = locks.iter().map(|(path, role, _)| (path.clone(), *role)).collect();
+        let Ok(multi) = MultiLock::new(locks.into_iter().rev().map(|(.., lock)| lock)) else {
+            return ControlFlow::Break(());
+        };
+        let (way, owner) = (Way::draw(place, rng), Owner::new());
+        let record = Record::begin_all(place, wanted.clone(), way.patience());
+        let acquired = way.acquire(
+            &owner,
+            || multi.acquire(),
+            || multi.try_acquire(),
+            |limit| multi.acquire_timeout(limit),
+        );
+        if let Some(guard) = settle(&record, acquired.await)? {
+            let fence = |path: &str| guard.fence(path).map(|fence| fence.as_u64());
+            let fences: Vec<Option<u64>> = wanted.iter().map(|(path, _)| fence(path)).collect();
+            record.all_granted(guard.paths().into_iter().zip(fences));
+            let worker = Worker::new(place, &record, &self.resource);
+            worker.toil(&guard, self.pace.span(place, rng), rng).await;
+            worker.give_up(guard, rng).await;
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+impl Workload for MultiLockWorkload {
+    fn nodes(&self) -> Vec<String> {
+        vec![WRITTEN.to_owned()]
+    }
+
+    fn emptied(&self) -> Vec<String> {
+        self.paths.clone()
+    }
+
+    fn run<'a>(&'a self, place: Place, rng: &'a mut Rng) -> LocalBoxFuture<'a, ()> {
+        async move {
+            let attempt = async |rng: &mut Rng| self.attempt(&place, rng).await;
+            let tasks = (0..self.pace.tasks(rng)).map(|_| self.pace.task(&place, rng.fork(), attempt));
+            join_all(tasks).await;
+        }
+        .boxed_local()
+    }
+}

@@ -1,0 +1,71 @@
+use super::Place;
+use super::calls::plain_call;
+use fastrand::Rng;
+use std::ops::ControlFlow;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// How busy the clients of a run are.
+#[derive(Debug)]
+pub(super) struct Pace {
+    /// Most tasks of one client.
+    tasks: usize,
+    /// Longest pause between two attempts.
+    think: Duration,
+    /// How many holds in ten are long.
+    long: u8,
+}
+
+impl Pace {
+    pub(super) fn draw(rng: &mut Rng) -> Self {
+        Self {
+            tasks: rng.usize(1..=3),
+            think: Duration::from_millis([5, 50, 500, 2_000][rng.usize(..4)]),
+            long: rng.u8(0..=5),
+        }
+    }
+
+    /// How many tasks a client has.
+    pub(super) fn tasks(&self, rng: &mut Rng) -> usize {
+        rng.usize(1..=self.tasks)
+    }
+
+    /// One task of a client: attempts, and sometimes a plain call, until it is told to stop, has done enough or the client is
+    /// closed.
+    pub(super) async fn task(
+        &self,
+        place: &Place,
+        mut rng: Rng,
+        attempt: impl AsyncFn(&mut Rng) -> ControlFlow<()>,
+    ) {
+        let attempts = if rng.bool() { usize::MAX } else { rng.usize(1..30) };
+        for _ in 0..attempts {
+            if self.rest(place, &mut rng).await.is_break() {
+                return;
+            }
+            let done = match rng.u8(..10) {
+                0 => plain_call(place, &mut rng).await,
+                _ => attempt(&mut rng).await,
+            };
+            if done.is_break() {
+                return;
+            }
+        }
+    }
+
+    /// A pause. Breaks when nothing new is to be begun.
+    pub(super) async fn rest(&self, place: &Place, rng: &mut Rng) -> ControlFlow<()> {
+        match timeout(self.think.mul_f64(rng.f64()), place.stop.cancelled()).await {
+            Ok(()) => ControlFlow::Break(()),
+            Err(_) => ControlFlow::Continue(()),
+        }
+    }
+
+    /// How long to work: mostly short, sometimes longer than a lease.
+    pub(super) fn span(&self, place: &Place, rng: &mut Rng) -> Duration {
+        match rng.u8(..10) {
+            long if long < self.long => place.setting.span(rng),
+            _ => Duration::from_millis(rng.u64(..60)),
+        }
+    }
+}

@@ -1,0 +1,194 @@
+use super::hold::{WRITTEN, Worker};
+use super::pace::Pace;
+use super::polls::abandon_at;
+use super::record::Record;
+use super::way::{Way, ending, settle};
+use super::{Place, Workload};
+use docent::{Owner, ReadGuard, RwLock, WriteGuard};
+use docent_testkit::history::{Ending, FencedResource, Role, What};
+use fastrand::Rng;
+use futures_util::FutureExt;
+use futures_util::future::{LocalBoxFuture, join_all};
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+/// Where the locks are.
+const LOCKS: &str = "/locks";
+
+/// Clients that read and write under a few locks, step down, nest readers in writers, and try what would wait for itself.
+#[derive(Debug)]
+pub(super) struct RwLockWorkload {
+    paths: Vec<String>,
+    /// How many attempts in ten are a writer's.
+    writers: u8,
+    pace: Pace,
+    resource: FencedResource,
+}
+
+impl RwLockWorkload {
+    pub(super) fn draw(rng: &mut Rng) -> Self {
+        Self {
+            paths: (0..rng.usize(1..=2)).map(|number| format!("{LOCKS}/rw{number}")).collect(),
+            writers: rng.u8(1..=7),
+            pace: Pace::draw(rng),
+            resource: FencedResource::default(),
+        }
+    }
+
+    /// One attempt, and what follows when it is granted. Breaks when the client is closed.
+    async fn attempt(&self, place: &Place, rng: &mut Rng) -> ControlFlow<()> {
+        let path = &self.paths[rng.usize(..self.paths.len())];
+        let Ok(lock) = RwLock::new(&place.client, path) else { return ControlFlow::Break(()) };
+        let visit = Visit { workload: self, place, path, lock, owner: Owner::new() };
+        match rng.u8(..10) < self.writers {
+            true => visit.write(rng).await,
+            false => visit.read(rng).await,
+        }
+    }
+}
+
+/// One owner at one lock.
+struct Visit<'a> {
+    workload: &'a RwLockWorkload,
+    place: &'a Place,
+    path: &'a str,
+    lock: RwLock,
+    owner: Owner,
+}
+
+impl Visit<'_> {
+    async fn read(&self, rng: &mut Rng) -> ControlFlow<()> {
+        let (way, lock) = (Way::draw(self.place, rng), &self.lock);
+        let record = Record::begin(self.place, self.path, Role::Shared, way.patience());
+        let acquired =
+            way.acquire(&self.owner, || lock.read(), || lock.try_read(), |limit| lock.read_timeout(limit));
+        let guard = settle(&record, acquired.await)?;
+        if let Some(guard) = guard {
+            record.granted(guard.path(), guard.fence().map(|fence| fence.as_u64()));
+            let worker = self.worker(&record);
+            worker.toil(&guard, self.span(rng), rng).await;
+            self.end_reading(&worker, guard, rng).await;
+        }
+        ControlFlow::Continue(())
+    }
+
+    async fn write(&self, rng: &mut Rng) -> ControlFlow<()> {
+        let (way, lock) = (Way::draw(self.place, rng), &self.lock);
+        let record = Record::begin(self.place, self.path, Role::Exclusive, way.patience());
+        let acquired =
+            way.acquire(&self.owner, || lock.write(), || lock.try_write(), |limit| lock.write_timeout(limit));
+        let guard = settle(&record, acquired.await)?;
+        if let Some(guard) = guard {
+            record.granted(guard.path(), Some(guard.fence().as_u64()));
+            let worker = self.worker(&record);
+            worker.toil(&guard, self.span(rng), rng).await;
+            match rng.u8(..10) {
+                0..=3 => worker.give_up(guard, rng).await,
+                4..=6 => self.step_down(&record, guard, rng).await,
+                _ => self.nest(&worker, guard, rng).await,
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// A reader or a writer in the writer.
+    async fn nest(&self, worker: &Worker<'_>, guard: WriteGuard, rng: &mut Rng) {
+        let span = self.span(rng);
+        match rng.u8(..4) {
+            0 => {
+                let again = guard.reenter().ok();
+                worker.share(guard, again, span, rng).await;
+            }
+            1 => {
+                let again = self.lock.write_as(&self.owner).await.ok();
+                worker.share(guard, again, span, rng).await;
+            }
+            2 => {
+                let again = self.lock.read_as(&self.owner).await.ok();
+                worker.share(guard, again, span, rng).await;
+            }
+            _ => {
+                let nested = self.owner.clone().within(async { self.lock.try_read().await }).await;
+                worker.share(guard, nested.ok(), span, rng).await;
+            }
+        }
+    }
+
+    /// The writer becomes a reader, or gives up when it is on its way to that.
+    async fn step_down(&self, writer: &Record, guard: WriteGuard, rng: &mut Rng) {
+        writer.releasing();
+        let reader = Record::begin(self.place, self.path, Role::Shared, None);
+        let polls = if rng.u8(..4) == 0 { rng.u32(1..5) } else { u32::MAX };
+        match abandon_at(polls, guard.downgrade()).await {
+            None => reader.ended(Ending::Cancelled),
+            Some(Err(error)) => reader.ended(Ending::Failed(format!("{:?}", error.kind()))),
+            Some(Ok(guard)) => {
+                reader.granted(guard.path(), guard.fence().map(|fence| fence.as_u64()));
+                reader.write(What::SteppedDown { from: writer.id(), to: reader.id() });
+                let worker = self.worker(&reader);
+                worker.toil(&guard, self.span(rng), rng).await;
+                self.end_reading(&worker, guard, rng).await;
+            }
+        }
+    }
+
+    /// Sometimes once more with another reader, or after trying to write.
+    async fn end_reading(&self, worker: &Worker<'_>, guard: ReadGuard, rng: &mut Rng) {
+        let span = self.span(rng);
+        match rng.u8(..6) {
+            0 => {
+                let again = guard.reenter().ok();
+                worker.share(guard, again, span, rng).await;
+            }
+            1 => {
+                let again = self.lock.read_as(&self.owner).await.ok();
+                worker.share(guard, again, span, rng).await;
+            }
+            2 => {
+                self.write_in_read().await;
+                worker.give_up(guard, rng).await;
+            }
+            _ => worker.give_up(guard, rng).await,
+        }
+    }
+
+    /// An owner that reads is told at once that it would wait for itself: so this attempt is one that does not wait.
+    async fn write_in_read(&self) {
+        let record = Record::begin(self.place, self.path, Role::Exclusive, Some(Duration::ZERO));
+        match self.lock.write_as(&self.owner).await {
+            Err(error) => record.ended(ending(&error)),
+            Ok(guard) => {
+                record.granted(guard.path(), Some(guard.fence().as_u64()));
+                drop(guard);
+                record.dropped();
+            }
+        }
+    }
+
+    fn worker<'r>(&'r self, record: &'r Record) -> Worker<'r> {
+        Worker::new(self.place, record, &self.workload.resource)
+    }
+
+    fn span(&self, rng: &mut Rng) -> Duration {
+        self.workload.pace.span(self.place, rng)
+    }
+}
+
+impl Workload for RwLockWorkload {
+    fn nodes(&self) -> Vec<String> {
+        vec![WRITTEN.to_owned()]
+    }
+
+    fn emptied(&self) -> Vec<String> {
+        self.paths.clone()
+    }
+
+    fn run<'a>(&'a self, place: Place, rng: &'a mut Rng) -> LocalBoxFuture<'a, ()> {
+        async move {
+            let attempt = async |rng: &mut Rng| self.attempt(&place, rng).await;
+            let tasks = (0..self.pace.tasks(rng)).map(|_| self.pace.task(&place, rng.fork(), attempt));
+            join_all(tasks).await;
+        }
+        .boxed_local()
+    }
+}

@@ -1,0 +1,164 @@
+use super::hold::{WRITTEN, Worker};
+use super::pace::Pace;
+use super::record::Record;
+use super::way::{Way, settle};
+use super::{Place, Workload};
+use docent::{ErrorKind, Owner, Semaphore, SharedLimit};
+use docent_server::Transaction;
+use docent_testkit::history::{FencedResource, Limit, Role};
+use fastrand::Rng;
+use futures_util::FutureExt;
+use futures_util::future::{LocalBoxFuture, join_all, pending};
+use std::ops::ControlFlow;
+use tokio::time::sleep;
+
+/// Where the semaphores are.
+const SEMAPHORES: &str = "/semaphores";
+/// Where their limits are, if these can change.
+const LIMITS: &str = "/limits";
+
+/// Clients that acquire one or several permits of a few semaphores, whose limits are fixed, or raised and lowered all the time.
+#[derive(Debug)]
+pub(super) struct SemaphoreWorkload {
+    semaphores: Vec<Kind>,
+    pace: Pace,
+    resource: FencedResource,
+}
+
+/// A semaphore as its clients know it.
+#[derive(Debug)]
+struct Kind {
+    path: String,
+    /// Where its limit is, if that can change.
+    limit: Option<String>,
+    /// Most permits there ever are.
+    most: u32,
+}
+
+impl Kind {
+    fn draw(number: usize, rng: &mut Rng) -> Self {
+        Self {
+            path: format!("{SEMAPHORES}/s{number}"),
+            limit: rng.bool().then(|| format!("{LIMITS}/s{number}")),
+            most: rng.u32(1..=4),
+        }
+    }
+
+    fn turns(&self) -> String {
+        format!("{}/locks", self.path)
+    }
+
+    fn leases(&self) -> String {
+        format!("{}/leases", self.path)
+    }
+
+    fn shared(&self, place: &Place) -> Option<SharedLimit> {
+        SharedLimit::new(&place.client, self.limit.as_ref()?, self.most).ok()
+    }
+
+    fn semaphore(&self, place: &Place) -> Result<Semaphore, docent::Error> {
+        match self.shared(place) {
+            Some(limit) => Semaphore::with_limit(&place.client, &self.path, &limit),
+            None => Semaphore::new(&place.client, &self.path, self.most),
+        }
+    }
+
+    /// What the limit was, from which transaction on.
+    fn limits(&self, journal: &[Transaction]) -> Vec<Limit> {
+        let limit = |zxid, permits| Limit { path: self.leases(), zxid, permits };
+        let mut limits = vec![limit(0, self.most)];
+        for transaction in journal.iter().filter(|transaction| Some(&transaction.path) == self.limit.as_ref())
+        {
+            if let Some(bytes) = transaction.data.as_ref().and_then(|data| data.first_chunk::<4>()) {
+                limits.push(limit(transaction.zxid, u32::from_be_bytes(*bytes)));
+            }
+        }
+        limits
+    }
+}
+
+impl SemaphoreWorkload {
+    pub(super) fn draw(rng: &mut Rng) -> Self {
+        Self {
+            semaphores: (0..rng.usize(1..=2)).map(|number| Kind::draw(number, rng)).collect(),
+            pace: Pace::draw(rng),
+            resource: FencedResource::default(),
+        }
+    }
+
+    /// One attempt, and what follows when it is granted. Breaks when the client is closed.
+    async fn attempt(&self, place: &Place, rng: &mut Rng) -> ControlFlow<()> {
+        let kind = &self.semaphores[rng.usize(..self.semaphores.len())];
+        let Ok(semaphore) = kind.semaphore(place) else { return ControlFlow::Break(()) };
+        let permits = if rng.bool() { 1 } else { rng.u32(1..=kind.most) };
+        let (way, owner) = (Way::draw_single(place, rng), Owner::new());
+        let turn = (kind.turns(), Role::Turn);
+        let wanted = (0..permits).map(|_| (kind.leases(), Role::Permits(permits)));
+        let record = Record::begin_all(place, wanted.chain([turn]), way.patience());
+        let acquired = way.acquire(
+            &owner,
+            || semaphore.acquire_many(permits),
+            || semaphore.try_acquire_many(permits),
+            |limit| semaphore.acquire_many_timeout(permits, limit),
+        );
+        if let Some(permit) = settle(&record, acquired.await)? {
+            record.all_granted(permit.paths().into_iter().map(|node| (node, None)));
+            let worker = Worker::new(place, &record, &self.resource);
+            worker.toil(&permit, self.pace.span(place, rng), rng).await;
+            worker.give_up(permit, rng).await;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Raises and lowers limits. Once nothing new is begun they are raised until all have what they want.
+    async fn limit(&self, place: &Place, mut rng: Rng) {
+        let shared: Vec<_> =
+            self.semaphores.iter().filter_map(|kind| Some((kind.shared(place)?, kind.most))).collect();
+        if shared.is_empty() {
+            return pending().await;
+        }
+        loop {
+            let is_over = place.stop.is_cancelled();
+            for (limit, most) in &shared {
+                let permits = if is_over { *most } else { rng.u32(0..=*most) };
+                let set = limit.set(permits).await;
+                if set.is_err_and(|error| error.kind() == ErrorKind::Closed) {
+                    return pending().await;
+                }
+            }
+            let pause = place.setting.timeout / 4;
+            tokio::select! {
+                () = sleep(pause.mul_f64(0.2 + 2.0 * rng.f64())) => {}
+                () = place.stop.cancelled(), if !is_over => {}
+            }
+        }
+    }
+}
+
+impl Workload for SemaphoreWorkload {
+    fn nodes(&self) -> Vec<String> {
+        vec![WRITTEN.to_owned(), LIMITS.to_owned()]
+    }
+
+    fn emptied(&self) -> Vec<String> {
+        self.semaphores.iter().flat_map(|kind| [kind.turns(), kind.leases()]).collect()
+    }
+
+    fn limits(&self, journal: &[Transaction]) -> Vec<Limit> {
+        self.semaphores.iter().flat_map(|kind| kind.limits(journal)).collect()
+    }
+
+    fn run<'a>(&'a self, place: Place, rng: &'a mut Rng) -> LocalBoxFuture<'a, ()> {
+        async move {
+            let attempt = async |rng: &mut Rng| self.attempt(&place, rng).await;
+            let tasks = (0..self.pace.tasks(rng)).map(|_| self.pace.task(&place, rng.fork(), attempt));
+            let tasks = join_all(tasks.collect::<Vec<_>>());
+            tokio::select! {
+                biased;
+                _ = tasks => {}
+                () = self.limit(&place, rng.fork()) => {}
+            }
+        }
+        .boxed_local()
+    }
+}

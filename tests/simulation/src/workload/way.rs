@@ -1,0 +1,115 @@
+use super::Place;
+use super::polls::abandon_at;
+use super::record::Record;
+use docent::{AcquireError, ErrorKind, Owner};
+use docent_testkit::history::Ending;
+use fastrand::Rng;
+use std::future::Future;
+use std::ops::ControlFlow;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// How something is acquired.
+#[derive(Debug)]
+pub(super) enum Way {
+    Wait,
+    Try,
+    /// At most so long.
+    Timed(Duration),
+    /// Given up at a poll.
+    Polls(u32),
+    /// Given up after a while.
+    Abandoned(Duration),
+    /// By two futures of one owner at the same time.
+    Twice,
+}
+
+impl Way {
+    pub(super) fn draw(place: &Place, rng: &mut Rng) -> Self {
+        match rng.u8(..20) {
+            0..=7 => Self::Wait,
+            8..=10 => Self::Try,
+            11..=13 => Self::Timed(place.setting.span(rng)),
+            14..=16 => Self::Polls(rng.u32(1..10)),
+            17 | 18 => Self::Abandoned(place.setting.span(rng)),
+            _ => Self::Twice,
+        }
+    }
+
+    /// As [`draw`](Self::draw), where no owner enters twice.
+    pub(super) fn draw_single(place: &Place, rng: &mut Rng) -> Self {
+        match Self::draw(place, rng) {
+            Self::Twice => Self::Wait,
+            way => way,
+        }
+    }
+
+    pub(super) fn patience(&self) -> Option<Duration> {
+        match self {
+            Self::Try => Some(Duration::ZERO),
+            Self::Timed(limit) => Some(*limit),
+            _ => None,
+        }
+    }
+
+    /// Acquires in this way, with the three methods that there are for it, all called for `owner`; `None` when it was given up.
+    pub(super) async fn acquire<G, W, T, L>(
+        &self,
+        owner: &Owner,
+        wait: impl Fn() -> W,
+        attempt: impl Fn() -> T,
+        limited: impl Fn(Duration) -> L,
+    ) -> Option<Result<G, AcquireError>>
+    where
+        W: Future<Output = Result<G, AcquireError>>,
+        T: Future<Output = Result<G, AcquireError>>,
+        L: Future<Output = Result<G, AcquireError>>,
+    {
+        let wait = || owner.clone().within(async { wait().await });
+        match self {
+            Self::Wait => Some(wait().await),
+            Self::Try => Some(owner.clone().within(async { attempt().await }).await),
+            Self::Timed(limit) => Some(owner.clone().within(async { limited(*limit).await }).await),
+            Self::Polls(polls) => abandon_at(*polls, wait()).await,
+            Self::Abandoned(after) => timeout(*after, wait()).await.ok(),
+            Self::Twice => {
+                tokio::select! {
+                    biased;
+                    first = wait() => Some(first),
+                    second = wait() => Some(second),
+                }
+            }
+        }
+    }
+}
+
+pub(super) fn ending(error: &AcquireError) -> Ending {
+    match error {
+        AcquireError::Busy => Ending::Busy,
+        AcquireError::TimedOut => Ending::TimedOut,
+        AcquireError::Core(error) => Ending::Failed(format!("{:?}", error.kind())),
+        other => Ending::Failed(format!("{other:?}")),
+    }
+}
+
+fn is_closed(error: &AcquireError) -> bool {
+    matches!(error, AcquireError::Core(error) if error.kind() == ErrorKind::Closed)
+}
+
+/// Writes down what became of an acquire that was not granted. Breaks when the client is closed.
+pub(super) fn settle<G>(
+    record: &Record,
+    acquired: Option<Result<G, AcquireError>>,
+) -> ControlFlow<(), Option<G>> {
+    match acquired {
+        Some(Ok(guard)) => return ControlFlow::Continue(Some(guard)),
+        None => record.ended(Ending::Cancelled),
+        Some(Err(error)) => {
+            record.ended(ending(&error));
+            if is_closed(&error) {
+                return ControlFlow::Break(());
+            }
+        }
+    }
+    ControlFlow::Continue(None)
+}
