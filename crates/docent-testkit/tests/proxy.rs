@@ -225,7 +225,7 @@ both_backends! {
         let proxy = server.front();
         let mut client = client(proxy).await;
         proxy.set_flow(Direction::ToClient, Flow::Hold);
-        client.send([create("/held"), exists("/held")]).await.unwrap();
+        client.send([create("/held-back"), exists("/held-back")]).await.unwrap();
         assert!(tokio::time::timeout(MOMENT, client.reply()).await.is_err());
         proxy.heal().await.unwrap();
         assert!(matches!(client.reply().await.unwrap().response, Some(Response::Created { .. })));
