@@ -1,10 +1,9 @@
 //! Several locks as one: all or none.
 
+use crate::connect;
 use crate::contender::{Kind, Locks};
-use crate::{builder, connect};
 use docent::{AcquireError, AnyLock, ErrorKind, MultiLock, Mutex, Owner, RwLock};
-use docent_proto::{OpCode, Request};
-use docent_testkit::{Backend, Rule, Traced, battery, both_backends};
+use docent_testkit::{Backend, battery, both_backends};
 use docent_tests::soon;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -105,32 +104,6 @@ both_backends! {
         let error = soon(guard.release()).await.unwrap_err();
         assert!(error.is_lost(), "{error}");
         crate::order::until_waiting(&mutexes[0], 0).await;
-    }
-
-    async fn a_set_of_locks_is_not_verified_when_one_is_lost_before_the_answer_for_another(backend: Backend) {
-        let server = backend.start().await;
-        let (proxy, other) = (server.proxy().await, connect(&server).await);
-        let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
-        let mutexes = ["/a", "/b"].map(|path| Mutex::new(&client, path).unwrap());
-        let guard = soon(MultiLock::new(&mutexes).unwrap().acquire()).await.unwrap();
-        let last = guard.paths()[1].clone();
-        let asks = move |request: &Request| matches!(request, Request::Multi(ops) if ops[0].path() == last);
-        let replies = |trace: &[Traced]| trace.iter().filter(|one| one.is_reply(OpCode::Multi)).count();
-        let before = replies(&proxy.trace());
-        let held = proxy.add(Rule::on(OpCode::Multi).when(asks).hold());
-        let verify = async {
-            let verified = soon(guard.verify()).await;
-            assert!(verified.unwrap_err().is_lost());
-        };
-        let lose = async {
-            soon(held.fired()).await;
-            // The answer for the first one is there when it is lost.
-            soon(proxy.until(|trace| replies(trace) > before)).await;
-            other.delete(&guard.paths()[0], None).await.unwrap();
-            soon(guard.lost()).await;
-            soon(proxy.heal()).await.unwrap();
-        };
-        tokio::join!(verify, lose);
     }
 
     async fn a_lock_that_is_lost_while_others_are_waited_for_is_acquired_anew(backend: Backend) {

@@ -6,13 +6,16 @@ use crate::history::violation::{Invariant, Violation};
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
+/// Who is in a room, and since when each node was a member with enough others.
+type Entering<'a> = (Room<'a>, HashMap<usize, Moment>);
+
 /// **The way into a double barrier**: nobody is let in before as many members are there at the same time as were asked for, or
 /// while one is still there who was there then. Who was there then is let in as soon as news and a few round trips allow, while its link
 /// is well.
 ///
 /// Only nodes that are named as members are count; a node that was made anew is another one.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
-    let mut rooms: BTreeMap<(&str, u32), (Room<'_>, HashMap<usize, Moment>)> = BTreeMap::new();
+    let mut rooms = BTreeMap::<(&str, u32), Entering<'_>>::new();
     for member in members(&scene.run.events) {
         let (room, full) = rooms.entry((member.path, member.members)).or_insert_with(|| {
             let room = Room::of(&scene.truth, member.path);

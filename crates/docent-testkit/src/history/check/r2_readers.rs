@@ -1,5 +1,6 @@
 use super::Found;
 use crate::history::attempts::Story;
+use crate::history::contender::Contender;
 use crate::history::event::Ending;
 use crate::history::scene::Scene;
 use crate::history::violation::{Invariant, Violation};
@@ -43,7 +44,7 @@ fn refused(scene: &Scene<'_>, story: &Story<'_>) -> Option<(Duration, String)> {
     let well = scene.life(story.client)?.apart.spare(story.began.saturating_sub(tolerances.reconnect), at);
     let since = story.began.saturating_sub(tolerances.news);
     let mut writers = scene.truth.contenders_in(&story.attempt.path).filter(|(_, node)| {
-        node.contender.as_ref().is_some_and(|contender| contender.is_writer())
+        node.contender.as_ref().is_some_and(Contender::is_writer)
             && node.created.at <= at + tolerances.grain
             && node.gone.is_none_or(|gone| gone.when.at >= since)
     });

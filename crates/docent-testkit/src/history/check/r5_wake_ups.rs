@@ -1,4 +1,5 @@
 use super::Found;
+use crate::history::contender::Contender;
 use crate::history::event::{ClientId, What};
 use crate::history::scene::Scene;
 use crate::history::violation::{Invariant, Violation};
@@ -15,7 +16,7 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
         let at = event.at + scene.tolerances().grain;
         let Some(index) = scene.truth.node_at(path, at) else { continue };
         let node = &scene.truth.nodes()[index];
-        let has_sides = node.contender.as_ref().is_some_and(|contender| contender.has_sides());
+        let has_sides = node.contender.as_ref().is_some_and(Contender::has_sides);
         let is_gone = node.gone.is_some_and(|gone| gone.when.at <= at);
         if has_sides && is_gone && scene.sides.place(index).is_some() && !waited.contains(&(client, index)) {
             let what = "a client was woken by one who was in nobody's way there:";
