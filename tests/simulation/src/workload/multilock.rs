@@ -3,7 +3,7 @@ use super::pace::Pace;
 use super::record::Record;
 use super::way::{Way, settle};
 use super::{Place, Workload};
-use docent::{AnyLock, MultiLock, Mutex, Owner, RwLock};
+use docent::{AnyLock, Fence, MultiLock, Mutex, Owner, RwLock};
 use docent_testkit::history::{FencedResource, Role};
 use fastrand::Rng;
 use futures_util::FutureExt;
@@ -73,7 +73,7 @@ impl MultiLockWorkload {
             |limit| multi.acquire_timeout(limit),
         );
         if let Some(guard) = settle(&record, acquired.await)? {
-            let fence = |path: &str| guard.fence(path).map(|fence| fence.as_u64());
+            let fence = |path: &str| guard.fence(path).map(Fence::as_u64);
             let fences: Vec<Option<u64>> = wanted.iter().map(|(path, _)| fence(path)).collect();
             record.all_granted(guard.paths().into_iter().zip(fences));
             let worker = Worker::new(place, &record, &self.resource);

@@ -92,6 +92,7 @@ impl Record {
     }
 
     /// It does not hold and never will.
+    #[expect(clippy::needless_pass_by_value, reason = "an ending is made to be told")]
     pub(super) fn ended(&self, ending: Ending) {
         if ending == Ending::Cancelled {
             self.write(What::Fault(FaultKind::Cancelled));

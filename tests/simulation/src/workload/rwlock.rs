@@ -4,7 +4,7 @@ use super::polls::abandon_at;
 use super::record::Record;
 use super::way::{Way, ending, settle};
 use super::{Place, Workload};
-use docent::{Owner, ReadGuard, RwLock, WriteGuard};
+use docent::{Fence, Owner, ReadGuard, RwLock, WriteGuard};
 use docent_testkit::history::{Ending, FencedResource, Role, What};
 use fastrand::Rng;
 use futures_util::FutureExt;
@@ -64,7 +64,7 @@ impl Visit<'_> {
             way.acquire(&self.owner, || lock.read(), || lock.try_read(), |limit| lock.read_timeout(limit));
         let guard = settle(&record, acquired.await)?;
         if let Some(guard) = guard {
-            record.granted(guard.path(), guard.fence().map(|fence| fence.as_u64()));
+            record.granted(guard.path(), guard.fence().map(Fence::as_u64));
             let worker = self.worker(&record);
             worker.toil(&guard, self.span(rng), rng).await;
             self.end_reading(&worker, guard, rng).await;
@@ -123,7 +123,7 @@ impl Visit<'_> {
             None => reader.ended(Ending::Cancelled),
             Some(Err(error)) => reader.ended(Ending::Failed(format!("{:?}", error.kind()))),
             Some(Ok(guard)) => {
-                reader.granted(guard.path(), guard.fence().map(|fence| fence.as_u64()));
+                reader.granted(guard.path(), guard.fence().map(Fence::as_u64));
                 reader.write(What::SteppedDown { from: writer.id(), to: reader.id() });
                 let worker = self.worker(&reader);
                 worker.toil(&guard, self.span(rng), rng).await;
