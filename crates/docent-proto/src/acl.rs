@@ -1,6 +1,6 @@
 use crate::DecodeError;
 use crate::wire::{Reader, Record, Write};
-use bytes::{BufMut, BytesMut};
+use bytes::BufMut;
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::BitOr;
@@ -66,7 +66,7 @@ impl fmt::Debug for Acl {
 }
 
 impl Record for Acl {
-    fn write(&self, out: &mut BytesMut) {
+    fn write(&self, out: &mut impl BufMut) {
         out.put_i32(self.permissions.0);
         out.string(&self.scheme);
         out.string(&self.id);

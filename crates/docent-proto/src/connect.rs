@@ -1,6 +1,6 @@
 use crate::DecodeError;
 use crate::wire::{Reader, Record, Write};
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{BufMut, Bytes};
 use std::fmt;
 
 /// The first frame of a client on a link: opens a session or attaches to one.
@@ -34,7 +34,7 @@ pub struct ConnectResponse {
 const PROTOCOL_VERSION: i32 = 0;
 
 impl Record for ConnectRequest {
-    fn write(&self, out: &mut BytesMut) {
+    fn write(&self, out: &mut impl BufMut) {
         out.put_i32(PROTOCOL_VERSION);
         out.put_i64(self.last_zxid_seen);
         out.put_i32(self.timeout_ms);
@@ -56,7 +56,7 @@ impl Record for ConnectRequest {
 }
 
 impl Record for ConnectResponse {
-    fn write(&self, out: &mut BytesMut) {
+    fn write(&self, out: &mut impl BufMut) {
         out.put_i32(PROTOCOL_VERSION);
         out.put_i32(self.timeout_ms);
         out.put_i64(self.session_id);
@@ -75,7 +75,7 @@ impl Record for ConnectResponse {
     }
 }
 
-fn write_read_only(out: &mut BytesMut, read_only: Option<bool>) {
+fn write_read_only(out: &mut impl BufMut, read_only: Option<bool>) {
     if let Some(read_only) = read_only {
         out.bool(read_only);
     }

@@ -1,6 +1,6 @@
 use crate::DecodeError;
 use crate::wire::{Reader, Record, Write};
-use bytes::{BufMut, BytesMut};
+use bytes::BufMut;
 
 /// What happened to a watched node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -40,7 +40,7 @@ pub struct WatchEvent {
 const SYNC_CONNECTED: i32 = 3;
 
 impl Record for WatchEvent {
-    fn write(&self, out: &mut BytesMut) {
+    fn write(&self, out: &mut impl BufMut) {
         out.put_i32(self.kind as i32);
         out.put_i32(SYNC_CONNECTED);
         out.string(&self.path);

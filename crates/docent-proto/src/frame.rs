@@ -37,10 +37,11 @@ impl Frames {
 }
 
 /// Appends one frame to `out`: `body` writes the content, the length is filled in afterwards.
-pub fn write_frame(out: &mut BytesMut, body: impl FnOnce(&mut BytesMut)) {
-    let start = out.len();
+pub fn write_frame<B: BufMut + AsMut<[u8]>>(out: &mut B, body: impl FnOnce(&mut B)) {
+    let start = out.as_mut().len();
     out.put_i32(0);
     body(out);
-    let size = length(out.len() - start - 4);
-    out[start..start + 4].copy_from_slice(&size.to_be_bytes());
+    let frame = &mut out.as_mut()[start..];
+    let size = length(frame.len() - 4);
+    frame[..4].copy_from_slice(&size.to_be_bytes());
 }

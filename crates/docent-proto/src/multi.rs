@@ -1,7 +1,7 @@
 use crate::request::{Create, CreateKind, OpCode};
 use crate::wire::{Reader, Record, Write};
 use crate::{Code, DecodeError, Stat};
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{BufMut, Bytes};
 use std::fmt;
 
 /// One operation of a multi.
@@ -79,7 +79,7 @@ impl MultiOp {
         }
     }
 
-    fn write(&self, out: &mut BytesMut) {
+    fn write(&self, out: &mut impl BufMut) {
         match self {
             Self::Create(create) => create.write(out),
             Self::Delete { path, version } | Self::Check { path, version } => {
@@ -183,7 +183,7 @@ struct Header {
 impl Header {
     const END: Self = Self { kind: NO_TYPE, done: true, error: -1 };
 
-    fn write(&self, out: &mut BytesMut) {
+    fn write(&self, out: &mut impl BufMut) {
         out.put_i32(self.kind);
         out.bool(self.done);
         out.put_i32(self.error);
@@ -194,7 +194,7 @@ impl Header {
     }
 }
 
-pub(crate) fn write_ops(ops: &[MultiOp], out: &mut BytesMut) {
+pub(crate) fn write_ops(ops: &[MultiOp], out: &mut impl BufMut) {
     for op in ops {
         Header { kind: op.op() as i32, done: false, error: -1 }.write(out);
         op.write(out);
@@ -213,7 +213,7 @@ pub(crate) fn read_ops(reader: &mut Reader) -> Result<Vec<MultiOp>, DecodeError>
     }
 }
 
-pub(crate) fn write_results(results: &[MultiResult], out: &mut BytesMut) {
+pub(crate) fn write_results(results: &[MultiResult], out: &mut impl BufMut) {
     for result in results {
         let kind = match result {
             MultiResult::Created { stat: None, .. } => OpCode::Create as i32,

@@ -24,7 +24,7 @@ fn broken_rule(path: &str) -> Option<&'static str> {
     let Some(relative) = path.strip_prefix('/') else {
         return Some(if path.is_empty() { "must not be empty" } else { "must start with '/'" });
     };
-    if relative.is_empty() {
+    if relative.is_empty() || is_plain(relative) {
         return None;
     }
     if relative.ends_with('/') {
@@ -37,10 +37,18 @@ fn broken_rule(path: &str) -> Option<&'static str> {
             _ => {}
         }
     }
-    // Most paths are plain, and bytes are faster to look at than characters.
-    let is_plain = relative.bytes().all(|byte| (b' '..=b'~').contains(&byte));
-    let is_refused = !is_plain && relative.chars().any(is_refused);
-    is_refused.then_some("must not contain a character that ZooKeeper refuses")
+    relative.chars().any(is_refused).then_some("must not contain a character that ZooKeeper refuses")
+}
+
+/// True when one look at the bytes shows that no rule is broken, as it does for most paths: printable ASCII, and no slash
+/// before another, before a dot or at the end.
+fn is_plain(relative: &str) -> bool {
+    let mut last = b'/';
+    let no_doubt = relative.bytes().all(|byte| {
+        let begins_segment = std::mem::replace(&mut last, byte) == b'/';
+        (b' '..=b'~').contains(&byte) && !(begins_segment && matches!(byte, b'/' | b'.'))
+    });
+    no_doubt && last != b'/'
 }
 
 /// The server looks at UTF-16 units, so a character beyond U+FFFF is seen as two surrogates, which it refuses.

@@ -2,7 +2,7 @@ use crate::frame::write_frame;
 use crate::multi::{self, MultiOp};
 use crate::wire::{Reader, Record, Write};
 use crate::{Acl, CreateMode, DecodeError};
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{BufMut, Bytes};
 use std::fmt;
 use std::sync::Arc;
 
@@ -152,7 +152,7 @@ impl Create {
         self.path.len() + self.data.as_ref().map_or(0, Bytes::len) + acl
     }
 
-    pub(crate) fn write(&self, out: &mut BytesMut) {
+    pub(crate) fn write(&self, out: &mut impl BufMut) {
         out.string(&self.path);
         out.buffer(self.data.as_deref());
         out.vec(&self.acl, |out, acl| Record::write(acl, out));
@@ -375,7 +375,7 @@ impl Request {
     }
 
     /// Appends the request's body, without header, to `out`.
-    pub fn write(&self, out: &mut BytesMut) {
+    pub fn write(&self, out: &mut impl BufMut) {
         match self {
             Self::Create(create) => create.write(out),
             Self::Delete { path, version } => {
@@ -509,12 +509,12 @@ pub struct RequestFrame {
 
 impl RequestFrame {
     /// Appends the frame, with its length, to `out`.
-    pub fn encode(&self, out: &mut BytesMut) {
+    pub fn encode(&self, out: &mut (impl BufMut + AsMut<[u8]>)) {
         Self::encode_parts(self.xid, &self.request, out);
     }
 
     /// Appends the frame of `request` with number `xid`, with its length, to `out`.
-    pub fn encode_parts(xid: i32, request: &Request, out: &mut BytesMut) {
+    pub fn encode_parts(xid: i32, request: &Request, out: &mut (impl BufMut + AsMut<[u8]>)) {
         write_frame(out, |out| {
             out.put_i32(xid);
             out.put_i32(request.op() as i32);

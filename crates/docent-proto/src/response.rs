@@ -2,7 +2,7 @@ use crate::multi::{self, MultiResult};
 use crate::request::OpCode;
 use crate::wire::{Reader, Record, Write};
 use crate::{Acl, Code, DecodeError, Stat};
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{BufMut, Bytes};
 use std::fmt;
 
 /// In front of every reply and watch event.
@@ -17,7 +17,7 @@ pub struct ReplyHeader {
 }
 
 impl Record for ReplyHeader {
-    fn write(&self, out: &mut BytesMut) {
+    fn write(&self, out: &mut impl BufMut) {
         out.put_i32(self.xid);
         out.put_i64(self.zxid);
         out.put_i32(self.code.0);
@@ -74,7 +74,7 @@ pub enum Response {
 
 impl Response {
     /// Appends the body to `out`.
-    pub fn write(&self, out: &mut BytesMut) {
+    pub fn write(&self, out: &mut impl BufMut) {
         match self {
             Self::Empty => {}
             Self::Created { path, stat } => {

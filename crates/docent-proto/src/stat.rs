@@ -1,6 +1,6 @@
 use crate::DecodeError;
 use crate::wire::{Reader, Record};
-use bytes::{BufMut, BytesMut};
+use bytes::BufMut;
 
 /// What the server keeps about a node besides its data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
@@ -30,7 +30,7 @@ pub struct Stat {
 }
 
 impl Record for Stat {
-    fn write(&self, out: &mut BytesMut) {
+    fn write(&self, out: &mut impl BufMut) {
         out.put_i64(self.czxid);
         out.put_i64(self.mzxid);
         out.put_i64(self.ctime);

@@ -1,12 +1,12 @@
 //! Jute's primitive types: big-endian integers, length-prefixed buffers and strings, counted vectors.
 
 use crate::DecodeError;
-use bytes::{Buf, BufMut, Bytes, BytesMut};
+use bytes::{Buf, BufMut, Bytes};
 
 /// A value that can be written to and read from the wire.
 pub trait Record: Sized {
     /// Appends the record to `out`.
-    fn write(&self, out: &mut BytesMut);
+    fn write(&self, out: &mut impl BufMut);
 
     /// Reads the record from the front of `reader`.
     ///
