@@ -18,8 +18,8 @@ use tokio_util::sync::CancellationToken;
 /// - A follower that is [cut off](Self::cut_off) does not know that for a while, and neither do its clients.
 ///
 /// # What is not
-/// - It shows each change at once, unless it is told to [lag](Self::set_lag), and messages to the leader take no time. A read that
-///   sets a watch shows the present and watches come true at once also where it lags; `getACL` shows the present, too.
+/// - It shows each change at once, unless it is told to [lag](Self::set_lag), and messages to the leader take no time. Watches come
+///   true at once also where it lags; `getACL` shows the present, too.
 /// - A session that moves closes its old link at once, unless that is one of a follower that is cut off. ZooKeeper closes a
 ///   link on another server only at its next write.
 /// - A follower that rejoins drops its links, and what it had swallowed stays lost. In ZooKeeper both may survive a short cut.
@@ -79,9 +79,9 @@ impl Follower {
 
     /// Sets how far it is behind its leader from now on; zero for not at all, which is the default.
     ///
-    /// A follower that lags answers `exists`, `getData`, `getChildren` and `multiRead`, all without a watch, from the tree as it
-    /// was so long ago. The client knows of something newer when its handshake, a reply or a watch on this link said so: then
-    /// it is shown that. So a `sync`, or a write of its own, is followed by what was there when it was answered, and a client that
+    /// A follower that lags answers `exists`, `getData`, `getChildren` and `multiRead` from the tree as it was so long ago. Where
+    /// what a watch looks at has changed since then, the follower catches up right after the answer, and the watch tells of that.
+    /// The client knows of something newer when its handshake, a reply or a watch on this link said so: then it is shown that. So a `sync`, or a write of its own, is followed by what was there when it was answered, and a client that
     /// comes with a new link may not find what was created before it lost the old one. The header of such a reply, and of one to
     /// a ping, carries the transaction that is shown.
     ///

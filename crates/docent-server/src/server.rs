@@ -193,6 +193,12 @@ impl Server {
         self.hub.lock().state.zxid()
     }
 
+    /// Sets the number that the next sequential child of `path` gets, as if so many children had been created: to come near the end
+    /// of the counter, which is [`i32::MAX`]. False when there is no such node, or its counter is past that number.
+    pub fn skip_numbers(&self, path: &str, next: i32) -> bool {
+        self.hub.lock().state.skip_numbers(path, next)
+    }
+
     /// The paths of all nodes in order, without the root and what a server has below `/zookeeper` from the start.
     pub fn nodes(&self) -> Vec<String> {
         self.hub.lock().state.paths()

@@ -32,3 +32,15 @@ async fn a_watch_fires_on_the_link_that_set_it() {
     assert_eq!(watcher.event().await, WatchEvent { kind: EventKind::Deleted, path: "/a".into() });
     assert!(writer.is_closed().await);
 }
+
+#[tokio::test]
+async fn numbers_of_sequential_children_can_be_skipped_but_do_not_go_back() {
+    let server = Server::start().await.unwrap();
+    let mut peer = Peer::open(&server).await;
+    assert!(!server.skip_numbers("/line", 5), "there is no such node");
+    peer.create("/line", CreateMode::Persistent).await.unwrap();
+    assert!(server.skip_numbers("/line", 2_146_435_071));
+    let first = peer.create("/line/n-", CreateMode::EphemeralSequential).await;
+    assert_eq!(first, Ok("/line/n-2146435071".to_owned()));
+    assert!(!server.skip_numbers("/line", 2_146_435_071), "that number is taken");
+}

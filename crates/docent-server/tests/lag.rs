@@ -3,7 +3,8 @@
 mod support;
 
 use docent_proto::{
-    Code, CreateMode, EventKind, MultiOp, MultiResult, Request, Response, WatchEvent, Watches,
+    Acl, Code, CreateMode, EventKind, MultiOp, MultiResult, Permissions, Request, Response, WatchEvent,
+    Watches,
 };
 use docent_server::{Follower, Server};
 use std::time::Duration;
@@ -102,11 +103,57 @@ async fn nothing_is_shown_that_is_older_than_what_the_client_has_seen() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_read_with_a_watch_shows_the_present_and_ends_it() {
+async fn a_watch_set_in_the_past_tells_of_what_came_since_and_ends_it() {
     let (world, _follower, dial) = world().await;
     let mut peer = comes_back(&world, &dial).await;
-    assert_eq!(children(&mut peer, true).await, ["mine"]);
+    assert_eq!(children(&mut peer, true).await, [""; 0]);
+    assert_eq!(peer.event().await, WatchEvent { kind: EventKind::ChildrenChanged, path: "/line".into() });
     assert_eq!(children(&mut peer, false).await, ["mine"]);
+    assert_eq!(world.server.watch_count(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_watch_set_in_the_past_tells_the_first_change_since() {
+    let (world, _follower, dial) = world().await;
+    let mut writer = world.peer(TIMEOUT_MS).await;
+    for path in ["/set", "/deleted", "/anew", "/secret", "/same"] {
+        writer.create(path, CreateMode::Persistent).await.unwrap();
+    }
+    world.at(1_000).await;
+    let ticket = writer.ticket();
+    // Who may not read it any more is not told.
+    let acl = vec![Acl { permissions: Permissions::WRITE, ..Acl::open().remove(0) }];
+    writer.call(Request::SetAcl { path: "/secret".into(), acl, version: -1 }).await.unwrap();
+    for path in ["/set", "/set", "/secret"] {
+        writer.set_data(path, b"new").await.unwrap();
+    }
+    for path in ["/deleted", "/anew"] {
+        writer.delete(path).await.unwrap();
+    }
+    for path in ["/anew", "/created"] {
+        writer.create(path, CreateMode::Persistent).await.unwrap();
+    }
+    for (path, kind) in [
+        ("/set", Some(EventKind::DataChanged)),
+        ("/deleted", Some(EventKind::Deleted)),
+        ("/anew", Some(EventKind::Deleted)),
+        ("/created", Some(EventKind::Created)),
+        ("/secret", None),
+    ] {
+        // Each by a link of its own, that has not caught up.
+        let mut peer = dial.attach(&ticket).await;
+        assert_eq!(peer.exists(path, true).await.is_ok(), path != "/created", "{path}");
+        peer.call(Request::Ping).await.unwrap();
+        let event = kind.map(|kind| WatchEvent { kind, path: path.into() });
+        assert_eq!(peer.events.pop_front(), event, "{path}");
+        assert_eq!(world.server.watch_count(), 0, "{path}");
+    }
+    // Where nothing has changed it waits for that.
+    let mut peer = dial.attach(&ticket).await;
+    assert!(peer.exists("/same", true).await.is_ok());
+    assert_eq!(world.server.watch_count(), 1);
+    world.peer(TIMEOUT_MS).await.set_data("/same", b"new").await.unwrap();
+    assert_eq!(peer.event().await, WatchEvent { kind: EventKind::DataChanged, path: "/same".into() });
 }
 
 #[tokio::test(start_paused = true)]

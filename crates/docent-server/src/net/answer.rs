@@ -1,7 +1,7 @@
 use super::hub::{Inner, Link};
 use super::member::{LEADER, MemberId};
 use super::words;
-use crate::state::{Behind, Effects, Handshake, Reply, needs_leader};
+use crate::state::{Behind, Effects, Event, Handshake, Reply, needs_leader};
 use bytes::{Buf, Bytes, BytesMut};
 use docent_proto::{
     Code, ConnectRequest, DecodeError, OpCode, Reader, Record, ReplyHeader, Request, write_frame, xid,
@@ -90,10 +90,11 @@ impl Inner {
             Err(Unreadable::Operation) => (state.unimplemented(), number),
         };
         // The events of a change come before the reply to a request that saw it, also on the link that caused it.
-        self.send_events(world, &effects);
+        self.send_events(world, &effects.events);
         if let Some(link) = self.links.get_mut(&id) {
             link.reply(number, &reply);
         }
+        self.send_events(world, &effects.later);
         self.leave_ended(&effects, Some(id));
     }
 
@@ -106,14 +107,14 @@ impl Inner {
 
     /// Does what a step of the leader's state asks for.
     pub(crate) fn carry_out(&mut self, effects: &Effects) {
-        self.send_events(LEADER, effects);
+        self.send_events(LEADER, &effects.events);
         self.leave_ended(effects, None);
     }
 
-    fn send_events(&mut self, world: MemberId, effects: &Effects) {
+    fn send_events(&mut self, world: MemberId, events: &[Event]) {
         const NO_ZXID: i64 = -1;
         let zxid = self.state_of(world).zxid();
-        for (session, event) in &effects.events {
+        for (session, event) in events {
             let Some(link) = self.by_session.get(&(world, *session)).and_then(|id| self.links.get_mut(id))
             else {
                 continue;

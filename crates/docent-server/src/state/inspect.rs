@@ -1,4 +1,4 @@
-//! What tests and operators may look at.
+//! What tests and operators may look at, and turn.
 
 use super::State;
 use super::tree::SYSTEM;
@@ -52,6 +52,13 @@ impl State {
     pub(crate) fn node_info(&self, path: &str) -> Option<NodeInfo> {
         let node = self.tree.get(path)?;
         Some(NodeInfo { data: node.data.clone(), stat: node.stat(), acl: node.acl.to_vec() })
+    }
+
+    /// Goes on with the number `next` for sequential children; false when that would go back, or there is no such node.
+    pub(crate) fn skip_numbers(&mut self, path: &str, next: i32) -> bool {
+        let Some(node) = self.tree.get_mut(path).filter(|node| node.creates <= next) else { return false };
+        node.creates = next;
+        true
     }
 
     /// The journal without its first `count` entries.

@@ -59,6 +59,8 @@ pub(crate) struct Reply {
 pub(crate) struct Effects {
     /// Events to send, in this order and before the reply.
     pub(crate) events: Vec<Event>,
+    /// Events to send after the reply.
+    pub(crate) later: Vec<Event>,
     /// Sessions that ended.
     pub(crate) ended: Vec<i64>,
 }

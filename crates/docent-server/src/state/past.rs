@@ -1,8 +1,10 @@
 //! What the tree was a while ago, for followers that lag.
 
+use super::node::Node;
 use super::tree::Tree;
-use super::{Effects, Reply, State};
-use docent_proto::Request;
+use super::watches::{Aspect, Event, event};
+use super::{Effects, Reply, State, acl};
+use docent_proto::{EventKind, Permissions, Request};
 use std::collections::VecDeque;
 
 /// The trees of the last while. Without a span nothing is kept.
@@ -65,7 +67,8 @@ impl State {
         }
     }
 
-    /// As [`apply`](Self::apply), by a server that may be behind: reads without a watch show the tree of back then.
+    /// As [`apply`](Self::apply), by a server that may be behind: reads show the tree of back then. A watch that such a read sets
+    /// fires right after the answer where what it looks at has changed since: this is when the server catches up.
     pub(crate) fn apply_behind(
         &mut self,
         behind: Behind,
@@ -77,10 +80,14 @@ impl State {
         let Some(index) = self.past.oldest(behind, now) else {
             return self.apply(session, request, now, effects);
         };
-        if is_plain_read(request) {
+        if let Some(watched) = read(request) {
             self.exchange(index);
             let reply = self.apply(session, request, now, effects);
             self.exchange(index);
+            effects
+                .later
+                .extend(watched.and_then(|(aspect, path)| self.overtaken(index, session, aspect, path)));
+            self.count_events(&effects.later);
             return reply;
         }
         let mut reply = self.apply(session, request, now, effects);
@@ -92,6 +99,19 @@ impl State {
         reply
     }
 
+    /// What a watch that was set in a version of the past tells once the present is there. It is gone then.
+    fn overtaken(&mut self, index: usize, session: i64, aspect: Aspect, path: &str) -> Option<Event> {
+        if !self.watches.has(session, aspect, path) {
+            return None;
+        }
+        let past = self.past.versions.range(index..).map(|version| &version.tree);
+        let states: Vec<_> = past.chain([&self.tree]).map(|tree| tree.get(path)).collect();
+        let (kind, node) = states.windows(2).find_map(|pair| change(aspect, pair[0], pair[1]))?;
+        let may_know = acl::check(&node.acl, Permissions::READ, self.sessions.identities(session)).is_ok();
+        self.watches.remove_one(session, aspect, path);
+        may_know.then(|| event(session, kind, path))
+    }
+
     /// Puts a version in the present's place, or back.
     fn exchange(&mut self, index: usize) {
         if let Some(version) = self.past.versions.get_mut(index) {
@@ -101,14 +121,33 @@ impl State {
     }
 }
 
-/// True for a read that changes nothing, not even watches.
-fn is_plain_read(request: &Request) -> bool {
-    match request {
-        Request::Exists { watch, .. }
-        | Request::GetData { watch, .. }
-        | Request::GetChildren { watch, .. }
-        | Request::GetChildren2 { watch, .. } => !watch,
-        Request::MultiRead(_) => true,
-        _ => false,
+/// What a read of the tree watches, if anything; `None` when it is no such read.
+fn read(request: &Request) -> Option<Option<(Aspect, &str)>> {
+    let (aspect, path, watch) = match request {
+        Request::Exists { path, watch } | Request::GetData { path, watch } => (Aspect::Data, path, watch),
+        Request::GetChildren { path, watch } | Request::GetChildren2 { path, watch } => {
+            (Aspect::Children, path, watch)
+        }
+        Request::MultiRead(_) => return Some(None),
+        _ => return None,
+    };
+    Some(watch.then_some((aspect, path)))
+}
+
+/// What a watch tells of the step from one tree to the next, and the node whose reader may know.
+fn change<'a>(
+    aspect: Aspect,
+    before: Option<&'a Node>,
+    after: Option<&'a Node>,
+) -> Option<(EventKind, &'a Node)> {
+    match (before, after) {
+        (None, None) => None,
+        (None, Some(node)) => Some((EventKind::Created, node)),
+        (Some(node), None) => Some((EventKind::Deleted, node)),
+        (Some(old), Some(new)) if old.czxid != new.czxid => Some((EventKind::Deleted, old)),
+        (Some(old), Some(new)) => match aspect {
+            Aspect::Data => (old.mzxid != new.mzxid).then_some((EventKind::DataChanged, new)),
+            Aspect::Children => (old.pzxid != new.pzxid).then_some((EventKind::ChildrenChanged, new)),
+        },
     }
 }

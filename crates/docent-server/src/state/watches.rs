@@ -59,7 +59,8 @@ impl Watches {
         aspects.iter().filter(|aspect| self.remove_one(session, **aspect, path)).count() > 0
     }
 
-    fn remove_one(&mut self, session: i64, aspect: Aspect, path: &str) -> bool {
+    /// Removes one watch; false when it was not there.
+    pub(crate) fn remove_one(&mut self, session: i64, aspect: Aspect, path: &str) -> bool {
         let key = (aspect, path.to_owned());
         let Some(sessions) = self.by_path.get_mut(&key) else { return false };
         let removed = sessions.remove(&session);
