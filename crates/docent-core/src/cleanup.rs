@@ -3,12 +3,14 @@
 //! `Drop` submits the delete in order with other calls and hands what is left to the one worker of the client. The worker
 //! tries until the node is gone, or until the session that owned it is gone by the servers' word.
 
-use crate::client::resolve::sync;
+use crate::claim::ClaimNode;
+use crate::client::resolve::{self, sync};
 use crate::core::Core;
 use crate::epoch::Epoch;
 use crate::session::{Cause, Farewell, Lane, Outcome, Pending, SessionEnd};
 use crate::telemetry;
-use docent_proto::{Code, MultiResult, Request, Response, parent};
+use bytes::Bytes;
+use docent_proto::{Code, MultiOp, MultiResult, Request, Response, parent};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -26,14 +28,25 @@ pub(crate) struct Cleanup {
     jobs: mpsc::UnboundedSender<Job>,
 }
 
+/// A node that must go.
+#[derive(Debug, Clone)]
+pub(crate) enum Doomed {
+    /// One whose name is ours alone, so that it can be deleted by its name in any session.
+    Own { epoch: Arc<Epoch>, path: String },
+    /// One whose name others may use once it is gone: only its own session may delete it.
+    Claim(Arc<ClaimNode>),
+}
+
 #[derive(Debug)]
 enum Job {
-    /// Delete a node whose name is ours alone.
-    Node { epoch: Arc<Epoch>, path: String, reply: Pending, done: Option<oneshot::Sender<Left>> },
+    /// Delete a node.
+    Node { node: Doomed, reply: Pending, done: Option<oneshot::Sender<Left>> },
     /// Delete a node later, unless it is gone by then.
-    Later { epoch: Arc<Epoch>, path: String, delay: Duration },
+    Later { node: Doomed, delay: Duration },
     /// Find out what became of a create, and undo it.
     Create { epoch: Arc<Epoch>, prefix: String, reply: Option<Pending> },
+    /// Find out what became of claims that were made together, and undo them. All have `id` for their data.
+    Claims { epoch: Arc<Epoch>, paths: Vec<String>, id: Bytes, reply: Option<Pending> },
     /// End a session that was given up, once its guards are dropped: until then they may stop their work.
     Abandoned { epoch: Arc<Epoch>, farewell: Farewell },
     /// Tell when nothing is left to do.
@@ -47,7 +60,23 @@ impl Cleanup {
     }
 
     pub(crate) fn delete_later(&self, epoch: &Arc<Epoch>, path: String, delay: Duration) {
-        self.send(Job::Later { epoch: Arc::clone(epoch), path, delay });
+        self.send(Job::Later { node: Doomed::Own { epoch: Arc::clone(epoch), path }, delay });
+    }
+
+    /// As [`delete_later`](Self::delete_later), for the node of a claim.
+    pub(crate) fn release_later(&self, node: &Arc<ClaimNode>, delay: Duration) {
+        self.send(Job::Later { node: Doomed::Claim(Arc::clone(node)), delay });
+    }
+
+    /// Undoes claims once their outcome is known. `reply` is the outcome if it is still to come.
+    pub(crate) fn undo_claims(
+        &self,
+        epoch: &Arc<Epoch>,
+        paths: Vec<String>,
+        id: Bytes,
+        reply: Option<Pending>,
+    ) {
+        self.send(Job::Claims { epoch: Arc::clone(epoch), paths, id, reply });
     }
 
     /// Undoes a create of a node whose path begins with `prefix`, once its outcome is known. `reply` is the outcome if it
@@ -77,11 +106,10 @@ impl Cleanup {
     }
 }
 
-/// The delete of a node whose name is ours alone, on its way. Dropping it hands what is left to the worker.
+/// The delete of a node on its way. Dropping it hands what is left to the worker.
 #[derive(Debug)]
 pub(crate) struct Leaving {
-    epoch: Arc<Epoch>,
-    path: String,
+    node: Doomed,
     reply: Pending,
 }
 
@@ -99,17 +127,28 @@ pub(crate) enum Left {
 }
 
 impl Leaving {
-    /// Submits the delete: it has its place in the order of calls now.
+    /// Submits the delete of a node whose name is ours alone: it has its place in the order of calls now.
     pub(crate) fn new(epoch: Arc<Epoch>, path: String) -> Self {
         let reply = epoch.session.submit(delete(&path), Lane::Cleanup);
-        Self { epoch, path, reply }
+        Self { node: Doomed::Own { epoch, path }, reply }
+    }
+
+    /// Submits the delete of a claim's node.
+    pub(crate) fn of_claim(node: Arc<ClaimNode>) -> Self {
+        let reply = node.epoch.session.submit(delete_once(&node.path), Lane::Cleanup);
+        Self { node: Doomed::Claim(node), reply }
+    }
+
+    /// Deletes a claim's node if it is still there: it may be gone already, and another claim in its place.
+    pub(crate) fn of_claim_perhaps(node: Arc<ClaimNode>) -> Self {
+        Self { node: Doomed::Claim(node), reply: Pending::ready(LOOK_FIRST) }
     }
 
     /// Waits until the node is gone, at most until `deadline`.
     pub(crate) async fn by(mut self, deadline: Instant) -> Left {
         let wait = async {
             match (&mut self.reply).await {
-                Outcome::Reply(reply) if matches!(reply.result, Ok(_) | Err(Code::NO_NODE)) => {
+                Outcome::Reply(reply) if matches!(reply.refusal(), None | Some(Code::NO_NODE)) => {
                     Some(Left::Gone)
                 }
                 outcome => {
@@ -136,8 +175,8 @@ impl Leaving {
     fn hand_over(&mut self, done: Option<oneshot::Sender<Left>>) {
         if self.reply.is_open() {
             let reply = std::mem::replace(&mut self.reply, Pending::taken());
-            let path = std::mem::take(&mut self.path);
-            self.epoch.cleanup.send(Job::Node { epoch: Arc::clone(&self.epoch), path, reply, done });
+            let node = self.node.clone();
+            self.node.epoch().cleanup.send(Job::Node { node, reply, done });
         }
     }
 }
@@ -174,29 +213,37 @@ impl CleanupWorker {
             match job {
                 None => return,
                 Some(Job::Drained(done)) => waiting.push(done),
-                Some(Job::Node { epoch, path, reply, done }) => open.push(
+                Some(Job::Node { node, reply, done }) => open.push(
                     async move {
-                        let left = delete_node(core, epoch, path, Some(reply)).await;
+                        let left = delete_doomed(core, node, Some(reply)).await;
                         if let Some(done) = done {
                             let _ = done.send(left);
                         }
                     }
                     .boxed(),
                 ),
-                Some(Job::Later { epoch, path, delay }) => open.push(
+                Some(Job::Later { node, delay }) => open.push(
                     async move {
                         tokio::select! {
                             () = tokio::time::sleep(delay) => {}
                             () = core.closing.cancelled() => {}
                         }
-                        let _ = delete_node(core, epoch, path, None).await;
+                        if node.is_still_to_go() {
+                            let _ = delete_doomed(core, node, None).await;
+                        }
                     }
                     .boxed(),
                 ),
+                Some(Job::Claims { epoch, paths, id, reply }) => {
+                    open.push(undo_claims(epoch, paths, id, reply).boxed());
+                }
                 Some(Job::Abandoned { epoch, farewell }) => open.push(
                     async move {
                         let say = async {
                             epoch.held.all_dropped().await;
+                            // Nodes that the next session keeps, too, are replaced while this one lives: nobody sees them gone.
+                            let replaced = core.kept.attempted(epoch.number + 1);
+                            let _ = tokio::time::timeout(core.config.operation_timeout, replaced).await;
                             farewell.say(&core.ensemble).await;
                         };
                         tokio::select! {
@@ -212,6 +259,107 @@ impl CleanupWorker {
             }
         }
     }
+}
+
+/// Stands for a delete that may have been sent: whether the node is there is looked at before another.
+const LOOK_FIRST: Outcome = Outcome::NotSent(Cause::LinkLost);
+
+impl Doomed {
+    fn epoch(&self) -> &Arc<Epoch> {
+        match self {
+            Self::Own { epoch, .. } => epoch,
+            Self::Claim(node) => &node.epoch,
+        }
+    }
+
+    /// False when somebody else sees to the node's end already.
+    fn is_still_to_go(&self) -> bool {
+        match self {
+            // Deleting it twice does no harm.
+            Self::Own { .. } => true,
+            Self::Claim(node) => node.leave(),
+        }
+    }
+}
+
+async fn delete_doomed(core: &Core, node: Doomed, reply: Option<Pending>) -> Left {
+    match node {
+        Doomed::Own { epoch, path } => delete_node(core, epoch, path, reply).await,
+        Doomed::Claim(node) => delete_claim(&node, reply).await,
+    }
+}
+
+/// Deletes the node of a claim, in its own session: with that it would go anyway, and in another one the name may be that of a
+/// claim of somebody else. For the same reason a delete whose reply was lost is sent again only if the node is still the same.
+async fn delete_claim(node: &ClaimNode, reply: Option<Pending>) -> Left {
+    let session = &node.epoch.session;
+    let mut reply = reply.unwrap_or_else(|| session.submit(delete_once(&node.path), Lane::Cleanup));
+    loop {
+        match reply.await {
+            Outcome::Reply(answer) => match answer.refusal() {
+                None | Some(Code::NO_NODE | Code::SESSION_EXPIRED) => return Left::Gone,
+                Some(code) if is_final(code) => {
+                    tracing::error!(path = %node.path, epoch = node.epoch.number, %code, "a claim could not be deleted");
+                    return Left::Refused(code);
+                }
+                Some(_) => tokio::time::sleep(PAUSE).await,
+            },
+            Outcome::NotSent(Cause::Ended(end)) | Outcome::Unknown(Cause::Ended(end)) => return ended(end),
+            Outcome::NotSent(Cause::LinkLost) | Outcome::Unknown(Cause::LinkLost) => {}
+            Outcome::NotSent(_) | Outcome::Unknown(_) => tokio::time::sleep(PAUSE).await,
+        }
+        match resolve::stat(&node.epoch, &node.path).await {
+            Ok(Some(stat)) if stat.czxid == node.czxid => {}
+            Ok(_) => return Left::Gone,
+            Err(Cause::Ended(end)) => return ended(end),
+            Err(_) => {
+                tokio::time::sleep(PAUSE).await;
+                reply = Pending::ready(LOOK_FIRST);
+                continue;
+            }
+        }
+        reply = session.submit(delete_once(&node.path), Lane::Cleanup);
+    }
+}
+
+/// What becomes of a claim whose session has ended.
+fn ended(end: SessionEnd) -> Left {
+    match end {
+        SessionEnd::Closed => Left::Closed,
+        // It goes with its session, or went.
+        _ => Left::Gone,
+    }
+}
+
+/// Finds out whether claims were made, and deletes those that are ours.
+async fn undo_claims(epoch: Arc<Epoch>, paths: Vec<String>, id: Bytes, reply: Option<Pending>) {
+    if let Some(reply) = reply {
+        match reply.await {
+            Outcome::Reply(answer) if answer.refusal().is_some() => return,
+            Outcome::NotSent(_) | Outcome::Unknown(Cause::Ended(_)) => return,
+            _ => {}
+        }
+    }
+    for path in paths {
+        let found = loop {
+            match resolve::read(&epoch, &path).await {
+                Ok(found) => break found,
+                Err(Cause::Ended(_)) => return,
+                Err(_) => tokio::time::sleep(PAUSE).await,
+            }
+        };
+        if let Some((Some(data), stat)) = found
+            && data == id
+        {
+            let node = ClaimNode::new(Arc::clone(&epoch), path, stat.czxid);
+            let _ = delete_claim(&node, None).await;
+        }
+    }
+}
+
+/// A delete in a multi: a session sends one that is alone again by itself when its reply was lost.
+fn delete_once(path: &str) -> Request {
+    Request::Multi(vec![MultiOp::Delete { path: path.to_owned(), version: -1 }])
 }
 
 fn delete(path: &str) -> Request {
@@ -240,6 +388,10 @@ async fn delete_owned(
                 Err(Code::SESSION_EXPIRED) => Cause::Ended(SessionEnd::Expired),
                 Err(code) if is_final(code) => {
                     tracing::error!(%path, epoch = epoch.number, %code, "a node of ours could not be deleted");
+                    // It goes with the session that made it, and no other.
+                    if core.config.end_session_on_refused_delete && epoch.number == owner {
+                        epoch.session.abandon();
+                    }
                     return Left::Refused(code);
                 }
                 Err(_) => Cause::QueueFull,

@@ -1,9 +1,10 @@
 //! Time as the lease sees it: a clock that goes on while the machine sleeps.
 
 use std::fmt;
-use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
+use tokio::task::unconstrained;
 use tokio::time::{Instant, Sleep};
 
 /// A point in time of a [`Clock`]. Only the distance between two of them has a meaning.
@@ -119,30 +120,59 @@ pub(crate) async fn sleep_until(clock: &dyn Clock, deadline: Timestamp) {
 /// or has rung too early.
 #[derive(Debug, Default)]
 pub(crate) struct Alarm {
-    sleep: Option<Pin<Box<Sleep>>>,
+    timer: Option<Timer>,
+}
+
+#[derive(Debug)]
+struct Timer {
+    sleep: Pin<Box<Sleep>>,
+    rings_at: Timestamp,
+    /// Whom it wakes.
+    waker: Waker,
 }
 
 impl Alarm {
-    /// Ready when `clock` has reached `deadline`, never without one. As [`sleep_until`], it does not trust its timer.
+    /// Ready when `clock`, which says `now`, has reached `deadline`; never without one. As [`sleep_until`], it does not trust
+    /// its timer.
     pub(crate) fn poll_by(
         &mut self,
         cx: &mut Context<'_>,
         clock: &dyn Clock,
+        mut now: Timestamp,
         deadline: Option<Timestamp>,
     ) -> Poll<()> {
         let Some(deadline) = deadline else { return Poll::Pending };
-        loop {
-            let left = deadline.since(clock.now());
-            if left.is_zero() {
-                return Poll::Ready(());
+        while now < deadline {
+            let latest = deadline.min(now + LOOK);
+            if self.is_set(cx, now, latest) || self.set(cx, now, latest).is_pending() {
+                return Poll::Pending;
             }
-            let ring = Instant::now() + left.min(LOOK);
-            let sleep = self.sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(ring)));
-            if sleep.is_elapsed() || sleep.deadline() > ring {
-                sleep.as_mut().reset(ring);
-            }
-            ready!(sleep.as_mut().poll(cx));
+            now = clock.now();
         }
+        Poll::Ready(())
+    }
+
+    /// True when the timer runs, and wakes this task by `latest`.
+    fn is_set(&self, cx: &Context<'_>, now: Timestamp, latest: Timestamp) -> bool {
+        self.timer.as_ref().is_some_and(|timer| {
+            let in_time = timer.rings_at > now && timer.rings_at <= latest;
+            in_time && !timer.sleep.is_elapsed() && timer.waker.will_wake(cx.waker())
+        })
+    }
+
+    fn set(&mut self, cx: &mut Context<'_>, now: Timestamp, rings_at: Timestamp) -> Poll<()> {
+        let at = Instant::now() + rings_at.since(now);
+        let mut sleep = match self.timer.take() {
+            Some(mut timer) => {
+                timer.sleep.as_mut().reset(at);
+                timer.sleep
+            }
+            None => Box::pin(tokio::time::sleep_until(at)),
+        };
+        // Whatever the task has used up of its budget: the timer wakes it only after it was polled.
+        let poll = pin!(unconstrained(sleep.as_mut())).poll(cx);
+        self.timer = Some(Timer { sleep, rings_at, waker: cx.waker().clone() });
+        poll
     }
 }
 
@@ -170,13 +200,32 @@ mod tests {
         let start = clock.now();
         let at = |seconds| Some(start + Duration::from_secs(seconds));
         for (first, then) in [(5, 10), (20, 12), (13, 13)] {
-            let early = std::future::poll_fn(|cx| Poll::Ready(alarm.poll_by(cx, &clock, at(first)))).await;
+            let early =
+                std::future::poll_fn(|cx| Poll::Ready(alarm.poll_by(cx, &clock, clock.now(), at(first))))
+                    .await;
             assert!(early.is_pending());
-            std::future::poll_fn(|cx| alarm.poll_by(cx, &clock, at(then))).await;
+            std::future::poll_fn(|cx| alarm.poll_by(cx, &clock, clock.now(), at(then))).await;
             let late = clock.now().since(start + Duration::from_secs(then));
             assert!(Some(clock.now()) >= at(then) && late < Duration::from_millis(5), "{late:?}");
         }
-        let never = std::future::poll_fn(|cx| Poll::Ready(alarm.poll_by(cx, &clock, None))).await;
+        let never =
+            std::future::poll_fn(|cx| Poll::Ready(alarm.poll_by(cx, &clock, clock.now(), None))).await;
         assert!(never.is_pending());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_alarm_wakes_a_task_that_has_used_up_its_budget() {
+        let (clock, mut alarm) = (TokioClock::new(), Alarm::default());
+        let deadline = clock.now() + Duration::from_secs(5);
+        let rung = std::future::poll_fn(|cx| {
+            while tokio::task::coop::has_budget_remaining() {
+                let _ = tokio::task::coop::poll_proceed(cx).map(|coop| coop.made_progress());
+            }
+            alarm.poll_by(cx, &clock, clock.now(), Some(deadline))
+        });
+        // Whatever else wakes the task finds that the deadline has passed.
+        tokio::time::timeout(Duration::from_secs(6), rung).await.unwrap();
+        let late = clock.now().since(deadline);
+        assert!(late < Duration::from_millis(5), "{late:?}");
     }
 }

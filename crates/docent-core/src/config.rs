@@ -44,6 +44,7 @@ pub(crate) struct Config {
     pub(crate) accept_short_lease: bool,
     pub(crate) dedicated_thread: bool,
     pub(crate) on_rollback: RollbackPolicy,
+    pub(crate) end_session_on_refused_delete: bool,
     pub(crate) parents: ParentKind,
     pub(crate) identity: Option<String>,
     /// Users and passwords, until they are checked and become credentials.
@@ -74,6 +75,7 @@ impl Default for Config {
             accept_short_lease: false,
             dedicated_thread: false,
             on_rollback: RollbackPolicy::default(),
+            end_session_on_refused_delete: false,
             parents: ParentKind::default(),
             identity: None,
             digests: Vec::new(),

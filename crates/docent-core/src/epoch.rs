@@ -1,3 +1,4 @@
+use crate::claim::ClaimNode;
 use crate::cleanup::Cleanup;
 use crate::client::Markers;
 use crate::clock::Clock;
@@ -81,6 +82,31 @@ impl Epoch {
         let mark = self.lease.mark(self.clock.now())?;
         let held = Arc::new(Held::new(Arc::clone(self), path, czxid, recipe, mark));
         self.add(&held).then_some(held)
+    }
+
+    /// As [`hold`](Self::hold), by a claim.
+    pub(crate) fn hold_claim(
+        self: &Arc<Self>,
+        node: &Arc<ClaimNode>,
+        recipe: &'static str,
+    ) -> Option<Arc<Held>> {
+        let mark = self.lease.mark(self.clock.now())?;
+        let held = Arc::new(Held::of_claim(node, recipe, mark));
+        self.add(&held).then_some(held)
+    }
+
+    /// Why no guard may begin in this session, if that is so: its timeout is too short for a lease.
+    pub(crate) fn refuses_guards(&self, accept_short_lease: bool) -> Option<String> {
+        let lease = &self.lease;
+        if lease.is_empty() {
+            let (timeout, margin) = (lease.timeout(), lease.margin());
+            return Some(format!("session timeout {timeout:?} must be longer than its margin of {margin:?}"));
+        }
+        if accept_short_lease || !lease.is_short() {
+            return None;
+        }
+        let (timeout, tick) = (lease.timeout(), lease.tick());
+        Some(format!("session timeout {timeout:?} must be at least four server ticks of {tick:?}"))
     }
 
     /// False when it is lost already.

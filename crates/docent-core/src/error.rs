@@ -145,6 +145,11 @@ impl Error {
         Self::new(ErrorKind::InvalidInput, operation).because(detail)
     }
 
+    /// An error of a recipe whose client was closed, about `path`.
+    pub fn closed(operation: &'static str, path: &str) -> Self {
+        Self::new(ErrorKind::Closed, operation).at(path)
+    }
+
     pub(crate) fn from_code(code: Code, operation: &'static str) -> Self {
         let kind = match code {
             Code::NO_NODE => ErrorKind::NoNode,

@@ -1,3 +1,4 @@
+use crate::claim::ClaimNode;
 use crate::clock::Timestamp;
 use crate::epoch::Epoch;
 use crate::fence::Fence;
@@ -30,6 +31,8 @@ pub(crate) struct Held {
     token: CancellationToken,
     /// Cancelled when somebody asked for the place.
     revoked: CancellationToken,
+    /// Set when the node is that of a claim, which may be deleted in its own session only.
+    claim: Option<Arc<ClaimNode>>,
     /// Cancelled when lost as well: the tokens of sets that this is in, each under a number.
     sets: Mutex<Vec<(u64, CancellationToken)>>,
     _alive: TaskTrackerToken,
@@ -63,9 +66,16 @@ impl Held {
             over: OnceLock::new(),
             token: CancellationToken::new(),
             revoked: CancellationToken::new(),
+            claim: None,
             sets: Mutex::default(),
             _alive: alive,
         }
+    }
+
+    /// One that holds by a claim.
+    pub(crate) fn of_claim(node: &Arc<ClaimNode>, recipe: &'static str, mark: LeaseMark) -> Self {
+        let held = Self::new(Arc::clone(&node.epoch), node.path.clone(), node.czxid, recipe, mark);
+        Self { claim: Some(Arc::clone(node)), ..held }
     }
 
     /// What holds at the node `path` from now on, in place of this: with the same fence, lease and token.
@@ -81,6 +91,7 @@ impl Held {
             over: OnceLock::new(),
             token: self.token.clone(),
             revoked: CancellationToken::new(),
+            claim: self.claim.clone(),
             sets: Mutex::default(),
             _alive: alive,
         }
@@ -149,7 +160,10 @@ impl Held {
                 // The session may live on. The holder's work gets a margin to stop; then others get their turn.
                 let margin =
                     if planted!(NodeDeletedAtLoss) { Duration::ZERO } else { self.epoch.lease.margin() };
-                self.epoch.cleanup.delete_later(&self.epoch, self.path.clone(), margin);
+                match &self.claim {
+                    None => self.epoch.cleanup.delete_later(&self.epoch, self.path.clone(), margin),
+                    Some(node) => self.epoch.cleanup.release_later(node, margin),
+                }
             }
         }
         match self.over.get() {
@@ -200,6 +214,14 @@ impl Held {
     fn ended(&self, lost: Option<LostReason>) {
         self.epoch.held.one_less();
         telemetry::over(self.recipe, self.epoch.clock.now().since(self.since), lost);
+    }
+
+    /// Why it was lost, if it was.
+    pub(crate) fn lost_reason(&self) -> Option<LostReason> {
+        match self.over.get() {
+            Some(Over::Lost(reason, _)) => Some(*reason),
+            _ => None,
+        }
     }
 
     pub(crate) fn is_over(&self) -> bool {

@@ -10,16 +10,17 @@ use docent_proto::{Code, EventKind, MultiOp, MultiResult, Request, Response};
 use futures_util::future::OptionFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::collections::HashSet;
+use std::convert::Infallible;
 use std::future::pending;
 use std::sync::Arc;
 
 /// Guards checked by one heartbeat.
 const GUARDS_PER_HEARTBEAT: usize = 64;
 
-/// Runs for as long as the epoch's session does. Cancel safe: it holds nothing that outlives it.
-pub(crate) async fn keep(epoch: &Arc<Epoch>) {
-    let keeper = Keeper { epoch, cursor: 0, refused: HashSet::new(), not_before: Timestamp::default() };
-    keeper.run().await;
+/// Runs for as long as the epoch's session does, and does not end by itself. Cancel safe: it holds nothing that outlives it.
+pub(crate) async fn keep(epoch: &Arc<Epoch>) -> Infallible {
+    let (refused, not_before) = (HashSet::new(), Timestamp::default());
+    Keeper { epoch, cursor: 0, refused, unreadable: None, not_before }.run().await
 }
 
 struct Keeper<'a> {
@@ -28,6 +29,8 @@ struct Keeper<'a> {
     cursor: usize,
     /// Guards whose node may not be checked; reported once.
     refused: HashSet<String>,
+    /// One of them that is to be watched in another way from now on.
+    unreadable: Option<Arc<Held>>,
     /// No heartbeat before this: the last one was answered and proved nothing.
     not_before: Timestamp,
 }
@@ -38,13 +41,14 @@ struct Heartbeat {
 }
 
 impl Keeper<'_> {
-    async fn run(mut self) {
+    async fn run(mut self) -> Infallible {
         let epoch = Arc::clone(self.epoch);
         let mut own_nodes = FuturesUnordered::new();
         let mut heartbeat: Option<Heartbeat> = None;
         loop {
             let changed = epoch.lease.changed();
-            own_nodes.extend(epoch.held.take_added().into_iter().map(watch_own_node));
+            own_nodes.extend(epoch.held.take_added().into_iter().map(|held| watch_own_node(held, true)));
+            own_nodes.extend(self.unreadable.take().map(|held| watch_own_node(held, false)));
             let now = epoch.clock.now();
             if epoch.held.live() > 0 && now >= epoch.lease.deadline() {
                 // Guards find out here that their lease ran out, also when nobody asks them.
@@ -148,6 +152,7 @@ impl Keeper<'_> {
             }
             Code::NO_AUTH if self.refused.insert(failed.path.clone()) => {
                 tracing::error!(path = %failed.path, "the guard's node may not be checked: permission READ is missing");
+                self.unreadable = Some(failed);
             }
             _ => {}
         }
@@ -166,17 +171,19 @@ async fn wait_until(epoch: &Epoch, deadline: Option<Timestamp>) {
 /// Watches a guard's own node, so that its holder learns of a deletion as fast as the next in line does. Returns the path.
 ///
 /// The watch of a released guard stays until our own delete fires it: that is one request less than removing it.
-async fn watch_own_node(held: Arc<Held>) -> String {
-    until_deleted(&held).await;
+async fn watch_own_node(held: Arc<Held>, readable: bool) -> String {
+    until_deleted(&held, readable).await;
     held.lose(LostReason::NodeDeleted);
     held.path.clone()
 }
 
 /// Resolves when the node is seen to be gone. Never resolves when that cannot be seen: then heartbeat, lease and session
 /// end tell.
-async fn until_deleted(held: &Held) {
+///
+/// Without permission READ it is watched by `exists`, and looked for as often as heartbeats are due: some servers do not tell of
+/// changes of a node to those who may not read it.
+async fn until_deleted(held: &Held, mut readable: bool) {
     let session = &held.epoch.session;
-    let mut readable = true;
     loop {
         if held.is_over() {
             return;
@@ -209,10 +216,28 @@ async fn until_deleted(held: &Held) {
             tokio::time::sleep(held.epoch.lease.timeout() / 24).await;
             continue;
         };
-        match watch.await {
-            Fired::Event(EventKind::Deleted) => return,
-            Fired::Event(_) => {}
-            Fired::Ended(_) => return pending().await,
+        tokio::select! {
+            fired = watch => match fired {
+                Fired::Event(EventKind::Deleted) => return,
+                Fired::Event(_) => {}
+                Fired::Ended(_) => return pending().await,
+            },
+            () = until_absent(held), if !readable => return,
         }
     }
+}
+
+/// Resolves when a look from time to time finds the node gone, or the guard is over.
+async fn until_absent(held: &Held) {
+    loop {
+        tokio::time::sleep(held.epoch.lease.timeout() / 6).await;
+        let look = Request::Exists { path: held.path.clone(), watch: false };
+        if held.is_over() || is_absent(held.epoch.session.submit(look, Lane::Cleanup).await) {
+            return;
+        }
+    }
+}
+
+fn is_absent(looked: Outcome) -> bool {
+    matches!(looked, Outcome::Reply(reply) if reply.result == Err(Code::NO_NODE))
 }

@@ -7,7 +7,10 @@ mod macros;
 mod acl;
 mod acl_policy;
 mod auth;
+mod bell;
 mod cache;
+mod cell;
+mod claim;
 mod cleanup;
 mod client;
 mod clock;
@@ -29,7 +32,9 @@ mod node;
 #[doc(hidden)]
 pub mod planted;
 mod retry;
+mod seldom;
 mod session;
+mod spawn;
 mod state;
 mod supervisor;
 mod telemetry;
@@ -59,8 +64,13 @@ pub use state::{Connection, ConnectionState, StateWatcher};
 pub use ticket::{Participant, Role};
 pub use watching::WatchStream;
 
-/// What recipes are made of: tickets in lines, and the holds they become. For those who write recipes of their own.
+/// What recipes are made of: tickets in lines and the holds they become, claims, kept nodes, cells. For those who write recipes of
+/// their own.
 pub mod recipe {
+    pub use crate::cell::{Cell, Race, count};
+    pub use crate::claim::{Claim, Claimed, Wanted};
+    pub use crate::client::in_time;
     pub use crate::kept::{KeptNode, KeptStatus};
+    pub use crate::spawn::spawn;
     pub use crate::ticket::{Hold, HoldSet, Line, LineKey, Ticket, WaitError};
 }

@@ -8,7 +8,8 @@ pub enum LostReason {
     LeaseExpired,
     /// The servers ended the session.
     SessionExpired,
-    /// The session was given up, because no server could be reached for too long.
+    /// The session was given up, because no server could be reached for too long or
+    /// [a node could not be deleted](crate::ClientBuilder::end_session_on_refused_delete).
     SessionAbandoned,
     /// The servers refused the client's credentials when its link was made again.
     AuthFailed,
@@ -25,7 +26,7 @@ impl fmt::Display for LostReason {
         f.write_str(match self {
             Self::LeaseExpired => "no write was acknowledged before the lease ran out",
             Self::SessionExpired => "the servers ended the session",
-            Self::SessionAbandoned => "no server could be reached for too long",
+            Self::SessionAbandoned => "the session was given up",
             Self::AuthFailed => "the servers refused the client's credentials",
             Self::NodeDeleted => "its node was deleted by somebody else",
             Self::Closed => "the client was closed",

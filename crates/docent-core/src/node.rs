@@ -3,6 +3,7 @@
 use crate::acl::Acl;
 use bytes::Bytes;
 use docent_proto as proto;
+use std::fmt;
 use std::time::{Duration, SystemTime};
 
 /// How long a node lives and whether its name gets a number.
@@ -111,13 +112,23 @@ pub struct Created {
 }
 
 /// A node's data read together with its stat.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Node {
     /// The data; empty also for null.
     pub data: Bytes,
     /// The stat.
     pub stat: Stat,
+}
+
+// The data is not printed.
+impl fmt::Debug for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Node")
+            .field("data", &format_args!("{} bytes", self.data.len()))
+            .field("stat", &self.stat)
+            .finish()
+    }
 }
 
 /// The children of a node.

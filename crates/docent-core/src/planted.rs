@@ -94,6 +94,28 @@ catalogue! {
     PartOfSetKept = "part-of-set-kept",
     /// A double barrier lets in whoever finds `ready` there, whichever round left that behind.
     ReadyOfEarlierRound = "ready-of-earlier-round",
+    /// Work is polled on after its term of leadership was lost, until it is done.
+    WorkGoesOnAfterLoss = "work-goes-on-after-loss",
+    /// A candidate whose session ended while it led does not campaign again, and tells nobody.
+    OutAfterSessionEnd = "out-after-session-end",
+    /// A new leader does not wait, whether the one before it resigned or not.
+    TakeoverDelayForgotten = "takeover-delay-forgotten",
+    /// An item of a queue is deleted when it is handed out, before it is worked on.
+    DeleteBeforeProcessing = "delete-before-processing",
+    /// A claim whose reply was lost counts as ours when no claim is found: that there is none is taken for there being no other.
+    NoNodeIsClaim = "no-node-is-claim",
+    /// A put whose marker went with its session is sent again: that there is none is taken for the put not having been applied.
+    PutRetriedOnAbsence = "put-retried-on-absence",
+    /// An idle consumer watches the folder of the items alone, which says nothing when a claim ends.
+    FreedClaimNotNoticed = "freed-claim-not-noticed",
+    /// Whoever announces an instance deletes whatever is at its path first, also what another process announced.
+    BlindDelete = "blind-delete",
+    /// A cache lists its folder again after a lost link, and reads only what is new there.
+    NoReadOnReconnect = "no-read-on-reconnect",
+    /// A link is made to any server, also one that lags behind what was seen, and values of a configuration go back.
+    OlderAfterNewer = "older-after-newer",
+    /// A service is not shown as long as one of its instances cannot be read.
+    BadNodeSpoilsList = "bad-node-spoils-list",
 }
 
 /// Plants the defect of this name, whatever [`VARIABLE`] says.

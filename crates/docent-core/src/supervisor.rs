@@ -4,12 +4,13 @@ use crate::config::RollbackPolicy;
 use crate::core::{Core, SessionTask};
 use crate::epoch::Epoch;
 use crate::keeper;
+use crate::seldom::Seldom;
 use crate::session::{LinkState, SessionEnd};
 use crate::state::ConnectionState;
 use crate::telemetry;
-use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 /// Between attempts after the servers refused our credentials, give or take a quarter: only a person can mend that, so it is
@@ -77,34 +78,44 @@ async fn pause_after_refusal(core: &Core) -> bool {
 
 /// Runs one session until it ends or, when the client closes, until it is closed or the operation timeout is over.
 async fn run_epoch(core: &Arc<Core>, epoch: &Arc<Epoch>, mut task: SessionTask) -> SessionEnd {
-    // The session's task wakes for every request: the set looks at the keeper only when that is woken itself.
-    let mut keeper = FuturesUnordered::from_iter([keeper::keep(epoch)]);
+    let published = AtomicU64::new(0);
+    // The session's task wakes for every request, all the rest hardly ever.
+    let mut attended = Seldom::new(attend(core, epoch, &published));
+    tokio::select! {
+        biased;
+        end = &mut task => {
+            // A loss of the link that came together with the end counts, too.
+            let missed = epoch.losses() - published.load(Relaxed);
+            core.connection.send_modify(|connection| connection.suspensions += missed);
+            end
+        }
+        end = &mut attended => end,
+    }
+}
+
+/// What goes on beside the session's task: the lease is kept, the link's state is `published` with the losses that it counts.
+/// Resolves when the client closes and that takes too long.
+async fn attend(core: &Core, epoch: &Arc<Epoch>, published: &AtomicU64) -> SessionEnd {
+    let mut keeper = pin!(keeper::keep(epoch));
     let mut close = pin!(close(core, epoch));
     let mut link = epoch.session.link();
-    let mut losses = 0;
     // Connected is published after one attempt at each kept node.
     let mut restored = pin!(restored(core, epoch));
     let mut is_restored = false;
     loop {
         let is_up = link.borrow().up;
         tokio::select! {
-            end = &mut task => {
-                // A loss of the link that came together with the end counts, too.
-                let missed = link.borrow().losses - losses;
-                core.connection.send_modify(|connection| connection.suspensions += missed);
-                return end;
-            }
-            Some(()) = keeper.next() => {}
+            never = &mut keeper => match never {},
             Ok(()) = link.changed() => {
                 let state = *link.borrow_and_update();
                 if is_restored || !state.up {
-                    publish(core, epoch, state, &mut losses);
+                    publish(core, epoch, state, published);
                 }
             }
             () = &mut restored, if is_up && !is_restored => {
                 is_restored = true;
                 let state = *link.borrow();
-                publish(core, epoch, state, &mut losses);
+                publish(core, epoch, state, published);
             }
             () = &mut close => return SessionEnd::Closed,
         }
@@ -132,7 +143,7 @@ async fn close(core: &Core, epoch: &Epoch) {
     let _ = tokio::time::timeout(core.config.operation_timeout, end).await;
 }
 
-fn publish(core: &Core, epoch: &Epoch, link: LinkState, losses: &mut u64) {
+fn publish(core: &Core, epoch: &Epoch, link: LinkState, published: &AtomicU64) {
     let state = match link.up {
         true => ConnectionState::Connected,
         false if link.losses > 0 => ConnectionState::Suspended,
@@ -154,9 +165,8 @@ fn publish(core: &Core, epoch: &Epoch, link: LinkState, losses: &mut u64) {
     core.connection.send_modify(|connection| {
         connection.state = state;
         connection.epoch = epoch.number;
-        connection.suspensions += link.losses - *losses;
+        connection.suspensions += link.losses - published.swap(link.losses, Relaxed);
     });
-    *losses = link.losses;
 }
 
 fn hex(epoch: &Epoch) -> String {

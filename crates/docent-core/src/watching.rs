@@ -159,7 +159,8 @@ impl<T: Send + 'static> Follower<T> {
             let item = follower.next().await?;
             Some((item, follower))
         });
-        WatchStream(stream.boxed())
+        // Asked again after its end it says so again.
+        WatchStream(stream.fuse().boxed())
     }
 
     async fn next(&mut self) -> Option<Result<Option<T>, Error>> {

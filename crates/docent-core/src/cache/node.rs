@@ -142,7 +142,7 @@ impl NodeCache {
                 }
             }
         });
-        NodeChanges(changes.boxed())
+        NodeChanges(changes.fuse().boxed())
     }
 }
 

@@ -94,6 +94,18 @@ impl ClientBuilder {
         self
     }
 
+    /// Gives the session up when the servers refuse for good to delete a node that it left in a line: permission DELETE on the
+    /// parent is missing. Such a node keeps others waiting for as long as its session lives.
+    ///
+    /// By default the refusal is logged as an error, and [`NoAuth`](ErrorKind::NoAuth) for whoever waits for the release. With this
+    /// it is that, too, and all other guards of the session are lost with
+    /// [`SessionAbandoned`](crate::LostReason::SessionAbandoned); once they are dropped the session is ended at the servers, and
+    /// the node goes with it. The client goes on in a new session.
+    pub fn end_session_on_refused_delete(mut self) -> Self {
+        self.config.end_session_on_refused_delete = true;
+        self
+    }
+
     /// What kind of node missing parents are made as. Default containers.
     pub fn parents(mut self, kind: ParentKind) -> Self {
         self.config.parents = kind;

@@ -5,7 +5,7 @@ use super::resolve::{Resolution, resolve};
 use crate::epoch::Epoch;
 use crate::error::{Error, ErrorKind};
 use crate::retry::Backoff;
-use crate::session::{Cause, Lane, Outcome, SessionEnd};
+use crate::session::{Cause, Outcome, SessionEnd};
 use crate::telemetry::{self, Started};
 use docent_proto::{Code, CreateMode, Request, Response};
 use std::sync::Arc;
@@ -30,6 +30,25 @@ pub(crate) fn deadline(timeout: Duration) -> Instant {
     // A timeout beyond the range of the clock is no timeout; a century will do.
     const A_CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
     Instant::now() + timeout.min(A_CENTURY)
+}
+
+/// Waits for `future`, at most for the operation timeout of `client`: what it waits for besides the servers is in time, too.
+///
+/// # Errors
+/// That of `future`; `Timeout`, for `operation` on `path`.
+///
+/// # Cancel safety
+/// As cancel safe as `future`, which is dropped when the time is over.
+pub async fn in_time<T>(
+    client: &Client,
+    operation: &'static str,
+    path: &str,
+    future: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    match tokio::time::timeout_at(client.deadline(), future).await {
+        Ok(result) => result,
+        Err(_) => Err(Attempts::new(client, operation, path, Outcomes::Repeatable).timeout()),
+    }
 }
 
 impl Client {
@@ -140,7 +159,7 @@ impl<'a> Attempts<'a> {
         request: &Make<'_>,
     ) -> Result<Option<Result<Response, Code>>, Error> {
         let seen = if self.outcomes == Outcomes::Once { epoch.session.last_zxid() } else { 0 };
-        let outcome = epoch.session.submit(request(), Lane::Call).by(self.deadline).await;
+        let outcome = epoch.session.submit_until(request(), self.deadline).await;
         match self.answer(epoch, outcome) {
             Ok(answer) => Ok(Some(answer)),
             // It is rare, and boxed for that: what every call carries along stays small.

@@ -5,14 +5,14 @@
 //! because a later write would hide what became of an earlier one.
 
 use super::call::{Attempts, unexpected};
-use super::create::create_parents;
+use super::create::{PARENT_ROUNDS, create_parents, refused_parent};
 use super::{Client, resolve};
 use crate::cleanup::Leaving;
 use crate::epoch::Epoch;
 use crate::error::{Error, ErrorKind};
 use crate::session::{Cause, Lane, Outcome};
 use bytes::Bytes;
-use docent_proto::{Code, Create, CreateMode, MultiOp, MultiResult, Request, Response};
+use docent_proto::{Code, Create, CreateMode, MultiOp, MultiResult, Request, Response, Stat};
 use std::sync::{Arc, Mutex, PoisonError};
 use uuid::Uuid;
 
@@ -47,10 +47,11 @@ impl Drop for Marker {
 
 /// How an exact write ended.
 pub(super) enum Exact {
-    /// A server answered.
-    Answered(Vec<MultiResult>),
-    /// The reply was lost, and the marker says that the write was applied.
-    Applied,
+    /// A server answered; with the marker's stat when it was applied.
+    Answered(Vec<MultiResult>, Option<Stat>),
+    /// The reply was lost, and the marker says that the write was applied. Its stat tells when: it was set in the same
+    /// transaction.
+    Applied(Stat),
 }
 
 /// Applies `ops` once: when the reply is lost its marker is read, and what was not applied is sent again. With `bound` it
@@ -77,9 +78,9 @@ pub(super) async fn commit(
         let mut outcome = epoch.session.submit(Request::Multi(all), Lane::Call).by(attempts.deadline).await;
         if let Outcome::Unknown(Cause::LinkLost) = outcome {
             match tokio::time::timeout_at(attempts.deadline, resolve::read(&epoch, &marker.path)).await {
-                Ok(Ok(Some((data, _)))) if data.as_ref() == Some(&id) => {
+                Ok(Ok(Some((data, stat)))) if data.as_ref() == Some(&id) => {
                     marker.give_back();
-                    return Ok(Exact::Applied);
+                    return Ok(Exact::Applied(stat));
                 }
                 Ok(Ok(Some(_))) => outcome = Outcome::NotSent(Cause::LinkLost),
                 Ok(Err(cause)) => outcome = Outcome::Unknown(cause),
@@ -90,12 +91,14 @@ pub(super) async fn commit(
         let not_sent = matches!(outcome, Outcome::NotSent(_));
         match attempts.judge(&epoch, outcome).await? {
             Some(Ok(Response::Multi(mut results))) => {
-                // Somebody deleted the marker: nothing was applied, and it takes a new one.
-                if let Some(MultiResult::Failed(Code::NO_NODE)) = results.pop() {
-                    continue;
-                }
+                let set = match results.pop() {
+                    // Somebody deleted the marker: nothing was applied, and it takes a new one.
+                    Some(MultiResult::Failed(Code::NO_NODE)) => continue,
+                    Some(MultiResult::Set(stat)) => Some(stat),
+                    _ => None,
+                };
                 marker.give_back();
-                return Ok(Exact::Answered(results));
+                return Ok(Exact::Answered(results, set));
             }
             Some(Ok(other)) => return Err(unexpected("transaction", &other)),
             Some(Err(code)) => return Err(attempts.code(code)),
@@ -118,13 +121,13 @@ async fn marker(
     let folder = client.core().namespace.full("transaction", FOLDER)?;
     // Its drop deletes it also if the create is still on its way.
     let marker = Marker { epoch: Arc::clone(epoch), path: format!("{folder}/{}", Uuid::new_v4()) };
-    let mut with_parents = false;
+    let mut missing_parents = 0;
     loop {
-        let parents = if with_parents { create_parents(client, epoch, &marker.path) } else { Vec::new() };
+        let parents =
+            if missing_parents > 0 { create_parents(client, epoch, &marker.path) } else { Vec::new() };
         let acl = client.core().acl(&marker.path);
         let create = Create::new(marker.path.clone(), Bytes::new(), acl, CreateMode::Ephemeral, 0);
         let outcome = epoch.session.submit(Request::Create(create), Lane::Call).by(attempts.deadline).await;
-        drop(parents);
         // The name is ours alone: the create can be repeated.
         let outcome = match outcome {
             Outcome::Unknown(cause) => Outcome::NotSent(cause),
@@ -132,7 +135,16 @@ async fn marker(
         };
         match attempts.judge(epoch, outcome).await? {
             Some(Ok(_) | Err(Code::NODE_EXISTS)) => return Ok(Some(marker)),
-            Some(Err(Code::NO_NODE)) if !with_parents => with_parents = true,
+            Some(Err(Code::NO_NODE)) => {
+                // On the heap, because it is rare.
+                let refused =
+                    Box::pin(refused_parent(client.core(), "transaction", &marker.path, parents)).await;
+                refused.map_or(Ok(()), Err)?;
+                if missing_parents == PARENT_ROUNDS {
+                    return Err(attempts.code(Code::NO_NODE));
+                }
+                missing_parents += 1;
+            }
             Some(Err(code)) => return Err(attempts.code(code)),
             None if epoch.ended().is_some() => return Ok(None),
             None => {}

@@ -9,9 +9,11 @@ mod thread;
 mod transaction;
 
 pub use builder::ClientBuilder;
+pub use call::in_time;
 pub(crate) use call::{Attempts, Outcomes, deadline, unexpected};
 pub(crate) use create::{PARENT_ROUNDS, create_parents_in, refused_parent};
 pub(crate) use exact::Markers;
+pub(crate) use transaction::Committed;
 pub use transaction::{Transaction, TransactionResult};
 
 use crate::acl::Acl;
@@ -112,6 +114,11 @@ impl Client {
     /// The timeout of the present session as the servers granted it; `None` before the first link.
     pub fn session_timeout(&self) -> Option<Duration> {
         Some(self.core().epoch().lease.timeout()).filter(|timeout| !timeout.is_zero())
+    }
+
+    /// What recipes write into nodes when they are given no data: as the client was built with, else its local address.
+    pub fn identity(&self) -> &str {
+        &self.core().identity
     }
 
     /// Largest request in bytes that is sent, as the client was built with.

@@ -1,6 +1,7 @@
 use super::call::{Attempts, Outcomes, unexpected};
 use super::exact::{self, Exact};
 use super::{Client, wire};
+use crate::epoch::Epoch;
 use crate::error::{Error, ErrorKind};
 use crate::held::Held;
 use crate::lost::LostReason;
@@ -49,6 +50,15 @@ pub enum TransactionResult {
     Checked,
 }
 
+/// How an exact transaction was applied.
+#[derive(Debug)]
+pub(crate) struct Committed {
+    /// What it came to; `None` when the reply was lost.
+    pub(crate) results: Option<Vec<TransactionResult>>,
+    /// The stat of another node that was set in the same transaction.
+    pub(crate) marker: Stat,
+}
+
 impl Transaction {
     pub(super) fn new(client: Client) -> Self {
         Self { client, held: Vec::new(), ops: Vec::new(), invalid: None }
@@ -60,6 +70,11 @@ impl Transaction {
         let check = |held: &Arc<Held>| MultiOp::Check { path: held.path.clone(), version: -1 };
         let ops = held.iter().map(check).collect();
         Self { client, held, ops, invalid: None }
+    }
+
+    /// True when it was prepared by `client` or a clone: then its paths are in the same namespace, at the same servers.
+    pub(crate) fn is_of(&self, client: &Client) -> bool {
+        Arc::ptr_eq(self.client.core(), client.core())
     }
 
     fn add(mut self, path: Result<String, Error>, op: impl FnOnce(String) -> MultiOp) -> Self {
@@ -140,7 +155,12 @@ impl Transaction {
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the operations may have been applied.
-    pub async fn commit_exactly(mut self) -> Result<Option<Vec<TransactionResult>>, Error> {
+    pub async fn commit_exactly(self) -> Result<Option<Vec<TransactionResult>>, Error> {
+        Ok(self.commit_marked().await?.results)
+    }
+
+    /// As [`commit_exactly`](Self::commit_exactly), and says when it was applied, also if the reply was lost.
+    pub(crate) async fn commit_marked(mut self) -> Result<Committed, Error> {
         let guard_checks = self.check_input()?;
         let client = self.client.clone();
         let path = client.core().namespace.relative(self.ops[0].path());
@@ -148,10 +168,56 @@ impl Transaction {
         are_held(&self.held, &attempts)?;
         let bound = self.held.first().map(|held| &held.epoch);
         match exact::commit(&client, &mut attempts, &self.ops, bound).await? {
-            Exact::Applied => Ok(None),
-            Exact::Answered(results) => {
+            Exact::Applied(marker) => Ok(Committed { results: None, marker: marker.into() }),
+            Exact::Answered(results, marker) => {
                 still_there(&self.held, &results, &attempts)?;
-                self.results(results, guard_checks).map(Some)
+                let results = self.results(results, guard_checks)?;
+                let marker = marker.ok_or_else(|| unexpected("transaction", &Response::Empty))?;
+                Ok(Committed { results: Some(results), marker: marker.into() })
+            }
+        }
+    }
+
+    /// Deletes the full paths `own`, by which something is held, and `nodes`, and applies the operations, all or none and exactly once, in `epoch` or not at
+    /// all.
+    ///
+    /// # Errors
+    /// `Lost` when one of the nodes is gone; else as [`commit_exactly`](Self::commit_exactly).
+    pub(crate) async fn commit_ending(
+        mut self,
+        epoch: &Arc<Epoch>,
+        mut own: Vec<String>,
+        nodes: &[String],
+    ) -> Result<Option<Vec<TransactionResult>>, Error> {
+        if let Some(error) = self.invalid.take() {
+            return Err(error);
+        }
+        // What is deleted here need not be checked as well.
+        let wanted = self.ops.split_off(self.held.len());
+        self.ops.retain(|check| !own.iter().any(|own| own == check.path()));
+        for node in nodes {
+            own.push(self.full(node)?);
+        }
+        let skip = self.ops.len() + own.len();
+        self.ops.extend(own.into_iter().map(|path| MultiOp::Delete { path, version: -1 }));
+        self.ops.extend(wanted);
+        let client = self.client.clone();
+        let path = client.core().namespace.relative(self.ops[0].path());
+        let mut attempts = Attempts::new(&client, "end", &path, Outcomes::Once);
+        let lost = |attempts: &Attempts<'_>, reason| attempts.error(ErrorKind::Lost(reason));
+        match exact::commit(&client, &mut attempts, &self.ops, Some(epoch)).await {
+            // It ended before anything was sent.
+            Err(error) if error.kind() == ErrorKind::SessionChanged => {
+                Err(lost(&attempts, epoch.lost_reason()))
+            }
+            Err(error) => Err(error),
+            Ok(Exact::Applied(_)) => Ok(None),
+            Ok(Exact::Answered(results, _)) => {
+                let gone = |result: &MultiResult| *result == MultiResult::Failed(Code::NO_NODE);
+                if results.iter().take(skip).any(gone) {
+                    return Err(lost(&attempts, LostReason::NodeDeleted));
+                }
+                self.results(results, skip).map(Some)
             }
         }
     }

@@ -1,5 +1,7 @@
 use super::reconcile::Reconciler;
+use super::table::Side;
 use crate::client::Client;
+use crate::core::Core;
 use crate::error::{Error, ErrorKind};
 use bytes::Bytes;
 use std::fmt;
@@ -22,6 +24,10 @@ pub struct KeptNode {
     path: String,
     wanted: watch::Sender<Wish>,
     status: watch::Receiver<KeptStatus>,
+    /// The number of the last wish that was found to be fulfilled.
+    fulfilled: watch::Receiver<u64>,
+    /// The number of the last wish that was found to fail.
+    refused: watch::Receiver<u64>,
 }
 
 /// What is wanted of a kept node.
@@ -31,6 +37,8 @@ pub(super) struct Wish {
     pub(super) data: Option<Bytes>,
     /// Whether it is made again when it is gone.
     pub(super) anew: bool,
+    /// Counts the wishes.
+    pub(super) number: u64,
 }
 
 /// What is known of a kept node.
@@ -62,6 +70,29 @@ impl KeptNode {
     /// # Errors
     /// `InvalidInput` when the path breaks a rule, `AlreadyRegistered` when this client keeps a node there already, `Closed`.
     pub fn new(client: &Client, path: &str, data: impl Into<Bytes>) -> Result<Self, Error> {
+        Self::enter(client, path, data.into(), |core, full, side| {
+            core.kept.enter(full, &side)?;
+            Ok(Some(side))
+        })
+    }
+
+    /// As [`new`](Self::new), also where this client is about to remove a node at the path, whose handle was dropped or
+    /// [removed](Self::remove): it is not removed then but kept as this one, without being gone in between, unless its deletion is
+    /// already on its way; then it is made anew. To the other handle it is removed.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new); `AlreadyRegistered` when this client keeps a node there that is to stay.
+    pub fn renewed(client: &Client, path: &str, data: impl Into<Bytes>) -> Result<Self, Error> {
+        Self::enter(client, path, data.into(), |core, full, side| core.kept.inherit(full, side))
+    }
+
+    /// Keeps a node; `enter` gives the task's side back where there is no task yet.
+    fn enter(
+        client: &Client,
+        path: &str,
+        data: Bytes,
+        enter: impl FnOnce(&Core, &str, Side) -> Result<Option<Side>, Error>,
+    ) -> Result<Self, Error> {
         let core = client.core();
         let full = core.namespace.full("keep", path)?;
         if path == "/" {
@@ -70,12 +101,36 @@ impl KeptNode {
         if core.closing.is_cancelled() {
             return Err(Error::new(ErrorKind::Closed, "keep").at(path));
         }
-        let progress = core.kept.enter(&full).map_err(|error| error.at(path))?;
-        let (wanted, wish) = watch::channel(Wish { data: Some(data.into()), anew: true });
-        let (report, status) = watch::channel(KeptStatus::Pending);
-        let task = Reconciler::new(Arc::clone(core), path.to_owned(), full, wish, report, progress);
-        core.tasks.spawn_on(task.run(), &core.runtime);
-        Ok(Self { client: client.clone(), path: path.to_owned(), wanted, status })
+        let (wanted, wish) = watch::channel(Wish { data: Some(data), anew: true, number: 1 });
+        let side = Side::new(wish);
+        let (fulfilled, refused) = (side.progress.fulfilled.subscribe(), side.progress.refused.subscribe());
+        let status = side.status.subscribe();
+        if let Some(side) = enter(core, &full, side).map_err(|error| error.at(path))? {
+            let task = Reconciler::new(Arc::clone(core), path.to_owned(), full, side);
+            core.tasks.spawn_on(task.run(), &core.runtime);
+        }
+        Ok(Self { client: client.clone(), path: path.to_owned(), wanted, status, fulfilled, refused })
+    }
+
+    /// Waits until a node that this client is about to remove at `path` is removed, at most for the operation timeout: a new
+    /// one can be kept there then. Returns at once when there is none, or one that is to stay.
+    ///
+    /// # Errors
+    /// `InvalidInput` when the path breaks a rule, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn vacated(client: &Client, path: &str) -> Result<(), Error> {
+        let core = client.core();
+        let full = core.namespace.full("keep", path)?;
+        let error = |kind| Error::new(kind, "keep").at(path);
+        tokio::select! {
+            biased;
+            () = core.closing.cancelled() => Err(error(core.closed())),
+            vacated = tokio::time::timeout_at(client.deadline(), core.kept.vacated(&full)) => {
+                vacated.map_err(|_| error(ErrorKind::Timeout))
+            }
+        }
     }
 
     /// The path, as it was given.
@@ -83,9 +138,16 @@ impl KeptNode {
         &self.path
     }
 
-    /// Changes the wanted data.
+    /// Changes the wanted data, unless the node is to [leave](Self::leave).
     pub fn set(&self, data: impl Into<Bytes>) {
-        self.wanted.send_modify(|wish| wish.data = Some(data.into()));
+        self.wanted.send_if_modified(|wish| {
+            let stays = wish.data.is_some();
+            if stays {
+                wish.data = Some(data.into());
+                wish.number += 1;
+            }
+            stays
+        });
     }
 
     /// From now on it is not made anew: when it goes, with its session or by somebody else's hand, it is gone for good.
@@ -108,32 +170,52 @@ impl KeptNode {
         self.status.borrow_and_update().clone()
     }
 
-    /// Waits until the node is present, at most for the operation timeout.
+    /// Waits until the node is present with the data that was wanted last, at most for the operation timeout.
     ///
     /// # Errors
-    /// Why it cannot be made, when that is known: the error of the last attempt, `NodeExists` when somebody else's node is at
-    /// the path; else `Timeout`, `Closed`. The node is wanted all the same.
+    /// Why it cannot be made, when that is known: the error of the last attempt with that data, `NodeExists` when somebody else's node is at
+    /// the path; else `Timeout`, `Closed`. The node is wanted all the same. `Closed` also when it was told to [leave](Self::leave).
     ///
     /// # Cancel safety
     /// This method is cancel safe.
     pub async fn present(&self) -> Result<(), Error> {
-        let mut status = self.status.clone();
-        let wait =
-            status.wait_for(|status| !matches!(status, KeptStatus::Pending | KeptStatus::Occupied { .. }));
-        let waited = tokio::time::timeout_at(self.client.deadline(), wait).await;
         let error = |kind| Error::new(kind, "keep").at(&self.path);
-        match waited {
-            Ok(Ok(status)) => match &*status {
-                KeptStatus::Failing(error) => Err(error.clone()),
-                KeptStatus::Removed => Err(error(ErrorKind::Closed)),
-                _ => Ok(()),
-            },
-            Ok(Err(_)) => Err(error(ErrorKind::Closed)),
+        match tokio::time::timeout_at(self.client.deadline(), self.settled()).await {
+            Ok(KeptStatus::Failing(error)) => Err(error),
+            Ok(KeptStatus::Present { .. }) => Ok(()),
+            Ok(_) => Err(error(ErrorKind::Closed)),
             Err(_) => Err(match self.status() {
                 KeptStatus::Occupied { session_id } => occupied(&self.path, session_id),
                 _ => error(ErrorKind::Timeout),
             }),
         }
+    }
+
+    /// Waits until it is present as it was wanted last, until that failed, or until it is removed.
+    async fn settled(&self) -> KeptStatus {
+        let (mut status, mut fulfilled) = (self.status.clone(), self.fulfilled.clone());
+        let wanted = self.wanted.borrow().number;
+        loop {
+            let known = status.borrow_and_update().clone();
+            let is_fulfilled = *fulfilled.borrow_and_update() >= wanted;
+            match known {
+                KeptStatus::Present { .. } if is_fulfilled => return known,
+                KeptStatus::Removed => return known,
+                // What became of an earlier wish says nothing of this one.
+                KeptStatus::Failing(_) if *self.refused.borrow() >= wanted => return known,
+                _ => {}
+            }
+            tokio::select! {
+                // The task ends after it has said that the node is removed, or with the client.
+                changed = status.changed() => if changed.is_err() { return status.borrow().clone() },
+                Ok(()) = fulfilled.changed() => {}
+            }
+        }
+    }
+
+    /// Removes the node in the background, and for good: as if this was dropped, also where others still hold it.
+    pub fn leave(&self) {
+        self.wanted.send_modify(|wish| wish.data = None);
     }
 
     /// Removes the node and waits until it is gone, at most for the operation timeout.
@@ -144,7 +226,18 @@ impl KeptNode {
     /// # Cancel safety
     /// This method is cancel safe: the removal goes on.
     pub async fn remove(self) -> Result<(), Error> {
-        self.wanted.send_modify(|wish| wish.data = None);
+        self.leave();
+        self.removed().await
+    }
+
+    /// Waits until the node is gone that was told to [leave](Self::leave), at most for the operation timeout.
+    ///
+    /// # Errors
+    /// As [`remove`](Self::remove).
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn removed(&self) -> Result<(), Error> {
         let mut status = self.status.clone();
         let removed = status.wait_for(|status| matches!(status, KeptStatus::Removed));
         let error = |kind| Error::new(kind, "remove").at(&self.path);
@@ -156,7 +249,13 @@ impl KeptNode {
     }
 }
 
-// The wanted data is not printed.
+// The wanted data is not printed, here and below.
+impl fmt::Debug for Wish {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wish").field("number", &self.number).finish_non_exhaustive()
+    }
+}
+
 impl fmt::Debug for KeptNode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("KeptNode")

@@ -1,5 +1,5 @@
 use super::node::{KeptStatus, Wish, occupied};
-use super::table::{Entered, Progress};
+use super::table::{Entered, Progress, Side};
 use super::trouble::{Trouble, reply};
 use super::witness::{self, Replaced};
 use crate::client::{create_parents_in, refused_parent, resolve};
@@ -25,6 +25,8 @@ pub(super) struct Reconciler {
     wanted: watch::Receiver<Wish>,
     status: watch::Sender<KeptStatus>,
     progress: Progress,
+    /// Tells when somebody may want a node that is to be removed.
+    heirs: watch::Receiver<u64>,
     /// The last epoch that is known to have ended.
     ended: u64,
     /// Since when a node is there that is not ours to change.
@@ -44,54 +46,69 @@ enum Found {
 }
 
 impl Reconciler {
-    pub(super) fn new(
-        core: Arc<Core>,
-        path: String,
-        full: String,
-        wanted: watch::Receiver<Wish>,
-        status: watch::Sender<KeptStatus>,
-        progress: Progress,
-    ) -> Self {
-        let backoff = patience();
-        Self { core, path, full, wanted, status, progress, ended: 0, occupied: None, backoff }
+    pub(super) fn new(core: Arc<Core>, path: String, full: String, side: Side) -> Self {
+        let Side { wanted, status, progress } = side;
+        let (heirs, backoff) = (core.kept.heirs(), patience());
+        Self { core, path, full, wanted, status, progress, heirs, ended: 0, occupied: None, backoff }
     }
 
     pub(super) async fn run(mut self) {
-        let (core, full) = (Arc::clone(&self.core), self.full.clone());
-        let entered = Entered { core: &core, full: &full };
+        let mut entered = Entered::new(&self.core, &self.full);
         loop {
-            let epoch = match core.epoch() {
+            let epoch = match self.core.epoch() {
                 epoch if epoch.number > self.ended => epoch,
-                _ => match core.epoch_after(self.ended).await {
+                _ => match self.core.epoch_after(self.ended).await {
                     Ok(epoch) => epoch,
-                    Err(_) => return self.closed(),
+                    Err(_) => return self.closed(&mut entered),
                 },
             };
+            self.heirs.mark_unchanged();
+            if let Some(heir) = self.core.kept.heir(&self.full) {
+                self.hand_on(heir);
+            }
             // A handle that was dropped wants nothing.
             let dropped = self.wanted.has_changed().is_err();
-            let Wish { data, anew } = self.wanted.borrow_and_update().clone();
+            let Wish { data, anew, number } = self.wanted.borrow_and_update().clone();
             let wanted = data.filter(|_| !dropped && (anew || self.is_present(&epoch)));
             let done = match wanted {
-                Some(data) => self.be_present(&epoch, &data).await,
+                Some(data) => self.be_present(&epoch, &data, number).await,
                 None => self.be_absent(&epoch).await,
             };
             match done {
-                Ok(true) => {
-                    // Whoever hears that it is removed may keep a node there at once.
-                    drop(entered);
-                    self.status.send_replace(KeptStatus::Removed);
-                    return;
-                }
+                // Whoever hears that it is removed may keep a node there at once.
+                Ok(true) => match entered.leave() {
+                    Some(heir) => self.hand_on(heir),
+                    None => {
+                        self.status.send_replace(KeptStatus::Removed);
+                        return;
+                    }
+                },
                 Ok(false) | Err(Trouble::Again) => {}
-                Err(Trouble::Busy) => self.pause().await,
+                Err(Trouble::Busy) => {
+                    // Nobody is to wait for a node that waits itself.
+                    self.progress.attempted.send_replace(epoch.number);
+                    self.pause().await;
+                }
                 Err(Trouble::Ended) => {
                     self.ended = epoch.number;
                     self.status.send_replace(KeptStatus::Pending);
                 }
-                Err(Trouble::Closed) => return self.closed(),
-                Err(Trouble::Refused(error)) => self.refused(&epoch, error).await,
+                Err(Trouble::Closed) => return self.closed(&mut entered),
+                Err(Trouble::Refused(error)) => self.refused(&epoch, error, number).await,
             }
         }
+    }
+
+    /// To the one before the node is removed, and all is done for its heir from here on.
+    fn hand_on(&mut self, heir: Side) {
+        self.status.send_replace(KeptStatus::Removed);
+        self.serve(heir);
+    }
+
+    fn serve(&mut self, heir: Side) {
+        let Side { wanted, status, progress } = heir;
+        (self.wanted, self.status, self.progress) = (wanted, status, progress);
+        (self.occupied, self.backoff) = (None, patience());
     }
 
     fn is_present(&self, epoch: &Epoch) -> bool {
@@ -99,13 +116,21 @@ impl Reconciler {
     }
 
     /// The client is closed: the node goes with its session.
-    fn closed(&self) {
-        let error = Error::new(self.core.closed(), "keep").at(&self.path);
-        self.status.send_replace(KeptStatus::Failing(error));
+    fn closed(&mut self, entered: &mut Entered) {
+        loop {
+            let heir = entered.leave();
+            let error = Error::new(self.core.closed(), "keep").at(&self.path);
+            self.progress.refused.send_replace(u64::MAX);
+            self.status.send_replace(KeptStatus::Failing(error));
+            match heir {
+                Some(heir) => self.serve(heir),
+                None => return,
+            }
+        }
     }
 
     /// One attempt to have the node, and a wait for a reason to make the next.
-    async fn be_present(&mut self, epoch: &Arc<Epoch>, data: &Bytes) -> Result<bool, Trouble> {
+    async fn be_present(&mut self, epoch: &Arc<Epoch>, data: &Bytes, wish: u64) -> Result<bool, Trouble> {
         let found = self.look(epoch, data).await?;
         match found {
             Found::Changed => return Ok(false),
@@ -114,6 +139,7 @@ impl Reconciler {
                 self.backoff = patience();
                 self.progress.present.send_replace(epoch.number);
                 self.status.send_replace(KeptStatus::Present { epoch: epoch.number });
+                self.progress.fulfilled.send_replace(wish);
                 self.progress.attempted.send_replace(epoch.number);
                 let core = Arc::clone(&self.core);
                 tokio::select! {
@@ -128,6 +154,7 @@ impl Reconciler {
                 self.status.send_replace(if Instant::now() < patience {
                     KeptStatus::Occupied { session_id }
                 } else {
+                    self.progress.refused.send_replace(wish);
                     KeptStatus::Failing(occupied(&self.path, session_id))
                 });
                 self.progress.attempted.send_replace(epoch.number);
@@ -228,6 +255,10 @@ impl Reconciler {
             let error = Error::new(ErrorKind::NodeExists, "keep").at(&self.path);
             return Err(Trouble::Refused(error.because("it is persistent")));
         }
+        if planted!(BlindDelete) {
+            let request = Request::Delete { path: self.full.clone(), version: -1 };
+            return self.change(epoch, request).await;
+        }
         if let Some(witness) = self.core.witness_of(owner) {
             let ops = [self.delete(stat.version), MultiOp::Create(self.create(wanted))];
             return Ok(match self.replace(epoch, witness, ops).await? {
@@ -276,6 +307,9 @@ impl Reconciler {
     async fn be_absent(&mut self, epoch: &Arc<Epoch>) -> Result<bool, Trouble> {
         // An earlier create may still be on its way: what the leader has decides.
         let Some(stat) = resolve::stat(epoch, &self.full).await? else { return Ok(true) };
+        if self.core.kept.has_heir(&self.full) {
+            return Ok(false);
+        }
         let owner = stat.ephemeral_owner;
         if let Some(witness) = self.core.witness_of(owner) {
             let replaced = self.replace(epoch, witness, [self.delete(stat.version)]).await?;
@@ -299,8 +333,10 @@ impl Reconciler {
         }
     }
 
-    async fn refused(&mut self, epoch: &Epoch, error: Error) {
+    async fn refused(&mut self, epoch: &Epoch, error: Error, wish: u64) {
+        let error = error.at(&self.path);
         tracing::warn!(path = %self.path, epoch = epoch.number, %error, "a node cannot be kept");
+        self.progress.refused.send_replace(wish);
         self.status.send_replace(KeptStatus::Failing(error));
         self.progress.attempted.send_replace(epoch.number);
         self.pause().await;
@@ -309,9 +345,18 @@ impl Reconciler {
     /// Waits before the next attempt, unless something else is wanted meanwhile.
     async fn pause(&mut self) {
         let pause = self.backoff.next().unwrap_or(LONGEST_PAUSE);
+        // The heirs of all nodes are counted together.
+        let inherited = async {
+            while !self.core.kept.has_heir(&self.full) {
+                if self.heirs.changed().await.is_err() {
+                    std::future::pending::<()>().await;
+                }
+            }
+        };
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
             Ok(()) = self.wanted.changed() => {}
+            () = inherited => {}
             () = self.core.closing.cancelled() => {}
         }
     }

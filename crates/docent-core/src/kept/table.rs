@@ -1,49 +1,137 @@
+use super::node::{KeptStatus, Wish};
 use crate::core::Core;
 use crate::error::{Error, ErrorKind};
 use futures_util::future::join_all;
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
 /// The kept nodes of a client: at most one for a path.
 #[derive(Debug, Default)]
-pub(crate) struct KeptTable(Mutex<HashMap<String, Entry>>);
+pub(crate) struct KeptTable {
+    nodes: Mutex<HashMap<String, Entry>>,
+    /// Counts the heirs.
+    heirs: watch::Sender<u64>,
+}
 
 /// What the table knows of a node.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Entry {
     /// The last epoch in which an attempt was made.
     attempted: watch::Receiver<u64>,
     /// The epoch in which the node is present; 0 for none.
     present: watch::Receiver<u64>,
+    wanted: watch::Receiver<Wish>,
+    /// Wants the node from now on: the task at the path, which was to remove it, has still to learn of that.
+    heir: Option<Side>,
+}
+
+/// The side of a kept node that its task has.
+#[derive(Debug)]
+pub(super) struct Side {
+    pub(super) wanted: watch::Receiver<Wish>,
+    pub(super) status: watch::Sender<KeptStatus>,
+    pub(super) progress: Progress,
 }
 
 /// Where the task of a node says how it stands.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Progress {
     pub(super) attempted: watch::Sender<u64>,
     pub(super) present: watch::Sender<u64>,
+    /// The number of the last wish that was found to be fulfilled.
+    pub(super) fulfilled: watch::Sender<u64>,
+    /// The number of the last wish that was found to fail; the highest once the client is closed. Changed before the status is.
+    pub(super) refused: watch::Sender<u64>,
+}
+
+impl Side {
+    pub(super) fn new(wanted: watch::Receiver<Wish>) -> Self {
+        Self { wanted, status: watch::Sender::new(KeptStatus::Pending), progress: Progress::default() }
+    }
+}
+
+impl Entry {
+    fn new(side: &Side) -> Self {
+        let Progress { attempted, present, .. } = &side.progress;
+        let (attempted, present) = (attempted.subscribe(), present.subscribe());
+        Self { attempted, present, wanted: side.wanted.clone(), heir: None }
+    }
+
+    /// Whether the node is to be removed: a handle that was dropped wants nothing.
+    fn is_leaving(&self) -> bool {
+        self.wanted.has_changed().is_err() || self.wanted.borrow().data.is_none()
+    }
 }
 
 impl KeptTable {
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Entry>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Enters a node.
-    pub(super) fn enter(&self, full: &str) -> Result<Progress, Error> {
+    pub(super) fn enter(&self, full: &str, side: &Side) -> Result<(), Error> {
         let mut table = self.lock();
         if table.contains_key(full) {
             return Err(Error::new(ErrorKind::AlreadyRegistered, "keep"));
         }
-        let progress = Progress { attempted: watch::Sender::new(0), present: watch::Sender::new(0) };
-        let (attempted, present) = (progress.attempted.subscribe(), progress.present.subscribe());
-        table.insert(full.to_owned(), Entry { attempted, present });
-        Ok(progress)
+        table.insert(full.to_owned(), Entry::new(side));
+        Ok(())
     }
 
-    pub(super) fn leave(&self, full: &str) {
-        self.lock().remove(full);
+    /// Enters a node, also in the place of one that is to be removed: then that one's task goes on with it. Else its side comes back,
+    /// for a task of its own.
+    pub(super) fn inherit(&self, full: &str, side: Side) -> Result<Option<Side>, Error> {
+        let mut table = self.lock();
+        let Some(entry) = table.get_mut(full) else {
+            table.insert(full.to_owned(), Entry::new(&side));
+            return Ok(Some(side));
+        };
+        if !entry.is_leaving() {
+            return Err(Error::new(ErrorKind::AlreadyRegistered, "keep"));
+        }
+        let passed_over = entry.heir.take();
+        *entry = Entry::new(&side);
+        entry.heir = Some(side);
+        self.heirs.send_modify(|heirs| *heirs += 1);
+        if let Some(Side { status, .. }) = passed_over {
+            status.send_replace(KeptStatus::Removed);
+        }
+        Ok(None)
+    }
+
+    /// Who wants the node at a path instead of the one whose task asks.
+    pub(super) fn heir(&self, full: &str) -> Option<Side> {
+        self.lock().get_mut(full)?.heir.take()
+    }
+
+    pub(super) fn has_heir(&self, full: &str) -> bool {
+        self.lock().get(full).is_some_and(|entry| entry.heir.is_some())
+    }
+
+    /// Tells of each new heir.
+    pub(super) fn heirs(&self) -> watch::Receiver<u64> {
+        self.heirs.subscribe()
+    }
+
+    /// A node leaves, unless it has an heir.
+    fn leave(&self, full: &str) -> Option<Side> {
+        let mut table = self.lock();
+        let heir = table.get_mut(full).and_then(|entry| entry.heir.take());
+        if heir.is_none() {
+            table.remove(full);
+        }
+        heir
+    }
+
+    /// Waits until a node that is to be removed has left; at once for one that is to stay.
+    pub(super) async fn vacated(&self, full: &str) {
+        let leaving =
+            self.lock().get(full).filter(|entry| entry.is_leaving()).map(|entry| entry.attempted.clone());
+        if let Some(mut attempted) = leaving {
+            // The task of the node has left the table when it drops its side.
+            while attempted.changed().await.is_ok() {}
+        }
     }
 
     /// Paths at which no node is known to be present in `epoch`.
@@ -55,23 +143,40 @@ impl KeptTable {
 
     /// Waits until an attempt at each node was made in `epoch`.
     pub(crate) async fn attempted(&self, epoch: u64) {
-        let nodes: Vec<_> = self.lock().values().cloned().collect();
-        join_all(nodes.into_iter().map(|mut node| async move {
+        let nodes: Vec<_> = self.lock().values().map(|entry| entry.attempted.clone()).collect();
+        join_all(nodes.into_iter().map(|mut attempted| async move {
             // A node that is given up meanwhile needs no attempt.
-            let _ = node.attempted.wait_for(|number| *number >= epoch).await;
+            let _ = attempted.wait_for(|number| *number >= epoch).await;
         }))
         .await;
     }
 }
 
 /// Leaves the table when its task ends, however it does.
-pub(super) struct Entered<'a> {
-    pub(super) core: &'a Core,
-    pub(super) full: &'a str,
+pub(super) struct Entered {
+    core: Arc<Core>,
+    full: String,
+    left: bool,
 }
 
-impl Drop for Entered<'_> {
+impl Entered {
+    pub(super) fn new(core: &Arc<Core>, full: &str) -> Self {
+        Self { core: Arc::clone(core), full: full.to_owned(), left: false }
+    }
+
+    /// Leaves, unless there is an heir to go on with.
+    pub(super) fn leave(&mut self) -> Option<Side> {
+        let heir = self.core.kept.leave(&self.full);
+        self.left = heir.is_none();
+        heir
+    }
+}
+
+impl Drop for Entered {
     fn drop(&mut self) {
-        self.core.kept.leave(self.full);
+        while !self.left {
+            // Nobody is there any more to keep a node.
+            drop(self.leave());
+        }
     }
 }

@@ -1,4 +1,4 @@
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::session::{Cause, Outcome, Reply, SessionEnd};
 
 /// Why a step could not be finished.
@@ -19,7 +19,11 @@ impl From<Cause> for Trouble {
     fn from(cause: Cause) -> Self {
         match cause {
             Cause::LinkLost => Self::Again,
-            Cause::QueueFull | Cause::Deadline | Cause::TooLarge { .. } => Self::Busy,
+            Cause::QueueFull | Cause::Deadline => Self::Busy,
+            Cause::TooLarge { size, limit } => {
+                let detail = format!("{size} bytes, the limit is {limit}");
+                Self::Refused(Error::new(ErrorKind::TooLarge, "keep").because(detail))
+            }
             Cause::Ended(SessionEnd::Closed) => Self::Closed,
             Cause::Ended(_) => Self::Ended,
         }

@@ -229,8 +229,7 @@ impl Dialer {
 
     async fn next_round(&mut self, limit: Duration) {
         if !std::mem::take(&mut self.first_round) {
-            let pause = self.backoff.next().unwrap_or(LONGEST_PAUSE);
-            tokio::time::sleep(pause.max(SHORTEST_PAUSE)).await;
+            tokio::time::sleep(next_pause(&mut self.backoff)).await;
         }
         for server in self.ensemble.servers.get() {
             self.wait_for(LinkError::Resolving { host: server.host.clone() });
@@ -265,4 +264,26 @@ fn shown(server: &ServerAddress, address: SocketAddr) -> String {
 /// Between rounds: soon enough that a session survives, jittered so that a fleet does not come back in step.
 pub(super) fn pace() -> Backoff {
     RetryPolicy::exponential().between(Duration::from_millis(50), LONGEST_PAUSE).start()
+}
+
+fn next_pause(backoff: &mut Backoff) -> Duration {
+    backoff.next().unwrap_or(LONGEST_PAUSE).max(SHORTEST_PAUSE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn rounds_are_at_most_two_in_a_second_on_average_and_never_a_second_apart() {
+        const ROUNDS: u32 = 20_000;
+        let mut backoff = pace();
+        // The first five come faster.
+        let early: Duration = (0..5).map(|_| next_pause(&mut backoff)).sum();
+        assert!(early >= SHORTEST_PAUSE * 5);
+        let pauses: Vec<_> = (0..ROUNDS).map(|_| next_pause(&mut backoff)).collect();
+        assert!(pauses.iter().all(|pause| (SHORTEST_PAUSE..Duration::from_secs(1)).contains(pause)));
+        let mean = pauses.iter().sum::<Duration>() / ROUNDS;
+        assert!(mean >= Duration::from_millis(500), "a round each {mean:?}");
+    }
 }

@@ -1,17 +1,22 @@
 use super::dialer::Dialer;
+use super::machine::Deliveries;
 use super::rollback::newest_transaction;
 use super::transport::Io;
 use super::wire::Shared;
 use super::{LinkError, SessionEnd, Withdraw};
 use crate::clock::{Alarm, Timestamp};
+use crate::seldom::Seldom;
 use crate::telemetry;
-use bytes::{Buf, BytesMut};
+use bytes::BytesMut;
+use std::convert::Infallible;
 use std::future::poll_fn;
 use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 use tokio::io::AsyncWrite;
+use tokio::time::{Instant, timeout_at};
 
 /// Most bytes asked of the socket at once, and what a read buffer starts with.
 const READ_SIZE: usize = 64 * 1024;
@@ -19,6 +24,9 @@ const READ_SIZE: usize = 64 * 1024;
 /// A read buffer with less room than this is replaced. The frames taken from a buffer keep all of it, so one for each read
 /// would cost far more memory than what is read.
 const READ_ROOM: usize = 16 * 1024;
+
+/// What of the write buffer is kept for the next requests, once a larger one is on its way.
+const OUTPUT_KEPT: usize = 64 * 1024;
 
 /// Runs the machine of one session over one link after another, until the session ends.
 #[derive(Debug)]
@@ -49,6 +57,17 @@ impl Driver {
     }
 
     pub(super) async fn run(mut self) -> SessionEnd {
+        let shared = Arc::clone(&self.shared);
+        // Replies mostly come long before deadlines do.
+        let mut expiry = Seldom::new(expire(&shared));
+        tokio::select! {
+            biased;
+            end = self.serve_links() => end,
+            never = &mut expiry => match never {},
+        }
+    }
+
+    async fn serve_links(&mut self) -> SessionEnd {
         loop {
             let io = match self.dial().await {
                 Ok(io) => io,
@@ -113,112 +132,155 @@ impl Driver {
             tokio::select! {
                 io = &mut dial => return Ok(io),
                 () = poll_fn(|cx| shared.bell.poll_rung(cx)) => {}
-                () = poll_fn(|cx| alarm.poll_by(cx, shared.clock.as_ref(), deadline)) => {}
+                () = poll_fn(|cx| alarm.poll_by(cx, shared.clock.as_ref(), shared.clock.now(), deadline)) => {}
             }
         }
     }
 
     /// Serves a link until it is lost or the session ends.
     async fn serve(&mut self, io: Box<dyn Io>) -> Served {
-        let shared = Arc::clone(&self.shared);
-        let mut link = LinkIo::new(io);
-        let timeout = self.dialer.attempt_timeout(shared.lock().timeout());
-        let now = shared.clock.now();
-        shared.change(|machine| machine.link_up(now, now + timeout, &mut link.output));
-        let mut attached = false;
-        let mut removed = pin!(self.dialer.removed());
+        let timeout = self.dialer.attempt_timeout(self.shared.lock().timeout());
+        let mut link = ServedLink::new(&self.shared, &self.withdraw, io, timeout);
+        let mut removed = Seldom::new(self.dialer.removed());
         loop {
-            let deadline = {
-                let mut machine = shared.lock();
-                if machine.ended().is_some() {
-                    return Served::Ended;
-                }
-                link.more = machine.write(shared.clock.now(), &mut link.output);
-                machine.next_deadline()
-            };
-            let woken = tokio::select! {
+            let news = tokio::select! {
                 biased;
-                woken = link.wait(&shared, deadline) => woken,
+                news = poll_fn(|cx| link.poll_serve(cx)) => news,
                 () = &mut removed => Err(LinkError::Removed),
             };
-            if let (Ok(Woken::Deadline), Some(deadline)) = (&woken, deadline) {
-                telemetry::late(shared.clock.now().since(deadline));
-            }
-            let result = woken.and_then(|woken| {
-                shared.change(|machine| {
-                    // What had been received is looked at before the time is.
-                    if let Woken::Received = woken {
-                        machine.received(shared.clock.now(), &mut link.input, &self.withdraw)?;
-                    }
-                    machine.tick(shared.clock.now())
-                })
-            });
-            if let Err(error) = result {
-                // A server that is behind this client hangs up on its first frame.
-                let refused = !link.heard && error.is_hang_up();
-                return Served::Lost(if refused { LinkError::Refused } else { error });
-            }
-            if !attached && shared.lock().link_state().up {
-                attached = true;
-                self.dialer.attached();
+            match news {
+                Ok(News::Attached) => self.dialer.attached(),
+                Ok(News::Ended) => return Served::Ended,
+                Err(error) => {
+                    // A server that is behind this client hangs up on its first frame.
+                    let refused = !link.heard && error.is_hang_up();
+                    return Served::Lost(if refused { LinkError::Refused } else { error });
+                }
             }
         }
     }
 }
 
-/// Why the driver goes on.
-enum Woken {
-    Received,
-    Rung,
-    Deadline,
+/// Ends requests at their deadlines, whether there is a link or not.
+async fn expire(shared: &Shared) -> Infallible {
+    loop {
+        let Some(expiry) = shared.lock().next_expiry() else {
+            shared.sooner.notified().await;
+            continue;
+        };
+        if timeout_at(expiry, shared.sooner.notified()).await.is_err() {
+            shared.change(|machine| machine.expire(Instant::now()));
+        }
+    }
+}
+
+/// What there is to tell about a link.
+enum News {
+    /// The session is attached.
+    Attached,
+    /// The session is over.
+    Ended,
 }
 
 /// A link with what was received and not understood yet, and what is to be sent.
-struct LinkIo {
+struct ServedLink<'a> {
+    shared: &'a Shared,
+    withdraw: &'a Arc<dyn Withdraw>,
     io: Box<dyn Io>,
     input: BytesMut,
-    output: BytesMut,
+    output: Vec<u8>,
+    /// How much of the output is on its way.
+    sent: usize,
     /// There is more to send once the output is on its way.
     more: bool,
     /// Something was received.
     heard: bool,
+    attached: bool,
+    /// When the machine is to be called next if nothing happens.
+    deadline: Option<Timestamp>,
     alarm: Alarm,
+    deliveries: Deliveries,
 }
 
-impl LinkIo {
-    fn new(io: Box<dyn Io>) -> Self {
-        let (input, output) = (BytesMut::with_capacity(READ_SIZE), BytesMut::new());
-        Self { io, input, output, more: false, heard: false, alarm: Alarm::default() }
+impl<'a> ServedLink<'a> {
+    fn new(shared: &'a Shared, withdraw: &'a Arc<dyn Withdraw>, io: Box<dyn Io>, timeout: Duration) -> Self {
+        let mut link = Self {
+            shared,
+            withdraw,
+            io,
+            input: BytesMut::with_capacity(READ_SIZE),
+            output: Vec::new(),
+            sent: 0,
+            more: false,
+            heard: false,
+            attached: false,
+            deadline: None,
+            alarm: Alarm::default(),
+            deliveries: Deliveries::default(),
+        };
+        let now = shared.clock.now();
+        shared.change(|machine| machine.link_up(now, now + timeout, &mut link.output));
+        link
     }
 
-    /// Sends what there is to send until something is received, a request is submitted or `deadline` comes. What has
-    /// been received is seen before the deadline is: after a pause of the process the reply may be there already.
-    async fn wait(&mut self, shared: &Shared, deadline: Option<Timestamp>) -> Result<Woken, LinkError> {
-        poll_fn(|cx| {
+    /// Understands what was received, writes what was submitted and looks at the time, until there is nothing to do. What was
+    /// received comes first: after a pause of the process, a reply that the machine waits for may be there already.
+    fn poll_serve(&mut self, cx: &mut Context<'_>) -> Poll<Result<News, LinkError>> {
+        // Whatever is submitted from here on wakes the task again.
+        let rung = self.shared.bell.poll_rung(cx).is_ready();
+        let mut asked = rung || self.deadline.is_none();
+        loop {
+            let received = self.poll_receive(cx)?.is_ready();
+            let now = self.shared.clock.now();
+            let due = self.deadline.filter(|deadline| now >= *deadline);
+            if let Some(deadline) = due.filter(|_| !received) {
+                telemetry::late(now.since(deadline));
+            }
+            if (received || asked || due.is_some())
+                && let Some(news) = self.advance(now, received, due.is_some())?
+            {
+                return Poll::Ready(Ok(news));
+            }
             self.poll_send(cx)?;
-            if self.more && self.output.is_empty() {
-                return Poll::Ready(Ok(Woken::Rung));
+            asked = self.more && self.output.is_empty();
+            if !received && !asked {
+                ready!(self.alarm.poll_by(cx, self.shared.clock.as_ref(), now, self.deadline));
             }
-            if self.poll_receive(cx)?.is_ready() {
-                self.heard = true;
-                return Poll::Ready(Ok(Woken::Received));
+        }
+    }
+
+    /// Lets the machine have what was received and the time, and asks it what to send and when it wants to be called next.
+    fn advance(&mut self, now: Timestamp, received: bool, due: bool) -> Result<Option<News>, LinkError> {
+        self.shared.change_with(&mut self.deliveries, |machine| {
+            if received {
+                machine.received(now, &mut self.input, self.withdraw)?;
             }
-            if shared.bell.poll_rung(cx).is_ready() {
-                return Poll::Ready(Ok(Woken::Rung));
+            if due {
+                machine.tick(now)?;
             }
-            self.alarm.poll_by(cx, shared.clock.as_ref(), deadline).map(|()| Ok(Woken::Deadline))
+            if machine.ended().is_some() {
+                return Ok(Some(News::Ended));
+            }
+            self.more = machine.write(now, &mut self.output);
+            self.deadline = machine.next_deadline();
+            let attached = machine.link_state().up;
+            let news = (attached && !self.attached).then_some(News::Attached);
+            self.attached = attached;
+            Ok(news)
         })
-        .await
     }
 
     fn poll_send(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
-        while !self.output.is_empty() {
-            match Pin::new(&mut self.io).poll_write(cx, &self.output)? {
+        while self.sent < self.output.len() {
+            match Pin::new(&mut self.io).poll_write(cx, &self.output[self.sent..])? {
                 Poll::Ready(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Poll::Ready(sent) => self.output.advance(sent),
+                Poll::Ready(sent) => self.sent += sent,
                 Poll::Pending => return Ok(()),
             }
         }
+        self.sent = 0;
+        self.output.clear();
+        self.output.shrink_to(OUTPUT_KEPT);
         let _ = Pin::new(&mut self.io).poll_flush(cx)?;
         Ok(())
     }
@@ -229,7 +291,10 @@ impl LinkIo {
         }
         match tokio_util::io::poll_read_buf(Pin::new(&mut self.io), cx, &mut self.input)? {
             Poll::Ready(0) => Err(LinkError::ClosedByServer),
-            Poll::Ready(_) => Ok(Poll::Ready(())),
+            Poll::Ready(_) => {
+                self.heard = true;
+                Ok(Poll::Ready(()))
+            }
             Poll::Pending => Ok(Poll::Pending),
         }
     }

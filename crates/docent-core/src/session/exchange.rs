@@ -22,7 +22,7 @@ impl Exchange {
     }
 
     pub(super) async fn connect(&mut self, request: &ConnectRequest) -> io::Result<ConnectResponse> {
-        let mut out = BytesMut::new();
+        let mut out = Vec::new();
         write_frame(&mut out, |out| request.write(out));
         self.send(&out).await?;
         ConnectResponse::decode(self.frame().await?).map_err(invalid)
@@ -34,7 +34,7 @@ impl Exchange {
         connect: &ConnectRequest,
         request: &Request,
     ) -> io::Result<ConnectResponse> {
-        let mut out = BytesMut::new();
+        let mut out = Vec::new();
         write_frame(&mut out, |out| connect.write(out));
         RequestFrame::encode_parts(1, request, &mut out);
         self.send(&out).await?;
@@ -42,7 +42,7 @@ impl Exchange {
     }
 
     pub(super) async fn ask(&mut self, request: &Request) -> io::Result<ReplyHeader> {
-        let mut out = BytesMut::new();
+        let mut out = Vec::new();
         RequestFrame::encode_parts(1, request, &mut out);
         self.send(&out).await?;
         self.reply().await

@@ -3,7 +3,6 @@
 //! [`machine`] is the protocol, pure; [`driver`] is the task that runs it over a [`transport`]; [`dialer`] finds a server.
 //! The folder `zookeeper_client` holds the second implementation, a feature.
 
-mod bell;
 pub(crate) mod dialer;
 mod driver;
 mod exchange;
@@ -25,20 +24,27 @@ pub(crate) use link_error::LinkError;
 pub(crate) use wire::WireSession;
 
 use crate::auth::Credentials;
-use docent_proto::{Code, EventKind, Request, Response};
+use docent_proto::{Code, EventKind, MultiResult, Request, Response};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::sync::{oneshot, watch};
-use tokio::time::Instant;
+use tokio::time::{Instant, Sleep};
 
 /// A session as core uses it.
 pub(crate) trait Session: fmt::Debug + Send + Sync + 'static {
     /// Enqueues `request`; it has its place in the order of calls when this returns.
     fn submit(&self, request: Request, lane: Lane) -> Pending;
+
+    /// As [`submit`](Self::submit) with [`Lane::Call`], for one that ends at `deadline` at the latest: withdrawn if it was not
+    /// written by then, else with an unknown outcome, also when a reply comes later. Not for requests that set watches: nobody would be
+    /// left to hear of a watch whose reply came too late.
+    fn submit_until(&self, request: Request, deadline: Instant) -> Pending {
+        self.submit(request, Lane::Call).until(deadline)
+    }
 
     /// The session's number; 0 until it was attached for the first time.
     fn id(&self) -> i64;
@@ -59,6 +65,9 @@ pub(crate) trait Session: fmt::Debug + Send + Sync + 'static {
     /// What it takes to end the session on a link of its own, once it was given up; `None` when it was never opened, or when
     /// that is not known.
     fn farewell(&self) -> Option<Farewell>;
+
+    /// Gives the session up: nothing is sent on it any more, whatever the servers make of it.
+    fn abandon(&self);
 
     /// Ends the session on the server, after everything that was submitted before.
     fn close(&self);
@@ -103,6 +112,20 @@ pub(crate) struct Reply {
     pub(crate) watch: Option<Box<Watch>>,
 }
 
+impl Reply {
+    /// Why the server applied nothing of the request, if that is so.
+    pub(crate) fn refusal(&self) -> Option<Code> {
+        match &self.result {
+            Ok(Response::Multi(results)) => results.iter().find_map(|result| match result {
+                MultiResult::Failed(code) if *code != Code::OK => Some(*code),
+                _ => None,
+            }),
+            Ok(_) => None,
+            Err(code) => Some(*code),
+        }
+    }
+}
+
 /// How a session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum SessionEnd {
@@ -122,12 +145,19 @@ pub(crate) enum SessionEnd {
 #[derive(Debug)]
 pub(crate) struct Pending {
     state: PendingState,
+    /// Where the session does not keep its deadline.
+    timer: Option<Pin<Box<Sleep>>>,
 }
 
 #[derive(Debug)]
 enum PendingState {
-    Ready(Option<Outcome>),
-    Waiting { outcome: oneshot::Receiver<Outcome>, id: u64, session: Arc<dyn Withdraw> },
+    /// On the heap, because it is rare that the outcome is known at once.
+    Ready(Option<Box<Outcome>>),
+    Waiting {
+        outcome: oneshot::Receiver<Outcome>,
+        id: u64,
+        session: Arc<dyn Withdraw>,
+    },
 }
 
 /// Takes a request back.
@@ -140,16 +170,21 @@ pub(crate) trait Withdraw: fmt::Debug + Send + Sync {
 
 impl Pending {
     pub(crate) fn ready(outcome: Outcome) -> Self {
-        Self { state: PendingState::Ready(Some(outcome)) }
+        Self { state: PendingState::Ready(Some(Box::new(outcome))), timer: None }
     }
 
     /// One whose outcome was taken.
     pub(crate) fn taken() -> Self {
-        Self { state: PendingState::Ready(None) }
+        Self { state: PendingState::Ready(None), timer: None }
     }
 
     pub(crate) fn waiting(outcome: oneshot::Receiver<Outcome>, id: u64, session: Arc<dyn Withdraw>) -> Self {
-        Self { state: PendingState::Waiting { outcome, id, session } }
+        Self { state: PendingState::Waiting { outcome, id, session }, timer: None }
+    }
+
+    fn until(mut self, deadline: Instant) -> Self {
+        self.timer = Some(Box::pin(tokio::time::sleep_until(deadline)));
+        self
     }
 
     /// Waits for the outcome until `deadline`; then the request is withdrawn, or its outcome is unknown. In the latter
@@ -157,9 +192,12 @@ impl Pending {
     pub(crate) async fn by(&mut self, deadline: Instant) -> Outcome {
         match tokio::time::timeout_at(deadline, &mut *self).await {
             Ok(outcome) => outcome,
-            Err(_) if self.withdraw() => Outcome::NotSent(Cause::Deadline),
-            Err(_) => Outcome::Unknown(Cause::Deadline),
+            Err(_) => self.too_late(),
         }
+    }
+
+    fn too_late(&mut self) -> Outcome {
+        if self.withdraw() { Outcome::NotSent(Cause::Deadline) } else { Outcome::Unknown(Cause::Deadline) }
     }
 
     /// Takes the request back. True when it surely was not and never will be sent.
@@ -184,10 +222,16 @@ impl Future for Pending {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Outcome> {
         let outcome = match &mut self.state {
             PendingState::Ready(outcome) => {
-                outcome.take().expect("a request has one outcome and is not polled after it")
+                *outcome.take().expect("a request has one outcome and is not polled after it")
             }
             PendingState::Waiting { outcome, .. } => match Pin::new(outcome).poll(cx) {
-                Poll::Pending => return Poll::Pending,
+                Poll::Pending => match &mut self.timer {
+                    None => return Poll::Pending,
+                    Some(timer) => {
+                        ready!(timer.as_mut().poll(cx));
+                        self.too_late()
+                    }
+                },
                 Poll::Ready(outcome) => {
                     // Only a runtime that shuts down drops the driver with requests in it.
                     outcome.unwrap_or(Outcome::Unknown(Cause::Ended(SessionEnd::Abandoned)))

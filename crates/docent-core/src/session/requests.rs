@@ -1,9 +1,9 @@
 use super::{Cause, Lane, Outcome, SessionEnd, WatchKind};
 use crate::clock::Timestamp;
-use bytes::BytesMut;
 use docent_proto::{OpCode, Request, RequestFrame};
 use std::collections::VecDeque;
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 /// A request that waits to be written.
 #[derive(Debug)]
@@ -11,6 +11,8 @@ pub(super) struct Queued {
     pub(super) id: u64,
     pub(super) request: Request,
     pub(super) lane: Lane,
+    /// When it ends without an answer, if it does.
+    pub(super) deadline: Option<Instant>,
     /// `None` for the session's own requests.
     pub(super) done: Option<oneshot::Sender<Outcome>>,
 }
@@ -18,7 +20,7 @@ pub(super) struct Queued {
 impl Queued {
     /// A request of the session itself, which nobody waits for.
     pub(super) fn own(request: Request) -> Self {
-        Self { id: 0, request, lane: Lane::Cleanup, done: None }
+        Self { id: 0, request, lane: Lane::Cleanup, deadline: None, done: None }
     }
 }
 
@@ -34,6 +36,8 @@ pub(super) struct InFlight {
     pub(super) watch: Option<WatchRequest>,
     /// What is sent again, in its old place, when the link is lost.
     pub(super) again: Option<Request>,
+    pub(super) deadline: Option<Instant>,
+    /// `None` for the session's own requests and for those that nobody waits for any more.
     pub(super) done: Option<oneshot::Sender<Outcome>>,
 }
 
@@ -68,6 +72,8 @@ impl WatchRequest {
 #[derive(Debug, Default)]
 pub(super) struct Requests {
     next_id: u64,
+    /// The earliest deadline. It may be that of a request that has ended.
+    earliest: Option<Instant>,
     pub(super) queue: VecDeque<Queued>,
     pub(super) in_flight: VecDeque<InFlight>,
 }
@@ -84,11 +90,39 @@ impl Requests {
         &mut self,
         request: Request,
         lane: Lane,
+        deadline: Option<Instant>,
         done: Option<oneshot::Sender<Outcome>>,
     ) -> u64 {
         self.next_id += 1;
-        self.queue.push_back(Queued { id: self.next_id, request, lane, done });
+        self.earliest = earlier(self.earliest, deadline);
+        self.queue.push_back(Queued { id: self.next_id, request, lane, deadline, done });
         self.next_id
+    }
+
+    /// When to call [`expire`](Self::expire) next. Mostly that is long after the request has ended whose deadline it was.
+    pub(super) fn next_expiry(&self) -> Option<Instant> {
+        self.earliest
+    }
+
+    /// Ends requests whose deadline has come. One that was written stays in its place, for its reply.
+    pub(super) fn expire(&mut self, now: Instant, finished: &mut Vec<Finished>) {
+        self.earliest = None;
+        for in_flight in &mut self.in_flight {
+            if in_flight.deadline.is_some_and(|deadline| deadline <= now) {
+                in_flight.deadline = None;
+                finished.extend(in_flight.done.take().map(|done| (done, Outcome::Unknown(Cause::Deadline))));
+            }
+            self.earliest = earlier(self.earliest, in_flight.deadline);
+        }
+        self.queue.retain_mut(|queued| {
+            let expired = queued.deadline.is_some_and(|deadline| deadline <= now);
+            if expired {
+                finished.extend(queued.done.take().map(|done| (done, Outcome::NotSent(Cause::Deadline))));
+            } else {
+                self.earliest = earlier(self.earliest, queued.deadline);
+            }
+            !expired
+        });
     }
 
     /// Removes a request that was not written yet.
@@ -113,8 +147,8 @@ impl Requests {
         for in_flight in self.in_flight.drain(..).rev() {
             match (in_flight.done, in_flight.again) {
                 (Some(done), Some(request)) => {
-                    let (id, lane) = (in_flight.id, in_flight.lane);
-                    self.queue.push_front(Queued { id, request, lane, done: Some(done) });
+                    let InFlight { id, lane, deadline, .. } = in_flight;
+                    self.queue.push_front(Queued { id, request, lane, deadline, done: Some(done) });
                 }
                 (Some(done), None) if planted!(UnknownIsNotSent) => {
                     finished.push((done, Outcome::NotSent(Cause::LinkLost)));
@@ -145,6 +179,10 @@ impl Requests {
     }
 }
 
+fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
+    one.into_iter().chain(other).min()
+}
+
 /// A frame above the servers' limit would make them drop the link, and everything in flight with it.
 pub(super) fn check_size(request: &Request, limit: usize) -> Result<(), Cause> {
     /// No header and no field besides paths and data comes near this.
@@ -152,7 +190,7 @@ pub(super) fn check_size(request: &Request, limit: usize) -> Result<(), Cause> {
     if request.payload_len() + SMALL <= limit {
         return Ok(());
     }
-    let mut frame = BytesMut::new();
+    let mut frame = Vec::new();
     RequestFrame::encode_parts(0, request, &mut frame);
     let size = frame.len() - 4;
     if size <= limit { Ok(()) } else { Err(Cause::TooLarge { size, limit }) }

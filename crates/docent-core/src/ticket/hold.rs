@@ -1,7 +1,7 @@
-use super::line::{Line, Ticket};
+use super::line::Ticket;
 use super::sides::Role;
 use crate::cleanup::{Leaving, Left};
-use crate::client::{Attempts, Outcomes, Transaction};
+use crate::client::{Attempts, Client, Outcomes, Transaction, TransactionResult};
 use crate::clock::{Timestamp, sleep_until};
 use crate::error::{Error, ErrorKind};
 use crate::fence::Fence;
@@ -13,8 +13,10 @@ use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// What a ticket that came to its turn holds exclusively. The guards of recipes are made of it.
@@ -162,29 +164,7 @@ impl Hold {
     /// # Cancel safety
     /// This method is cancel safe.
     pub async fn verify(&self) -> Result<(), Error> {
-        let mut attempts =
-            Attempts::new(self.ticket.line.client(), "verify", self.ticket.line.path(), Outcomes::Repeatable);
-        loop {
-            self.held.check().map_err(|reason| attempts.error(ErrorKind::Lost(reason)))?;
-            let check = MultiOp::Check { path: self.held.path.clone(), version: -1 };
-            let request = Request::Multi(vec![check]);
-            let outcome = self.held.epoch.session.submit(request, Lane::Call).by(attempts.deadline).await;
-            return match attempts.judge(&self.held.epoch, outcome).await? {
-                None => continue,
-                Some(Ok(Response::Multi(results))) => match results.first() {
-                    Some(MultiResult::Failed(Code::NO_NODE)) => {
-                        let reason = self.held.lose(LostReason::NodeDeleted);
-                        Err(attempts.error(ErrorKind::Lost(reason)))
-                    }
-                    Some(MultiResult::Failed(code)) => {
-                        Err(Error::from_code(*code, "verify").at(self.ticket.line.path()))
-                    }
-                    _ => self.held.check().map_err(|reason| attempts.error(ErrorKind::Lost(reason))),
-                },
-                Some(Ok(_)) => Err(attempts.error(ErrorKind::Server(0))),
-                Some(Err(code)) => Err(Error::from_code(code, "verify").at(self.ticket.line.path())),
-            };
-        }
+        verify(self.ticket.line.client(), self.ticket.line.path(), &self.held).await
     }
 
     /// Prepares writes that are applied, all together, only while it is held.
@@ -203,7 +183,46 @@ impl Hold {
     pub async fn release(self) -> Result<(), Error> {
         let was_held = self.held.check();
         self.held.release();
-        gone(self.ticket.line.clone(), was_held, self.ticket.leave()).await
+        let line = &self.ticket.line;
+        gone("release", line.path(), line.client().deadline(), was_held, self.ticket.leave()).await
+    }
+
+    /// Gives it up after `delay`, or when the client is closed: nobody else gets it before.
+    ///
+    /// # Errors
+    /// [`Lost`] when it had been lost before.
+    pub fn release_after(self, delay: Duration) -> Result<(), Lost> {
+        self.held.hand_over().map_err(|reason| Lost { reason })?;
+        let Ticket { epoch, path, left, .. } = &self.ticket;
+        epoch.cleanup.delete_later(epoch, path.clone(), delay);
+        left.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    /// Gives it up, deletes `nodes` and applies `transaction`, all or nothing and exactly once. `None` when it was applied but the
+    /// reply with the results was lost.
+    ///
+    /// # Errors
+    /// As [`Claim::end_with`](crate::recipe::Claim::end_with).
+    ///
+    /// # Cancel safety
+    /// This method is *not* cancel safe: it may have been applied. If it was not, it is given up.
+    pub async fn end_with(
+        self,
+        nodes: &[String],
+        transaction: Transaction,
+    ) -> Result<Option<Vec<TransactionResult>>, Error> {
+        if !transaction.is_of(self.ticket.line.client()) {
+            return Err(Error::invalid_input("end", "what ends in one step must be of one client"));
+        }
+        self.held
+            .hand_over()
+            .map_err(|reason| Error::new(ErrorKind::Lost(reason), "end").at(self.ticket.line.path()))?;
+        let done = transaction.commit_ending(&self.held.epoch, vec![self.held.path.clone()], nodes).await;
+        if done.is_ok() {
+            self.ticket.left.store(true, Ordering::Release);
+        }
+        done
     }
 
     /// Gives it up for all who share it: [`lost`](Self::lost) and [`token`](Self::token) tell them. That is done, and the delete of
@@ -218,28 +237,59 @@ impl Hold {
     pub fn give_up(&self) -> impl Future<Output = Result<(), Error>> + Send + use<> {
         let was_held = self.held.check();
         self.held.give_up();
-        gone(self.ticket.line.clone(), was_held, self.ticket.leave())
+        let (line, leaving) = (self.ticket.line.clone(), self.ticket.leave());
+        async move { gone("release", line.path(), line.client().deadline(), was_held, leaving).await }
+    }
+}
+
+/// Asks a quorum whether it is held.
+pub(crate) async fn verify(client: &Client, path: &str, held: &Held) -> Result<(), Error> {
+    let mut attempts = Attempts::new(client, "verify", path, Outcomes::Repeatable);
+    loop {
+        held.check().map_err(|reason| attempts.error(ErrorKind::Lost(reason)))?;
+        let check = MultiOp::Check { path: held.path.clone(), version: -1 };
+        let request = Request::Multi(vec![check]);
+        let outcome = held.epoch.session.submit(request, Lane::Call).by(attempts.deadline).await;
+        return match attempts.judge(&held.epoch, outcome).await? {
+            None => continue,
+            Some(Ok(Response::Multi(results))) => match results.first() {
+                Some(MultiResult::Failed(Code::NO_NODE)) => {
+                    let reason = held.lose(LostReason::NodeDeleted);
+                    Err(attempts.error(ErrorKind::Lost(reason)))
+                }
+                Some(MultiResult::Failed(code)) => Err(Error::from_code(*code, "verify").at(path)),
+                _ => held.check().map_err(|reason| attempts.error(ErrorKind::Lost(reason))),
+            },
+            Some(Ok(_)) => Err(attempts.error(ErrorKind::Server(0))),
+            Some(Err(code)) => Err(Error::from_code(code, "verify").at(path)),
+        };
     }
 }
 
 /// Waits until the node of what was held is gone.
-async fn gone(line: Line, was_held: Result<(), LostReason>, leaving: Option<Leaving>) -> Result<(), Error> {
+pub(crate) async fn gone(
+    operation: &'static str,
+    path: &str,
+    deadline: Instant,
+    was_held: Result<(), LostReason>,
+    leaving: Option<Leaving>,
+) -> Result<(), Error> {
     let left = match leaving {
-        Some(leaving) => leaving.by(line.client().deadline()).await,
+        Some(leaving) => leaving.by(deadline).await,
         None => Left::Gone,
     };
-    let error = |kind| Error::new(kind, "release").at(line.path());
+    let error = |kind| Error::new(kind, operation).at(path);
     match (was_held, left) {
         (Err(reason), _) => Err(error(ErrorKind::Lost(reason))),
         (Ok(()), Left::Gone) => Ok(()),
-        (Ok(()), Left::Refused(code)) => Err(Error::from_code(code, "release").at(line.path())),
+        (Ok(()), Left::Refused(code)) => Err(Error::from_code(code, operation).at(path)),
         (Ok(()), Left::Closed) => Err(error(ErrorKind::Closed)),
         (Ok(()), Left::Timeout) => Err(error(ErrorKind::Timeout).because("it goes on in the background")),
     }
 }
 
 /// Polls `future` until it is done or something is lost; the clock is looked at before every poll.
-pub(super) async fn run_while<F: Future>(
+pub(crate) async fn run_while<F: Future>(
     check: impl Fn() -> Result<(), Lost>,
     lost: impl Future<Output = LostReason>,
     future: F,

@@ -37,6 +37,24 @@ impl HoldSet {
         Ok(Self { holds, token, number })
     }
 
+    /// All of `holds` as one, once it is certain that all were held at the same moment: that one was deleted before another came may
+    /// not be known yet. `None` when it was lost.
+    ///
+    /// # Errors
+    /// `InvalidInput` when there is none; `Timeout`, `NoAuth`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: the holds are given up.
+    pub async fn together(holds: Vec<Arc<Hold>>) -> Result<Option<Self>, Error> {
+        let set = Self::new(holds)?;
+        // All were there when the first was found, for the others were made before it was asked for.
+        let proven = if set.holds.len() > 1 { set.verify().await } else { Ok(()) };
+        match proven {
+            Err(error) if !error.is_lost() => Err(error),
+            _ => Ok(set.is_held().then_some(set)),
+        }
+    }
+
     /// The holds, in the order they were given.
     pub fn holds(&self) -> &[Arc<Hold>] {
         &self.holds

@@ -1,26 +1,21 @@
+use super::contenders::Contenders;
 use super::draw;
 use super::hold::Hold;
-use super::name::sequence;
-use super::participant::{self, Participant};
 use super::place::Place;
 use super::sides::{Role, Sides};
-use super::wait::WaitError;
+use super::turn::WaitError;
 use crate::cleanup::Leaving;
-use crate::client::{Client, Outcomes};
+use crate::client::Client;
 use crate::clock::Timestamp;
 use crate::config::ParentKind;
 use crate::epoch::Epoch;
 use crate::error::Error;
 use crate::fence::Fence;
 use bytes::Bytes;
-use docent_proto::Request;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-
-/// What is written into a contender's node to ask it to give up its place.
-pub(crate) const REVOKE: &[u8] = b"__REVOKE__";
 
 /// A line of tickets: the children of one node, in the order of their numbers.
 #[derive(Debug, Clone)]
@@ -36,8 +31,10 @@ struct Inner {
     recipe: &'static str,
     /// What stands before the number in a ticket's name.
     marker: &'static str,
-    /// Set when there are readers and writers in it.
-    sides: Option<Sides>,
+    /// Who counts in it.
+    contenders: Contenders,
+    /// The own side of a line of readers and writers.
+    side: Option<Role>,
     /// What its node is made as.
     kind: ParentKind,
     /// Set when children that are no contenders were reported.
@@ -56,7 +53,8 @@ impl Inner {
             full,
             recipe,
             marker,
-            sides: None,
+            contenders: Contenders::of([(marker, Role::Exclusive)]),
+            side: None,
             kind: client.core().config.parents,
             reported: AtomicBool::new(false),
         })
@@ -113,9 +111,31 @@ impl Line {
     ) -> Result<(Self, Self), Error> {
         let side = |marker, own| {
             let inner = Inner::new(client, path, recipe, marker)?;
-            Ok(Self(Arc::new(Inner { sides: Some(Sides { exclusive, shared, own }), ..inner })))
+            let contenders = Contenders::of([(exclusive, Role::Exclusive), (shared, Role::Shared)]);
+            Ok(Self(Arc::new(Inner { contenders, side: Some(own), ..inner })))
         };
         Ok((side(exclusive, Role::Exclusive)?, side(shared, Role::Shared)?))
+    }
+
+    /// The same line, in which nodes of others count as well: those with `marker` before their number. A side waits for them as for
+    /// its own of that role; in a line without sides everybody is exclusive.
+    ///
+    /// # Errors
+    /// `InvalidInput` when the marker is empty, contains '/', ends with a digit or counts already.
+    pub fn with_neighbours(&self, marker: impl Into<String>, role: Role) -> Result<Self, Error> {
+        let Inner { client, path, full, recipe, marker: own, contenders, side, kind, reported: _ } = &*self.0;
+        let role = if side.is_some() { role } else { Role::Exclusive };
+        Ok(Self(Arc::new(Inner {
+            client: client.clone(),
+            path: path.clone(),
+            full: full.clone(),
+            recipe,
+            marker: own,
+            contenders: contenders.clone().with(marker.into(), role)?,
+            side: *side,
+            kind: *kind,
+            reported: AtomicBool::new(false),
+        })))
     }
 
     /// The client it belongs to.
@@ -155,31 +175,37 @@ impl Line {
                 "the line has children that are no contenders: ignored"
             );
         }
-        match &self.0.sides {
-            None => Place::find(own, names, self.marker()),
+        match self.sides_of() {
+            None => Place::find(own, names, &self.0.contenders),
             Some(sides) => sides.find(own, names),
         }
     }
 
     /// Where it stands when the numbers tell no order, by the transactions that created the contenders.
     pub(super) fn place_by_creation(&self, own: &str, created: &[(i64, String)]) -> Place {
-        match &self.0.sides {
+        match self.sides_of() {
             None => Place::find_by_creation(own, created),
             Some(sides) => sides.find_by_creation(own, created),
         }
     }
 
+    fn sides_of(&self) -> Option<Sides<'_>> {
+        self.0.side.map(|own| Sides { contenders: &self.0.contenders, own })
+    }
+
     /// The number and role of a contender; `None` for names of others.
     pub(super) fn contender(&self, name: &str) -> Option<(i32, Role)> {
-        match &self.0.sides {
-            None => sequence(name, self.marker()).map(|number| (number, Role::Exclusive)),
-            Some(sides) => sides.contender(name),
-        }
+        self.0.contenders.find(name)
+    }
+
+    /// True when a ticket waits for a contender of this role that is ahead of it.
+    pub(super) fn waits_for(&self, role: Role) -> bool {
+        self.sides_of().is_none_or(|sides| sides.waits_for(role))
     }
 
     /// How its tickets go together with others.
     pub(super) fn role(&self) -> Role {
-        self.0.sides.map_or(Role::Exclusive, |sides| sides.own)
+        self.0.side.unwrap_or(Role::Exclusive)
     }
 
     pub(super) fn recipe(&self) -> &'static str {
@@ -236,49 +262,10 @@ impl Line {
         }
     }
 
-    /// The first in the line: the holder, unless it was lost. `None` when nobody is in it.
-    ///
-    /// # Errors
-    /// `NoAuth`, `Timeout`, `Closed`.
-    ///
-    /// # Cancel safety
-    /// This method is cancel safe.
-    pub async fn first(&self) -> Result<Option<Participant>, Error> {
-        participant::first(self).await
-    }
-
     /// The part of the session timeout that leases leave unused, as the servers granted it; `None` before the first link.
     pub fn lease_margin(&self) -> Option<Duration> {
         let epoch = self.client().core().epoch();
         Some(&epoch.lease).filter(|lease| !lease.timeout().is_zero()).map(|lease| lease.margin())
-    }
-
-    /// Everybody in the line, first the holder.
-    ///
-    /// # Errors
-    /// `NoAuth`, `Timeout`, `Closed`. A line that does not exist is empty.
-    ///
-    /// # Cancel safety
-    /// This method is cancel safe.
-    pub async fn participants(&self) -> Result<Vec<Participant>, Error> {
-        participant::list_all(self).await
-    }
-
-    /// Asks a participant to give up its place: its guard's `revoked` resolves. It may ignore that. The format is Curator's.
-    ///
-    /// # Errors
-    /// `NoNode` when the participant has left, `NoAuth`, `Timeout`, `Closed`.
-    ///
-    /// # Cancel safety
-    /// This method is cancel safe: asking again does no harm.
-    pub async fn revoke(&self, participant: &Participant) -> Result<(), Error> {
-        let request = || Request::SetData {
-            path: format!("{}/{}", self.full_path(), participant.name),
-            data: Some(Bytes::from_static(REVOKE)),
-            version: -1,
-        };
-        let (result, _) = self.client().call("revoke", self.path(), &request, Outcomes::Repeatable).await?;
-        result.map(drop).map_err(|code| Error::from_code(code, "revoke").at(self.path()))
     }
 
     /// Deletes the line's node if nobody is in the line, so that numbers begin at 0 again. Fences go on increasing.
@@ -290,43 +277,6 @@ impl Line {
     /// This method is cancel safe: doing it again does no harm.
     pub async fn reset(&self) -> Result<(), Error> {
         self.client().ensure_absent(self.path()).await
-    }
-
-    /// True when nobody is in the line, at the server this client talks to.
-    ///
-    /// # Errors
-    /// `NoAuth`, `Timeout`, `Closed`.
-    ///
-    /// # Cancel safety
-    /// This method is cancel safe.
-    pub async fn is_empty(&self) -> Result<bool, Error> {
-        Ok(participant::names(self).await?.iter().all(|name| self.contender(name).is_none()))
-    }
-
-    /// How many are in the line, at the server this client talks to.
-    ///
-    /// # Errors
-    /// `NoAuth`, `Timeout`, `Closed`.
-    ///
-    /// # Cancel safety
-    /// This method is cancel safe.
-    pub async fn count(&self) -> Result<usize, Error> {
-        Ok(participant::names(self).await?.iter().filter(|name| self.contender(name).is_some()).count())
-    }
-
-    /// True when a ticket that is drawn now would not have to wait, at the server this client talks to.
-    ///
-    /// # Errors
-    /// `NoAuth`, `Timeout`, `Closed`.
-    ///
-    /// # Cancel safety
-    /// This method is cancel safe.
-    pub async fn is_open(&self) -> Result<bool, Error> {
-        let blocks = |name: &String| match (self.contender(name), &self.0.sides) {
-            (Some((_, role)), Some(sides)) => sides.waits_for(role),
-            (contender, _) => contender.is_some(),
-        };
-        Ok(!participant::names(self).await?.iter().any(blocks))
     }
 }
 

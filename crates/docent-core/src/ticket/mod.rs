@@ -1,21 +1,26 @@
 //! Tickets: protected ephemeral-sequential nodes, each a place in a line. Locks and elections are built on them.
 
+mod blocker;
+mod contenders;
 mod counted;
 mod downgrade;
 mod draw;
 mod hold;
 mod hold_set;
 mod line;
+mod look;
 mod name;
 mod participant;
 mod place;
+mod proof;
 mod sides;
-mod wait;
+mod turn;
 
 pub use hold::Hold;
+pub(crate) use hold::{gone, run_while, verify};
 pub use hold_set::HoldSet;
-pub(crate) use line::REVOKE;
 pub use line::{Line, LineKey, Ticket};
 pub use participant::Participant;
+pub(crate) use participant::REVOKE;
 pub use sides::Role;
-pub use wait::WaitError;
+pub use turn::WaitError;

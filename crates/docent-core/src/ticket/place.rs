@@ -1,4 +1,5 @@
-use super::name::{is_in_danger_zone, sequence};
+use super::contenders::Contenders;
+use super::name::is_in_danger_zone;
 
 /// Where a ticket stands in its line, as one listing shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,9 +23,9 @@ pub(super) enum Place {
 
 impl Place {
     /// Finds `own` among `names`. Names that are no contender's are ignored.
-    pub(super) fn find(own: &str, names: &[String], marker: &str) -> Self {
-        let Some(own_sequence) = sequence(own, marker) else { return Self::Gone };
-        let contenders = names.iter().filter_map(|name| Some((sequence(name, marker)?, name)));
+    pub(super) fn find(own: &str, names: &[String], contenders: &Contenders) -> Self {
+        let Some((own_sequence, _)) = contenders.find(own) else { return Self::Gone };
+        let contenders = names.iter().filter_map(|name| Some((contenders.find(name)?.0, name)));
         if contenders.clone().any(|(sequence, _)| is_in_danger_zone(sequence)) {
             return Self::Unordered(contenders.map(|(_, name)| name.clone()).collect());
         }
@@ -63,11 +64,12 @@ impl Place {
 
 #[cfg(test)]
 mod tests {
+    use super::super::sides::Role;
     use super::*;
 
     fn place(own: &str, names: &[&str]) -> Place {
         let names: Vec<_> = names.iter().map(ToString::to_string).collect();
-        Place::find(own, &names, "lock-")
+        Place::find(own, &names, &Contenders::of([("lock-", Role::Exclusive)]))
     }
 
     fn behind(blocker: &str, next: bool) -> Place {

@@ -1,4 +1,5 @@
-use super::name::{is_in_danger_zone, sequence};
+use super::contenders::Contenders;
+use super::name::is_in_danger_zone;
 use super::place::Place;
 
 /// How a place in a line goes together with others.
@@ -15,18 +16,15 @@ pub enum Role {
 ///
 /// A writer waits for everybody ahead of it, a reader only for writers. Of two with the same number the writer is ahead: a
 /// reader has a writer's number only when it was that writer, and stepped down.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Sides {
-    pub(super) exclusive: &'static str,
-    pub(super) shared: &'static str,
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sides<'a> {
+    pub(super) contenders: &'a Contenders,
     pub(super) own: Role,
 }
 
-impl Sides {
-    /// The number and kind of a contender; `None` for names of others.
-    pub(super) fn contender(&self, name: &str) -> Option<(i32, Role)> {
-        let number = |marker, role| sequence(name, marker).map(|number| (number, role));
-        number(self.exclusive, Role::Exclusive).or_else(|| number(self.shared, Role::Shared))
+impl Sides<'_> {
+    fn contender(&self, name: &str) -> Option<(i32, Role)> {
+        self.contenders.find(name)
     }
 
     /// True when a contender of this kind that is ahead has to go first.
@@ -81,9 +79,12 @@ fn behind(blocker: Option<&String>) -> Place {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::LazyLock;
 
-    const WRITERS: Sides = Sides { exclusive: "__WRIT__", shared: "__READ__", own: Role::Exclusive };
-    const READERS: Sides = Sides { own: Role::Shared, ..WRITERS };
+    static BOTH: LazyLock<Contenders> =
+        LazyLock::new(|| Contenders::of([("__WRIT__", Role::Exclusive), ("__READ__", Role::Shared)]));
+    static WRITERS: LazyLock<Sides<'_>> = LazyLock::new(|| Sides { contenders: &BOTH, own: Role::Exclusive });
+    static READERS: LazyLock<Sides<'_>> = LazyLock::new(|| Sides { contenders: &BOTH, own: Role::Shared });
 
     fn names(names: &[&str]) -> Vec<String> {
         names.iter().map(ToString::to_string).collect()

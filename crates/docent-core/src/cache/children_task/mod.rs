@@ -190,11 +190,17 @@ impl ChildrenTask {
         if session {
             self.folder_watch = None;
             self.watches = FuturesUnordered::new();
-            self.work.forget_watches();
+            if !planted!(NoReadOnReconnect) {
+                self.work.forget_watches();
+            }
             self.held = true;
         }
         self.up = up;
-        if up {
+        if up && self.loaded && planted!(NoReadOnReconnect) {
+            self.held = false;
+            self.syncing = true;
+            self.list_again();
+        } else if up {
             self.alarms.sync = Some(Instant::now() + self.pause_before_sync());
         }
     }

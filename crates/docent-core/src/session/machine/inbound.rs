@@ -20,8 +20,10 @@ impl Machine {
         input: &mut BytesMut,
         withdraw: &Arc<dyn Withdraw>,
     ) -> Result<(), LinkError> {
-        self.last_received = now;
         while let Some(frame) = self.frames.next(input)? {
+            if !is_notification(&frame) {
+                self.last_received = now;
+            }
             match self.link {
                 Link::Down => {}
                 Link::Handshake { sent_at, until } => self.handshake(sent_at, until, frame)?,
@@ -30,6 +32,10 @@ impl Machine {
             if self.ended().is_some() {
                 break;
             }
+        }
+        if !input.is_empty() {
+            // The beginning of what may be a long reply.
+            self.last_received = now;
         }
         Ok(())
     }
@@ -89,7 +95,7 @@ impl Machine {
         match header.xid {
             xid::NOTIFICATION => {
                 let event = WatchEvent::decode(reader.into_rest())?;
-                self.watches.fire(&event, &mut self.fires);
+                self.watches.fire(&event, &mut self.deliveries.fires);
                 Ok(())
             }
             xid::PING => {
@@ -167,7 +173,7 @@ impl Machine {
         // Without anybody to have it there is no watch: it would be dropped here, under the machine's lock.
         if let Some(done) = in_flight.done {
             let watch = in_flight.watch.and_then(|watch| self.watch(watch, &result, withdraw));
-            self.finished.push((done, Outcome::Reply(Reply { result, zxid: header.zxid, watch })));
+            self.deliveries.finished.push((done, Outcome::Reply(Reply { result, zxid: header.zxid, watch })));
         }
         match verdict {
             Code::SESSION_EXPIRED => self.end(SessionEnd::Expired),
@@ -195,6 +201,11 @@ impl Machine {
         let registration = Registration { id, path: request.path, kind, session: Arc::clone(withdraw) };
         Some(Box::new(Watch { fired, registration: Some(registration) }))
     }
+}
+
+/// True for events, which answer nothing: they still come over a link that takes nothing to the server any more.
+fn is_notification(frame: &[u8]) -> bool {
+    frame.starts_with(&xid::NOTIFICATION.to_be_bytes())
 }
 
 /// What an answer says in the end: of a multi that failed, the code of the operation that did.

@@ -24,6 +24,7 @@ use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 #[derive(Debug)]
 pub(in crate::session) struct Machine {
@@ -52,13 +53,13 @@ pub(in crate::session) struct Machine {
     watches: WatchTable,
     last_zxid: i64,
     last_sent: Timestamp,
+    /// When something came that is, or may become, a reply.
     last_received: Timestamp,
     /// Send time of the newest request that was answered, whatever it was.
     last_answered: Timestamp,
     /// When a link that had been up was lost.
     down_since: Timestamp,
-    finished: Vec<Finished>,
-    fires: Fires,
+    deliveries: Deliveries,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,12 +104,12 @@ pub(in crate::session) struct Deliveries {
 }
 
 impl Deliveries {
-    pub(in crate::session) fn deliver(self) {
-        for (done, outcome) in self.finished {
+    pub(in crate::session) fn deliver(&mut self) {
+        for (done, outcome) in self.finished.drain(..) {
             // Nobody waits for a request whose future was dropped.
             let _ = done.send(outcome);
         }
-        for (subscriber, fired) in self.fires {
+        for (subscriber, fired) in self.fires.drain(..) {
             let _ = subscriber.send(fired);
         }
     }
@@ -139,8 +140,7 @@ impl Machine {
             last_received: now,
             last_answered: now,
             down_since: now,
-            finished: Vec::new(),
-            fires: Vec::new(),
+            deliveries: Deliveries::default(),
         }
     }
 
@@ -148,6 +148,7 @@ impl Machine {
         &mut self,
         request: Request,
         lane: Lane,
+        deadline: Option<Instant>,
     ) -> Result<(u64, oneshot::Receiver<Outcome>), Cause> {
         match self.phase {
             Phase::Open => {}
@@ -162,7 +163,17 @@ impl Machine {
             check_size(&request, self.settings.outbound_limit)?;
         }
         let (done, outcome) = oneshot::channel();
-        Ok((self.requests.push(request, lane, Some(done)), outcome))
+        Ok((self.requests.push(request, lane, deadline, Some(done)), outcome))
+    }
+
+    /// When to call [`expire`](Self::expire) next.
+    pub(in crate::session) fn next_expiry(&self) -> Option<Instant> {
+        self.requests.next_expiry()
+    }
+
+    /// Ends requests whose deadline has come.
+    pub(in crate::session) fn expire(&mut self, now: Instant) {
+        self.requests.expire(now, &mut self.deliveries.finished);
     }
 
     pub(in crate::session) fn withdraw(&mut self, id: u64) -> bool {
@@ -177,15 +188,20 @@ impl Machine {
                 WatchKind::Data | WatchKind::Exist => docent_proto::WatchKind::Data,
                 WatchKind::Child => docent_proto::WatchKind::Children,
             };
-            self.requests.push(Request::RemoveWatches { path: path.to_owned(), kind }, Lane::Cleanup, None);
+            self.requests.push(
+                Request::RemoveWatches { path: path.to_owned(), kind },
+                Lane::Cleanup,
+                None,
+                None,
+            );
         }
     }
 
     pub(in crate::session) fn drain(&mut self) {
         if self.phase == Phase::Open {
             self.phase = Phase::Draining;
-            self.requests.end(SessionEnd::Closed, Some(Lane::Cleanup), &mut self.finished);
-            self.watches.end(SessionEnd::Closed, &mut self.fires);
+            self.requests.end(SessionEnd::Closed, Some(Lane::Cleanup), &mut self.deliveries.finished);
+            self.watches.end(SessionEnd::Closed, &mut self.deliveries.fires);
         }
     }
 
@@ -208,7 +224,7 @@ impl Machine {
         self.to_authenticate = false;
         self.restore.clear();
         self.pings.clear();
-        self.requests.link_lost(&mut self.finished);
+        self.requests.link_lost(&mut self.deliveries.finished);
         match self.phase {
             // The request to close may or may not have arrived; a session nobody re-attaches to ends by itself.
             Phase::Closing { written } if written || self.identity.is_none() => self.end(SessionEnd::Closed),
@@ -223,9 +239,9 @@ impl Machine {
         }
         self.phase = Phase::Ended(end);
         self.lease.end(end);
-        self.requests.end(end, None, &mut self.finished);
+        self.requests.end(end, None, &mut self.deliveries.finished);
         self.requests.in_flight.clear();
-        self.watches.end(end, &mut self.fires);
+        self.watches.end(end, &mut self.deliveries.fires);
     }
 
     pub(in crate::session) fn ended(&self) -> Option<SessionEnd> {
@@ -235,8 +251,9 @@ impl Machine {
         }
     }
 
-    pub(in crate::session) fn deliveries(&mut self) -> Deliveries {
-        Deliveries { finished: mem::take(&mut self.finished), fires: mem::take(&mut self.fires) }
+    /// Takes what is to be delivered, and leaves `empty` ones for the next time.
+    pub(in crate::session) fn swap_deliveries(&mut self, empty: &mut Deliveries) {
+        mem::swap(&mut self.deliveries, empty);
     }
 
     pub(in crate::session) fn link_state(&self) -> LinkState {

@@ -4,7 +4,7 @@ use super::super::Lane;
 use super::super::requests::{InFlight, Queued, WatchRequest};
 use super::{Link, Machine, Phase};
 use crate::clock::Timestamp;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use docent_proto::{ConnectRequest, OpCode, Record, Request, RequestFrame, write_frame, xid};
 use secrecy::ExposeSecret;
 
@@ -13,13 +13,13 @@ const OUTPUT_WATERMARK: usize = 32 * 1024;
 
 impl Machine {
     /// A connection to a server was made: the handshake must be over by `until`.
-    pub(in crate::session) fn link_up(&mut self, now: Timestamp, until: Timestamp, out: &mut BytesMut) {
+    pub(in crate::session) fn link_up(&mut self, now: Timestamp, until: Timestamp, out: &mut Vec<u8>) {
         self.link = Link::Handshake { sent_at: now, until };
         self.last_sent = now;
         self.last_received = now;
         let identity = self.identity.as_ref();
         let request = ConnectRequest {
-            last_zxid_seen: self.last_zxid,
+            last_zxid_seen: if planted!(OlderAfterNewer) { 0 } else { self.last_zxid },
             timeout_ms: i32::try_from(self.settings.timeout.as_millis()).unwrap_or(i32::MAX),
             session_id: identity.map_or(0, |identity| identity.id),
             password: identity.map_or_else(
@@ -32,7 +32,7 @@ impl Machine {
     }
 
     /// Appends what can be sent now to `out`. True when there is more, for which there was no room.
-    pub(in crate::session) fn write(&mut self, now: Timestamp, out: &mut BytesMut) -> bool {
+    pub(in crate::session) fn write(&mut self, now: Timestamp, out: &mut Vec<u8>) -> bool {
         if self.ended().is_some() {
             return false;
         }
@@ -67,8 +67,8 @@ impl Machine {
         !self.requests.queue.is_empty()
     }
 
-    fn send(&mut self, now: Timestamp, xid: i32, queued: Queued, out: &mut BytesMut) {
-        let Queued { id, request, lane, done } = queued;
+    fn send(&mut self, now: Timestamp, xid: i32, queued: Queued, out: &mut Vec<u8>) {
+        let Queued { id, request, lane, deadline, done } = queued;
         let repeatable = lane == Lane::Cleanup && request.op() == OpCode::Delete;
         RequestFrame::encode_parts(xid, &request, out);
         self.last_sent = now;
@@ -80,6 +80,7 @@ impl Machine {
             is_write: request.is_write(),
             lane,
             watch: WatchRequest::of(&request),
+            deadline,
             done,
             // A delete of a node whose name is ours alone can be repeated, and must stay ahead of what came after it.
             again: (repeatable && !planted!(FailedDeleteForgotten)).then_some(request),

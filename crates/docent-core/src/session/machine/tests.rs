@@ -1,5 +1,7 @@
 //! The protocol on virtual time, against a server that is written out frame by frame.
 
+mod deadlines;
+
 use super::super::{Fired, LinkError, Withdraw};
 use super::*;
 use crate::auth::Credentials;
@@ -8,6 +10,7 @@ use docent_proto::{
     Code, ConnectRequest, ConnectResponse, EventKind, MultiOp, MultiResult, OpCode, Record, ReplyHeader,
     RequestFrame, Response, Stat, WatchEvent, write_frame, xid,
 };
+use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::oneshot::Receiver;
 
@@ -34,7 +37,7 @@ struct World {
     machine: Machine,
     lease: Arc<Lease>,
     now: Timestamp,
-    output: BytesMut,
+    output: Vec<u8>,
 }
 
 impl World {
@@ -54,7 +57,7 @@ impl World {
         let lease = Arc::new(Lease::new(TICK));
         let now = Timestamp::default() + Duration::from_secs(1_000);
         let machine = Machine::new(settings, Arc::clone(&lease), now);
-        Self { machine, lease, now, output: BytesMut::new() }
+        Self { machine, lease, now, output: Vec::new() }
     }
 
     fn attached() -> Self {
@@ -85,7 +88,7 @@ impl World {
     }
 
     fn submit(&mut self, request: Request) -> Result<(u64, Receiver<Outcome>), Cause> {
-        self.machine.submit(request, Lane::Call)
+        self.machine.submit(request, Lane::Call, None)
     }
 
     fn get(&mut self, path: &str, watch: bool) -> (u64, Receiver<Outcome>) {
@@ -99,7 +102,8 @@ impl World {
 
     fn frames(&mut self) -> Vec<Bytes> {
         let frames = Frames::new(1024 * 1024);
-        std::iter::from_fn(|| frames.next(&mut self.output).unwrap()).collect()
+        let mut output = BytesMut::from(&*mem::take(&mut self.output));
+        std::iter::from_fn(|| frames.next(&mut output).unwrap()).collect()
     }
 
     /// What the machine writes now.
@@ -120,7 +124,7 @@ impl World {
         let withdraw = Arc::clone(&lock) as Arc<dyn Withdraw>;
         let result = self.machine.received(self.now, &mut input, &withdraw);
         lock.0.store(false, Ordering::SeqCst);
-        self.machine.deliveries().deliver();
+        self.deliver();
         result
     }
 
@@ -139,9 +143,15 @@ impl World {
         .unwrap();
     }
 
+    fn deliver(&mut self) {
+        let mut deliveries = Deliveries::default();
+        self.machine.swap_deliveries(&mut deliveries);
+        deliveries.deliver();
+    }
+
     fn lose_link(&mut self) {
         self.machine.link_down(self.now);
-        self.machine.deliveries().deliver();
+        self.deliver();
     }
 }
 
@@ -212,7 +222,7 @@ fn queues_are_bounded_but_not_for_cleanups() {
     let waiting: Vec<_> = (0..3).map(|_| world.get("/a", false)).collect();
     assert_eq!(world.submit(Request::Ping).unwrap_err(), Cause::QueueFull);
     let delete = Request::Delete { path: "/a".to_owned(), version: -1 };
-    assert!(world.machine.submit(delete, Lane::Cleanup).is_ok());
+    assert!(world.machine.submit(delete, Lane::Cleanup, None).is_ok());
     drop(waiting);
 }
 
@@ -345,6 +355,20 @@ fn bytes_that_trickle_in_do_not_keep_a_link_that_owes_a_reply_for_ever() {
 }
 
 #[test]
+fn events_do_not_keep_a_link_that_owes_a_reply() {
+    let mut world = World::attached();
+    world.pass(T / 6);
+    world.written();
+    for _ in 0..3 {
+        world.pass(T / 12);
+        world.event(EventKind::Deleted, "/a");
+        assert!(world.machine.tick(world.now).is_ok());
+    }
+    world.pass(T / 12);
+    assert!(matches!(world.machine.tick(world.now), Err(LinkError::Silent)));
+}
+
+#[test]
 fn a_handshake_has_a_time_of_its_own() {
     let mut world = World::new();
     world.link_up();
@@ -451,7 +475,7 @@ fn draining_ends_calls_and_watches_and_closing_ends_the_session() {
     let (_, mut waiting) = world.get("/b", false);
     let (_, mut watch) = world.machine.watches.register("/a", WatchKind::Data);
     world.machine.drain();
-    world.machine.deliveries().deliver();
+    world.deliver();
     let closed = Cause::Ended(SessionEnd::Closed);
     assert!(matches!(written.try_recv(), Ok(Outcome::Unknown(cause)) if cause == closed));
     assert!(matches!(waiting.try_recv(), Ok(Outcome::NotSent(cause)) if cause == closed));
@@ -459,7 +483,7 @@ fn draining_ends_calls_and_watches_and_closing_ends_the_session() {
     assert_eq!(world.submit(Request::Ping).unwrap_err(), closed);
 
     let delete = Request::Delete { path: "/a".to_owned(), version: -1 };
-    let (_, mut cleanup) = world.machine.submit(delete, Lane::Cleanup).unwrap();
+    let (_, mut cleanup) = world.machine.submit(delete, Lane::Cleanup, None).unwrap();
     world.machine.close();
     let ops: Vec<_> = world.written().iter().map(|frame| frame.request.op()).collect();
     assert_eq!(ops, [OpCode::Delete, OpCode::CloseSession]);
@@ -596,7 +620,7 @@ fn watches_that_cannot_be_set_again_cost_the_link() {
 fn a_delete_of_our_own_node_keeps_its_place_over_a_lost_link() {
     let mut world = World::attached();
     let delete = Request::Delete { path: "/ours".to_owned(), version: -1 };
-    let (_, mut deleted) = world.machine.submit(delete, Lane::Cleanup).unwrap();
+    let (_, mut deleted) = world.machine.submit(delete, Lane::Cleanup, None).unwrap();
     world.written();
     world.lose_link();
     assert!(deleted.try_recv().is_err());

@@ -42,14 +42,14 @@ impl Machine {
     /// with the next relay that it has heard of the session, and until then that goes by what it knew before. Attaching the
     /// session anew counts with the leader at once.
     pub(super) fn is_stale(&self, now: Timestamp) -> bool {
+        let silence = now.since(self.last_sent);
         let relay = self.lease.tick() + RELAY_SLACK;
-        // Who accepts a timeout of few ticks accepts that risk, too.
-        let longest = self.timeout.saturating_sub(relay).max(self.timeout / 3);
-        self.link == Link::Up && now.since(self.last_sent) > longest
+        // Who accepts a timeout of few ticks accepts that risk, too: a third of it is no pause.
+        self.link == Link::Up && silence > self.timeout / 3 && silence > self.timeout.saturating_sub(relay)
     }
 
-    /// When a link that owes a reply counts as lost: a third of the timeout after the last byte, or the whole timeout
-    /// when bytes trickle in but the reply does not.
+    /// When a link that owes a reply counts as lost: a third of the timeout after the last byte of any reply, or the whole timeout
+    /// when bytes trickle in but the reply does not. Events are no reply: a link that is cut one way only may go on bringing them.
     fn silent_at(&self) -> Option<Timestamp> {
         let request = self.requests.in_flight.front().map(|in_flight| in_flight.sent_at);
         let oldest = request.into_iter().chain(self.pings.front().copied()).min()?;

@@ -128,7 +128,7 @@ impl Session for ZookeeperClientSession {
             return Pending::ready(Outcome::NotSent(cause));
         }
         let (done, outcome) = oneshot::channel();
-        let id = state.waiting.push(request, lane, Some(done));
+        let id = state.waiting.push(request, lane, None, Some(done));
         self.0.pass_on(&mut state);
         Pending::waiting(outcome, id, Arc::clone(&self.0) as Arc<dyn Withdraw>)
     }
@@ -160,6 +160,10 @@ impl Session for ZookeeperClientSession {
             state.waiting.end(SessionEnd::Closed, Some(Lane::Cleanup), &mut finished);
             finished
         });
+    }
+
+    fn abandon(&self) {
+        self.0.end(SessionEnd::Abandoned);
     }
 
     fn close(&self) {

@@ -1,16 +1,17 @@
 use futures_util::task::AtomicWaker;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::AcqRel};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Wake};
 
 /// Wakes the one task that listens. Rings that were not heard yet count as one, also when nobody listened.
 #[derive(Debug, Default)]
-pub(super) struct Bell {
+pub(crate) struct Bell {
     rung: AtomicBool,
     listener: AtomicWaker,
 }
 
 impl Bell {
-    pub(super) fn ring(&self) {
+    pub(crate) fn ring(&self) {
         // Whoever rang first wakes the listener, which hears all that was rung until then.
         if !self.rung.swap(true, AcqRel) {
             self.listener.wake();
@@ -18,10 +19,21 @@ impl Bell {
     }
 
     /// Ready once for all rings since the last time it was.
-    pub(super) fn poll_rung(&self, cx: &mut Context<'_>) -> Poll<()> {
+    pub(crate) fn poll_rung(&self, cx: &mut Context<'_>) -> Poll<()> {
         // First the waker, then the look: a ring in between is not lost.
         self.listener.register(cx.waker());
         if self.rung.swap(false, AcqRel) { Poll::Ready(()) } else { Poll::Pending }
+    }
+}
+
+/// As a waker it rings.
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.ring();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.ring();
     }
 }
 
@@ -29,7 +41,6 @@ impl Bell {
 mod tests {
     use super::*;
     use std::future::poll_fn;
-    use std::sync::Arc;
 
     #[tokio::test]
     async fn rings_before_anybody_listens_are_heard_once() {

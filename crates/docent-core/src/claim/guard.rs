@@ -1,0 +1,239 @@
+use super::drawing::{self, Claimed, Wanted};
+use super::node::ClaimNode;
+use crate::cleanup::Leaving;
+use crate::client::{Client, Transaction, TransactionResult};
+use crate::error::{Error, ErrorKind};
+use crate::fence::Fence;
+use crate::held::Held;
+use crate::lost::{Lost, LostReason};
+use crate::ticket::{gone, run_while, verify};
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// An exclusive hold by an ephemeral node at a fixed path, which is nobody's before and somebody else's afterwards.
+///
+/// # Guarantees
+/// It is taken for ours only if it is proven to be: by the reply, or after a lost one by the id in its data, in the same session.
+/// It is deleted in that session only, and after a lost reply only while it is the same node: never one that somebody else made at
+/// the path since.
+///
+/// # Assumptions
+/// Nobody deletes the node by hand while its session lives. Who does is noticed by a watch; until then the next one's claim could
+/// be taken for this one.
+///
+/// # On drop
+/// The node is deleted: submitted in order with other calls, and tried until it is done or the session has ended. Never blocks or
+/// panics, also outside a runtime.
+#[must_use = "dropping a claim gives it up"]
+pub struct Claim {
+    client: Client,
+    /// As the user wrote it.
+    path: String,
+    node: Arc<ClaimNode>,
+    held: Arc<Held>,
+    /// Set once an end of it was sent together with other writes: it may be gone, and another in its place.
+    ending: bool,
+    /// Set once it is to be deleted later.
+    later: bool,
+}
+
+impl Claim {
+    pub(super) fn new(client: Client, path: String, node: Arc<ClaimNode>, held: Arc<Held>) -> Self {
+        Self { client, path, node, held, ending: false, later: false }
+    }
+
+    /// Claims all of `wanted` in one write, all or none, and reads the nodes that they are claims of in the same trip. `recipe` is
+    /// the label of the metrics.
+    ///
+    /// # Errors
+    /// `ShortLease` when the session timeout is below four ticks of the server, `NoAuth`, `TooLarge`, `Timeout`, `Closed`;
+    /// `InvalidInput` when nothing is wanted or a path breaks a rule.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: what was claimed is deleted, whatever became of the reply.
+    pub async fn draw(client: &Client, wanted: &[Wanted], recipe: &'static str) -> Result<Claimed, Error> {
+        drawing::draw(client, wanted, recipe).await
+    }
+
+    /// Deletes the node of a claim that nobody holds.
+    pub(super) fn give_back(node: Arc<ClaimNode>) {
+        if node.leave() {
+            drop(Leaving::of_claim(node));
+        }
+    }
+
+    /// The fencing token.
+    pub fn fence(&self) -> Fence {
+        self.held.fence
+    }
+
+    /// The path of its node.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// True while it is certain that nobody else holds it: compares clock and session, without I/O. Right even after the process
+    /// was frozen. Once false it never becomes true again.
+    pub fn is_held(&self) -> bool {
+        self.held.check().is_ok()
+    }
+
+    /// As [`is_held`](Self::is_held), with the reason.
+    ///
+    /// # Errors
+    /// [`Lost`] with the first reason.
+    pub fn check(&self) -> Result<(), Lost> {
+        self.held.check().map_err(|reason| Lost { reason })
+    }
+
+    /// Resolves when it is lost.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn lost(&self) -> LostReason {
+        self.held.lost().await
+    }
+
+    /// Cancelled when it is lost. Cancelling it changes nothing about the claim.
+    pub fn token(&self) -> CancellationToken {
+        self.held.token().child_token()
+    }
+
+    /// Polls `future` for as long as it is held: the clock is looked at before every poll.
+    ///
+    /// # Errors
+    /// [`Lost`] as soon as it is lost; `future` is dropped then.
+    ///
+    /// # Cancel safety
+    /// As cancel safe as `future`.
+    pub async fn run<F: Future>(&self, future: F) -> Result<F::Output, Lost> {
+        run_while(|| self.check(), self.held.lost(), future).await
+    }
+
+    /// Asks a quorum whether it is held. It was, at one moment between call and return.
+    ///
+    /// # Errors
+    /// `Lost`, `Timeout`, `NoAuth`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn verify(&self) -> Result<(), Error> {
+        verify(&self.client, &self.path, &self.held).await
+    }
+
+    /// Prepares writes that are applied, all together, only while it is held.
+    pub fn transaction(&self) -> Transaction {
+        Transaction::held(self.client.clone(), [Arc::clone(&self.held)])
+    }
+
+    /// Gives it up and waits until its node is deleted.
+    ///
+    /// # Errors
+    /// `Lost` when it had been lost before. `Timeout` when no server could be reached in time, `Closed`: the node is deleted in the
+    /// background then, or goes with its session.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: the release goes on in the background.
+    pub async fn release(mut self) -> Result<(), Error> {
+        let was_held = self.held.hand_over();
+        let deadline = self.client.deadline();
+        gone("release", &self.path.clone(), deadline, was_held, self.leave()).await
+    }
+
+    /// Gives it up, and deletes its node after `delay`, or when the client is closed: nobody else gets it before.
+    ///
+    /// # Errors
+    /// [`Lost`] when it had been lost before.
+    pub fn release_after(mut self, delay: Duration) -> Result<(), Lost> {
+        self.held.hand_over().map_err(|reason| Lost { reason })?;
+        self.node.epoch.cleanup.release_later(&self.node, delay);
+        // Not by the drop of this: that would be now.
+        self.later = true;
+        Ok(())
+    }
+
+    /// Ends `claims`, deletes `nodes` and applies `transaction`, all or nothing and exactly once, in the session that holds the claims.
+    /// It happens in this order. `None` when it was applied but the reply with the results was lost.
+    ///
+    /// # Errors
+    /// `InvalidInput` when claims and transaction are not of one client. `Lost` when one had been lost before, or one of the
+    /// nodes is gone; that of the operation that failed, with its path.
+    /// Nothing was applied then, and the claims are given up. `OutcomeUnknown` when the session ended, or the deadline passed,
+    /// before it could be found out; `Timeout`, `TooLarge`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is *not* cancel safe: it may have been applied. If it was not, the claims are given up.
+    pub async fn end_with(
+        mut claims: Vec<Self>,
+        nodes: &[String],
+        transaction: Transaction,
+    ) -> Result<Option<Vec<TransactionResult>>, Error> {
+        let Some(first) = claims.first() else {
+            return Err(Error::invalid_input("claim", "a batch of 0 must be at least 1"));
+        };
+        // In another namespace the paths are those of other nodes.
+        let is_ours = |claim: &Self| Arc::ptr_eq(claim.client.core(), first.client.core());
+        if !claims.iter().all(is_ours) || !transaction.is_of(&first.client) {
+            return Err(Error::invalid_input("end", "what ends in one step must be of one client"));
+        }
+        let epoch = Arc::clone(&first.node.epoch);
+        let lost = |claim: &Self, reason| Error::new(ErrorKind::Lost(reason), "end").at(&claim.path);
+        for claim in &claims {
+            claim.held.check().map_err(|reason| lost(claim, reason))?;
+            if claim.node.epoch.number != epoch.number {
+                // The older session's are lost, or about to be.
+                return Err(lost(claim, LostReason::SessionAbandoned));
+            }
+        }
+        for claim in &mut claims {
+            // What follows is no loss: its own watch tells of our own delete.
+            claim
+                .held
+                .hand_over()
+                .map_err(|reason| Error::new(ErrorKind::Lost(reason), "end").at(&claim.path))?;
+            claim.ending = true;
+        }
+        let own = claims.iter().map(|claim| claim.node.path.clone()).collect();
+        let done = transaction.commit_ending(&epoch, own, nodes).await;
+        if done.is_ok() {
+            claims.into_iter().for_each(Self::forget_node);
+        }
+        done
+    }
+
+    /// Nothing is to be deleted any more.
+    fn forget_node(self) {
+        let _ = self.node.leave();
+    }
+
+    /// Submits the delete of the node; `None` when somebody else saw to that, or it is gone.
+    fn leave(&mut self) -> Option<Leaving> {
+        if self.later {
+            return None;
+        }
+        let deleted = self.held.lost_reason() == Some(LostReason::NodeDeleted);
+        if !self.node.leave() || deleted {
+            return None;
+        }
+        Some(match self.ending {
+            true => Leaving::of_claim_perhaps(Arc::clone(&self.node)),
+            false => Leaving::of_claim(Arc::clone(&self.node)),
+        })
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        self.held.release();
+        drop(self.leave());
+    }
+}
+
+impl fmt::Debug for Claim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.held.fmt(f)
+    }
+}

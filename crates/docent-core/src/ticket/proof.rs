@@ -1,0 +1,57 @@
+//! Whether a ticket's node and session surely live.
+
+use super::line::Ticket;
+use super::turn::WaitError;
+use crate::error::{Error, ErrorKind};
+use crate::session::{Lane, Outcome, Pending};
+use docent_proto::{Code, MultiOp, MultiResult, Request, Response};
+
+impl Ticket {
+    /// True when the ticket was drawn so recently that its listing still counts.
+    pub(super) fn is_new(&self) -> bool {
+        self.epoch.clock.now().since(self.drawn) < self.epoch.lease.timeout() / 24
+    }
+
+    /// True when a write was acknowledged so recently that the session surely lives.
+    pub(super) fn is_fresh(&self) -> bool {
+        let lease = &self.epoch.lease;
+        self.epoch.clock.now().since(lease.proof()) < lease.timeout() / 6
+    }
+
+    /// Checks, at a quorum, that the own node is there. The acknowledgement renews the lease.
+    pub(super) async fn prove(&self) -> Result<(), WaitError> {
+        while !self.proven(self.submit_check().await).await? {}
+        Ok(())
+    }
+
+    pub(super) fn submit_check(&self) -> Pending {
+        let check = MultiOp::Check { path: self.path.clone(), version: -1 };
+        self.epoch.session.submit(Request::Multi(vec![check]), Lane::Call)
+    }
+
+    /// What a check says; false when it is to be sent again.
+    pub(super) async fn proven(&self, checked: Outcome) -> Result<bool, WaitError> {
+        let Some(reply) = self.reply(checked).await? else { return Ok(false) };
+        let code = match reply.result {
+            Ok(Response::Multi(results)) => results.first().and_then(|result| match result {
+                MultiResult::Failed(code) => Some(*code),
+                _ => None,
+            }),
+            Ok(_) => None,
+            Err(code) => Some(code),
+        };
+        match code {
+            None => Ok(true),
+            Some(Code::NO_NODE) => Err(WaitError::Gone),
+            Some(code) => Err(Error::from_code(code, "acquire").at(self.line.path()).into()),
+        }
+    }
+
+    pub(super) fn refuse_short_lease(&self) -> Result<(), Error> {
+        let accepted = self.line.client().core().config.accept_short_lease;
+        match self.epoch.refuses_guards(accepted) {
+            Some(detail) => Err(self.error(ErrorKind::ShortLease).because(detail)),
+            None => Ok(()),
+        }
+    }
+}
