@@ -28,7 +28,8 @@ use uuid::Uuid;
 /// background.
 ///
 /// # Caveats
-/// A member that has entered and hangs holds up all who leave.
+/// A member that has entered and hangs holds up all who leave. As many members as are asked for are named in one request, which must
+/// fit into the servers' limit (`jute.maxbuffer`): with 1 MiB and short paths that is about ten thousand.
 ///
 /// Source: "Double Barriers" in ZooKeeper's recipes, with Curator's layout.
 #[derive(Debug, Clone)]
@@ -42,8 +43,8 @@ pub struct DoubleBarrier {
 enum Door {
     /// Those who wait are let in.
     Open,
-    /// Enough have come: it is to be opened, over a `ready` of earlier times if there is one.
-    ToBeOpened(Option<Stat>),
+    /// These have come, which is enough: it is to be opened, over a `ready` of earlier times if there is one.
+    ToBeOpened(Vec<String>, Option<Stat>),
     /// Somebody is missing.
     Closed,
 }
@@ -143,24 +144,34 @@ impl DoubleBarrier {
         self.client.sync(&self.path).await
     }
 
-    /// Removes `ready`, unless a later round has opened the door again.
-    pub(crate) async fn close(&self) -> Result<(), Error> {
-        let Some(ready) = self.client.exists(&self.ready()).await? else { return Ok(()) };
-        if !self.names().await?.is_empty() {
-            // They open the door over it.
-            return Ok(());
+    /// Removes `ready` together with the node of the last member, so that a removal that arrives late, when that is gone, cannot
+    /// hit the `ready` of a later round. Leaves both while others are there, who open the door over it.
+    pub(crate) async fn close(&self, own: &str) -> Result<(), Error> {
+        while self.names().await? == [own] {
+            let Some(ready) = self.client.exists(&self.ready()).await? else { break };
+            let closing = self.client.transaction().delete(&self.child(own), None);
+            match closing.delete(&self.ready(), ready.version).commit().await {
+                // Done twice it is as if it was done once.
+                Err(error) if error.kind() == ErrorKind::OutcomeUnknown => {}
+                closed => return settled(closed.map(drop)),
+            }
         }
-        settled(self.client.delete(&self.ready(), ready.version).await)
+        Ok(())
     }
 
     /// True when it is let in. Opens the door if enough have come.
     async fn look(&self, own: &str, ready: Option<&Node>) -> Result<bool, Error> {
-        match self.door(own, ready).await? {
-            Door::Open => return Ok(true),
-            Door::ToBeOpened(earlier) => self.open(earlier).await?,
-            Door::Closed => {}
+        loop {
+            match self.door(own, ready).await? {
+                Door::Open => return Ok(true),
+                Door::ToBeOpened(names, earlier) => {
+                    if self.open(own, names, earlier).await? {
+                        return Ok(false);
+                    }
+                }
+                Door::Closed => return Ok(false),
+            }
         }
-        Ok(false)
     }
 
     async fn door(&self, own: &str, ready: Option<&Node>) -> Result<Door, Error> {
@@ -175,7 +186,7 @@ impl DoubleBarrier {
             return Ok(Door::Open);
         }
         let enough = names.len() >= self.members as usize;
-        Ok(if enough { Door::ToBeOpened(ready.map(|ready| ready.stat)) } else { Door::Closed })
+        Ok(if enough { Door::ToBeOpened(names, ready.map(|ready| ready.stat)) } else { Door::Closed })
     }
 
     /// True when a member came before the door was opened.
@@ -192,17 +203,27 @@ impl DoubleBarrier {
         Ok(try_join_all(others.map(is_older)).await?.contains(&true))
     }
 
-    /// Lets everybody in: whoever else does so at the same time does the same.
-    async fn open(&self, earlier: Option<Stat>) -> Result<(), Error> {
+    /// Lets everybody in while enough are there, which may be long after they were listed; whoever else does so at the same time
+    /// does the same. False when one of them has left: then it has to look again.
+    async fn open(&self, own: &str, mut names: Vec<String>, earlier: Option<Stat>) -> Result<bool, Error> {
+        names.sort_by_key(|name| name != own);
+        let opening = || {
+            let members = names.iter().take(self.members as usize);
+            let there = members
+                .fold(self.client.transaction(), |opening, name| opening.check(&self.child(name), None));
+            match &earlier {
+                None => there.create(&self.ready(), "", CreateMode::Persistent),
+                Some(stat) => there.set(&self.ready(), "", stat.version),
+            }
+        };
         loop {
-            let opened = match &earlier {
-                None => self.client.create(&self.ready(), "", CreateMode::Persistent).await.map(drop),
-                Some(stat) => self.client.set(&self.ready(), "", stat.version).await.map(drop),
-            };
-            match opened {
+            match opening().commit().await {
                 // Done twice it is as if it was done once.
                 Err(error) if error.kind() == ErrorKind::OutcomeUnknown => {}
-                opened => return settled(opened),
+                Err(error) if error.kind() == ErrorKind::NoNode && error.path() != Some(&self.ready()) => {
+                    return Ok(false);
+                }
+                opened => return settled(opened.map(drop)).map(|()| true),
             }
         }
     }

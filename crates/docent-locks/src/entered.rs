@@ -36,25 +36,25 @@ impl Entered {
         let Self { barrier, member, name } = self;
         let round: HashSet<String> = barrier.names().await?.into_iter().collect();
         let mut member = Some(member);
-        let mut was_first = false;
         loop {
             let mut names = barrier.names().await?;
             names.retain(|name| round.contains(name));
-            was_first |= names.first() == Some(&name);
             // The first one leaves last, so that all others wait for the same and are woken once.
             let awaited = match (names.as_slice(), member.is_some()) {
                 ([first, .., last], true) if *first == name => last,
-                (_, true) => {
+                (names, true) => {
+                    if names == [name.as_str()] {
+                        barrier.close(&name).await?;
+                    }
                     if let Some(member) = member.take() {
                         member.remove().await?;
                     }
                     continue;
                 }
                 ([first, ..], false) => first,
-                ([], false) => break,
+                ([], false) => return Ok(()),
             };
             barrier.until_gone(awaited).await?;
         }
-        if was_first { barrier.close().await } else { Ok(()) }
     }
 }

@@ -15,7 +15,8 @@ use std::time::Duration;
 /// - Each lock keeps its own: exclusion, fairness, a fence for each path.
 /// - The guard is lost as soon as one of its locks is; the others are released with the guard.
 /// - One deadline for all: [`acquire_timeout`](Self::acquire_timeout) bounds the whole call.
-/// - A lock that is lost while others are waited for is noticed at once, and all are acquired anew.
+/// - A lock that is lost while others are waited for is noticed at once, and all are acquired anew. That all were held at the same
+///   moment is asked of a quorum before the guard is given, in one more trip.
 ///
 /// # Assumptions
 /// All locks are of one client, and nobody holds one of them alone while waiting for another of them: that could deadlock, as
@@ -118,7 +119,7 @@ impl MultiLock {
         within(timeout, self.acquire())
     }
 
-    /// Takes one after the other; `None` when one was lost on the way.
+    /// Takes one after the other; `None` when one was lost before all were held.
     async fn take(&self, owner: &Owner, waits: bool) -> Result<Option<MultiGuard>, AcquireError> {
         let (mut holds, mut fences) = (Vec::new(), Vec::new());
         for lock in &self.locks {
@@ -137,7 +138,6 @@ impl MultiLock {
             holds.push(hold);
             fences.extend(fence.map(|fence| (lock.path().to_owned(), fence)));
         }
-        let hold = HoldSet::new(holds)?;
-        Ok(hold.is_held().then(|| MultiGuard::new(hold, fences)))
+        Ok(HoldSet::together(holds).await?.map(|hold| MultiGuard::new(hold, fences)))
     }
 }

@@ -1,12 +1,9 @@
 use crate::acquire::{enter, try_enter, within};
-use crate::{AcquireError, MutexGuard, Owner};
+use crate::{AcquireError, MutexBuilder, MutexGuard, Owner};
 use docent_core::recipe::Line;
 use docent_core::{Client, Error, Participant};
 use std::future::Future;
 use std::time::Duration;
-
-/// What stands before the number in a contender's name, as in Curator's `InterProcessMutex`.
-const MARKER: &str = "lock-";
 
 /// A fair lock across processes, reentrant by [`Owner`].
 ///
@@ -32,7 +29,8 @@ const MARKER: &str = "lock-";
 ///
 /// # Caveats
 /// Not for mutual exclusion at a resource that cannot check fences and must never see two writers: no lock service can
-/// promise that to a process that is paused.
+/// promise that to a process that is paused. Kazoo's locks take no part in the line, unless both sides are
+/// [told of each other](MutexBuilder::neighbours).
 ///
 /// Source: "Locks" in ZooKeeper's recipes, with the changes described for [`Ticket::turn`](docent_core::recipe::Ticket::turn).
 #[derive(Debug, Clone)]
@@ -46,7 +44,12 @@ impl Mutex {
     /// # Errors
     /// `InvalidInput` when the path breaks a rule.
     pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
-        Ok(Self { line: Line::new(client, path, "mutex", MARKER)? })
+        Self::builder(client, path).build()
+    }
+
+    /// Prepares a mutex with settings of its own.
+    pub fn builder(client: &Client, path: &str) -> MutexBuilder {
+        MutexBuilder::new(client, path)
     }
 
     /// The path, as it was given.

@@ -1,10 +1,9 @@
-use crate::AcquireError;
 use crate::guard::guard_methods;
 use docent_core::Error;
-use docent_core::recipe::{Hold, HoldSet};
-use std::sync::Arc;
+use docent_core::recipe::HoldSet;
 
-/// One or several permits of a [`Semaphore`](crate::Semaphore). It is lost as soon as one of them is.
+/// One or several permits of a [`Semaphore`](crate::Semaphore). It is lost as soon as one of them is; the others are
+/// kept until it is dropped.
 ///
 /// It is lost as a [`MutexGuard`](crate::MutexGuard) is: unless somebody interferes from outside, before anybody else can get what it
 /// stands for.
@@ -19,8 +18,8 @@ pub struct Permit {
 }
 
 impl Permit {
-    pub(crate) fn new(holds: Vec<Hold>) -> Result<Self, AcquireError> {
-        Ok(Self { hold: HoldSet::new(holds.into_iter().map(Arc::new).collect())? })
+    pub(crate) fn new(hold: HoldSet) -> Self {
+        Self { hold }
     }
 
     /// How many permits it stands for.

@@ -1,11 +1,9 @@
 use crate::acquire::{attempt, wait, within};
-use crate::error::after_wait;
+use crate::permits::{Permits, Taken};
 use crate::shared_limit::Limit;
 use crate::{AcquireError, Permit, SharedLimit};
-use docent_core::recipe::{Hold, Line, Ticket};
+use docent_core::recipe::Line;
 use docent_core::{Client, Error, Participant, Role};
-use futures_util::StreamExt;
-use futures_util::future::try_join_all;
 use std::future::Future;
 use std::time::Duration;
 
@@ -43,11 +41,9 @@ const LEASE: &str = "lease-";
 /// while it has some may wait for itself: acquire what is needed with [`acquire_many`](Self::acquire_many).
 #[derive(Debug, Clone)]
 pub struct Semaphore {
-    client: Client,
     path: String,
     turns: Line,
-    leases: Line,
-    limit: Limit,
+    permits: Permits,
 }
 
 impl Semaphore {
@@ -74,12 +70,11 @@ impl Semaphore {
     fn with(client: &Client, path: &str, limit: Limit) -> Result<Self, Error> {
         // The path itself is checked, so that an error names what was given.
         Line::new(client, path, "semaphore", LEASE)?;
+        let leases = Line::new(client, &format!("{path}/leases"), "semaphore", LEASE)?;
         Ok(Self {
-            client: client.clone(),
             path: path.to_owned(),
             turns: Line::new(client, &format!("{path}/locks"), "semaphore_turn", LOCK)?,
-            leases: Line::new(client, &format!("{path}/leases"), "semaphore", LEASE)?,
-            limit,
+            permits: Permits::new(client, leases, limit),
         })
     }
 
@@ -118,10 +113,10 @@ impl Semaphore {
             loop {
                 let turn = wait(semaphore.turns.clone()).await?;
                 // Without the turn two may wait for each other: both begin again.
-                if let Ok(taken) = turn.run(semaphore.take(permits)).await
+                if let Ok(taken) = turn.run(semaphore.permits.take(permits)).await
                     && let Some(holds) = taken?
                 {
-                    return Permit::new(holds);
+                    return Ok(Permit::new(holds));
                 }
             }
         }
@@ -152,13 +147,19 @@ impl Semaphore {
         let semaphore = self.clone();
         async move {
             semaphore.check(permits)?;
-            let (limit, out) = (semaphore.limit.get().await?, semaphore.leases.count().await?);
-            if out + permits as usize > limit as usize {
-                return Err(AcquireError::Busy);
+            loop {
+                if !semaphore.permits.are_free(permits).await? {
+                    return Err(AcquireError::Busy);
+                }
+                let turn = attempt(semaphore.turns.clone()).await?;
+                // Whatever was lost on the way says nothing of permits: it looks again.
+                let Ok(taken) = turn.run(semaphore.permits.try_take(permits)).await else { continue };
+                match taken? {
+                    Taken::All(holds) => return Ok(Permit::new(holds)),
+                    Taken::Full => return Err(AcquireError::Busy),
+                    Taken::Gone => {}
+                }
             }
-            let turn = attempt(semaphore.turns.clone()).await?;
-            let taken = turn.run(semaphore.try_take(permits)).await;
-            Permit::new(taken.unwrap_or(Ok(None))?.ok_or(AcquireError::Busy)?)
         }
     }
 
@@ -199,7 +200,7 @@ impl Semaphore {
     /// # Cancel safety
     /// This method is cancel safe.
     pub async fn participants(&self) -> Result<Vec<Participant>, Error> {
-        let (limit, leases) = (self.limit.get().await?, self.leases.participants().await?);
+        let (limit, leases) = (self.permits.limit().get().await?, self.permits.line().participants().await?);
         let mut turns = self.turns.participants().await?;
         let mut all = leases;
         for (place, participant) in all.iter_mut().enumerate() {
@@ -232,92 +233,19 @@ impl Semaphore {
             let detail = format!("participant {:?} must have a permit to give up", participant.name);
             return Err(Error::invalid_input("revoke", detail));
         }
-        self.leases.revoke(participant).await
+        self.permits.line().revoke(participant).await
     }
 
     fn check(&self, permits: u32) -> Result<(), Error> {
         if permits == 0 {
             return Err(Error::invalid_input("acquire", "permits 0 must be at least 1"));
         }
-        match self.limit {
-            Limit::Fixed(limit) if permits > limit => {
+        match self.permits.limit() {
+            Limit::Fixed(limit) if permits > *limit => {
                 let detail = format!("permits {permits} must be at most the semaphore's {limit}");
                 Err(Error::invalid_input("acquire", detail))
             }
             _ => Ok(()),
         }
-    }
-
-    /// Takes tickets for so many permits and waits until they count; `None` when they are gone.
-    async fn take(&self, permits: u32) -> Result<Option<Vec<Hold>>, AcquireError> {
-        let tickets = self.draw(permits).await?;
-        if !self.fit_now(&tickets).await? && !self.until_they_fit(&tickets).await? {
-            return Ok(None);
-        }
-        claim(tickets).await
-    }
-
-    async fn try_take(&self, permits: u32) -> Result<Option<Vec<Hold>>, AcquireError> {
-        let tickets = self.draw(permits).await?;
-        if self.fit_now(&tickets).await? { claim(tickets).await } else { Ok(None) }
-    }
-
-    async fn draw(&self, permits: u32) -> Result<Vec<Ticket>, Error> {
-        try_join_all((0..permits).map(|_| self.leases.draw(None))).await
-    }
-
-    /// True when the listings made with the tickets show that they are among the first.
-    async fn fit_now(&self, tickets: &[Ticket]) -> Result<bool, Error> {
-        let limit = self.limit.get().await? as usize;
-        Ok(tickets.iter().all(|ticket| ticket.ahead().is_some_and(|ahead| ahead < limit)))
-    }
-
-    /// Waits until the tickets are among the first, which permits that come free or a higher limit make them; false when they
-    /// are gone.
-    async fn until_they_fit(&self, tickets: &[Ticket]) -> Result<bool, Error> {
-        let mut leases = self.client.watch_children(self.leases.path())?;
-        let mut limits = self.limit.changes()?;
-        let (mut names, mut limit): (Option<Vec<String>>, Option<usize>) = (None, None);
-        loop {
-            tokio::select! {
-                children = leases.next() => match children.transpose()?.flatten() {
-                    Some(children) => names = Some(children.names),
-                    None => return Ok(false),
-                },
-                value = limits.next() => match value.transpose()? {
-                    Some(value) => limit = Some(value as usize),
-                    None => return Ok(false),
-                },
-            }
-            let (Some(names), Some(seen)) = (&names, limit) else { continue };
-            let Some(ahead) = self.ahead_of(tickets, names) else { return Ok(false) };
-            if ahead >= seen {
-                continue;
-            }
-            if planted!(StaleLimit) {
-                return Ok(true);
-            }
-            // It may have been lowered before the permits came free that this listing lacks: what it is read as after that decides.
-            let mut fresh = self.limit.changes()?;
-            let Some(value) = fresh.next().await.transpose()? else { return Ok(false) };
-            if ahead < value as usize {
-                return Ok(true);
-            }
-            (limits, limit) = (fresh, Some(value as usize));
-        }
-    }
-
-    /// How many are ahead of the last of the tickets; `None` when one is gone.
-    fn ahead_of(&self, tickets: &[Ticket], names: &[String]) -> Option<usize> {
-        let ahead = tickets.iter().map(|ticket| self.leases.ahead_of(ticket, names));
-        ahead.collect::<Option<Vec<_>>>()?.into_iter().max()
-    }
-}
-
-/// Holds what the tickets are for; `None` when one is gone.
-async fn claim(tickets: Vec<Ticket>) -> Result<Option<Vec<Hold>>, AcquireError> {
-    match try_join_all(tickets.into_iter().map(Ticket::claim)).await {
-        Ok(holds) => Ok(Some(holds)),
-        Err(error) => after_wait(error).map_or(Ok(None), Err),
     }
 }

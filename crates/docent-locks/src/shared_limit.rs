@@ -1,5 +1,5 @@
-use docent_core::recipe::Line;
-use docent_core::{Client, CreateMode, Error, ErrorKind, Node};
+use docent_core::recipe::{Cell, count};
+use docent_core::{Client, Error, Node};
 use futures_util::stream::{self, BoxStream, StreamExt};
 
 /// The number of permits of [`Semaphore`](crate::Semaphore)s, kept in a node: it can be raised and lowered while they are in use.
@@ -8,8 +8,7 @@ use futures_util::stream::{self, BoxStream, StreamExt};
 /// is no node the limit is the one given to [`new`](Self::new); negative numbers count as 0.
 #[derive(Debug, Clone)]
 pub struct SharedLimit {
-    client: Client,
-    path: String,
+    cell: Cell,
     default: u32,
 }
 
@@ -20,14 +19,12 @@ impl SharedLimit {
     /// `InvalidInput` when the path breaks a rule, or the number is above 2^31 − 1.
     pub fn new(client: &Client, path: &str, default: u32) -> Result<Self, Error> {
         encode(default)?;
-        // The rules for paths are those of a line.
-        Line::new(client, path, "limit", "")?;
-        Ok(Self { client: client.clone(), path: path.to_owned(), default })
+        Ok(Self { cell: Cell::new(client, path)?, default })
     }
 
     /// The path, as it was given.
     pub fn path(&self) -> &str {
-        &self.path
+        self.cell.path()
     }
 
     /// The limit now, at the server this client talks to.
@@ -38,11 +35,8 @@ impl SharedLimit {
     /// # Cancel safety
     /// This method is cancel safe.
     pub async fn get(&self) -> Result<u32, Error> {
-        match self.client.get(&self.path).await {
-            Ok(node) => self.decode(Some(node)),
-            Err(error) if error.kind() == ErrorKind::NoNode => Ok(self.default),
-            Err(error) => Err(error),
-        }
+        let node = self.cell.read().await?;
+        self.decode(node.as_ref())
     }
 
     /// Sets the limit. Waiters that fit into a higher one get their permits; permits that do not fit into a lower one stay out
@@ -55,34 +49,24 @@ impl SharedLimit {
     /// # Cancel safety
     /// This method is *not* cancel safe: the limit may have been set.
     pub async fn set(&self, permits: u32) -> Result<(), Error> {
-        let data = encode(permits)?;
-        loop {
-            let set = self.client.transaction().set(&self.path, data.to_vec(), None);
-            match set.commit_exactly().await {
-                Err(error) if error.kind() == ErrorKind::NoNode => {}
-                result => return result.map(drop),
-            }
-            match self.client.create(&self.path, data.to_vec(), CreateMode::Persistent).await {
-                Err(error) if error.kind() == ErrorKind::NodeExists => {}
-                result => return result.map(drop),
-            }
-        }
+        self.cell.set(encode(permits)?.to_vec()).await
     }
 
     /// The limit now and after each change. Ends when the client is closed.
     fn changes(&self) -> Result<BoxStream<'static, Result<u32, Error>>, Error> {
         let limit = self.clone();
-        Ok(self.client.watch_data(&self.path)?.map(move |node| limit.decode(node?)).boxed())
+        let nodes = self.cell.client().watch_data(self.path())?;
+        Ok(nodes.map(move |node| limit.decode(node?.as_ref())).boxed())
     }
 
-    fn decode(&self, node: Option<Node>) -> Result<u32, Error> {
+    fn decode(&self, node: Option<&Node>) -> Result<u32, Error> {
         let Some(node) = node else { return Ok(self.default) };
-        let Some(number) = node.data.first_chunk::<4>() else {
+        let Some(number) = count(&node.data) else {
             let detail =
-                format!("{} bytes at {:?} must begin with a number of 4 bytes", node.data.len(), self.path);
+                format!("{} bytes at {:?} must begin with a number of 4 bytes", node.data.len(), self.path());
             return Err(Error::invalid_input("limit", detail));
         };
-        Ok(u32::try_from(i32::from_be_bytes(*number)).unwrap_or(0))
+        Ok(u32::try_from(number).unwrap_or(0))
     }
 }
 

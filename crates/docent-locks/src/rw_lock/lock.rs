@@ -1,14 +1,10 @@
-use super::{ReadGuard, WriteGuard};
+use super::{ReadGuard, RwLockBuilder, WriteGuard};
 use crate::acquire::{Door, enter, try_enter, within};
 use crate::{AcquireError, Owner};
 use docent_core::recipe::Line;
 use docent_core::{Client, Error, Participant};
 use std::future::Future;
 use std::time::Duration;
-
-/// What stands before the numbers of writers and readers, as in Curator's `InterProcessReadWriteLock`.
-const WRITER: &str = "__WRIT__";
-const READER: &str = "__READ__";
 
 /// A fair lock across processes for many readers or one writer, reentrant by [`Owner`].
 ///
@@ -41,7 +37,8 @@ const READER: &str = "__READ__";
 ///
 /// # Caveats
 /// Readers have no fence: a resource cannot tell a late reader from others. What must not be read half-written needs a
-/// version of its own.
+/// version of its own. Kazoo's locks take no part in the line, unless both sides are
+/// [told of each other](RwLockBuilder::neighbour_writers).
 ///
 /// Source: "Shared Locks" in ZooKeeper's recipes, with Curator's layout and its rule for a writer that steps down.
 #[derive(Debug, Clone)]
@@ -56,8 +53,12 @@ impl RwLock {
     /// # Errors
     /// `InvalidInput` when the path breaks a rule.
     pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
-        let (writers, readers) = Line::sides(client, path, "rw_lock", WRITER, READER)?;
-        Ok(Self { writers, readers })
+        Self::builder(client, path).build()
+    }
+
+    /// Prepares a lock with settings of its own.
+    pub fn builder(client: &Client, path: &str) -> RwLockBuilder {
+        RwLockBuilder::new(client, path)
     }
 
     /// The path, as it was given.

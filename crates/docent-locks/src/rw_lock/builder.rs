@@ -1,0 +1,52 @@
+use crate::RwLock;
+use docent_core::recipe::Line;
+use docent_core::{Client, Error, Role};
+
+/// What stands before the numbers of writers and readers, as in Curator's `InterProcessReadWriteLock`.
+const WRITER: &str = "__WRIT__";
+const READER: &str = "__READ__";
+
+/// Settings of an [`RwLock`].
+#[derive(Debug, Clone)]
+#[must_use = "a builder does nothing until `build` is called"]
+pub struct RwLockBuilder {
+    client: Client,
+    path: String,
+    neighbours: Vec<(String, Role)>,
+}
+
+impl RwLockBuilder {
+    pub(crate) fn new(client: &Client, path: &str) -> Self {
+        Self { client: client.clone(), path: path.to_owned(), neighbours: Vec::new() }
+    }
+
+    /// Counts nodes of others as writers, too: those whose names end with `marker` and ten digits, as `__lock__` for kazoo's
+    /// `WriteLock`. May be called for several kinds. Default none.
+    ///
+    /// They have to wait for ours as well, or both hold the lock: kazoo's `WriteLock` does with
+    /// `extra_lock_patterns=["__WRIT__", "__READ__"]`. Everybody at the path needs the same settings.
+    pub fn neighbour_writers(mut self, marker: impl Into<String>) -> Self {
+        self.neighbours.push((marker.into(), Role::Exclusive));
+        self
+    }
+
+    /// As [`neighbour_writers`](Self::neighbour_writers), but as readers: `__rlock__` for kazoo's `ReadLock`, which waits for our
+    /// writers with `extra_lock_patterns=["__WRIT__"]`.
+    pub fn neighbour_readers(mut self, marker: impl Into<String>) -> Self {
+        self.neighbours.push((marker.into(), Role::Shared));
+        self
+    }
+
+    /// The lock.
+    ///
+    /// # Errors
+    /// `InvalidInput` when the path breaks a rule, or a marker is empty, contains '/', ends with a digit or counts already.
+    pub fn build(self) -> Result<RwLock, Error> {
+        let (mut writers, mut readers) = Line::sides(&self.client, &self.path, "rw_lock", WRITER, READER)?;
+        for (marker, role) in self.neighbours {
+            writers = writers.with_neighbours(&marker, role)?;
+            readers = readers.with_neighbours(marker, role)?;
+        }
+        Ok(RwLock { writers, readers })
+    }
+}
