@@ -1,7 +1,7 @@
-use crate::{Election, Layout};
+use crate::{Election, ElectionLayout};
 use bytes::Bytes;
 use docent_core::recipe::Line;
-use docent_core::{Client, Error};
+use docent_core::{Client, Error, Role};
 use std::fmt;
 use std::time::Duration;
 
@@ -16,7 +16,8 @@ pub struct ElectionBuilder {
     path: String,
     id: Option<String>,
     data: Option<Bytes>,
-    layout: Layout,
+    layout: ElectionLayout,
+    neighbours: Vec<String>,
     takeover_delay: Duration,
     grace: Duration,
 }
@@ -28,14 +29,15 @@ impl ElectionBuilder {
             path: path.to_owned(),
             id: None,
             data: None,
-            layout: Layout::default(),
+            layout: ElectionLayout::default(),
+            neighbours: Vec::new(),
             takeover_delay: Duration::ZERO,
             grace: Duration::ZERO,
         }
     }
 
     /// Who the candidate is: written into its node, for [`Election::leader`] and [`Election::candidates`]. Default: as
-    /// [`layout`](Self::layout) says.
+    /// [`layout`](Self::layout) says. It must not be empty: that is how Curator writes that there is none.
     pub fn id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
         self
@@ -48,9 +50,18 @@ impl ElectionBuilder {
         self
     }
 
-    /// Which of Curator's layouts to use. Default [`Layout::LeaderLatch`].
-    pub fn layout(mut self, layout: Layout) -> Self {
+    /// Which of Curator's layouts to use. Default [`ElectionLayout::LeaderLatch`].
+    pub fn layout(mut self, layout: ElectionLayout) -> Self {
         self.layout = layout;
+        self
+    }
+
+    /// Waits for candidates of another kind, too: nodes whose names end with `marker` and ten digits, as `__lock__` for kazoo's
+    /// `Election`. May be called for several kinds. Default none, but those of Curator's recipe of the [layout](Self::layout).
+    ///
+    /// They have to wait for ours as well, or both lead. All candidates need the same settings.
+    pub fn neighbours(mut self, marker: impl Into<String>) -> Self {
+        self.neighbours.push(marker.into());
         self
     }
 
@@ -83,14 +94,20 @@ impl ElectionBuilder {
     /// The election.
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule, when both an id and data are given, when they are larger than the servers take,
-    /// and when the grace does not fit into the margin of the lease. The last is known once the client has connected; until then
-    /// campaigning fails with it.
+    /// `InvalidInput` when the path breaks a rule, when the id is empty, when both an id and data are given, when they are larger than
+    /// the servers take, when a marker of neighbours is empty, contains '/', ends with a digit or counts already, and when the grace
+    /// does not fit into the margin of the lease. The last is known once the client has connected; until then campaigning fails
+    /// with it.
     pub fn build(self) -> Result<Election, Error> {
         let invalid = |detail: String| Err(Error::invalid_input("election", detail));
         // A container would go with the term of a leader that was lost, once nobody stands.
         let line = if self.takeover_delay.is_zero() { Line::new } else { Line::lasting };
         let line = line(&self.client, &self.path, "election", self.layout.marker())?;
+        let with = |line: Line, marker| line.with_neighbours(marker, Role::Exclusive);
+        let line = self.neighbours.into_iter().try_fold(line, with)?;
+        if self.id.as_deref() == Some("") {
+            return invalid("id \"\" must not be empty".to_owned());
+        }
         if let (Some(id), Some(_)) = (&self.id, &self.data) {
             return invalid(format!("id {id:?} and data must not both be given: one node holds one of them"));
         }
@@ -103,8 +120,8 @@ impl ElectionBuilder {
         }
         // What Curator's recipes write for a candidate without an id.
         let data = match self.layout {
-            Layout::LeaderLatch => Some(data.unwrap_or_default()),
-            Layout::LeaderSelector => data,
+            ElectionLayout::LeaderLatch => Some(data.unwrap_or_default()),
+            ElectionLayout::LeaderSelector => data,
         };
         Election::checked(line, data, self.takeover_delay, self.grace)
     }

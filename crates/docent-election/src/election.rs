@@ -1,5 +1,5 @@
+use crate::election_run::{ElectionRun, terms};
 use crate::leaders::{self, Leaders};
-use crate::run::{self, Run};
 use crate::takeover;
 use crate::term::Term;
 use crate::{ElectionBuilder, Leader, Leadership};
@@ -31,7 +31,7 @@ use std::time::Duration;
 ///
 /// # Assumptions
 /// The session timeout is at least four ticks of the server, and the clock runs whenever the world does. All candidates use
-/// the same [`Layout`](crate::Layout).
+/// the same [`ElectionLayout`](crate::ElectionLayout).
 ///
 /// # What happens
 /// - *Link down:* a leader leads until its lease runs out; a candidate keeps its place.
@@ -108,7 +108,7 @@ impl Election {
     }
 
     /// Campaigns, does `work` while leading, resigns when it is done, and campaigns again, until the work fails or the returned
-    /// future is [stopped](Run::until) or dropped.
+    /// future is [stopped](ElectionRun::until) or dropped.
     ///
     /// The work is bound to the leadership: it is polled in the future that this returns, never after the leadership was lost (a
     /// [grace](crate::ElectionBuilder::grace) excepted), and dropped then. Tasks it spawned are not: give them
@@ -137,13 +137,13 @@ impl Election {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn run<W, F, E>(&self, work: W) -> Run<impl Future<Output = Result<(), E>> + use<W, F, E>>
+    pub fn run<W, F, E>(&self, work: W) -> ElectionRun<impl Future<Output = Result<(), E>> + use<W, F, E>>
     where
         W: FnMut(Leadership) -> F,
         F: Future<Output = Result<(), E>>,
         E: From<Error>,
     {
-        Run::new(|stop| run::terms(self.clone(), work, stop))
+        ElectionRun::new(|stop| terms(self.clone(), work, stop))
     }
 
     /// Whether this candidate, or a clone of it, leads now: no I/O.

@@ -1,12 +1,13 @@
 use bytes::Bytes;
 use docent_core::{Fence, Participant};
+use std::fmt;
 use std::time::SystemTime;
 
 /// The leader of an election, as a server saw it.
 ///
 /// It may have been lost or have resigned since: this is for people, dashboards and clients that look for somebody to talk to.
 /// Whatever must be done by the leader alone is done by the leader itself, under its [`Leadership`](crate::Leadership).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Leader {
     /// Its id, or what text its data is; replacement characters stand for what is none.
@@ -30,5 +31,17 @@ impl From<Participant> for Leader {
             since: first.since,
             session_id: first.session_id,
         }
+    }
+}
+
+// What is written into the node is not printed, and the id is made of that.
+impl fmt::Debug for Leader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Leader")
+            .field("data", &format_args!("{} bytes", self.data.len()))
+            .field("fence", &self.fence)
+            .field("since", &self.since)
+            .field("session_id", &format_args!("{:#x}", self.session_id))
+            .finish_non_exhaustive()
     }
 }

@@ -35,7 +35,8 @@ pub(crate) fn observe(line: Line) -> Leaders {
         let leader = observer.next().await?;
         Some((leader, observer))
     });
-    Leaders(leaders.boxed())
+    // Asked again after its end it says so again.
+    Leaders(leaders.fuse().boxed())
 }
 
 struct Observer {

@@ -1,19 +1,22 @@
 #![doc = include_str!("../README.md")]
 
+#[macro_use]
+mod macros;
+
 mod builder;
 mod election;
-mod layout;
+mod election_layout;
+mod election_run;
 mod leader;
 mod leaders;
 mod leadership;
-mod run;
 mod takeover;
 mod term;
 
 pub use builder::ElectionBuilder;
 pub use election::Election;
-pub use layout::Layout;
+pub use election_layout::ElectionLayout;
+pub use election_run::ElectionRun;
 pub use leader::Leader;
 pub use leaders::Leaders;
 pub use leadership::Leadership;
-pub use run::Run;

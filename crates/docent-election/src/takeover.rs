@@ -15,7 +15,7 @@ pub(crate) async fn begin(line: &Line, hold: &Hold, delay: Duration) -> Result<(
         Err(error) if error.kind() == ErrorKind::NoNode => None,
         Err(error) => return Err(error),
     };
-    if let Some(term) = before.filter(|term| *term != hold.fence()) {
+    if let Some(term) = before.filter(|term| *term != hold.fence() && !planted!(TakeoverDelayForgotten)) {
         tracing::info!(path = line.path(), %term, ?delay, "the leader before did not resign: waiting");
         if hold.run(tokio::time::sleep(delay)).await.is_err() {
             hold.check_for("campaign")?;
@@ -26,7 +26,8 @@ pub(crate) async fn begin(line: &Line, hold: &Hold, delay: Duration) -> Result<(
         match hold.transaction().set(line.path(), term.clone(), None).commit().await {
             // Written again, it is the same.
             Err(error) if error.kind() == ErrorKind::OutcomeUnknown => {}
-            result => return result.map(drop),
+            // Its lease may have run out while the answer was on its way.
+            result => return result.and_then(|_| hold.check_for("campaign")),
         }
     }
 }

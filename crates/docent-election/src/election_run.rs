@@ -12,12 +12,12 @@ use tokio_util::sync::CancellationToken;
 /// # On drop
 /// The work is dropped, and the leader resigns, or the candidate leaves the line, in the background.
 #[must_use = "nobody campaigns unless this is awaited"]
-pub struct Run<F> {
+pub struct ElectionRun<F> {
     terms: Pin<Box<F>>,
     stop: CancellationToken,
 }
 
-impl<F: Future> Run<F> {
+impl<F: Future> ElectionRun<F> {
     pub(crate) fn new(terms: impl FnOnce(CancellationToken) -> F) -> Self {
         let stop = CancellationToken::new();
         Self { terms: Box::pin(terms(stop.clone())), stop }
@@ -43,7 +43,7 @@ impl<F: Future> Run<F> {
     }
 }
 
-impl<F: Future> Future for Run<F> {
+impl<F: Future> Future for ElectionRun<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
@@ -51,9 +51,9 @@ impl<F: Future> Future for Run<F> {
     }
 }
 
-impl<F> fmt::Debug for Run<F> {
+impl<F> fmt::Debug for ElectionRun<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Run").finish_non_exhaustive()
+        f.debug_struct("ElectionRun").finish_non_exhaustive()
     }
 }
 
@@ -75,6 +75,10 @@ where
         // From here on the work is dropped.
         match (done, term.share().hold.check()) {
             (_, Err(lost)) if lost.reason != LostReason::Released => {
+                if planted!(OutAfterSessionEnd) && lost.reason == LostReason::SessionExpired {
+                    stop.cancelled().await;
+                    return Ok(());
+                }
                 tracing::warn!(path = election.path(), %fence, %lost, "the term is over, campaigning again");
             }
             (done, _) => {
@@ -111,6 +115,7 @@ where
             Ok(done) => done,
             // It resigned, and goes on without the leadership until it is done or stopped.
             Err(Lost { reason: LostReason::Released }) => work.await,
+            Err(_) if planted!(WorkGoesOnAfterLoss) => work.await,
             Err(_) => Ok(()),
         }
     };

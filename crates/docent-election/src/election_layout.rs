@@ -3,7 +3,7 @@
 /// All candidates of an election need the same layout. Those of another are no contenders, and both would have a leader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
-pub enum Layout {
+pub enum ElectionLayout {
     /// As Curator's `LeaderLatch`: nodes `_c_<uuid>-latch-<number>` that hold the id, or nothing without one.
     #[default]
     LeaderLatch,
@@ -12,7 +12,7 @@ pub enum Layout {
     LeaderSelector,
 }
 
-impl Layout {
+impl ElectionLayout {
     /// What stands before the number in a candidate's name.
     pub(crate) fn marker(self) -> &'static str {
         match self {
