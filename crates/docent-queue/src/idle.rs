@@ -1,0 +1,98 @@
+//! What the first in the line of idle consumers watches.
+
+use crate::store::Store;
+use docent_core::{Children, Error, WatchStream};
+use futures_util::future::BoxFuture;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use std::collections::HashSet;
+use std::time::Duration;
+
+/// Claims that are watched. Behind them it looks again from time to time.
+const WATCHED: usize = 64;
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// Tells when there may be an item to claim: the folder's children changed, or a claim ended, of which the folder says nothing.
+pub(crate) struct Signs<'a> {
+    store: &'a Store,
+    folder: WatchStream<Children>,
+    items: Vec<String>,
+    /// Resolve with the item's name when it has no claim, and whether there was one.
+    claims: FuturesUnordered<BoxFuture<'static, (String, bool)>>,
+    watched: HashSet<String>,
+    /// Of these there was none, and they could not be claimed either: they are looked at from time to time.
+    odd: HashSet<String>,
+}
+
+impl<'a> Signs<'a> {
+    pub(crate) fn new(store: &'a Store) -> Result<Self, Error> {
+        Ok(Self {
+            store,
+            folder: store.client.watch_children(&store.places.items)?,
+            items: Vec::new(),
+            claims: FuturesUnordered::new(),
+            watched: HashSet::new(),
+            odd: HashSet::new(),
+        })
+    }
+
+    /// Watches the claims of the oldest items that were listed.
+    pub(crate) fn watch_claims(&mut self) -> Result<(), Error> {
+        // Those are left alone here, whatever becomes of them.
+        self.items.retain(|name| !self.store.is_aside(name));
+        if planted!(FreedClaimNotNoticed) {
+            return Ok(());
+        }
+        for name in self.items.iter().take(WATCHED) {
+            if self.odd.contains(name) || !self.watched.insert(name.clone()) {
+                continue;
+            }
+            let (name, claim) = (name.clone(), self.store.places.claim(name));
+            let mut claim = self.store.client.watch_exists(&claim)?;
+            self.claims.push(Box::pin(async move {
+                let mut was_there = false;
+                // An error, such as of permissions, is followed by another try.
+                while let Some(state) = claim.next().await {
+                    match state {
+                        Ok(None) => break,
+                        Ok(Some(_)) => was_there = true,
+                        Err(_) => {}
+                    }
+                }
+                (name, was_there)
+            }));
+        }
+        Ok(())
+    }
+
+    /// Waits for a sign. False when the client is closed.
+    ///
+    /// # Errors
+    /// What the servers say about the folder, such as `NoAuth`.
+    pub(crate) async fn next(&mut self) -> Result<bool, Error> {
+        loop {
+            let unwatched = self.items.len() > self.watched.len() && !planted!(FreedClaimNotNoticed);
+            tokio::select! {
+                listed = self.folder.next() => {
+                    let Some(listed) = listed else { return Ok(false) };
+                    let children = listed?;
+                    self.items = children.map_or_else(Vec::new, |folder| self.store.items(folder.names));
+                    return Ok(true);
+                }
+                Some((name, was_there)) = self.claims.next() => {
+                    self.watched.remove(&name);
+                    // That of an item that is gone is no sign.
+                    if self.items.contains(&name) {
+                        if !was_there {
+                            self.odd.insert(name);
+                        }
+                        return Ok(true);
+                    }
+                }
+                () = tokio::time::sleep(LOOK_AGAIN), if unwatched => {
+                    self.odd.clear();
+                    return Ok(true);
+                }
+            }
+        }
+    }
+}

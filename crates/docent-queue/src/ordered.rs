@@ -1,0 +1,85 @@
+//! One consumer at a time: lock, take the smallest, delete it after success.
+
+use crate::guard::{Guard, Mine, Taken};
+use crate::store::Store;
+use docent_core::recipe::{Hold, Line, WaitError};
+use docent_core::{Error, ErrorKind};
+use futures_util::StreamExt;
+use std::sync::Arc;
+
+impl Store {
+    /// The first item, under the lock; waits for both.
+    pub(crate) async fn take_locked(self: &Arc<Self>, lock: &Line) -> Result<Taken, Error> {
+        loop {
+            let hold = lock.acquire(None).await?;
+            let mut folder = self.client.watch_children(&self.places.items)?;
+            loop {
+                tokio::select! {
+                    listed = folder.next() => {
+                        // Its end is that of the client, which `acquire` reports.
+                        let Some(listed) = listed else { break };
+                        let names = listed?.map_or_else(Vec::new, |folder| self.items(folder.names));
+                        let names = self.candidates(names);
+                        if names.is_empty() {
+                            continue;
+                        }
+                        if let Some(taken) = self.count_first(hold, names).await? {
+                            return Ok(taken);
+                        }
+                        break;
+                    }
+                    reason = hold.lost() => {
+                        tracing::debug!(path = %self.path, %reason, "the lock of the queue was lost while it was empty");
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The first item, if nobody else has the lock and there is one.
+    pub(crate) async fn try_take_locked(self: &Arc<Self>, lock: &Line) -> Result<Option<Taken>, Error> {
+        loop {
+            if !lock.is_open().await? {
+                return Ok(None);
+            }
+            let hold = match lock.draw(None).await?.turn_now().await {
+                Ok(Some(hold)) => hold,
+                Ok(None) => return Ok(None),
+                Err(WaitError::Core(error)) => return Err(error),
+                Err(_) => continue,
+            };
+            let names = self.candidates(self.list().await?);
+            return if names.is_empty() { Ok(None) } else { self.count_first(hold, names).await };
+        }
+    }
+
+    /// Counts a delivery of the first of `names` that is there, by the version of its data: an ephemeral item can have no child.
+    /// `None` when there is none, or the lock was lost.
+    async fn count_first(self: &Arc<Self>, hold: Hold, names: Vec<String>) -> Result<Option<Taken>, Error> {
+        for name in names {
+            loop {
+                let path = self.places.item(&name);
+                let node = match self.client.get(&path).await {
+                    Ok(node) => node,
+                    Err(error) if error.kind() == ErrorKind::NoNode => break,
+                    Err(error) => return Err(error),
+                };
+                let count = hold.transaction().set(&path, node.data.clone(), node.stat.version);
+                match count.commit_exactly().await {
+                    Ok(_) => {
+                        let deliveries = Some(node.stat.version.cast_unsigned().wrapping_add(1));
+                        let guard = Guard::Lock(hold);
+                        let mine = Mine::new(self, name, &guard);
+                        return Ok(Some(Taken { guard, mine, node: node.data, deliveries }));
+                    }
+                    Err(error) if error.kind() == ErrorKind::NoNode => break,
+                    Err(error) if error.kind() == ErrorKind::BadVersion => {}
+                    Err(error) if error.is_lost() => return Ok(None),
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(None)
+    }
+}

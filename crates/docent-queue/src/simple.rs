@@ -1,0 +1,228 @@
+use bytes::Bytes;
+use docent_core::{Client, CreateMode, Error, ErrorKind, Node};
+use futures_util::StreamExt;
+use std::fmt;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// What stands before an item's number.
+const PREFIX: &str = "qn-";
+/// What a request takes besides an item's bytes and its path.
+const FIELDS: usize = 1024;
+
+/// The queue of ZooKeeper's documentation: nodes `qn-0000000000` with the bytes of an item, taken by deleting them. Curator's
+/// `SimpleDistributedQueue` and Docent share the items of one path.
+///
+/// # Guarantees
+/// At most once: an item is deleted before it is returned, so that it is lost when its consumer dies before it worked on it. Puts and
+/// takes of this class are exact: a lost reply neither doubles an item nor loses it on the way.
+///
+/// # Caveats
+/// Every item that is put wakes everybody who waits, and all of them list the queue. Items that nobody can read are in the way. There is
+/// no capacity, no counting of deliveries, no dead letters. Curator's own puts and takes may double or lose an item when a reply is lost.
+/// For all of that there is [`Queue`](crate::Queue).
+#[derive(Clone)]
+pub struct SimpleQueue {
+    client: Client,
+    path: String,
+}
+
+impl SimpleQueue {
+    /// The queue at `path`. It need not exist yet.
+    ///
+    /// # Errors
+    /// `InvalidInput` when the path breaks a rule or is the root.
+    pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
+        docent_core::recipe::Line::new(client, path, "queue", PREFIX)?;
+        Ok(Self { client: client.clone(), path: path.to_owned() })
+    }
+
+    /// The path, as it was given.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Puts an item at the end, exactly once. For users of Curator: `offer`.
+    ///
+    /// # Errors
+    /// `TooLarge`, `NoAuth`, `Timeout`, `Closed`; `OutcomeUnknown` when it could not be found out whether it is there.
+    ///
+    /// # Cancel safety
+    /// This method is *not* cancel safe: the item may have been put.
+    pub async fn put(&self, item: impl Into<Bytes>) -> Result<(), Error> {
+        let item = item.into();
+        let most = self.client.max_request().saturating_sub(FIELDS + self.path.len());
+        if item.len() > most {
+            let rule = format!("an item of {} bytes must be at most {most} bytes", item.len());
+            return Err(Error::invalid_input("put", rule));
+        }
+        let path = format!("{}/{PREFIX}", self.path);
+        loop {
+            let put = self.client.transaction().create(&path, item.clone(), CreateMode::PersistentSequential);
+            match put.commit_exactly().await {
+                Err(error) if error.kind() == ErrorKind::NoNode => self.make_folder().await?,
+                result => return result.map(drop),
+            }
+        }
+    }
+
+    async fn make_folder(&self) -> Result<(), Error> {
+        match self.client.create(&self.path, "", CreateMode::Container).await {
+            Ok(_) => Ok(()),
+            // Whether this one made it does not matter.
+            Err(error) if matches!(error.kind(), ErrorKind::NodeExists | ErrorKind::OutcomeUnknown) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Takes the first item, and waits for one.
+    ///
+    /// # Errors
+    /// `NoAuth`, `Timeout`, `Closed`. `OutcomeUnknown` when an item was being deleted and it could not be found out whether it is: then it is
+    /// there still, or lost.
+    ///
+    /// # Cancel safety
+    /// This method is *not* cancel safe: an item may have been deleted. [`take_timeout`](Self::take_timeout) gives up without that.
+    pub async fn take(&self) -> Result<Bytes, Error> {
+        loop {
+            if let Some(item) = self.take_by(None).await? {
+                return Ok(item);
+            }
+        }
+    }
+
+    /// As [`take`](Self::take), but waits for an item at most for `timeout`; `None` when there was none. For users of Curator: `poll`.
+    ///
+    /// # Errors
+    /// As [`take`](Self::take).
+    ///
+    /// # Cancel safety
+    /// As [`take`](Self::take).
+    pub async fn take_timeout(&self, timeout: Duration) -> Result<Option<Bytes>, Error> {
+        self.take_by(Instant::now().checked_add(timeout)).await
+    }
+
+    /// Takes the first item if there is one.
+    ///
+    /// # Errors
+    /// As [`take`](Self::take).
+    ///
+    /// # Cancel safety
+    /// As [`take`](Self::take).
+    pub async fn try_take(&self) -> Result<Option<Bytes>, Error> {
+        let names = self.names().await?;
+        self.take_of(names).await
+    }
+
+    /// The first item, which stays.
+    ///
+    /// # Errors
+    /// `NoAuth`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn peek(&self) -> Result<Option<Bytes>, Error> {
+        for name in self.names().await? {
+            if let Some(node) = self.read(&name).await? {
+                return Ok(Some(node.data));
+            }
+        }
+        Ok(None)
+    }
+
+    /// How many items there are.
+    ///
+    /// # Errors
+    /// `NoAuth`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn len(&self) -> Result<usize, Error> {
+        Ok(self.names().await?.len())
+    }
+
+    /// True when there is none.
+    ///
+    /// # Errors
+    /// As [`len`](Self::len).
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn is_empty(&self) -> Result<bool, Error> {
+        Ok(self.len().await? == 0)
+    }
+
+    /// Only the waiting is under the deadline: what is being deleted is returned.
+    async fn take_by(&self, deadline: Option<Instant>) -> Result<Option<Bytes>, Error> {
+        let mut folder = self.client.watch_children(&self.path)?;
+        loop {
+            let listed = match deadline {
+                Some(deadline) => match tokio::time::timeout_at(deadline, folder.next()).await {
+                    Ok(listed) => listed,
+                    Err(_) => return Ok(None),
+                },
+                None => folder.next().await,
+            };
+            let names = match listed {
+                Some(listed) => listed?.map_or_else(Vec::new, |folder| in_order(folder.names)),
+                // The stream ends with the client: this says so.
+                None => self.names().await?,
+            };
+            if let Some(item) = self.take_of(names).await? {
+                return Ok(Some(item));
+            }
+        }
+    }
+
+    /// Takes the first of `names` that is there.
+    async fn take_of(&self, names: Vec<String>) -> Result<Option<Bytes>, Error> {
+        for name in names {
+            while let Some(node) = self.read(&name).await? {
+                let delete = self.client.transaction().delete(&self.item(&name), node.stat.version);
+                match delete.commit_exactly().await {
+                    Ok(_) => return Ok(Some(node.data)),
+                    Err(error) if error.kind() == ErrorKind::NoNode => break,
+                    // Somebody wrote to it: what counts is what was deleted.
+                    Err(error) if error.kind() == ErrorKind::BadVersion => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn item(&self, name: &str) -> String {
+        format!("{}/{name}", self.path)
+    }
+
+    async fn names(&self) -> Result<Vec<String>, Error> {
+        present(self.client.children(&self.path).await)
+            .map(|folder| folder.map_or_else(Vec::new, |folder| in_order(folder.names)))
+    }
+
+    async fn read(&self, name: &str) -> Result<Option<Node>, Error> {
+        present(self.client.get(&self.item(name)).await)
+    }
+}
+
+/// As others do it: by name, not by number.
+fn in_order(mut names: Vec<String>) -> Vec<String> {
+    names.retain(|name| name.starts_with(PREFIX));
+    names.sort_unstable();
+    names
+}
+
+/// `None` for what is not there.
+fn present<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.kind() == ErrorKind::NoNode => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+impl fmt::Debug for SimpleQueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SimpleQueue").field("path", &self.path).finish_non_exhaustive()
+    }
+}
