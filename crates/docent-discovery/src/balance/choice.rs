@@ -1,0 +1,282 @@
+use super::{Load, PickPolicy, Picked, SetAside};
+use crate::Instance;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use tokio::time::Instant;
+
+/// One instance that a view knows, with what is under way there.
+pub(crate) struct Member<P> {
+    /// The name of its node.
+    pub(crate) key: Arc<str>,
+    pub(crate) instance: Arc<Instance<P>>,
+    /// The transaction that last wrote it.
+    pub(crate) mzxid: i64,
+    pub(crate) load: Arc<Load>,
+}
+
+impl<P> Clone for Member<P> {
+    fn clone(&self) -> Self {
+        Self {
+            key: Arc::clone(&self.key),
+            instance: Arc::clone(&self.instance),
+            mzxid: self.mzxid,
+            load: Arc::clone(&self.load),
+        }
+    }
+}
+
+/// Chooses among instances by a policy, and remembers what that needs.
+#[derive(Debug)]
+pub(crate) struct Balance {
+    policy: PickPolicy,
+    pub(super) rule: SetAside,
+    next: AtomicUsize,
+    /// The one that [`PickPolicy::Sticky`] sticks to.
+    chosen: Mutex<Option<Arc<str>>>,
+    /// Those that were set aside and are not known to be sound again.
+    troubled: Mutex<Vec<Weak<Load>>>,
+    /// There are some of these: who can be picked has to be looked at. Changed only while they are locked.
+    is_troubled: AtomicBool,
+}
+
+impl Balance {
+    pub(crate) fn new(policy: PickPolicy, rule: SetAside) -> Self {
+        Self {
+            policy,
+            rule,
+            next: AtomicUsize::new(0),
+            chosen: Mutex::default(),
+            troubled: Mutex::default(),
+            is_troubled: AtomicBool::new(false),
+        }
+    }
+
+    /// One of `members`; `None` when there is none. Those that were set aside are picked only when all are.
+    pub(crate) fn pick<P>(self: &Arc<Self>, members: &[Member<P>]) -> Option<Picked<P>> {
+        let member = if self.is_troubled.load(Ordering::Relaxed) {
+            let admitted = self.admitted(members);
+            if admitted.is_empty() { self.choose(members) } else { self.choose(&admitted) }
+        } else {
+            self.choose(members)
+        };
+        Some(Picked::new(member?, Arc::clone(self)))
+    }
+
+    fn troubled(&self) -> MutexGuard<'_, Vec<Weak<Load>>> {
+        self.troubled.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One was set aside.
+    pub(super) fn is_aside(&self, load: &Arc<Load>) {
+        let mut troubled = self.troubled();
+        if !troubled.iter().any(|known| std::ptr::eq(known.as_ptr(), Arc::as_ptr(load))) {
+            troubled.push(Arc::downgrade(load));
+        }
+        self.is_troubled.store(true, Ordering::Relaxed);
+    }
+
+    fn admitted<P>(&self, members: &[Member<P>]) -> Vec<Member<P>> {
+        let now = Instant::now();
+        let mut troubled = self.troubled();
+        // Not only of those that can be picked this time: others come back.
+        troubled.retain(|load| load.upgrade().is_some_and(|load| !load.is_sound(now, self.rule)));
+        self.is_troubled.store(!troubled.is_empty(), Ordering::Relaxed);
+        drop(troubled);
+        members.iter().filter(|member| member.load.admits(now, self.rule)).cloned().collect()
+    }
+
+    fn choose<P>(&self, members: &[Member<P>]) -> Option<Member<P>> {
+        let any = || fastrand::usize(..members.len());
+        if members.is_empty() {
+            return None;
+        }
+        let index = match self.policy {
+            PickPolicy::RoundRobin => self.next.fetch_add(1, Ordering::Relaxed) % members.len(),
+            PickPolicy::Random => any(),
+            PickPolicy::Sticky => self.stick(members),
+            PickPolicy::Weighted => by_weight(members),
+            PickPolicy::PowerOfTwo => {
+                let one = any();
+                let other = (one + fastrand::usize(1..members.len().max(2))) % members.len();
+                let in_flight = |index: usize| members[index].load.in_flight();
+                if in_flight(other) < in_flight(one) { other } else { one }
+            }
+        };
+        Some(members[index].clone())
+    }
+
+    fn stick<P>(&self, members: &[Member<P>]) -> usize {
+        let mut chosen = self.chosen.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = members.iter().position(|member| Some(&member.key) == chosen.as_ref());
+        known.unwrap_or_else(|| {
+            let index = fastrand::usize(..members.len());
+            *chosen = Some(Arc::clone(&members[index].key));
+            index
+        })
+    }
+}
+
+fn by_weight<P>(members: &[Member<P>]) -> usize {
+    let weight = |member: &Member<P>| u64::from(member.instance.weight.unwrap_or(1));
+    let total: u64 = members.iter().map(weight).sum();
+    if total == 0 {
+        return fastrand::usize(..members.len());
+    }
+    let mut left = fastrand::u64(..total);
+    let met = members.iter().position(|member| match left.checked_sub(weight(member)) {
+        Some(rest) => {
+            left = rest;
+            false
+        }
+        None => true,
+    });
+    met.unwrap_or(0)
+}
+
+impl<P> fmt::Debug for Member<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Member").field("key", &self.key).field("mzxid", &self.mzxid).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+    use std::time::Duration;
+
+    fn members(weights: &[Option<u32>]) -> Vec<Member<()>> {
+        let member = |(number, weight): (usize, &Option<u32>)| {
+            let mut instance = Instance::new("svc", "10.0.0.1", 80).id(number.to_string());
+            instance.weight = *weight;
+            Member {
+                key: number.to_string().into(),
+                instance: Arc::new(instance),
+                mzxid: 1,
+                load: Arc::default(),
+            }
+        };
+        weights.iter().enumerate().map(member).collect()
+    }
+
+    fn balance(policy: PickPolicy) -> Arc<Balance> {
+        Arc::new(Balance::new(policy, SetAside::default()))
+    }
+
+    /// How often each was picked in so many picks.
+    fn picks(balance: &Arc<Balance>, members: &[Member<()>], count: usize) -> BTreeMap<String, usize> {
+        let mut picks = BTreeMap::new();
+        for _ in 0..count {
+            *picks.entry(balance.pick(members).unwrap().id.clone()).or_default() += 1;
+        }
+        picks
+    }
+
+    #[test]
+    fn nobody_is_picked_of_nobody() {
+        for policy in [
+            PickPolicy::RoundRobin,
+            PickPolicy::Random,
+            PickPolicy::Sticky,
+            PickPolicy::Weighted,
+            PickPolicy::PowerOfTwo,
+        ] {
+            assert!(balance(policy).pick(&members(&[])).is_none());
+            assert_eq!(picks(&balance(policy), &members(&[None]), 3).len(), 1);
+        }
+    }
+
+    #[test]
+    fn round_robin_takes_turns_also_when_its_count_wraps() {
+        let (robin, three) = (balance(PickPolicy::RoundRobin), members(&[None; 3]));
+        robin.next.store(usize::MAX - 1, Ordering::Relaxed);
+        let counts = picks(&robin, &three, 302);
+        assert!(counts.values().all(|count| (100..=101).contains(count)), "{counts:?}");
+    }
+
+    #[test]
+    fn random_and_weighted_picks_have_their_shares() {
+        let counts = picks(&balance(PickPolicy::Random), &members(&[None; 4]), 4000);
+        assert!(counts.len() == 4 && counts.values().all(|count| (800..1200).contains(count)), "{counts:?}");
+        let four = members(&[Some(0), None, Some(3), Some(6)]);
+        let counts = picks(&balance(PickPolicy::Weighted), &four, 10_000);
+        assert!(!counts.contains_key("0"), "{counts:?}");
+        for (id, share) in [("1", 1000), ("2", 3000), ("3", 6000)] {
+            assert!(counts[id].abs_diff(share) < 300, "{counts:?}");
+        }
+        let largest = members(&[Some(u32::MAX); 3]);
+        assert_eq!(picks(&balance(PickPolicy::Weighted), &largest, 100).len(), 3);
+        assert_eq!(picks(&balance(PickPolicy::Weighted), &members(&[Some(0); 3]), 100).len(), 3);
+    }
+
+    #[test]
+    fn sticky_stays_until_its_choice_leaves() {
+        let (sticky, mut three) = (balance(PickPolicy::Sticky), members(&[None; 3]));
+        let first = picks(&sticky, &three, 50);
+        assert_eq!(first.len(), 1);
+        let first = first.into_keys().next().unwrap();
+        three.retain(|member| *member.key != *first);
+        let second = picks(&sticky, &three, 50);
+        assert!(second.len() == 1 && !second.contains_key(&first));
+    }
+
+    #[test]
+    fn of_two_the_one_with_less_in_flight_is_picked() {
+        let (two, members) = (balance(PickPolicy::PowerOfTwo), members(&[None; 2]));
+        let held: Vec<_> = (0..100).map(|_| two.pick(&members).unwrap()).collect();
+        let in_flight: Vec<_> = members.iter().map(|member| member.load.in_flight()).collect();
+        assert_eq!(in_flight, [50, 50]);
+        drop(held);
+        assert!(members.iter().all(|member| member.load.in_flight() == 0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_fails_is_set_aside_tried_again_and_picked_if_all_are() {
+        let rule = SetAside::default().threshold(1);
+        let (robin, two) = (Arc::new(Balance::new(PickPolicy::RoundRobin, rule)), members(&[None; 2]));
+        let bad = loop {
+            let picked = robin.pick(&two).unwrap();
+            if picked.id == "0" {
+                break picked;
+            }
+        };
+        bad.failed();
+        assert!(!picks(&robin, &two, 10).contains_key("0"));
+        robin.pick(&two).unwrap().failed();
+        assert_eq!(picks(&robin, &two, 10).len(), 2, "all are set aside");
+        tokio::time::advance(rule.period + Duration::from_secs(1)).await;
+        // Both are on probation: one pick of each at a time.
+        let (one, other) = (robin.pick(&two).unwrap(), robin.pick(&two).unwrap());
+        assert_ne!(one.id, other.id);
+        let good = one.id.clone();
+        one.succeeded();
+        assert_eq!(picks(&robin, &two, 10).into_keys().collect::<Vec<_>>(), [good]);
+        other.succeeded();
+        assert_eq!(picks(&robin, &two, 10).len(), 2);
+        assert!(!robin.is_troubled.load(Ordering::Relaxed));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pick_among_some_does_not_forget_who_else_was_set_aside() {
+        let rule = SetAside::default().threshold(1);
+        let (robin, three) = (Arc::new(Balance::new(PickPolicy::RoundRobin, rule)), members(&[None; 3]));
+        robin.pick(&three[..1]).unwrap().failed();
+        assert_eq!(picks(&robin, &three[1..], 10).len(), 2);
+        assert!(!picks(&robin, &three, 10).contains_key("0"));
+        // Once it is sound again nobody looks any more.
+        tokio::time::advance(rule.period).await;
+        robin.pick(&three[..1]).unwrap().succeeded();
+        assert_eq!(picks(&robin, &three[1..], 10).len(), 2);
+        assert!(!robin.is_troubled.load(Ordering::Relaxed));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_is_set_aside_for_ever_stays_so() {
+        let rule = SetAside::default().threshold(1).period(Duration::MAX);
+        let (robin, two) = (Arc::new(Balance::new(PickPolicy::RoundRobin, rule)), members(&[None; 2]));
+        robin.pick(&two[..1]).unwrap().failed();
+        tokio::time::advance(Duration::from_secs(3600)).await;
+        assert!(!picks(&robin, &two, 10).contains_key("0"));
+    }
+}

@@ -1,0 +1,14 @@
+//! Which instance is picked, and who is left out for a while.
+
+mod choice;
+mod error;
+mod load;
+mod picked;
+mod policy;
+
+pub(crate) use choice::{Balance, Member};
+pub use error::PickError;
+pub(crate) use load::Load;
+pub use load::SetAside;
+pub use picked::Picked;
+pub use policy::PickPolicy;

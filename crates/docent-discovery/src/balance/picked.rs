@@ -1,0 +1,66 @@
+use super::{Balance, Member};
+use crate::Instance;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+use tokio::time::Instant;
+
+/// An instance that was picked for one piece of work. It counts as in flight until this is dropped.
+///
+/// Say how it went: [`failed`](Self::failed), so that an instance that fails is [set aside](crate::SetAside), and
+/// [`succeeded`](Self::succeeded), so that one that works counts as sound again.
+///
+/// # On drop
+/// The work is over, and nothing is said about the instance: as after a cancelled request.
+#[must_use = "it counts as in flight until it is dropped"]
+pub struct Picked<P> {
+    member: Member<P>,
+    balance: Arc<Balance>,
+    /// Whether this pick decides about the probation of the instance.
+    is_trial: bool,
+}
+
+impl<P> Picked<P> {
+    pub(super) fn new(member: Member<P>, balance: Arc<Balance>) -> Self {
+        let is_trial = member.load.begin();
+        Self { member, balance, is_trial }
+    }
+
+    /// The instance, to keep.
+    pub fn instance(&self) -> &Arc<Instance<P>> {
+        &self.member.instance
+    }
+
+    /// The work succeeded, as far as the instance is concerned.
+    pub fn succeeded(self) {
+        self.member.load.succeeded(self.is_trial);
+    }
+
+    /// The instance failed: it could not be reached, or did not do what it is there for.
+    pub fn failed(self) {
+        if self.member.load.failed(Instant::now(), self.balance.rule) {
+            tracing::warn!(service = %self.name, instance = %self.id, "an instance fails and is set aside");
+            self.balance.is_aside(&self.member.load);
+        }
+    }
+}
+
+impl<P> Deref for Picked<P> {
+    type Target = Instance<P>;
+
+    fn deref(&self) -> &Instance<P> {
+        &self.member.instance
+    }
+}
+
+impl<P> Drop for Picked<P> {
+    fn drop(&mut self) {
+        self.member.load.end(self.is_trial);
+    }
+}
+
+impl<P> fmt::Debug for Picked<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Picked").field(&self.member.instance).finish()
+    }
+}

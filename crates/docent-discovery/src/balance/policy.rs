@@ -1,0 +1,16 @@
+/// How [`Service::pick`](crate::Service::pick) chooses among the instances of a service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum PickPolicy {
+    /// One after the other, in the order of their ids.
+    #[default]
+    RoundRobin,
+    /// Any, each with the same chance.
+    Random,
+    /// Always the same, until it leaves or is set aside; then any other. With a filter, until that leaves it out.
+    Sticky,
+    /// Any, each with a chance by its [`weight`](crate::Instance::weight).
+    Weighted,
+    /// The one of two chosen at random that has less in flight: picks whose [`Picked`](crate::Picked) is not dropped yet.
+    PowerOfTwo,
+}

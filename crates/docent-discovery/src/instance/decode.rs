@@ -1,0 +1,234 @@
+use super::encode::{DEEPEST, Written};
+use super::{Instance, ServiceType};
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::fmt;
+
+/// Reads an instance as Curator and its older versions write it: missing keys have their defaults, numbers may be text, unknown
+/// keys are kept.
+///
+/// # Errors
+/// What is wrong with it, without any of its values.
+pub(crate) fn decode(data: &[u8]) -> Result<Written, String> {
+    if data.is_empty() {
+        return Err("there is no data".to_owned());
+    }
+    if is_too_deep(data) {
+        return Err(format!("it nests deeper than {DEEPEST} lists and objects"));
+    }
+    serde_json::from_slice(data).map_err(|error| describe(&error))
+}
+
+/// What serde says about data, without values from it.
+pub(super) fn describe(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let place = format!("at line {} column {}", error.line(), error.column());
+    match error.classify() {
+        serde_json::error::Category::Data => {
+            // Names what the type wants, or one of our own rules.
+            let ours = [RULE, "missing field"].iter().any(|start| text.starts_with(start));
+            if ours {
+                text.trim_start_matches(RULE).to_owned()
+            } else {
+                format!("a value has the wrong type {place}")
+            }
+        }
+        _ => format!("it is not JSON {place}"),
+    }
+}
+
+/// Begins errors of our own.
+const RULE: &str = "rule: ";
+
+/// Whether brackets outside of texts nest too deeply.
+fn is_too_deep(data: &[u8]) -> bool {
+    let (mut depth, mut text, mut escaped) = (0_usize, false, false);
+    for byte in data {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if text => escaped = true,
+            b'"' => text = !text,
+            b'[' | b'{' if !text => {
+                depth += 1;
+                // One more for the instance itself.
+                if depth > DEEPEST + 1 {
+                    return true;
+                }
+            }
+            b']' | b'}' if !text => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    false
+}
+
+impl<'de> Deserialize<'de> for Written {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Keys)
+    }
+}
+
+struct Keys;
+
+impl<'de> Visitor<'de> for Keys {
+    type Value = Written;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an instance")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Written, A::Error> {
+        let mut instance = Instance::named("").id("").with_payload(None);
+        instance.registered_at_ms = 0;
+        while let Some(key) = map.next_key::<String>()? {
+            match key.as_str() {
+                "name" => instance.name = map.next_value()?,
+                "id" => instance.id = map.next_value()?,
+                "address" => instance.address = map.next_value()?,
+                "port" => instance.port = port("port", &map.next_value()?)?,
+                "sslPort" => instance.ssl_port = port("sslPort", &map.next_value()?)?,
+                "payload" => {
+                    instance.payload =
+                        Some(map.next_value::<Box<RawValue>>()?).filter(|raw| raw.get() != "null");
+                }
+                "registrationTimeUTC" => {
+                    let time = map.next_value()?;
+                    instance.registered_at_ms = integer(&time).ok_or_else(|| {
+                        A::Error::custom(format!(
+                            "{RULE}registrationTimeUTC must be a number of milliseconds"
+                        ))
+                    })?;
+                }
+                "serviceType" => instance.service_type = service_type(&map.next_value()?)?,
+                "uriSpec" => instance.uri_spec = map.next_value()?,
+                "enabled" => {
+                    instance.enabled = map.next_value()?;
+                    instance.writes_enabled = true;
+                }
+                "weight" => {
+                    let raw: Box<RawValue> = map.next_value()?;
+                    match weight(&raw)? {
+                        Some(weight) => instance.weight = Some(weight),
+                        None => instance.unknown.push((key, raw)),
+                    }
+                }
+                _ => instance.unknown.push((key, map.next_value()?)),
+            }
+        }
+        Ok(instance)
+    }
+}
+
+/// A whole number, also as text.
+fn integer(value: &Value) -> Option<i64> {
+    match value {
+        Value::Number(number) => number.as_i64(),
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    }
+}
+
+fn port<E: serde::de::Error>(key: &str, value: &Value) -> Result<Option<u16>, E> {
+    if value.is_null() {
+        return Ok(None);
+    }
+    let port = integer(value).and_then(|number| u16::try_from(number).ok());
+    port.map(Some).ok_or_else(|| E::custom(format!("{RULE}{key} must be a number from 0 to 65535")))
+}
+
+fn service_type<E: serde::de::Error>(value: &Value) -> Result<ServiceType, E> {
+    match value {
+        Value::Null => Some(ServiceType::Dynamic),
+        Value::String(name) => ServiceType::named(name),
+        Value::Number(number) => number.as_i64().and_then(ServiceType::numbered),
+        _ => None,
+    }
+    .ok_or_else(|| E::custom(format!("{RULE}serviceType must be one of Curator's")))
+}
+
+/// `None` for what is no number: somebody else's key of that name.
+fn weight<E: serde::de::Error>(raw: &RawValue) -> Result<Option<u32>, E> {
+    let Ok(number) = serde_json::from_str::<serde_json::Number>(raw.get()) else { return Ok(None) };
+    let weight = number.as_u64().and_then(|number| u32::try_from(number).ok());
+    weight
+        .map(Some)
+        .ok_or_else(|| E::custom(format!("{RULE}weight must be a whole number from 0 to {}", u32::MAX)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn is_refused(json: &str, why: &str) {
+        let error = decode(json.as_bytes()).unwrap_err();
+        assert!(error.contains(why), "{json}: {error}");
+    }
+
+    #[test]
+    fn what_an_older_or_a_newer_curator_wrote_is_read() {
+        let old = decode(br#"{"name":"svc","id":"id1","address":"10.0.0.1","port":"80"}"#).unwrap();
+        assert_eq!((old.port, old.ssl_port, old.enabled, old.registered_at_ms), (Some(80), None, true, 0));
+        assert_eq!(old.service_type, ServiceType::Dynamic);
+        assert!(old.uri_spec.is_none() && old.payload.is_none());
+        let new = br#"{"id":"id1","name":"svc","port":null,"sslPort":443,"serviceType":3,"enabled":false,"registrationTimeUTC":-5}"#;
+        let new = decode(new).unwrap();
+        assert_eq!((new.ssl_port, new.enabled, new.registered_at_ms), (Some(443), false, -5));
+        assert_eq!(new.service_type, ServiceType::DynamicSequential);
+        let empty = decode(b"{}").unwrap();
+        assert_eq!((empty.name.as_str(), empty.address), ("", None));
+    }
+
+    #[test]
+    fn what_is_not_known_is_written_again_as_it_stood() {
+        let json = r#"{"name":"svc","id":"id1","address":"10.0.0.1","port":80,"sslPort":null,"payload":{"z": [1,  2.50], "a":1e400},"registrationTimeUTC":1234567890123,"serviceType":"STATIC","uriSpec":null,"enabled":true,"zone":  {"b":1, "a":12345678901234567890123},"weight":"heavy","at":null}"#;
+        let written = String::from_utf8(decode(json.as_bytes()).unwrap().to_json()).unwrap();
+        assert_eq!(written, json.replace("\"zone\":  {", "\"zone\":{"));
+    }
+
+    #[test]
+    fn bad_json_is_an_error_that_says_why_and_shows_no_value() {
+        is_refused("", "there is no data");
+        is_refused("at 10.0.0.7", "it is not JSON at line 1 column");
+        is_refused("{\"name\":\"a\"", "it is not JSON");
+        is_refused("{} {}", "it is not JSON");
+        is_refused("\u{feff}{}", "it is not JSON");
+        is_refused("[\"secret\"]", "a value has the wrong type");
+        is_refused(r#"{"name":null}"#, "a value has the wrong type");
+        is_refused(r#"{"port":70000}"#, "port must be a number from 0 to 65535");
+        is_refused(r#"{"sslPort":-1}"#, "sslPort must be a number from 0 to 65535");
+        is_refused(r#"{"port":80.5}"#, "port must be");
+        is_refused(r#"{"weight":-1}"#, "weight must be a whole number from 0 to 4294967295");
+        is_refused(r#"{"weight":4294967296}"#, "weight must be");
+        is_refused(r#"{"serviceType":"EPHEMERAL"}"#, "serviceType must be one of Curator's");
+        is_refused(r#"{"serviceType":4}"#, "serviceType must be");
+        is_refused(r#"{"registrationTimeUTC":9223372036854775808}"#, "registrationTimeUTC must be");
+        is_refused(r#"{"enabled":"secret"}"#, "a value has the wrong type");
+        is_refused(&format!("{}{}", "[".repeat(100_000), "]".repeat(100_000)), "it nests deeper than 64");
+        is_refused(
+            &format!("{{\"payload\":{}1{}}}", "{\"a\":".repeat(65), "}".repeat(65)),
+            "it nests deeper than 64",
+        );
+        assert!(decode(b"\xff{}").is_err());
+        decode(format!("{{\"payload\":{}{}}}", "[".repeat(64), "]".repeat(64)).as_bytes()).unwrap();
+        decode(format!("{{\"payload\":\"\\\"{}\"}}", "[".repeat(100)).as_bytes()).unwrap();
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(data in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = decode(&data);
+        }
+
+        #[test]
+        fn what_is_written_is_read(name in ".*", id in ".*", address: Option<String>, port: Option<u16>, at: i64, enabled: bool, weight: Option<u32>) {
+            let mut instance = Instance::named(name).id(id).enabled(enabled).with_payload(None);
+            (instance.address, instance.port, instance.weight) = (address, port, weight);
+            instance.registered_at_ms = at;
+            let read = decode(&instance.to_json()).unwrap();
+            prop_assert_eq!(read.to_json(), instance.to_json());
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! What is known of one running copy of a service, and how it is written into a node.
+
+mod check;
+mod decode;
+mod encode;
+mod payload;
+mod record;
+mod service_type;
+mod uri_spec;
+
+pub(crate) use check::segment as check_segment;
+pub(crate) use decode::decode;
+pub(crate) use encode::{Written, write_payload};
+pub(crate) use payload::read as read_payload;
+pub use record::Instance;
+pub use service_type::ServiceType;
+pub use uri_spec::{UriPart, UriSpec};

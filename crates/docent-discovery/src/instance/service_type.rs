@@ -1,0 +1,46 @@
+/// What keeps an instance announced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum ServiceType {
+    /// The session of whoever registered it: it goes with that.
+    #[default]
+    Dynamic,
+    /// Nothing: it stays until it is deregistered. Curator's discovery server removes such instances when they are old.
+    Static,
+    /// Nothing: it stays until it is deregistered.
+    Permanent,
+    /// As [`Dynamic`](Self::Dynamic), with a number that the servers append to the id. It can be read, but not registered: a
+    /// node whose name changes whenever it is made anew cannot be kept or taken over.
+    DynamicSequential,
+}
+
+/// In the order of their numbers in Curator.
+const NAMES: [(&str, ServiceType); 4] = [
+    ("DYNAMIC", ServiceType::Dynamic),
+    ("STATIC", ServiceType::Static),
+    ("PERMANENT", ServiceType::Permanent),
+    ("DYNAMIC_SEQUENTIAL", ServiceType::DynamicSequential),
+];
+
+impl ServiceType {
+    /// As Curator writes it, such as `DYNAMIC`.
+    pub fn name(self) -> &'static str {
+        NAMES.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
+    }
+
+    /// By Curator's name for it.
+    pub(crate) fn named(text: &str) -> Option<Self> {
+        NAMES.iter().find(|(name, _)| *name == text).map(|(_, kind)| *kind)
+    }
+
+    /// By Curator's number for it.
+    pub(crate) fn numbered(number: i64) -> Option<Self> {
+        let (_, kind) = NAMES.get(usize::try_from(number).ok()?)?;
+        Some(*kind)
+    }
+
+    /// Whether its node goes with a session.
+    pub(crate) fn is_dynamic(self) -> bool {
+        matches!(self, Self::Dynamic | Self::DynamicSequential)
+    }
+}

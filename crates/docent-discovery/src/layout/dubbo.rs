@@ -1,0 +1,185 @@
+use super::Side;
+use super::encoded::{escape, unescape};
+use crate::instance::{Instance, Written};
+use docent_core::Error;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+/// Dubbo's own scheme, for those who name none.
+const SCHEME: &str = "dubbo";
+/// The parameter of a payload that is the URL's scheme.
+const PROTOCOL: &str = "protocol";
+
+/// The URL that says all about an instance.
+pub(super) fn to_url(service: &str, side: Side, instance: &Written) -> Result<String, Error> {
+    let mut parameters = payload(instance)?;
+    let scheme = parameters.remove(PROTOCOL);
+    let scheme = match side {
+        Side::Consumer => "consumer".to_owned(),
+        Side::Provider => scheme.unwrap_or_else(|| SCHEME.to_owned()),
+    };
+    let category = if side == Side::Consumer { "consumers" } else { "providers" };
+    for (name, value) in [("interface", service), ("category", category)] {
+        parameters.entry(name.to_owned()).or_insert_with(|| value.to_owned());
+    }
+    // A payload that was read has what these were then.
+    let fields = [
+        ("id", Some(instance.id.clone())),
+        ("timestamp", Some(instance.registered_at_ms.to_string())),
+        ("weight", instance.weight.map(|weight| weight.to_string())),
+        ("enabled", (!instance.enabled).then(|| "false".to_owned())),
+    ];
+    for (name, value) in fields {
+        match value {
+            Some(value) => drop(parameters.insert(name.to_owned(), value)),
+            None => drop(parameters.remove(name)),
+        }
+    }
+    let Some(address) = &instance.address else {
+        return Err(Error::invalid_input("register", "an instance in Dubbo's layout must have an address"));
+    };
+    let authority = instance.authority().unwrap_or_else(|| address.clone());
+    let pair = |(name, value): (&String, &String)| format!("{}={}", escape(name), escape(value));
+    let parameters: Vec<_> = parameters.iter().map(pair).collect();
+    Ok(format!("{scheme}://{authority}/{service}?{}", parameters.join("&")))
+}
+
+/// The parameters that a payload is.
+fn payload(instance: &Written) -> Result<BTreeMap<String, String>, Error> {
+    let refused = || {
+        let detail = "a payload in Dubbo's layout must be an object of texts, numbers and booleans";
+        Err(Error::invalid_input("register", detail))
+    };
+    let Some(raw) = &instance.payload else { return Ok(BTreeMap::new()) };
+    let Ok(Value::Object(fields)) = serde_json::from_str(raw.get()) else { return refused() };
+    let mut parameters = BTreeMap::new();
+    for (name, value) in fields {
+        let text = match value {
+            Value::Null => continue,
+            Value::String(text) => text,
+            Value::Number(number) => number.to_string(),
+            Value::Bool(bool) => bool.to_string(),
+            Value::Array(_) | Value::Object(_) => return refused(),
+        };
+        parameters.insert(name, text);
+    }
+    Ok(parameters)
+}
+
+/// Reads an instance from its URL.
+pub(super) fn from_url(url: &str) -> Result<Written, String> {
+    let (scheme, rest) = url.split_once("://").ok_or("its name is not a URL")?;
+    let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let (authority, path) = place.split_once('/').unwrap_or((place, ""));
+    // Before an '@' stand a name and a password.
+    let authority = authority.rsplit_once('@').map_or(authority, |(_, authority)| authority);
+    let mut parameters = Map::new();
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        parameters.insert(unescape(name), Value::String(unescape(value)));
+    }
+    let taken = |name: &str| match parameters.get(name) {
+        Some(Value::String(text)) => Some(text.clone()),
+        _ => None,
+    };
+    let mut instance = Instance::named(taken("interface").unwrap_or_else(|| path.to_owned()));
+    instance.id = taken("id").unwrap_or_default();
+    instance.registered_at_ms = taken("timestamp").and_then(|text| text.parse().ok()).unwrap_or(0);
+    instance.enabled = taken("enabled").is_none_or(|text| text != "false");
+    instance.weight = match taken("weight") {
+        Some(text) => Some(text.parse().map_err(|_| "weight must be a whole number")?),
+        None => None,
+    };
+    (instance.address, instance.port) = address(authority)?;
+    parameters.insert(PROTOCOL.to_owned(), Value::String(scheme.to_owned()));
+    let payload = Value::Object(parameters).to_string();
+    Ok(instance.with_payload(RawValue::from_string(payload).ok()))
+}
+
+fn address(authority: &str) -> Result<(Option<String>, Option<u16>), String> {
+    let (address, port) = match authority.rsplit_once(':') {
+        // The colons of an address in brackets are its own.
+        Some((address, port)) if !port.ends_with(']') => {
+            let port = port.parse().map_err(|_| "port must be a number from 0 to 65535")?;
+            (address, Some(port))
+        }
+        _ => (authority, None),
+    };
+    let address = address.strip_prefix('[').and_then(|address| address.strip_suffix(']')).unwrap_or(address);
+    Ok((Some(address.to_owned()).filter(|address| !address.is_empty()), port))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn instance(payload: &str) -> Written {
+        let mut instance = Instance::new("orders", "10.0.0.7", 20880).id("i1");
+        instance.registered_at_ms = 5;
+        instance.with_payload(Some(RawValue::from_string(payload.to_owned()).unwrap()))
+    }
+
+    #[test]
+    fn an_instance_is_a_url_and_back() {
+        let given =
+            instance(r#"{"version":"1.0","retries":2,"group":null,"note":"a b&c"}"#).weight(3).enabled(false);
+        let url = to_url("com.shop.Orders", Side::Provider, &given).unwrap();
+        assert_eq!(
+            url,
+            "dubbo://10.0.0.7:20880/com.shop.Orders?category=providers&enabled=false&id=i1&interface=com.shop.Orders&note=a b%26c&retries=2&timestamp=5&version=1.0&weight=3"
+        );
+        let read = from_url(&url).unwrap();
+        assert_eq!((read.name.as_str(), read.id.as_str(), read.enabled), ("com.shop.Orders", "i1", false));
+        assert_eq!(
+            (read.address.as_deref(), read.port, read.weight),
+            (Some("10.0.0.7"), Some(20880), Some(3))
+        );
+        let payload: Value = serde_json::from_str(read.payload.as_ref().unwrap().get()).unwrap();
+        assert_eq!(
+            (&payload["note"], &payload["retries"], &payload["protocol"]),
+            (&"a b&c".into(), &"2".into(), &"dubbo".into())
+        );
+        // What was read is written as the same URL.
+        assert_eq!(to_url("com.shop.Orders", Side::Provider, &read).unwrap(), url);
+        let consumer = to_url("com.shop.Orders", Side::Consumer, &instance("{}")).unwrap();
+        assert!(
+            consumer.starts_with("consumer://10.0.0.7:20880/com.shop.Orders?category=consumers&"),
+            "{consumer}"
+        );
+    }
+
+    #[test]
+    fn what_dubbo_writes_is_read() {
+        let url = "tri://me:pw@[::1]:50051/com.shop.Orders?anyhost=true&application=shop&weight=100";
+        let read = from_url(url).unwrap();
+        assert_eq!((read.address.as_deref(), read.port, read.weight), (Some("::1"), Some(50051), Some(100)));
+        assert_eq!((read.name.as_str(), read.id.as_str(), read.enabled), ("com.shop.Orders", "", true));
+        let consumer = from_url("consumer://10.0.0.9/com.shop.Orders?side=consumer").unwrap();
+        assert_eq!((consumer.address.as_deref(), consumer.port), (Some("10.0.0.9"), None));
+        for (bad, why) in [
+            ("orders", "not a URL"),
+            ("dubbo://h:70000/x", "port must be"),
+            ("dubbo://h:1/x?weight=-1", "weight must be"),
+        ] {
+            assert!(from_url(bad).unwrap_err().contains(why), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_payload_that_is_no_set_of_parameters_is_refused() {
+        for payload in ["[1]", "\"a\"", r#"{"a":{"b":1}}"#] {
+            let error = to_url("orders", Side::Provider, &instance(payload)).unwrap_err().to_string();
+            assert!(error.contains("must be an object of texts"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_fields_of_an_instance_come_before_parameters_of_their_names() {
+        let url = "dubbo://10.0.0.7:20880/orders?enabled=false&id=theirs&weight=5";
+        let mut read = from_url(url).unwrap().enabled(true).id("mine");
+        read.weight = None;
+        let read = from_url(&to_url("orders", Side::Provider, &read).unwrap()).unwrap();
+        assert_eq!((read.enabled, read.id.as_str(), read.weight), (true, "mine", None));
+    }
+}

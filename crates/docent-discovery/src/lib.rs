@@ -1,0 +1,32 @@
+#![doc = include_str!("../README.md")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+#[macro_use]
+mod macros;
+
+mod balance;
+mod deadline;
+mod instance;
+mod kept;
+mod layout;
+mod membership;
+mod names;
+mod registration;
+mod registry;
+mod service;
+#[cfg(feature = "tonic")]
+mod tonic;
+#[cfg(feature = "tower")]
+mod tower;
+
+pub use balance::{PickError, PickPolicy, Picked, SetAside};
+pub use instance::{Instance, ServiceType, UriPart, UriSpec};
+pub use layout::RegistryLayout;
+pub use membership::{Member, MemberChange, MemberChanges, Members, Membership, Peer, Presence};
+pub use names::ServiceNames;
+pub use registration::{Registration, RegistrationStatus};
+pub use registry::{Registry, RegistryBuilder};
+pub use service::{Instances, Service, ServiceBuilder, ServiceChange, ServiceChanges, Spoiled};
+#[cfg(feature = "tower")]
+#[cfg_attr(docsrs, doc(cfg(feature = "tower")))]
+pub use tower::Discovered;

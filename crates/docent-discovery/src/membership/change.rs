@@ -1,0 +1,177 @@
+use super::group::Group;
+use super::peer::Peer;
+use docent_core::{ChildrenCache, ChildrenEvent, ChildrenEvents, Error, Node};
+use futures_core::Stream;
+use futures_util::stream::{self, BoxStream, StreamExt};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// What changes in a group.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum MemberChange {
+    /// Somebody is in it who was not.
+    Joined(Peer),
+    /// A member says something else about itself.
+    Updated(Peer),
+    /// A member is gone; with what it said last. One who joined again since, with a new session, joins next.
+    Left(Peer),
+    /// From here on the list may be out of date, as after a lost link.
+    Stale,
+    /// Everything up to here is what the servers had: ends what is there at the beginning, and a [`Stale`](Self::Stale).
+    Current,
+    /// The group, or the node of a member, cannot be read. It is tried again.
+    Failed(Error),
+}
+
+/// The changes of a group for one who looks at them. Made by [`Members::changes`](super::Members::changes). Ends with the client.
+///
+/// Changes in between may be left out, the last one never is: who joined and left while nobody could look was never there, and what
+/// was said twice is told once.
+///
+/// Members of one's own, who joined through the same [`Membership`](super::Membership), are told as
+/// [`Members::current`](super::Members::current) shows them: they leave when they [`leave`](super::Member::leave) or are dropped, and not
+/// when their nodes go, with a session or by somebody's hand, since these are made anew. How the node of one stands tells
+/// [`Member::changed`](super::Member::changed). While another process has its id, what that says is told as an
+/// [`Updated`](MemberChange::Updated).
+#[must_use = "a stream does nothing unless it is polled"]
+pub struct MemberChanges {
+    group: Arc<Group>,
+    events: ChildrenEvents,
+    known: BTreeMap<Arc<str>, Known>,
+    /// Who was told since everything is told anew.
+    whole: Option<BTreeSet<Arc<str>>>,
+    /// Own ones whose nodes are gone.
+    missing: BTreeSet<Arc<str>>,
+    next: VecDeque<MemberChange>,
+    /// Tells when one of these may have left.
+    left: BoxStream<'static, ()>,
+    // What the events are of.
+    _cache: Arc<ChildrenCache>,
+}
+
+struct Known {
+    peer: Peer,
+    mzxid: i64,
+}
+
+impl MemberChanges {
+    pub(super) fn new(group: Arc<Group>, cache: Arc<ChildrenCache>) -> Self {
+        let events = cache.subscribe();
+        let (known, missing, next) = (BTreeMap::new(), BTreeSet::new(), VecDeque::new());
+        let left = stream::unfold(group.left(), |mut left| async move {
+            left.changed().await.ok()?;
+            Some(((), left))
+        });
+        let left = left.fuse().boxed();
+        Self { group, events, known, whole: None, missing, next, left, _cache: cache }
+    }
+
+    fn hear(&mut self, event: ChildrenEvent) {
+        match event {
+            ChildrenEvent::Init => self.whole = Some(BTreeSet::new()),
+            ChildrenEvent::Apply(id, node) => self.apply(&id, &node),
+            ChildrenEvent::Delete(id) => self.delete(&id),
+            ChildrenEvent::Spoiled(id, error) => {
+                self.tell(&id);
+                self.next.push_back(MemberChange::Failed(error));
+            }
+            ChildrenEvent::Failed(error) => self.next.push_back(MemberChange::Failed(error)),
+            ChildrenEvent::Gap => self.next.push_back(MemberChange::Stale),
+            ChildrenEvent::Ready => {
+                self.complete();
+                self.next.push_back(MemberChange::Current);
+            }
+            _ => {}
+        }
+    }
+
+    fn apply(&mut self, id: &Arc<str>, node: &Node) {
+        self.tell(id);
+        self.missing.remove(id);
+        let (peer, mzxid) = (Peer::new(id, node), node.stat.mzxid);
+        let is_own = self.group.own().contains_key(id);
+        match self.known.insert(Arc::clone(id), Known { peer: peer.clone(), mzxid }) {
+            None => self.next.push_back(MemberChange::Joined(peer)),
+            Some(known) if known.mzxid == mzxid => {}
+            Some(known) if known.peer.czxid == peer.czxid => self.next.push_back(MemberChange::Updated(peer)),
+            Some(known) if is_own => {
+                if known.peer.data != peer.data {
+                    self.next.push_back(MemberChange::Updated(peer));
+                }
+            }
+            Some(known) => {
+                self.next.extend([MemberChange::Left(known.peer), MemberChange::Joined(peer)]);
+            }
+        }
+    }
+
+    fn delete(&mut self, id: &Arc<str>) {
+        if self.group.own().contains_key(id) {
+            self.missing.insert(Arc::clone(id));
+            return;
+        }
+        if let Some(known) = self.known.remove(id) {
+            self.next.push_back(MemberChange::Left(known.peer));
+        }
+    }
+
+    /// Those whose nodes were gone already, and who have left now.
+    fn part(&mut self) {
+        let gone: Vec<_> = {
+            let own = self.group.own();
+            self.missing.iter().filter(|id| !own.contains_key(*id)).cloned().collect()
+        };
+        for id in gone {
+            self.missing.remove(&id);
+            self.delete(&id);
+        }
+    }
+
+    fn tell(&mut self, id: &Arc<str>) {
+        if let Some(whole) = &mut self.whole {
+            whole.insert(Arc::clone(id));
+        }
+    }
+
+    /// Who was not told again is gone.
+    fn complete(&mut self) {
+        let Some(whole) = self.whole.take() else { return };
+        let gone: Vec<_> = self.known.keys().filter(|id| !whole.contains(*id)).cloned().collect();
+        for id in gone {
+            self.delete(&id);
+        }
+    }
+}
+
+impl Stream for MemberChanges {
+    type Item = MemberChange;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<MemberChange>> {
+        loop {
+            if let Some(change) = self.next.pop_front() {
+                return Poll::Ready(Some(change));
+            }
+            match Pin::new(&mut self.events).poll_next(cx) {
+                Poll::Ready(Some(event)) => self.hear(event),
+                Poll::Ready(None) => return Poll::Ready(None),
+                Poll::Pending => match self.left.poll_next_unpin(cx) {
+                    Poll::Ready(Some(())) => self.part(),
+                    _ => return Poll::Pending,
+                },
+            }
+        }
+    }
+}
+
+impl fmt::Debug for MemberChanges {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemberChanges")
+            .field("path", &self.group.path)
+            .field("known", &self.known.len())
+            .finish_non_exhaustive()
+    }
+}

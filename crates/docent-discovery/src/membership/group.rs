@@ -1,0 +1,155 @@
+use super::{Member, Members};
+use bytes::Bytes;
+use docent_core::{ChildrenCache, Client, Error};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use tokio::sync::watch;
+
+/// A group that processes join and leave, such as the hosts of a cluster.
+///
+/// # Expected flow
+/// Each process [joins](Self::join) with an id and some data, such as its address, and leaves when it stops. Anybody follows the
+/// [members](Self::members), also without joining. The layout is that of Curator's `GroupMember`: an ephemeral node for each
+/// member, whose name is its id. Cheap to clone.
+///
+/// # Guarantees
+/// - A member stays one until it leaves: its node comes back in a new session, and when somebody deletes it.
+/// - The node of another with the same id is never touched. A process that was restarted waits for that of its predecessor to go.
+/// - Who leaves, or is dropped, leaves no node. Of who crashed the node goes with its session.
+/// - In the list of a `Membership` its own members are always there, as in Curator's.
+///
+/// # Caveats
+/// Two processes that look at the same time may see different lists. To agree on who does what take an election or a lock.
+///
+/// # Examples
+/// ```no_run
+/// # use futures_util::StreamExt;
+/// # async fn example(client: docent_core::Client) -> Result<(), docent_core::Error> {
+/// use docent_discovery::{MemberChange, Membership};
+///
+/// let cluster = Membership::new(&client, "/cluster/web")?;
+/// let me = cluster.join("host-7", "10.0.0.7").await?;
+/// let members = cluster.members().await?;
+/// println!("{} of us", members.current().len());
+/// let mut changes = members.changes();
+/// while let Some(change) = changes.next().await {
+///     if let MemberChange::Left(peer) = change {
+///         println!("{} is gone", peer.id);
+///     }
+/// }
+/// me.leave().await?;
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct Membership {
+    pub(super) group: Arc<Group>,
+}
+
+pub(super) struct Group {
+    pub(super) client: Client,
+    pub(super) path: String,
+    /// Who joined through this, and with which data.
+    own: Mutex<BTreeMap<Arc<str>, Bytes>>,
+    /// Counts those who left.
+    left: watch::Sender<u64>,
+    /// What all lists share.
+    cache: Mutex<Weak<ChildrenCache>>,
+}
+
+impl Group {
+    pub(super) fn own(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, Bytes>> {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a member out of the list of this group's own.
+    pub(super) fn leave(&self, id: &str) {
+        self.own().remove(id);
+        self.left.send_modify(|left| *left += 1);
+    }
+
+    /// Tells of each time that somebody left.
+    pub(super) fn left(&self) -> watch::Receiver<u64> {
+        self.left.subscribe()
+    }
+
+    fn cache(&self) -> Result<Arc<ChildrenCache>, Error> {
+        let mut running = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(cache) = running.upgrade() {
+            return Ok(cache);
+        }
+        let cache = Arc::new(ChildrenCache::new(&self.client, &self.path)?);
+        *running = Arc::downgrade(&cache);
+        Ok(cache)
+    }
+}
+
+impl Membership {
+    /// The group at `path`, which need not exist yet. Joins nothing.
+    ///
+    /// # Errors
+    /// `InvalidInput` when the path breaks a rule or is the root.
+    pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
+        if path == "/" {
+            return Err(Error::invalid_input("join", "path \"/\" must not be the root"));
+        }
+        // Has the rules for paths.
+        drop(client.watch_exists(path)?);
+        let (own, left, cache) = (Mutex::default(), watch::Sender::new(0), Mutex::default());
+        let group = Group { client: client.clone(), path: path.to_owned(), own, left, cache };
+        Ok(Self { group: Arc::new(group) })
+    }
+
+    /// The path, as it was given.
+    pub fn path(&self) -> &str {
+        &self.group.path
+    }
+
+    /// Becomes a member, and waits until the node is there. Where another session has a node of the same id, as that of this process
+    /// before it was restarted, it waits until that goes, for at most two session timeouts.
+    ///
+    /// # Errors
+    /// `InvalidInput` when the id is not the name of a node (empty, or with a `/`), `TooLarge`, `AlreadyRegistered` when this client has
+    /// joined with that id already, `NodeExists` when the other node stays, `NoAuth`, `Timeout`, `Closed`. Nothing is left then.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: nothing is left behind.
+    pub async fn join(&self, id: &str, data: impl Into<Bytes>) -> Result<Member, Error> {
+        Member::join(&self.group, id, data.into()).await
+    }
+
+    /// As [`join`](Self::join), with the client's [identity](docent_core::Client::identity) as its data: by default the local address, as
+    /// Curator's members have it.
+    ///
+    /// # Errors
+    /// As [`join`](Self::join).
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: nothing is left behind.
+    pub async fn join_by_identity(&self, id: &str) -> Result<Member, Error> {
+        let identity = self.group.client.identity().to_owned();
+        self.join(id, identity).await
+    }
+
+    /// The members, live. Waits until they were read once, at most for the operation timeout.
+    ///
+    /// # Errors
+    /// `NoAuth`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn members(&self) -> Result<Members, Error> {
+        let cache = self.group.cache()?;
+        cache.ready().await?;
+        Ok(Members::new(Arc::clone(&self.group), cache))
+    }
+}
+
+impl fmt::Debug for Membership {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Membership")
+            .field("path", &self.group.path)
+            .field("own", &self.group.own().keys().collect::<Vec<_>>())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,13 @@
+//! Who is in a group: Curator's `GroupMember`.
+
+mod change;
+mod group;
+mod member;
+mod members;
+mod peer;
+
+pub use change::{MemberChange, MemberChanges};
+pub use group::Membership;
+pub use member::{Member, Presence};
+pub use members::Members;
+pub use peer::Peer;

@@ -1,0 +1,57 @@
+use crate::layout::Tree;
+use docent_core::{Children, Client, Error, WatchStream};
+use futures_core::Stream;
+use futures_util::StreamExt;
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// The names of a registry's services, as a `Stream`. Made by [`Registry::watch_names`](crate::Registry::watch_names).
+///
+/// An error that is not about the connection, such as `NoAuth`, is told once; it goes on trying.
+#[must_use = "a stream does nothing unless it is polled"]
+pub struct ServiceNames {
+    children: WatchStream<Children>,
+    tree: Tree,
+    told: Option<Vec<String>>,
+}
+
+impl ServiceNames {
+    pub(crate) fn new(client: &Client, tree: &Tree) -> Result<Self, Error> {
+        Ok(Self { children: client.watch_children(&tree.base)?, tree: tree.clone(), told: None })
+    }
+}
+
+impl Stream for ServiceNames {
+    type Item = Result<Vec<String>, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            let names = match self.children.poll_next_unpin(cx) {
+                Poll::Ready(Some(Ok(children))) => {
+                    children.map_or_else(Vec::new, |children| sorted(&self.tree, &children))
+                }
+                Poll::Ready(Some(Err(error))) => return Poll::Ready(Some(Err(error))),
+                Poll::Ready(None) => return Poll::Ready(None),
+                Poll::Pending => return Poll::Pending,
+            };
+            if self.told.as_ref() != Some(&names) {
+                self.told = Some(names.clone());
+                return Poll::Ready(Some(Ok(names)));
+            }
+        }
+    }
+}
+
+/// The services that the children of the base are about.
+pub(crate) fn sorted(tree: &Tree, children: &Children) -> Vec<String> {
+    let mut names: Vec<_> = children.names.iter().map(|name| tree.service(name)).collect();
+    names.sort();
+    names
+}
+
+impl fmt::Debug for ServiceNames {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServiceNames").field("tree", &self.tree).finish_non_exhaustive()
+    }
+}

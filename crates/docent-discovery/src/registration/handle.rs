@@ -1,0 +1,260 @@
+use super::{Announced, RegistrationStatus};
+use crate::Instance;
+use crate::instance::Written;
+use crate::layout::{Side, Tree};
+use bytes::Bytes;
+use docent_core::{Client, ConnectionState, Error};
+use futures_util::future::join_all;
+use serde::Serialize;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// What a request takes besides an instance's path and data.
+const FIELDS: usize = 1024;
+
+/// An instance that is kept announced until this is dropped. Made by [`Registry::register`](crate::Registry::register).
+///
+/// # Guarantees
+/// - A dynamic instance is announced again in each new session of the client, with what was said about it last, and when
+///   somebody deletes its node. Only a node of the same id is ever touched, and one that another session owns is waited for.
+/// - When [`deregister`](Self::deregister) returned, it is not announced again.
+///
+/// # What happens
+/// - *Link down:* its node stays for the session timeout.
+/// - *Session over:* it is announced again in the next one, within a second or so of that. When the client itself gave the old session up,
+///   its node is replaced in one step: nobody sees it gone.
+/// - *Client closed:* a dynamic instance goes with the session.
+///
+/// # On drop
+/// A dynamic instance is deregistered in the background. A static or permanent one stays, and where an update in Dubbo's layout failed
+/// perhaps also what that was to replace: a later [`update`](Self::update), [`announced`](Self::announced) or
+/// [`deregister`](Self::deregister) of this handle deletes it.
+#[must_use = "a dynamic instance is deregistered when this is dropped"]
+pub struct Registration {
+    pub(super) client: Client,
+    pub(super) tree: Tree,
+    pub(super) service: String,
+    pub(super) side: Side,
+    state: Mutex<State>,
+}
+
+pub(super) struct State {
+    pub(super) written: Written,
+    pub(super) node: Arc<Announced>,
+    /// Nodes at other paths that it replaces, the last one last.
+    pub(super) replaced: Vec<Arc<Announced>>,
+    /// How many wait for an update.
+    pub(super) waiting: usize,
+}
+
+impl Registration {
+    /// Begins to announce, without waiting.
+    pub(crate) fn start(
+        client: &Client,
+        tree: &Tree,
+        service: &str,
+        side: Side,
+        written: Written,
+    ) -> Result<Self, Error> {
+        let (path, data) = checked(client, tree, service, side, &written)?;
+        Announced::keep_on(client, &path, data)
+            .map(|node| Self::new(client, tree, service, side, written, node))
+    }
+
+    /// Announces, and waits until the servers have it.
+    pub(crate) async fn make(
+        client: &Client,
+        tree: &Tree,
+        service: &str,
+        side: Side,
+        written: Written,
+    ) -> Result<Self, Error> {
+        let (path, data) = checked(client, tree, service, side, &written)?;
+        let node = if written.service_type.is_dynamic() {
+            Announced::keep_anew(client, &path, data).await?
+        } else {
+            Announced::persistent(client, path, data)
+        };
+        node.written().await?;
+        Ok(Self::new(client, tree, service, side, written, node))
+    }
+
+    fn new(
+        client: &Client,
+        tree: &Tree,
+        service: &str,
+        side: Side,
+        written: Written,
+        node: Announced,
+    ) -> Self {
+        let state = Mutex::new(State { written, node: Arc::new(node), replaced: Vec::new(), waiting: 0 });
+        Self { client: client.clone(), tree: tree.clone(), service: service.to_owned(), side, state }
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The id of the instance.
+    pub fn id(&self) -> String {
+        self.state().written.id.clone()
+    }
+
+    /// The path of its node.
+    pub fn path(&self) -> String {
+        self.state().node.path().to_owned()
+    }
+
+    /// How it stands now, as far as it is known: no I/O.
+    pub fn status(&self) -> RegistrationStatus {
+        self.state().node.status()
+    }
+
+    /// Waits until it stands otherwise than this saw last. A static or permanent instance does not, as nobody looks after it; once the
+    /// client is closed it returns at once.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn changed(&mut self) -> RegistrationStatus {
+        let mut connection = self.client.state();
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(node) = Arc::get_mut(&mut state.node) {
+            let closed = connection.wait_for(|connection| connection.state == ConnectionState::Closed);
+            tokio::select! {
+                biased;
+                status = node.changed() => return status,
+                _ = closed => {}
+            }
+        }
+        state.node.status()
+    }
+
+    /// Why it cannot be announced at present, when there is a reason that does not pass by itself.
+    pub fn trouble(&self) -> Option<Error> {
+        match self.status() {
+            RegistrationStatus::Failing(error) => Some(error),
+            _ => None,
+        }
+    }
+
+    /// Waits until the servers have what was said last, at most for the operation timeout, but for a predecessor's node until its
+    /// session must have ended. What is said while this waits is waited for in the same way.
+    ///
+    /// # Errors
+    /// Why it cannot be announced; `NodeExists` when a node of another session stays in its place; `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn announced(&self) -> Result<(), Error> {
+        self.settle().await
+    }
+
+    /// Says something else about the instance from now on, and waits until the servers have it, as [`announced`](Self::announced).
+    ///
+    /// Of several at the same time the last one counts, and each returns when the servers have that.
+    ///
+    /// In Dubbo's layout what is said is the node's name: the old node stays until the new one is there, or until nobody waits for
+    /// an update any more. One that is said again before it went stays, unless its deletion is already on its way; then it is made
+    /// anew.
+    ///
+    /// # Errors
+    /// `InvalidInput` when it is another instance, breaks a rule or is too large: then nothing changes. Else as
+    /// [`announced`](Self::announced), and a dynamic instance is brought there in the background all the same.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe for a dynamic instance: the update goes on. For others it is *not* cancel safe: the update may
+    /// have been applied.
+    pub async fn update<P: Serialize>(&self, instance: Instance<P>) -> Result<(), Error> {
+        instance.check()?;
+        let next = crate::registry::written(&self.client, instance)?;
+        self.put(move |now| {
+            let same = (&now.name, &now.id) == (&next.name, &next.id)
+                && now.service_type.is_dynamic() == next.service_type.is_dynamic();
+            if same {
+                return Ok(next);
+            }
+            let detail = format!(
+                "instance {:?} of {:?} must keep its name, its id and whether it is dynamic, and not become {:?} of {:?}",
+                now.id, now.name, next.id, next.name
+            );
+            Err(Error::invalid_input("update", detail))
+        })
+        .await
+    }
+
+    /// Whether it is to be given work: one that is not enabled is announced, and not picked by anybody. As [`update`](Self::update).
+    ///
+    /// # Errors
+    /// As [`announced`](Self::announced).
+    ///
+    /// # Cancel safety
+    /// As [`update`](Self::update).
+    pub async fn set_enabled(&self, enabled: bool) -> Result<(), Error> {
+        self.put(move |now| Ok(now.clone().enabled(enabled))).await
+    }
+
+    /// Takes the instance out of use in an orderly way: it is not enabled any more, so that nobody picks it, and deregistered once
+    /// `period` is over, which should be longer than the work takes that is under way with it.
+    ///
+    /// # Errors
+    /// As [`deregister`](Self::deregister).
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: a dynamic instance is deregistered at once then.
+    pub async fn drain(self, period: Duration) -> Result<(), Error> {
+        if let Err(error) = self.set_enabled(false).await {
+            tracing::warn!(service = %self.service, id = %self.id(), %error, "an instance that drains may still be picked");
+        }
+        tokio::time::sleep(period).await;
+        self.deregister().await
+    }
+
+    /// Deregisters the instance, and waits until its node is gone, at most for the operation timeout.
+    ///
+    /// # Errors
+    /// `Timeout` when no server could be reached in time, `Closed`: a dynamic instance is removed in the background, or goes with
+    /// its session.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe for a dynamic instance: it is deregistered all the same. For others it is *not* cancel safe: it
+    /// may have been deregistered.
+    pub async fn deregister(self) -> Result<(), Error> {
+        let State { node, replaced, .. } = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        node.release();
+        // Each is tried, whatever becomes of the others.
+        let removed = join_all(replaced.iter().chain([&node]).map(|node| node.remove())).await;
+        removed.into_iter().collect()
+    }
+}
+
+/// The path and data of an instance's node, if they fit into a request.
+pub(super) fn checked(
+    client: &Client,
+    tree: &Tree,
+    service: &str,
+    side: Side,
+    written: &Written,
+) -> Result<(String, Bytes), Error> {
+    let (path, data) = tree.node(service, side, written)?;
+    let most = client.max_request();
+    if path.len() + data.len() + FIELDS > most {
+        let detail = format!(
+            "an instance of {} bytes must be at least {FIELDS} bytes and the path shorter than a request of {most} bytes",
+            data.len()
+        );
+        return Err(Error::invalid_input("register", detail));
+    }
+    Ok((path, data))
+}
+
+// What is announced is not printed.
+impl fmt::Debug for Registration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.state();
+        f.debug_struct("Registration")
+            .field("path", &state.node.path())
+            .field("status", &state.node.status())
+            .finish_non_exhaustive()
+    }
+}

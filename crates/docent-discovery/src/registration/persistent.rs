@@ -1,0 +1,136 @@
+//! Instances that no session keeps: static and permanent ones.
+
+use bytes::Bytes;
+use docent_core::{Client, CreateMode, Error, ErrorKind};
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A persistent node that holds an instance.
+#[derive(Debug)]
+pub(crate) struct Persistent {
+    client: Client,
+    path: String,
+    wanted: Mutex<Wanted>,
+    /// Why the last attempt to write it failed.
+    failed: Mutex<Option<Error>>,
+    /// Writers come one after the other. The number of what was written last.
+    written: tokio::sync::Mutex<u64>,
+}
+
+/// What is to be in the node.
+#[derive(Clone)]
+struct Wanted {
+    /// `None` when it is to go.
+    data: Option<Bytes>,
+    /// Counts what was wanted.
+    number: u64,
+}
+
+// What is announced is not printed.
+impl fmt::Debug for Wanted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wanted").field("number", &self.number).finish_non_exhaustive()
+    }
+}
+
+impl Persistent {
+    pub(super) fn new(client: &Client, path: String, data: Bytes) -> Self {
+        let (wanted, written) =
+            (Mutex::new(Wanted { data: Some(data), number: 1 }), tokio::sync::Mutex::default());
+        Self { client: client.clone(), path, wanted, failed: Mutex::default(), written }
+    }
+
+    fn wanted(&self) -> MutexGuard<'_, Wanted> {
+        self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn want(&self, data: Bytes) {
+        self.wish(Some(data));
+    }
+
+    /// From now on it is not written any more.
+    pub(super) fn release(&self) {
+        self.wish(None);
+    }
+
+    fn wish(&self, data: Option<Bytes>) {
+        let mut wanted = self.wanted();
+        *wanted = Wanted { data, number: wanted.number + 1 };
+    }
+
+    pub(super) fn path(&self) -> &str {
+        &self.path
+    }
+
+    fn failed(&self) -> MutexGuard<'_, Option<Error>> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn trouble(&self) -> Option<Error> {
+        self.failed().clone()
+    }
+
+    /// Writes what is wanted, unless that was done; the node is made anew if need be. Each step looks at what is there, so that
+    /// lost replies do no harm. False when nothing is wanted.
+    pub(super) async fn write(&self) -> Result<bool, Error> {
+        let mut written = self.written.lock().await;
+        let Wanted { data: Some(data), number } = self.wanted().clone() else { return Ok(false) };
+        if *written == number {
+            return Ok(true);
+        }
+        let result = self.bring_about(&data).await;
+        *self.failed() = result.as_ref().err().cloned();
+        if result.is_ok() {
+            *written = number;
+        }
+        result.map(|()| true)
+    }
+
+    async fn bring_about(&self, data: &Bytes) -> Result<(), Error> {
+        let Self { client, path, .. } = self;
+        loop {
+            let written = match client.get(path).await {
+                Ok(node) if node.stat.owner.is_some() => {
+                    let detail = format!("{path:?} must not be the node of a dynamic instance, which it is");
+                    return Err(Error::invalid_input("register", detail));
+                }
+                Ok(node) if node.data == *data => return Ok(()),
+                Ok(node) => client.set(path, data.clone(), node.stat.version).await.map(drop),
+                Err(error) if error.kind() == ErrorKind::NoNode => {
+                    client.create(path, data.clone(), CreateMode::Persistent).await.map(drop)
+                }
+                Err(error) => return Err(error),
+            };
+            match written {
+                Err(error) if is_settled_by_a_look(&error) => self.client.sync(path).await?,
+                result => return result,
+            }
+        }
+    }
+
+    /// Deletes the node, unless it is wanted again or a dynamic instance's by now.
+    pub(super) async fn remove(&self) -> Result<(), Error> {
+        let Self { client, path, .. } = self;
+        let _one_at_a_time = self.written.lock().await;
+        if self.wanted().data.is_some() {
+            return Ok(());
+        }
+        loop {
+            let Some(stat) = client.exists(path).await?.filter(|stat| stat.owner.is_none()) else {
+                return Ok(());
+            };
+            match client.delete(path, stat.version).await {
+                Err(error) if is_settled_by_a_look(&error) => self.client.sync(path).await?,
+                result => return result,
+            }
+        }
+    }
+}
+
+/// Whether another look at the node shows what to do.
+fn is_settled_by_a_look(error: &Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::OutcomeUnknown | ErrorKind::BadVersion | ErrorKind::NodeExists | ErrorKind::NoNode
+    )
+}

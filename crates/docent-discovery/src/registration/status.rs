@@ -1,0 +1,35 @@
+use docent_core::Error;
+use docent_core::recipe::KeptStatus;
+
+/// How a [`Registration`](crate::Registration) stands.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum RegistrationStatus {
+    /// It is being announced: the servers cannot be reached at present, or a new session is being opened.
+    Pending,
+    /// It is announced, as far as the servers told.
+    Announced,
+    /// Another session has a node with this id: that of a process which was started before with the same id, until its session ends,
+    /// or of one that should have another id. It is waited for.
+    Occupied {
+        /// The session that owns it.
+        session_id: i64,
+    },
+    /// It cannot be announced. Tried again.
+    Failing(Error),
+    /// It was deregistered.
+    Removed,
+}
+
+impl From<KeptStatus> for RegistrationStatus {
+    fn from(status: KeptStatus) -> Self {
+        match status {
+            KeptStatus::Present { .. } => Self::Announced,
+            KeptStatus::Occupied { session_id } => Self::Occupied { session_id },
+            KeptStatus::Failing(error) => Self::Failing(error),
+            KeptStatus::Removed => Self::Removed,
+            // Whatever else there may be is on the way to one of these.
+            _ => Self::Pending,
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! How something else is said about an instance, and what that replaces.
+
+use super::handle::checked;
+use super::{Announced, Registration};
+use crate::instance::Written;
+use docent_core::Error;
+use std::sync::Arc;
+
+impl Registration {
+    pub(super) async fn put(
+        &self,
+        change: impl FnOnce(&Written) -> Result<Written, Error>,
+    ) -> Result<(), Error> {
+        let _replacing = self.say(change)?;
+        self.settle().await
+    }
+
+    /// Says it without waiting. What is replaced stays announced until the new one is, or nobody waits for that any more.
+    fn say(&self, change: impl FnOnce(&Written) -> Result<Written, Error>) -> Result<Replacing<'_>, Error> {
+        let mut state = self.state();
+        let written = change(&state.written)?;
+        let (path, data) = checked(&self.client, &self.tree, &self.service, self.side, &written)?;
+        if path == state.node.path() {
+            // While the state is locked, so that what is said last is what is written last.
+            state.node.want(data);
+        } else {
+            let before = state.replaced.iter().position(|node| node.path() == path);
+            let node = match before.map(|place| state.replaced.swap_remove(place)) {
+                Some(node) => {
+                    node.want(data);
+                    node
+                }
+                None if written.service_type.is_dynamic() => {
+                    Arc::new(Announced::keep_on(&self.client, &path, data)?)
+                }
+                None => Arc::new(Announced::persistent(&self.client, path, data)),
+            };
+            let replaced = std::mem::replace(&mut state.node, node);
+            replaced.release();
+            state.replaced.push(replaced);
+        }
+        state.written = written;
+        state.waiting += 1;
+        Ok(Replacing(self))
+    }
+
+    /// Waits until the servers have what was said last, and nothing of what it replaced. What is said meanwhile is waited for, too: it
+    /// supersedes what was said before, of which the servers may have nothing then.
+    pub(super) async fn settle(&self) -> Result<(), Error> {
+        let node = loop {
+            let node = Arc::clone(&self.state().node);
+            let written = node.written().await;
+            if Arc::ptr_eq(&self.state().node, &node) {
+                // Else it was superseded, and is wanted again.
+                if written? {
+                    break node;
+                }
+            }
+        };
+        while let Some(replaced) = self.replaced_by(&node) {
+            if let Announced::Persistent(persistent) = &*replaced {
+                persistent.remove().await?;
+                self.state().replaced.retain(|other| !Arc::ptr_eq(other, &replaced));
+            } else {
+                replaced.remove().await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A node that `node` has replaced, if that was not replaced itself. Kept ones are nobody else's from now on; others are looked
+    /// after until they are gone, as nobody else would delete them.
+    fn replaced_by(&self, node: &Arc<Announced>) -> Option<Arc<Announced>> {
+        let mut state = self.state();
+        if !Arc::ptr_eq(&state.node, node) {
+            return None;
+        }
+        match state.replaced.last()?.as_ref() {
+            Announced::Kept(_) => {
+                let replaced = state.replaced.pop()?;
+                // While the state is locked: it may be wanted again from then on.
+                replaced.leave();
+                Some(replaced)
+            }
+            Announced::Persistent(_) => state.replaced.last().cloned(),
+        }
+    }
+}
+
+/// Somebody waits for an update.
+///
+/// # On drop
+/// With the last of them dynamic instances that were replaced go in the background, whether the new one is there or not.
+struct Replacing<'a>(&'a Registration);
+
+impl Drop for Replacing<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.state();
+        state.waiting -= 1;
+        if state.waiting == 0 {
+            state.replaced.iter().for_each(|node| node.leave());
+            state.replaced.retain(|node| matches!(**node, Announced::Persistent(_)));
+        }
+    }
+}

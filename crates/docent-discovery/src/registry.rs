@@ -1,0 +1,242 @@
+use crate::instance::{self, Instance, Written, write_payload};
+use crate::layout::{RegistryLayout, Side, Tree};
+use crate::names::{self, ServiceNames};
+use crate::registration::Registration;
+use crate::service::{Service, ServiceBuilder};
+use docent_core::{Client, Error, ErrorKind};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::fmt;
+use std::sync::Arc;
+
+/// Where services are announced and found, for users of Curator: `ServiceDiscovery`.
+///
+/// # Expected flow
+/// Each copy of a service [registers](Self::register) an [`Instance`] and holds the [`Registration`]. Who needs the service opens a
+/// [view](Self::service) of it, [picks](Service::pick) an instance for each piece of work and says how it went.
+///
+/// # Guarantees
+/// Those of [`Registration`] and of [`Service`]. The layout is Curator's by default, byte for byte, so that services in Java are found
+/// and find.
+///
+/// # Assumptions
+/// Ids are unique within a service. What is in the payloads is small and changes seldom: each change is sent to everybody who looks.
+///
+/// # Caveats
+/// What a registry says is advice: an instance may have died since, and a client that is cut off shows what it knew. Whatever must be
+/// done by one alone belongs under a lock or an election.
+///
+/// Cheap to clone.
+#[derive(Clone)]
+pub struct Registry(Arc<Inner>);
+
+struct Inner {
+    client: Client,
+    tree: Tree,
+}
+
+/// Settings of a [`Registry`].
+#[derive(Clone)]
+#[must_use = "a builder does nothing until `build` is called"]
+pub struct RegistryBuilder {
+    client: Client,
+    base: String,
+    layout: RegistryLayout,
+}
+
+impl RegistryBuilder {
+    /// How services are written into the tree. Default [`RegistryLayout::Curator`].
+    pub fn layout(mut self, layout: RegistryLayout) -> Self {
+        self.layout = layout;
+        self
+    }
+
+    /// The registry.
+    ///
+    /// # Errors
+    /// `InvalidInput` when the path breaks a rule.
+    pub fn build(self) -> Result<Registry, Error> {
+        let Self { client, base, layout } = self;
+        if base == "/" {
+            return Err(Error::invalid_input("registry", "path \"/\" must not be the root"));
+        }
+        // It checks the path, and asks nothing.
+        drop(client.watch_children(&base)?);
+        Ok(Registry(Arc::new(Inner { client, tree: Tree { base, layout } })))
+    }
+}
+
+impl fmt::Debug for RegistryBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RegistryBuilder")
+            .field("base", &self.base)
+            .field("layout", &self.layout)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Registry {
+    /// The registry at `path`, in Curator's layout. Nodes are made on demand.
+    ///
+    /// # Errors
+    /// `InvalidInput` when the path breaks a rule.
+    pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
+        Self::builder(client, path).build()
+    }
+
+    /// Prepares a registry with settings of its own.
+    pub fn builder(client: &Client, path: &str) -> RegistryBuilder {
+        RegistryBuilder { client: client.clone(), base: path.to_owned(), layout: RegistryLayout::default() }
+    }
+
+    /// The path, as it was given.
+    pub fn path(&self) -> &str {
+        &self.0.tree.base
+    }
+
+    /// Announces `instance`, and waits until the servers have it, at most for the operation timeout. When another session has a node
+    /// with the same id, as that of a predecessor which was killed, it is waited for until that session must have ended, up to two
+    /// session timeouts, and then taken over.
+    ///
+    /// A static or permanent instance takes the place of one with the same id.
+    ///
+    /// # Errors
+    /// `InvalidInput` when something about the instance breaks a rule: nothing was sent. `AlreadyRegistered` when this client has an
+    /// instance with this id, `NodeExists` when another session keeps one, `NoAuth`, `Timeout`, `Closed`: nothing is announced, or it
+    /// is being removed.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe for a dynamic instance: nothing is left of it. For others it is *not* cancel safe: it may have been
+    /// registered.
+    pub async fn register<P: Serialize>(&self, instance: Instance<P>) -> Result<Registration, Error> {
+        let name = instance.name.clone();
+        self.make(&name, Side::Provider, instance).await
+    }
+
+    /// Announces a dynamic `instance` without waiting, as soon as the servers can be reached: for a process that is to start while
+    /// ZooKeeper is away. [`Registration::announced`] waits.
+    ///
+    /// # Errors
+    /// `InvalidInput` when something about the instance breaks a rule, or when it is not dynamic. `AlreadyRegistered` when this client
+    /// has an instance with this id. One that it is about to remove stays, as this one, unless its deletion is already on its way; then it is
+    /// made anew. `Closed`.
+    pub fn announce<P: Serialize>(&self, instance: Instance<P>) -> Result<Registration, Error> {
+        let Inner { client, tree } = &*self.0;
+        instance.check()?;
+        if !instance.service_type.is_dynamic() {
+            let detail =
+                format!("instance {:?} must be dynamic to be announced without waiting", instance.id);
+            return Err(Error::invalid_input("announce", detail));
+        }
+        let name = instance.name.clone();
+        Registration::start(client, tree, &name, Side::Provider, written(client, instance)?)
+    }
+
+    /// Announces `instance`, of whatever service, as one that uses `service`. As [`register`](Self::register).
+    ///
+    /// # Errors
+    /// As [`register`](Self::register).
+    ///
+    /// # Cancel safety
+    /// As [`register`](Self::register).
+    pub async fn consume<P: Serialize>(
+        &self,
+        service: &str,
+        instance: Instance<P>,
+    ) -> Result<Registration, Error> {
+        instance::check_segment("service name", service)?;
+        self.make(service, Side::Consumer, instance).await
+    }
+
+    async fn make<P: Serialize>(
+        &self,
+        service: &str,
+        side: Side,
+        instance: Instance<P>,
+    ) -> Result<Registration, Error> {
+        let Inner { client, tree } = &*self.0;
+        instance.check()?;
+        // Here, so that the future does not need to send the payload.
+        let written = written(client, instance)?;
+        Registration::make(client, tree, service, side, written).await
+    }
+
+    /// Opens a live view of a service, and waits until its instances were read once, at most for the operation timeout. `P` is the
+    /// type of their payloads; with `()` these are not looked at.
+    ///
+    /// # Errors
+    /// As [`ServiceBuilder::open`].
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn service<P>(&self, name: &str) -> Result<Service<P>, Error>
+    where
+        P: DeserializeOwned + Send + Sync + 'static,
+    {
+        self.service_builder(name).open().await
+    }
+
+    /// Prepares a view with settings of its own.
+    pub fn service_builder<P>(&self, name: &str) -> ServiceBuilder<P>
+    where
+        P: DeserializeOwned + Send + Sync + 'static,
+    {
+        ServiceBuilder::new(&self.0.client, &self.0.tree, name, Side::Provider)
+    }
+
+    /// Opens a live view of those who [use](Self::consume) a service. As [`service`](Self::service).
+    ///
+    /// # Errors
+    /// As [`ServiceBuilder::open`].
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn consumers<P>(&self, name: &str) -> Result<Service<P>, Error>
+    where
+        P: DeserializeOwned + Send + Sync + 'static,
+    {
+        ServiceBuilder::new(&self.0.client, &self.0.tree, name, Side::Consumer).open().await
+    }
+
+    /// The names of all services that are known, in their order: those that have or had an instance. Nodes of services without one are
+    /// deleted by the servers after a while.
+    ///
+    /// # Errors
+    /// `NoAuth`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn names(&self) -> Result<Vec<String>, Error> {
+        match self.0.client.children(self.path()).await {
+            Ok(children) => Ok(names::sorted(&self.0.tree, &children)),
+            Err(error) if error.kind() == ErrorKind::NoNode => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Follows the [names](Self::names): those that there are first, then all of them after each change. It survives lost links and
+    /// sessions, and ends when the client is closed.
+    ///
+    /// # On drop
+    /// The watch at the servers is removed.
+    ///
+    /// # Errors
+    /// `InvalidInput`, which it cannot be once the registry was built.
+    pub fn watch_names(&self) -> Result<ServiceNames, Error> {
+        ServiceNames::new(&self.0.client, &self.0.tree)
+    }
+}
+
+/// An instance with its payload as JSON, if that is not too large.
+pub(crate) fn written<P: Serialize>(client: &Client, mut instance: Instance<P>) -> Result<Written, Error> {
+    let payload = instance.payload.take();
+    let payload = payload.map(|payload| write_payload(&payload, client.max_request())).transpose()?;
+    // What says nothing is nothing.
+    Ok(instance.with_payload(payload.filter(|payload| payload.get() != "null")))
+}
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registry").field("tree", &self.0.tree).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,117 @@
+use super::Instances;
+use super::task::{Filter, State, Task};
+use super::view::Service;
+use crate::balance::{PickPolicy, SetAside};
+use crate::layout::{Side, Tree};
+use crate::{Instance, instance};
+use docent_core::{ChildrenCache, Client, Error, recipe};
+use serde::de::DeserializeOwned;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+/// Settings of a [`Service`].
+#[must_use = "a builder does nothing until `open` or `start` is called"]
+pub struct ServiceBuilder<P> {
+    client: Client,
+    tree: Tree,
+    service: String,
+    side: Side,
+    filter: Option<Filter<P>>,
+    removal_grace: Duration,
+    policy: PickPolicy,
+    set_aside: SetAside,
+}
+
+impl<P: DeserializeOwned + Send + Sync + 'static> ServiceBuilder<P> {
+    pub(crate) fn new(client: &Client, tree: &Tree, service: &str, side: Side) -> Self {
+        Self {
+            client: client.clone(),
+            tree: tree.clone(),
+            service: service.to_owned(),
+            side,
+            filter: None,
+            removal_grace: Duration::ZERO,
+            policy: PickPolicy::default(),
+            set_aside: SetAside::default(),
+        }
+    }
+
+    /// Shows only instances for which `filter` is true. It is called in the client's own task: it must not block.
+    pub fn filter(mut self, filter: impl Fn(&Instance<P>) -> bool + Send + Sync + 'static) -> Self {
+        self.filter = Some(Arc::new(filter));
+        self
+    }
+
+    /// How long an instance whose node is gone is shown for. Default none.
+    ///
+    /// With it an instance that comes back in time, as after the servers expired its session although it was well, never leaves. One
+    /// that died is picked for that much longer, so that the caller needs to [say](crate::Picked::failed) that it fails. One that
+    /// was disabled leaves at once.
+    pub fn removal_grace(mut self, grace: Duration) -> Self {
+        self.removal_grace = grace;
+        self
+    }
+
+    /// How [`Service::pick`] chooses. Default [`PickPolicy::RoundRobin`].
+    pub fn policy(mut self, policy: PickPolicy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// When an instance that fails is set aside. Default: after two failures, for 30 s.
+    pub fn set_aside(mut self, rule: SetAside) -> Self {
+        self.set_aside = rule;
+        self
+    }
+
+    /// Begins to follow the service, and waits until its instances were read once, at most for the operation timeout. A service that
+    /// nobody has registered has no instances.
+    ///
+    /// # Errors
+    /// `InvalidInput` when the name breaks a rule, `NoAuth`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn open(self) -> Result<Service<P>, Error> {
+        let service = self.start()?;
+        service.ready().await?;
+        Ok(service)
+    }
+
+    /// Begins to follow the service, without waiting: its instances are known once it is [ready](Service::ready). For a process
+    /// that is to start while ZooKeeper is away.
+    ///
+    /// # Errors
+    /// `InvalidInput` when the name breaks a rule, `Closed`.
+    pub fn start(self) -> Result<Service<P>, Error> {
+        let Self { client, tree, service, side, filter, removal_grace, policy, set_aside } = self;
+        instance::check_segment("service name", &service)?;
+        let cache = ChildrenCache::new(&client, &tree.folder(&service, side))?;
+        let (show, shown) = watch::channel(Arc::new(Instances::none()));
+        let abandoned = CancellationToken::new();
+        let task = Task {
+            tree,
+            service: service.clone(),
+            filter,
+            removal_grace,
+            shown: show,
+            state: State::default(),
+        };
+        recipe::spawn(&client, task.run(cache.subscribe(), abandoned.clone()));
+        Ok(Service::new(service, cache, shown, policy, set_aside, abandoned.drop_guard()))
+    }
+}
+
+impl<P> fmt::Debug for ServiceBuilder<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServiceBuilder")
+            .field("service", &self.service)
+            .field("removal_grace", &self.removal_grace)
+            .field("policy", &self.policy)
+            .field("set_aside", &self.set_aside)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,179 @@
+use super::{Instances, Service, Spoiled};
+use crate::Instance;
+use crate::balance::Member;
+use futures_core::Stream;
+use futures_util::stream::{self, BoxStream, StreamExt};
+use std::cmp::Ordering;
+use std::collections::VecDeque;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use tokio::sync::watch;
+
+/// What a [`Service`](super::Service) tells of its available instances: those that are enabled and pass its filter.
+#[non_exhaustive]
+pub enum ServiceChange<P> {
+    /// One is there.
+    Added(Arc<Instance<P>>),
+    /// One says something else about itself than before.
+    Updated(Arc<Instance<P>>),
+    /// One is gone, was disabled or does not pass the filter any more. As it was last.
+    Removed(Arc<Instance<P>>),
+    /// A node cannot be read as an instance. One that was shown before is told as removed, too, unless it just may not be read any
+    /// more.
+    Spoiled(Spoiled),
+    /// From here on what is known may be out of date, until [`Current`](Self::Current).
+    Stale,
+    /// Everything up to here is what the servers had.
+    Current,
+}
+
+impl<P> Clone for ServiceChange<P> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Added(instance) => Self::Added(Arc::clone(instance)),
+            Self::Updated(instance) => Self::Updated(Arc::clone(instance)),
+            Self::Removed(instance) => Self::Removed(Arc::clone(instance)),
+            Self::Spoiled(spoiled) => Self::Spoiled(spoiled.clone()),
+            Self::Stale => Self::Stale,
+            Self::Current => Self::Current,
+        }
+    }
+}
+
+impl<P> fmt::Debug for ServiceChange<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Added(instance) => write!(f, "Added({:?})", instance.id),
+            Self::Updated(instance) => write!(f, "Updated({:?})", instance.id),
+            Self::Removed(instance) => write!(f, "Removed({:?})", instance.id),
+            Self::Spoiled(spoiled) => write!(f, "Spoiled({spoiled})"),
+            Self::Stale => f.write_str("Stale"),
+            Self::Current => f.write_str("Current"),
+        }
+    }
+}
+
+/// The changes of a [`Service`](super::Service), as a `Stream`. Made by [`Service::changes`](super::Service::changes).
+///
+/// A slow reader misses what was there in between, never how it is in the end. It ends when the client is closed.
+#[must_use = "a stream does nothing unless it is polled"]
+pub struct ServiceChanges<P> {
+    keyed: KeyedChanges<P>,
+}
+
+impl<P: Send + Sync + 'static> Stream for ServiceChanges<P> {
+    type Item = ServiceChange<P>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<ServiceChange<P>>> {
+        let next = Pin::new(&mut self.keyed).poll_next(cx);
+        next.map(|next| next.map(|(_, change)| change))
+    }
+}
+
+impl<P> fmt::Debug for ServiceChanges<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServiceChanges").finish_non_exhaustive()
+    }
+}
+
+#[cfg(any(feature = "tonic", feature = "tower"))]
+impl<P> ServiceChanges<P> {
+    pub(crate) fn into_keyed(self) -> KeyedChanges<P> {
+        self.keyed
+    }
+}
+
+/// The ids of nodes with what changed there.
+pub(crate) type KeyedChanges<P> = BoxStream<'static, (Arc<str>, ServiceChange<P>)>;
+
+impl<P: Send + Sync + 'static> ServiceChanges<P> {
+    pub(super) fn new(service: Service<P>, shown: watch::Receiver<Arc<Instances<P>>>) -> Self {
+        let follower = Follower {
+            _service: service,
+            shown,
+            known: Arc::new(Instances::none()),
+            changes: VecDeque::new(),
+            is_new: true,
+        };
+        let keyed = stream::unfold(follower, |mut follower| async move {
+            let change = follower.next().await?;
+            Some((change, follower))
+        });
+        // Asked again after its end it says so again, as balancers do.
+        Self { keyed: keyed.fuse().boxed() }
+    }
+}
+
+/// Tells how each view differs from the one before.
+struct Follower<P> {
+    /// Keeps the view alive.
+    _service: Service<P>,
+    shown: watch::Receiver<Arc<Instances<P>>>,
+    known: Arc<Instances<P>>,
+    changes: VecDeque<(Arc<str>, ServiceChange<P>)>,
+    is_new: bool,
+}
+
+impl<P> Follower<P> {
+    async fn next(&mut self) -> Option<(Arc<str>, ServiceChange<P>)> {
+        loop {
+            if let Some(change) = self.changes.pop_front() {
+                return Some(change);
+            }
+            if !std::mem::take(&mut self.is_new) {
+                self.shown.changed().await.ok()?;
+            }
+            let shown = Arc::clone(&self.shown.borrow_and_update());
+            let known = std::mem::replace(&mut self.known, shown);
+            self.compare(&known);
+        }
+    }
+
+    fn compare(&mut self, before: &Instances<P>) {
+        let after = Arc::clone(&self.known);
+        let mut tell = |key: &Arc<str>, change| self.changes.push_back((Arc::clone(key), change));
+        if after.is_stale && !before.is_stale {
+            tell(&"".into(), ServiceChange::Stale);
+        }
+        merge(&before.available, &after.available, |before, after| match (before, after) {
+            (Some(gone), None) => tell(&gone.key, ServiceChange::Removed(Arc::clone(&gone.instance))),
+            (None, Some(new)) => tell(&new.key, ServiceChange::Added(Arc::clone(&new.instance))),
+            (Some(before), Some(after)) if !Arc::ptr_eq(&before.instance, &after.instance) => {
+                tell(&after.key, ServiceChange::Updated(Arc::clone(&after.instance)));
+            }
+            _ => {}
+        });
+        for (key, spoiled) in &after.spoiled {
+            if before.spoiled.get(key) != Some(spoiled) {
+                tell(key, ServiceChange::Spoiled(spoiled.clone()));
+            }
+        }
+        if before.is_stale && !after.is_stale {
+            tell(&"".into(), ServiceChange::Current);
+        }
+    }
+}
+
+/// Goes through two lists, each in the order of its keys, and shows what is in one or both for each key.
+fn merge<'a, P>(
+    before: &'a [Member<P>],
+    after: &'a [Member<P>],
+    mut each: impl FnMut(Option<&'a Member<P>>, Option<&'a Member<P>>),
+) {
+    let (mut before, mut after) = (before.iter().peekable(), after.iter().peekable());
+    loop {
+        let order = match (before.peek(), after.peek()) {
+            (None, None) => return,
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (Some(one), Some(other)) => one.key.cmp(&other.key),
+        };
+        match order {
+            Ordering::Less => each(before.next(), None),
+            Ordering::Greater => each(None, after.next()),
+            Ordering::Equal => each(before.next(), after.next()),
+        }
+    }
+}

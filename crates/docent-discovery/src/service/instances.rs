@@ -1,0 +1,79 @@
+use super::Spoiled;
+use crate::Instance;
+use crate::balance::Member;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// The instances of a service as a view knew them at one time. It does not change.
+///
+/// Ids are those of the nodes, which are the instances' own in Curator's layout unless somebody else wrote them.
+pub struct Instances<P> {
+    /// All that could be read, by the names of their nodes.
+    pub(super) all: BTreeMap<Arc<str>, Member<P>>,
+    /// Those that are enabled and pass the view's filter.
+    pub(super) available: Vec<Member<P>>,
+    pub(super) spoiled: BTreeMap<Arc<str>, Spoiled>,
+    /// Everything was read once.
+    pub(super) is_loaded: bool,
+    /// It may be out of date.
+    pub(super) is_stale: bool,
+}
+
+impl<P> Instances<P> {
+    pub(super) fn none() -> Self {
+        Self {
+            all: BTreeMap::new(),
+            available: Vec::new(),
+            spoiled: BTreeMap::new(),
+            is_loaded: false,
+            is_stale: true,
+        }
+    }
+
+    /// Those that are enabled and pass the view's filter, in the order of their ids.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<Instance<P>>> + DoubleEndedIterator {
+        self.available.iter().map(|member| &member.instance)
+    }
+
+    /// All that could be read, also those that are not enabled or do not pass the filter, with their ids.
+    pub fn all(&self) -> impl ExactSizeIterator<Item = (&str, &Arc<Instance<P>>)> + DoubleEndedIterator {
+        self.all.iter().map(|(key, member)| (&**key, &member.instance))
+    }
+
+    /// One of [`all`](Self::all) by its id.
+    pub fn get(&self, id: &str) -> Option<&Arc<Instance<P>>> {
+        self.all.get(id).map(|member| &member.instance)
+    }
+
+    /// The transaction that last wrote the instance with this id; it never goes back while the instance is shown.
+    pub fn version(&self, id: &str) -> Option<i64> {
+        self.all.get(id).map(|member| member.mzxid)
+    }
+
+    /// Nodes that cannot be read as instances, and why.
+    pub fn spoiled(&self) -> impl ExactSizeIterator<Item = &Spoiled> {
+        self.spoiled.values()
+    }
+
+    /// Number of instances that are enabled and pass the filter.
+    pub fn len(&self) -> usize {
+        self.available.len()
+    }
+
+    /// True when there is none that is enabled and passes the filter.
+    pub fn is_empty(&self) -> bool {
+        self.available.is_empty()
+    }
+}
+
+impl<P> fmt::Debug for Instances<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Instances")
+            .field("available", &self.available.len())
+            .field("all", &self.all.keys())
+            .field("spoiled", &self.spoiled)
+            .field("stale", &self.is_stale)
+            .finish()
+    }
+}

@@ -1,0 +1,10 @@
+/// Why a node below a service is not shown as an instance.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, thiserror::Error)]
+#[error("instance {id:?} cannot be read: {reason}")]
+#[non_exhaustive]
+pub struct Spoiled {
+    /// The name of its node.
+    pub id: String,
+    /// What is wrong with it. It has nothing of what is in the node.
+    pub reason: String,
+}

@@ -1,0 +1,212 @@
+use super::{Instances, Spoiled};
+use crate::Instance;
+use crate::balance::{Load, Member};
+use crate::deadline;
+use crate::layout::Tree;
+use docent_core::{ChildrenEvent, ChildrenEvents, Node};
+use futures_util::{FutureExt, StreamExt};
+use serde::de::DeserializeOwned;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// Which instances are shown.
+pub(super) type Filter<P> = Arc<dyn Fn(&Instance<P>) -> bool + Send + Sync>;
+
+/// Follows the children of a service's node, and shows the instances that they are.
+pub(super) struct Task<P> {
+    pub(super) tree: Tree,
+    pub(super) service: String,
+    pub(super) filter: Option<Filter<P>>,
+    pub(super) removal_grace: Duration,
+    pub(super) shown: watch::Sender<Arc<Instances<P>>>,
+    pub(super) state: State<P>,
+}
+
+/// What is known.
+pub(super) struct State<P> {
+    known: BTreeMap<Arc<str>, Known<P>>,
+    spoiled: BTreeMap<Arc<str>, Spoiled>,
+    /// Those that are gone and shown for a while longer, until when.
+    leaving: BTreeMap<Arc<str>, Instant>,
+    /// What was told since everything began to be told anew.
+    told: Option<BTreeSet<Arc<str>>>,
+    is_loaded: bool,
+    is_stale: bool,
+}
+
+struct Known<P> {
+    node: Arc<Node>,
+    member: Member<P>,
+}
+
+impl<P> Default for State<P> {
+    fn default() -> Self {
+        Self {
+            known: BTreeMap::new(),
+            spoiled: BTreeMap::new(),
+            leaving: BTreeMap::new(),
+            told: None,
+            is_loaded: false,
+            is_stale: true,
+        }
+    }
+}
+
+impl<P: DeserializeOwned + Send + Sync + 'static> Task<P> {
+    /// Until the client is closed, or nobody looks any more.
+    pub(super) async fn run(mut self, mut events: ChildrenEvents, abandoned: CancellationToken) {
+        loop {
+            let next_leaves = self.state.leaving.values().min().copied();
+            let left = async {
+                match next_leaves {
+                    Some(instant) => tokio::time::sleep_until(instant).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = abandoned.cancelled() => return,
+                event = events.next() => {
+                    let Some(event) = event else { break };
+                    self.apply(event);
+                    // Whatever else there is already is shown together with it.
+                    while let Some(Some(event)) = events.next().now_or_never() {
+                        self.apply(event);
+                    }
+                }
+                () = left => {}
+            }
+            self.settle();
+            self.part();
+            if self.state.is_loaded {
+                self.show();
+            }
+        }
+        self.state.is_stale = true;
+        self.show();
+    }
+
+    fn apply(&mut self, event: ChildrenEvent) {
+        match event {
+            ChildrenEvent::Init => self.state.told = Some(BTreeSet::new()),
+            ChildrenEvent::Apply(name, node) => self.has(name, node),
+            ChildrenEvent::Delete(name) => self.is_gone(name),
+            ChildrenEvent::Spoiled(name, error) => {
+                if let Some(told) = &mut self.state.told {
+                    told.insert(Arc::clone(&name));
+                }
+                self.spoil(name, error.to_string());
+            }
+            ChildrenEvent::Ready => {
+                self.settle();
+                self.state.is_stale = false;
+            }
+            ChildrenEvent::Gap => self.state.is_stale = true,
+            ChildrenEvent::Failed(error) => {
+                tracing::warn!(service = %self.service, %error, "the instances of a service cannot be listed");
+                self.state.is_stale = true;
+            }
+            _ => {}
+        }
+    }
+
+    /// Everything that is told anew has been told: it is without a pause in between.
+    fn settle(&mut self) {
+        let Some(told) = self.state.told.take() else { return };
+        let is_missing = |name: &&Arc<str>| !told.contains(*name);
+        let known = self.state.known.keys().chain(self.state.spoiled.keys());
+        let missing: Vec<_> = known.filter(is_missing).cloned().collect();
+        for name in missing {
+            self.is_gone(name);
+        }
+        self.state.is_loaded = true;
+    }
+
+    fn has(&mut self, name: Arc<str>, node: Arc<Node>) {
+        if let Some(told) = &mut self.state.told {
+            told.insert(Arc::clone(&name));
+        }
+        self.state.leaving.remove(&name);
+        if let Some(known) = self.state.known.get_mut(&name)
+            && known.node.data == node.data
+        {
+            // Perhaps made anew, and still the same.
+            known.member.mzxid = node.stat.mzxid;
+            known.node = node;
+            self.state.spoiled.remove(&name);
+            return;
+        }
+        match self.tree.read::<P>(&self.service, &name, &node.data) {
+            Ok(instance) => self.insert(name, node, instance),
+            Err(reason) => {
+                self.state.known.remove(&name);
+                self.spoil(name, reason);
+            }
+        }
+    }
+
+    fn insert(&mut self, name: Arc<str>, node: Arc<Node>, instance: Instance<P>) {
+        self.state.spoiled.remove(&name);
+        let place = |instance: &Instance<P>| (instance.address.clone(), instance.port, instance.ssl_port);
+        // What is under way at the same place goes on to count.
+        let load = match self.state.known.get(&name) {
+            Some(known) if place(&known.member.instance) == place(&instance) => {
+                Arc::clone(&known.member.load)
+            }
+            _ => Arc::<Load>::default(),
+        };
+        let member =
+            Member { key: Arc::clone(&name), instance: Arc::new(instance), mzxid: node.stat.mzxid, load };
+        self.state.known.insert(name, Known { node, member });
+    }
+
+    fn spoil(&mut self, name: Arc<str>, reason: String) {
+        let spoiled = Spoiled { id: name.to_string(), reason };
+        if self.state.spoiled.get(&name) != Some(&spoiled) {
+            tracing::warn!(service = %self.service, id = %spoiled.id, reason = %spoiled.reason, "an instance cannot be read");
+        }
+        self.state.spoiled.insert(name, spoiled);
+    }
+
+    fn is_gone(&mut self, name: Arc<str>) {
+        self.state.spoiled.remove(&name);
+        if self.removal_grace.is_zero() {
+            self.state.known.remove(&name);
+        } else if self.state.known.contains_key(&name) {
+            let until = deadline::after(Instant::now(), self.removal_grace);
+            self.state.leaving.entry(name).or_insert(until);
+        }
+    }
+
+    /// Takes leave of those whose grace is over.
+    fn part(&mut self) {
+        let now = Instant::now();
+        let State { leaving, known, .. } = &mut self.state;
+        leaving.retain(|name, until| {
+            let stays = *until > now;
+            if !stays {
+                known.remove(name);
+            }
+            stays
+        });
+    }
+
+    fn show(&self) {
+        if planted!(BadNodeSpoilsList) && !self.state.spoiled.is_empty() {
+            return;
+        }
+        let State { known, spoiled, is_loaded, is_stale, .. } = &self.state;
+        let all: BTreeMap<_, _> =
+            known.iter().map(|(name, known)| (Arc::clone(name), known.member.clone())).collect();
+        let is_available = |instance: &Instance<P>| {
+            instance.enabled && self.filter.as_ref().is_none_or(|filter| filter(instance))
+        };
+        let available = all.values().filter(|member| is_available(&member.instance)).cloned().collect();
+        let (is_loaded, is_stale) = (*is_loaded, *is_stale);
+        let shown = Instances { all, available, spoiled: spoiled.clone(), is_loaded, is_stale };
+        self.shown.send_replace(Arc::new(shown));
+    }
+}

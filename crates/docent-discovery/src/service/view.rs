@@ -1,0 +1,146 @@
+use super::{Instances, ServiceChanges};
+use crate::Instance;
+use crate::balance::{Balance, PickError, PickPolicy, Picked, SetAside};
+use docent_core::{ChildrenCache, Error};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio_util::sync::DropGuard;
+
+/// The instances of a service, live: read and picked without I/O, brought up to date in the background.
+///
+/// # Expected flow
+/// [`pick`](Self::pick) an instance for each piece of work, hold the [`Picked`] while the work goes on, and say how it went. Whoever
+/// keeps connections follows [`changes`](Self::changes).
+///
+/// # Guarantees
+/// - What it shows of an instance is never older than what it showed before, and comes to what the servers have.
+/// - Without a link, and in a new session until everything was read again, it goes on to show what it knew, and says
+///   [how old](Self::stale_for) that is. An instance that never left is never shown as gone.
+/// - A node that cannot be read as an instance is [reported](Instances::spoiled) and harms no other.
+/// - Only instances that it shows as available at that time are picked.
+///
+/// # Assumptions
+/// All instances fit in memory. An instance whose process was killed is shown until its session expires: some picks fail until then.
+///
+/// # What happens
+/// - *Link down, session over:* see above.
+/// - *Client closed:* it goes on to show what it knew last, as stale; streams end.
+///
+/// # On drop
+/// When the last clone and stream are dropped its watches are removed. It does not keep the client open.
+///
+/// Cheap to clone; clones are one view, with one task.
+pub struct Service<P>(Arc<Inner<P>>);
+
+struct Inner<P> {
+    name: String,
+    cache: ChildrenCache,
+    shown: watch::Receiver<Arc<Instances<P>>>,
+    balance: Arc<Balance>,
+    _task: DropGuard,
+}
+
+impl<P> Service<P> {
+    pub(super) fn new(
+        name: String,
+        cache: ChildrenCache,
+        shown: watch::Receiver<Arc<Instances<P>>>,
+        policy: PickPolicy,
+        set_aside: SetAside,
+        task: DropGuard,
+    ) -> Self {
+        let balance = Arc::new(Balance::new(policy, set_aside));
+        Self(Arc::new(Inner { name, cache, shown, balance, _task: task }))
+    }
+
+    /// The service's name.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// The instances as they are known now, without I/O.
+    pub fn instances(&self) -> Arc<Instances<P>> {
+        Arc::clone(&self.0.shown.borrow())
+    }
+
+    /// Picks an instance by the view's policy, without I/O, among those that are enabled, pass the filter and were not set aside; if all
+    /// were set aside, among them all.
+    ///
+    /// # Errors
+    /// `NoInstance` when there is none.
+    pub fn pick(&self) -> Result<Picked<P>, PickError> {
+        let picked = self.0.balance.pick(&self.instances().available);
+        picked.ok_or_else(|| self.no_instance())
+    }
+
+    /// As [`pick`](Self::pick), among those for which `filter` is true.
+    ///
+    /// # Errors
+    /// `NoInstance` when there is none.
+    pub fn pick_where(&self, filter: impl Fn(&Instance<P>) -> bool) -> Result<Picked<P>, PickError> {
+        let instances = self.instances();
+        let members = instances.available.iter().filter(|member| filter(&member.instance));
+        let members: Vec<_> = members.cloned().collect();
+        self.0.balance.pick(&members).ok_or_else(|| self.no_instance())
+    }
+
+    fn no_instance(&self) -> PickError {
+        PickError::NoInstance { service: self.0.name.clone() }
+    }
+
+    /// What changes from now on, after an [`Added`](super::ServiceChange::Added) for each instance there is.
+    pub fn changes(&self) -> ServiceChanges<P>
+    where
+        P: Send + Sync + 'static,
+    {
+        ServiceChanges::new(self.clone(), self.0.shown.clone())
+    }
+
+    /// True when what is shown may be out of date: before it was ready, from a lost link until everything was read again, while the
+    /// instances cannot be listed, and once the client is closed.
+    pub fn is_stale(&self) -> bool {
+        self.0.cache.is_stale()
+    }
+
+    /// For how long it has been [stale](Self::is_stale); `None` when it is not.
+    pub fn stale_for(&self) -> Option<Duration> {
+        self.0.cache.stale_for()
+    }
+
+    /// Why the instances cannot be listed at present, if they cannot. It is tried again all the time.
+    pub fn trouble(&self) -> Option<Error> {
+        self.0.cache.trouble()
+    }
+
+    /// Waits until the instances were read once, at most for the operation timeout.
+    ///
+    /// # Errors
+    /// `NoAuth`, `Timeout`, `Closed`. The view goes on to try.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn ready(&self) -> Result<(), Error> {
+        self.0.cache.ready().await?;
+        let mut shown = self.0.shown.clone();
+        // What the cache has is shown at once.
+        if shown.wait_for(|instances| instances.is_loaded).await.is_err() {
+            // The client was closed, which the cache says.
+            self.0.cache.ready().await?;
+        }
+        Ok(())
+    }
+}
+
+impl<P> Clone for Service<P> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<P> fmt::Debug for Service<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Service").field("name", &self.name()).field("instances", &self.instances()).finish()
+    }
+}
