@@ -1,0 +1,60 @@
+use crate::Refusal;
+use docent_core::Error;
+
+/// Why a value was not published.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum PublishError {
+    /// What is there is not what the caller saw: somebody else was faster. Nothing was written.
+    #[error("somebody else has published or deleted it meanwhile")]
+    Conflict,
+    /// The value would be refused by whoever reads it. Nothing was written.
+    #[error("refused before it was published: {0}")]
+    Refused(Refusal),
+    /// The present value, which the new one is to be made from, cannot be read. Nothing was written.
+    #[error("the present value cannot be read: {0}")]
+    Unreadable(Refusal),
+    /// The history does not hold that revision, or not any more. Nothing was written.
+    #[error("the history does not hold that revision")]
+    NoSuchRevision,
+    /// The servers could not be reached or refused.
+    #[error(transparent)]
+    Core(#[from] Error),
+}
+
+impl PublishError {
+    /// True when the same call may succeed later.
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, Self::Core(error) if error.is_retryable())
+    }
+
+    /// True when the value may have been published although it failed.
+    pub fn may_have_applied(&self) -> bool {
+        matches!(self, Self::Core(error) if error.may_have_applied())
+    }
+}
+
+/// Why a subscription could not begin: there is no value to begin with.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum SubscribeError {
+    /// Nobody has published it yet, or it was deleted.
+    #[error("nothing is published there")]
+    Missing,
+    /// The value that is published was refused, and there was none before.
+    #[error("refused: {0}")]
+    Refused(Refusal),
+    /// The servers could not be reached or refused.
+    #[error(transparent)]
+    Core(#[from] Error),
+}
+
+impl SubscribeError {
+    /// True when the same call may succeed later.
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            Self::Missing | Self::Refused(_) => true,
+            Self::Core(error) => error.is_retryable(),
+        }
+    }
+}

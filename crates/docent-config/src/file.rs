@@ -1,0 +1,418 @@
+use crate::Revision;
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+/// The last good value in a file of this process. Reading and writing block.
+#[derive(Clone)]
+pub(crate) struct LocalFile {
+    file: PathBuf,
+    /// The node it is about.
+    path: String,
+    saving: Arc<Mutex<Saving>>,
+}
+
+/// One value is written at a time, also when one who follows comes after another.
+#[derive(Default)]
+struct Saving {
+    next: Option<Record>,
+    under_way: bool,
+}
+
+/// What is in it.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Record {
+    pub(crate) revision: Revision,
+    pub(crate) data: Bytes,
+}
+
+/// The first line of the file; the data follows.
+#[derive(Serialize, Deserialize)]
+struct Header {
+    docent_snapshot: u32,
+    path: String,
+    czxid: i64,
+    mzxid: i64,
+    version: i32,
+    modified_ms: u64,
+    length: usize,
+}
+
+/// The format.
+const FORMAT: u32 = 1;
+
+/// Larger files are none of ours.
+const LARGEST: u64 = 64 * 1024 * 1024;
+
+impl LocalFile {
+    pub(crate) fn new(file: &Path, path: &str) -> Self {
+        Self { file: file.to_owned(), path: path.to_owned(), saving: Arc::default() }
+    }
+
+    fn saving(&self) -> MutexGuard<'_, Saving> {
+        self.saving.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Saves a value in the background: of several the last one for sure. Needs a runtime.
+    pub(crate) fn save_soon(&self, record: Record) {
+        let mut saving = self.saving();
+        saving.next = Some(record);
+        if !std::mem::replace(&mut saving.under_way, true) {
+            let file = self.clone();
+            tokio::task::spawn_blocking(move || {
+                while let Some(next) = file.next() {
+                    file.save(&next);
+                }
+            });
+        }
+    }
+
+    fn next(&self) -> Option<Record> {
+        let mut saving = self.saving();
+        let next = saving.next.take();
+        saving.under_way = next.is_some();
+        next
+    }
+
+    /// What was saved, if it is whole. A file that is none is reported and not taken.
+    pub(crate) fn load(&self) -> Option<Record> {
+        if let Err(error) = self.tidy() {
+            tracing::debug!(file = %self.file.display(), %error, "the folder of the local snapshot cannot be tidied");
+        }
+        match self.try_load() {
+            Ok(record) => Some(record),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => {
+                tracing::warn!(file = %self.file.display(), %error, "the local snapshot is not taken");
+                None
+            }
+        }
+    }
+
+    fn try_load(&self) -> io::Result<Record> {
+        // Whoever opens a pipe waits for its other end.
+        if !fs::metadata(&self.file)?.is_file() {
+            return Err(invalid("it is not a file"));
+        }
+        let file = File::open(&self.file)?;
+        check(&file)?;
+        let mut all = Vec::new();
+        file.take(LARGEST + 1).read_to_end(&mut all)?;
+        if all.len() as u64 > LARGEST {
+            return Err(invalid("it is too large"));
+        }
+        parse(&Bytes::from(all), &self.path)
+    }
+
+    /// Puts a new file in the place of the old one. A failure is reported: the value is in use all the same.
+    fn save(&self, record: &Record) {
+        if let Err(error) = self.try_save(record) {
+            tracing::warn!(file = %self.file.display(), %error, "the local snapshot cannot be written");
+        }
+    }
+
+    fn try_save(&self, record: &Record) -> io::Result<()> {
+        let text = self.text(record)?;
+        let (new, file) = self.create()?;
+        let written = write(file, &text).and_then(|()| fs::rename(&new, &self.file));
+        if written.is_err() {
+            let _ = fs::remove_file(&new);
+        }
+        written?;
+        sync_folder(&self.file)
+    }
+
+    /// A new file beside this one, which nobody else has: neither another process nor one before this, that died over it, nor whoever
+    /// put something there for us to follow.
+    fn create(&self) -> io::Result<(PathBuf, File)> {
+        const MOST: usize = 1000;
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let name = self.file.file_name().ok_or_else(|| invalid("it has no name"))?.to_string_lossy();
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        for _ in 0..MOST {
+            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+            let new = self.file.with_file_name(format!(".{name}.{}-{number}.new", process::id()));
+            match options.open(&new) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+                Ok(file) => return Ok((new, file)),
+            }
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
+    }
+
+    /// Removes new files that somebody died over long ago.
+    fn tidy(&self) -> io::Result<()> {
+        const LONG: Duration = Duration::from_secs(60 * 60);
+        let Some(name) = self.file.file_name() else { return Ok(()) };
+        for entry in fs::read_dir(folder(&self.file))? {
+            let entry = entry?;
+            let is_new = is_new_of(&name.to_string_lossy(), &entry.file_name().to_string_lossy());
+            if is_new && let Err(error) = remove_older(&entry, LONG) {
+                // Another process may have been faster.
+                if error.kind() != io::ErrorKind::NotFound {
+                    tracing::debug!(file = %entry.path().display(), %error, "what is left of a local snapshot cannot be removed");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn text(&self, Record { revision, data }: &Record) -> io::Result<Vec<u8>> {
+        let since_epoch = revision.modified.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let header = Header {
+            docent_snapshot: FORMAT,
+            path: self.path.clone(),
+            czxid: revision.czxid,
+            mzxid: revision.mzxid,
+            version: revision.version,
+            modified_ms: u64::try_from(since_epoch.as_millis()).unwrap_or(0),
+            length: data.len(),
+        };
+        let mut text = serde_json::to_vec(&header)?;
+        text.push(b'\n');
+        text.extend_from_slice(data);
+        Ok(text)
+    }
+}
+
+fn invalid(what: impl Into<String>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what.into())
+}
+
+fn parse(all: &Bytes, path: &str) -> io::Result<Record> {
+    let end = all.iter().position(|byte| *byte == b'\n').ok_or_else(|| invalid("it has no first line"))?;
+    // What is wrong with it may be that it is the value: it is not repeated.
+    let header: Header =
+        serde_json::from_slice(&all[..end]).map_err(|_| invalid("its first line is not a snapshot's"))?;
+    if header.docent_snapshot != FORMAT {
+        return Err(invalid(format!("it has format {}, not {FORMAT}", header.docent_snapshot)));
+    }
+    if header.path != path {
+        return Err(invalid(format!("it is about {:?}, not {path:?}", header.path)));
+    }
+    let data = all.slice(end + 1..);
+    if data.len() != header.length {
+        return Err(invalid(format!("it has {} bytes of {}", data.len(), header.length)));
+    }
+    let modified = SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(header.modified_ms));
+    let modified = modified.ok_or_else(|| invalid("its time is out of range"))?;
+    let Header { czxid, mzxid, version, .. } = header;
+    Ok(Record { revision: Revision { czxid, mzxid, version, modified }, data })
+}
+
+/// Whether `other` is the name of a new file for `name`.
+fn is_new_of(name: &str, other: &str) -> bool {
+    let rest = other.strip_prefix('.').and_then(|rest| rest.strip_prefix(name)?.strip_prefix('.'));
+    let numbers = rest.and_then(|rest| rest.strip_suffix(".new")?.split_once('-'));
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    numbers.is_some_and(|(process, number)| is_number(process) && is_number(number))
+}
+
+fn remove_older(entry: &fs::DirEntry, than: Duration) -> io::Result<()> {
+    if entry.metadata()?.modified()?.elapsed().is_ok_and(|age| age > than) {
+        fs::remove_file(entry.path())?;
+    }
+    Ok(())
+}
+
+fn folder(file: &Path) -> &Path {
+    file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+fn write(mut file: File, text: &[u8]) -> io::Result<()> {
+    file.write_all(text)?;
+    file.sync_all()
+}
+
+/// A file that others own or may write to says what others want.
+#[cfg(unix)]
+fn check(file: &File) -> io::Result<()> {
+    use std::os::unix::fs::MetadataExt;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(invalid("it is not a file"));
+    }
+    let user = rustix::process::geteuid().as_raw();
+    others(metadata.uid(), metadata.mode(), user).map_or(Ok(()), |what| Err(invalid(what)))
+}
+
+/// Why others have a say in a file of this owner and mode; `user` is who we are. Root may do anything anyway.
+#[cfg(unix)]
+fn others(owner: u32, mode: u32, user: u32) -> Option<String> {
+    const ROOT: u32 = 0;
+    const OTHERS_WRITE: u32 = 0o022;
+    if owner != user && owner != ROOT {
+        return Some(format!("it belongs to user {owner}, and must to user {user} or root"));
+    }
+    (mode & OTHERS_WRITE != 0).then(|| format!("others may write to it (mode {:o})", mode & 0o777))
+}
+
+#[cfg(not(unix))]
+fn check(file: &File) -> io::Result<()> {
+    if file.metadata()?.is_file() { Ok(()) } else { Err(invalid("it is not a file")) }
+}
+
+/// The new name is on the disk, too.
+#[cfg(unix)]
+fn sync_folder(file: &Path) -> io::Result<()> {
+    File::open(folder(file))?.sync_all()
+}
+
+#[cfg(not(unix))]
+fn sync_folder(_file: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(data: &'static str) -> Record {
+        let modified = SystemTime::UNIX_EPOCH + Duration::from_millis(1_700_000_000_123);
+        let revision = Revision { czxid: 3, mzxid: 9, version: 2, modified };
+        Record { revision, data: Bytes::from_static(data.as_bytes()) }
+    }
+
+    fn local(folder: &tempfile::TempDir) -> LocalFile {
+        LocalFile::new(&folder.path().join("limits.snapshot"), "/limits")
+    }
+
+    #[test]
+    fn what_is_saved_is_loaded_and_a_new_value_takes_its_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = local(&folder);
+        assert!(file.load().is_none());
+        for data in ["{\n}", "", "{\"a\":1}"] {
+            file.save(&record(data));
+            assert!(file.load() == Some(record(data)));
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_file_is_its_owners_alone() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let file = local(&folder);
+        file.save(&record("1"));
+        let mode = |file: &LocalFile| fs::metadata(&file.file).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&file), 0o600);
+        fs::set_permissions(&file.file, fs::Permissions::from_mode(0o620)).unwrap();
+        let error = file.try_load().err().unwrap().to_string();
+        assert_eq!(error, "others may write to it (mode 620)");
+        file.save(&record("2"));
+        assert!(file.load().is_some() && mode(&file) == 0o600);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_of_somebody_else_is_not_taken() {
+        assert_eq!(others(7, 0o600, 7), None);
+        assert_eq!(others(0, 0o644, 7), None);
+        let belongs = "it belongs to user 8, and must to user 7 or root";
+        assert_eq!(others(8, 0o600, 7).as_deref(), Some(belongs));
+        assert!(others(8, 0o600, 0).is_some() && others(0, 0o602, 7).is_some());
+    }
+
+    #[test]
+    fn several_that_save_at_the_same_time_leave_one_whole_file() {
+        let folder = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| {
+            for data in ["one", "another"] {
+                let file = local(&folder);
+                scope.spawn(move || (0..100).for_each(|_| file.try_save(&record(data)).unwrap()));
+            }
+            let file = local(&folder);
+            scope.spawn(move || {
+                for _ in 0..100 {
+                    let whole = |found: Record| found == record("one") || found == record("another");
+                    assert!(
+                        file.try_load().map_or_else(|error| error.kind() == io::ErrorKind::NotFound, whole)
+                    );
+                }
+            });
+        });
+        assert!(local(&folder).load().is_some());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left");
+    }
+
+    #[test]
+    fn what_is_in_the_way_is_neither_followed_nor_deleted_before_its_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = local(&folder);
+        let (first, _) = file.create().unwrap();
+        let number: u64 =
+            first.to_str().unwrap().rsplit_once('-').unwrap().1.trim_end_matches(".new").parse().unwrap();
+        let name =
+            |number: u64| folder.path().join(format!(".limits.snapshot.{}-{number}.new", process::id()));
+        // Other tests count, too.
+        (number + 1..number + 100).for_each(|number| fs::write(name(number), "theirs").unwrap());
+        file.try_save(&record("1")).unwrap();
+        assert!(fs::read_to_string(name(number + 50)).unwrap() == "theirs" && file.load().is_some());
+        let old = SystemTime::now() - Duration::from_secs(2 * 60 * 60);
+        File::open(name(number + 50)).unwrap().set_modified(old).unwrap();
+        fs::write(folder.path().join(".limits.snapshot.mine.new"), "").unwrap();
+        File::open(folder.path().join(".limits.snapshot.mine.new")).unwrap().set_modified(old).unwrap();
+        file.load();
+        assert!(!name(number + 50).exists() && name(number + 51).exists());
+        assert!(folder.path().join(".limits.snapshot.mine.new").exists(), "it may be anybody's");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_cannot_be_removed_keeps_nothing_else_from_going() {
+        let folder = tempfile::tempdir().unwrap();
+        let old = SystemTime::now() - Duration::from_secs(2 * 60 * 60);
+        let name = |number: u32| folder.path().join(format!(".limits.snapshot.1-{number}.new"));
+        // In whatever order they are listed, one that cannot be removed comes before one that can.
+        for number in 0..40 {
+            if number % 2 == 0 {
+                fs::create_dir(name(number)).unwrap();
+            } else {
+                fs::write(name(number), "").unwrap();
+            }
+            File::open(name(number)).unwrap().set_modified(old).unwrap();
+        }
+        local(&folder).load();
+        let left = (0..40).filter(|number| name(*number).exists());
+        assert!(left.eq((0..40).step_by(2)));
+    }
+
+    #[test]
+    fn what_is_no_whole_snapshot_of_the_path_is_not_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = local(&folder);
+        let whole = file.text(&record("{}")).unwrap();
+        let other = LocalFile { path: "/other".into(), ..file.clone() };
+        let text = String::from_utf8(whole.clone()).unwrap();
+        for bad in [
+            Vec::new(),
+            b"\n".to_vec(),
+            b"{}\n{}".to_vec(),
+            vec![0xff; 100],
+            whole[..whole.len() - 1].to_vec(),
+            [&whole[..], b" "].concat(),
+            other.text(&record("{}")).unwrap(),
+            text.replace("\"docent_snapshot\":1", "\"docent_snapshot\":2").into_bytes(),
+            text.replace("1700000000123", "-1").into_bytes(),
+        ] {
+            fs::write(&file.file, &bad).unwrap();
+            assert!(file.load().is_none(), "{}", String::from_utf8_lossy(&bad));
+            fs::remove_file(&file.file).unwrap();
+        }
+        fs::create_dir(&file.file).unwrap();
+        assert!(file.load().is_none());
+        file.save(&record("{}"));
+    }
+}

@@ -1,0 +1,200 @@
+use crate::{Refusal, Revision};
+use bytes::Bytes;
+use docent_core::recipe::Cell;
+use docent_core::{CreateMode, Error, ErrorKind, Node, Transaction};
+use futures_util::future::try_join_all;
+use std::fmt;
+use std::time::{Duration, SystemTime};
+
+/// The node below a value's own that has the earlier values.
+pub(crate) const FOLDER: &str = "_history";
+
+/// Values too many that are deleted by one publish; where there are more the next one goes on.
+const MOST_AT_ONCE: usize = 256;
+
+/// What a transaction takes besides the two values.
+const FIELDS: usize = 64 * 1024;
+
+/// What a transaction takes for the deletion of one of them, besides the folder's path.
+const NAME: usize = 128;
+
+/// An earlier value.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct Past<T> {
+    /// Which one it was.
+    pub revision: Revision,
+    /// The value; why it cannot be read as one, if it cannot.
+    pub value: Result<T, Refusal>,
+}
+
+// The value may hold secrets.
+impl<T> fmt::Debug for Past<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Past")
+            .field("revision", &self.revision)
+            .field("refusal", &self.value.as_ref().err())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The earlier values of a node: each in a child of `_history`, byte for byte, whose name tells its revision.
+#[derive(Debug, Clone)]
+pub(crate) struct History {
+    folder: String,
+    length: usize,
+}
+
+/// What is in the folder.
+pub(crate) struct Listed {
+    /// Whether there is a folder.
+    exists: bool,
+    /// All names.
+    pub(crate) names: Vec<String>,
+}
+
+/// What a publish does to the history.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Plan {
+    make_folder: bool,
+    add: Option<(String, Bytes)>,
+    remove: Vec<String>,
+}
+
+impl History {
+    pub(crate) fn new(path: &str, length: usize) -> Self {
+        Self { folder: format!("{path}/{FOLDER}"), length }
+    }
+
+    pub(crate) fn is_kept(&self) -> bool {
+        self.length > 0
+    }
+
+    pub(crate) async fn list(&self, cell: &Cell) -> Result<Listed, Error> {
+        match cell.client().children(&self.folder).await {
+            Ok(children) => Ok(Listed { exists: true, names: children.names }),
+            Err(error) if error.kind() == ErrorKind::NoNode => {
+                Ok(Listed { exists: false, names: Vec::new() })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// What to do when `node` is replaced by a value of `length` bytes, of which a request has `limit`.
+    pub(crate) fn plan(&self, node: &Node, listed: &Listed, length: usize, limit: usize) -> Plan {
+        let name = name(&Revision::from(&node.stat));
+        let mut names: Vec<_> = listed.names.iter().filter(|name| parse(name).is_some()).cloned().collect();
+        names.sort_unstable();
+        // A value that leaves no room for its successor is not kept: it would be there for ever.
+        let fits = node.data.len() + length + FIELDS <= limit;
+        let add = (fits && !names.contains(&name)).then(|| (name, node.data.clone()));
+        let remove = self.removed(names, usize::from(add.is_some()), length, limit);
+        Plan { make_folder: !listed.exists && add.is_some(), add, remove }
+    }
+
+    /// Which of `names`, in their order, are too many when so many more come.
+    fn removed(&self, mut names: Vec<String>, more: usize, length: usize, limit: usize) -> Vec<String> {
+        let too_many = (names.len() + more).saturating_sub(self.length);
+        // What is deleted must fit into the request, too.
+        let room = if length + FIELDS <= limit { FIELDS / 2 / (self.folder.len() + NAME) } else { 0 };
+        names.truncate(too_many.min(MOST_AT_ONCE).min(room));
+        names
+    }
+
+    pub(crate) fn carry_out(&self, plan: &Plan, transaction: Transaction) -> Transaction {
+        let mut transaction = transaction;
+        if plan.make_folder {
+            transaction = transaction.create(&self.folder, Bytes::new(), CreateMode::Persistent);
+        }
+        if let Some((name, data)) = &plan.add {
+            let path = format!("{}/{name}", self.folder);
+            transaction = transaction.create(&path, data.clone(), CreateMode::Persistent);
+        }
+        self.remove(&plan.remove, transaction)
+    }
+
+    fn remove(&self, names: &[String], transaction: Transaction) -> Transaction {
+        let remove =
+            |transaction: Transaction, name| transaction.delete(&format!("{}/{name}", self.folder), None);
+        names.iter().fold(transaction, remove)
+    }
+
+    /// Deletes all of it.
+    pub(crate) fn remove_all(&self, listed: &Listed, transaction: Transaction) -> Transaction {
+        let transaction = self.remove(&listed.names, transaction);
+        if listed.exists { transaction.delete(&self.folder, None) } else { transaction }
+    }
+
+    /// The revisions with their data, the latest first.
+    pub(crate) async fn read(&self, cell: &Cell) -> Result<Vec<(Revision, Bytes)>, Error> {
+        let mut listed = self.list(cell).await?.names;
+        listed.sort_unstable_by(|one, other| other.cmp(one));
+        let read =
+            listed.iter().filter_map(|name| Some((name, parse(name)?))).map(|(name, revision)| async move {
+                match cell.client().get(&format!("{}/{name}", self.folder)).await {
+                    Ok(node) => Ok(Some((revision, node.data))),
+                    // It was one too many meanwhile.
+                    Err(error) if error.kind() == ErrorKind::NoNode => Ok(None),
+                    Err(error) => Err(error),
+                }
+            });
+        Ok(try_join_all(read).await?.into_iter().flatten().collect())
+    }
+}
+
+/// The name of a revision: transactions come first, so that names sort as revisions follow each other.
+fn name(revision: &Revision) -> String {
+    let Revision { czxid, mzxid, version, modified } = revision;
+    let modified = modified.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis();
+    format!("{mzxid:016x}-{czxid:016x}-{version}-{modified}")
+}
+
+fn parse(name: &str) -> Option<Revision> {
+    let mut parts = name.splitn(4, '-');
+    let mut zxid = || {
+        let part = parts.next().filter(|part| part.len() == 16)?;
+        i64::from_str_radix(part, 16).ok()
+    };
+    let (mzxid, czxid) = (zxid()?, zxid()?);
+    let version = parts.next()?.parse().ok()?;
+    let modified = Duration::from_millis(parts.next()?.parse().ok()?);
+    Some(Revision { czxid, mzxid, version, modified: SystemTime::UNIX_EPOCH.checked_add(modified)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn revision(mzxid: i64) -> Revision {
+        let modified = SystemTime::UNIX_EPOCH + Duration::from_millis(1_700_000_000_123);
+        Revision { czxid: 7, mzxid, version: 12, modified }
+    }
+
+    #[test]
+    fn names_tell_revisions_and_sort_as_they_follow_each_other() {
+        let names: Vec<_> = [8, 0xff, 0x1_0000_0000].map(|mzxid| name(&revision(mzxid))).into();
+        assert!(names.is_sorted());
+        assert_eq!(names[1], "00000000000000ff-0000000000000007-12-1700000000123");
+        assert_eq!(parse(&names[1]), Some(revision(0xff)));
+    }
+
+    #[test]
+    fn names_of_others_are_no_revisions() {
+        for name in
+            ["", "a", "00000000000000ff", "ff-07-12-17", "00000000000000ff-0000000000000007-x-1", "é-é-é-é"]
+        {
+            assert_eq!(parse(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_deleted_leaves_room_for_the_values() {
+        let limit = 1024 * 1024;
+        let path = format!("/{}", "x".repeat(400));
+        let history = History::new(&path, 10);
+        let names: Vec<_> = (0..1_000).map(|mzxid| name(&revision(mzxid))).collect();
+        let removed = |length| history.removed(names.clone(), 0, length, limit).len();
+        assert!((1..=FIELDS / (2 * path.len())).contains(&removed(1)), "{}", removed(1));
+        assert_eq!(removed(limit - 1_000), 0, "it is published all the same");
+    }
+}

@@ -1,0 +1,39 @@
+#![doc = include_str!("../README.md")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+#[macro_use]
+mod macros;
+
+mod builder;
+mod config;
+mod counter;
+mod error;
+mod feed;
+mod file;
+mod history;
+mod ledger;
+mod publish;
+mod refusal;
+mod revision;
+mod seeded;
+mod settings;
+mod shared_count;
+mod shared_value;
+mod snapshot;
+mod subscription;
+mod telemetry;
+mod tree;
+
+pub use builder::ConfigBuilder;
+pub use config::Config;
+pub use counter::{Counted, Counter, CounterError, Integer};
+pub use docent_codec::{Codec, CodecError, Json, Raw};
+pub use error::{PublishError, SubscribeError};
+pub use history::Past;
+pub use refusal::{Refusal, RefusalReason};
+pub use revision::Revision;
+pub use shared_count::SharedCount;
+pub use shared_value::SharedValue;
+pub use snapshot::{Origin, Snapshot};
+pub use subscription::{Change, Subscription};
+pub use tree::{ConfigTree, TreeChange, TreeSnapshot, TreeSubscription};

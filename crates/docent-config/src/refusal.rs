@@ -1,0 +1,90 @@
+use crate::{CodecError, Revision};
+use std::fmt;
+
+/// A value that was not taken, and why.
+///
+/// What is printed repeats nothing of the value, which may hold secrets; [`detail`](Self::detail) may.
+#[derive(Clone)]
+pub struct Refusal {
+    reason: RefusalReason,
+    revision: Option<Revision>,
+    summary: String,
+    detail: Option<String>,
+}
+
+/// Which step refused a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum RefusalReason {
+    /// It cannot be made from the data, or the data from it.
+    Codec,
+    /// The validation hook refused it.
+    Validation,
+    /// The codec or the validation hook panicked.
+    Panicked,
+    /// The servers do not let it be read.
+    Unreadable,
+}
+
+impl Refusal {
+    pub(crate) fn codec(error: &CodecError) -> Self {
+        let (summary, detail) = (error.summary().to_owned(), error.detail().map(str::to_owned));
+        Self { reason: RefusalReason::Codec, revision: None, summary, detail }
+    }
+
+    pub(crate) fn validation(detail: String) -> Self {
+        let summary = "validation refused it".to_owned();
+        Self { reason: RefusalReason::Validation, revision: None, summary, detail: Some(detail) }
+    }
+
+    pub(crate) fn panicked() -> Self {
+        let summary = "the codec or the validation panicked".to_owned();
+        Self { reason: RefusalReason::Panicked, revision: None, summary, detail: None }
+    }
+
+    pub(crate) fn unreadable(error: &docent_core::Error) -> Self {
+        let summary = format!("it cannot be read: {error}");
+        Self { reason: RefusalReason::Unreadable, revision: None, summary, detail: None }
+    }
+
+    pub(crate) fn of(self, revision: Revision) -> Self {
+        Self { revision: Some(revision), ..self }
+    }
+
+    /// Which step refused it.
+    pub fn reason(&self) -> RefusalReason {
+        self.reason
+    }
+
+    /// The revision that was refused; `None` for a value that was not published.
+    pub fn revision(&self) -> Option<Revision> {
+        self.revision
+    }
+
+    /// What is wrong, in the words of the codec or the validation hook. It may repeat parts of the value: do not log it where values
+    /// hold secrets.
+    pub fn detail(&self) -> &str {
+        self.detail.as_deref().unwrap_or(&self.summary)
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.revision {
+            Some(revision) => write!(f, "the value of version {}: {}", revision.version, self.summary),
+            None => write!(f, "the value: {}", self.summary),
+        }
+    }
+}
+
+impl fmt::Debug for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Refusal")
+            .field("reason", &self.reason)
+            .field("revision", &self.revision)
+            .field("summary", &self.summary)
+            .finish_non_exhaustive()
+    }
+}
+
+impl std::error::Error for Refusal {}

@@ -1,0 +1,62 @@
+use crate::config::Fallback;
+use crate::settings::Settings;
+use crate::{Codec, Config, PublishError, Snapshot, SubscribeError, Subscription};
+use docent_core::recipe::Cell;
+use docent_core::{Client, Error};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A value that begins as its seed: the first who uses it writes that. Without a history.
+pub(crate) struct Seeded<T> {
+    pub(crate) config: Config<T>,
+    seed: Arc<T>,
+}
+
+impl<T: Send + Sync + 'static> Seeded<T> {
+    pub(crate) fn new(client: &Client, path: &str, seed: T, codec: impl Codec<T>) -> Result<Self, Error> {
+        let settings = Settings { codec: Arc::new(codec), validate: None };
+        let fallback = Fallback { default: None, file: None, after: Duration::ZERO };
+        let config = Config::made(Cell::new(client, path)?, settings, 0, fallback);
+        Ok(Self { config, seed: Arc::new(seed) })
+    }
+
+    pub(crate) async fn get(&self) -> Result<Snapshot<T>, PublishError> {
+        loop {
+            match self.config.get().await {
+                Ok(Some(snapshot)) => return Ok(snapshot),
+                Ok(None) => {}
+                Err(SubscribeError::Refused(refusal)) => return Err(PublishError::Unreadable(refusal)),
+                Err(SubscribeError::Core(error)) => return Err(error.into()),
+                Err(SubscribeError::Missing) => unreachable!("a look is no subscription"),
+            }
+            match self.config.publish_new(&self.seed).await {
+                // Somebody else's seed was first.
+                Err(PublishError::Conflict) => {}
+                result => return result,
+            }
+        }
+    }
+
+    pub(crate) async fn subscribe(&self) -> Result<Subscription<T>, SubscribeError> {
+        match self.get().await {
+            Ok(_) | Err(PublishError::Conflict) => {}
+            Err(PublishError::Core(error)) => return Err(error.into()),
+            // The subscription says so itself.
+            Err(_) => {}
+        }
+        self.config.subscribe().await
+    }
+}
+
+impl<T> Clone for Seeded<T> {
+    fn clone(&self) -> Self {
+        Self { config: self.config.clone(), seed: Arc::clone(&self.seed) }
+    }
+}
+
+impl<T> fmt::Debug for Seeded<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Seeded").field(&self.config).finish()
+    }
+}

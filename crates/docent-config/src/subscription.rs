@@ -1,0 +1,214 @@
+use crate::feed::Feed;
+use crate::ledger::{Latest, State};
+use crate::{Refusal, Snapshot};
+use docent_core::Error;
+use futures_core::Stream;
+use futures_util::future::{BoxFuture, FutureExt, poll_fn};
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// Follows a value. Made by [`Config::subscribe`](crate::Config::subscribe). As a `Stream` it yields each [`Change`] after the value it
+/// began with, and ends with the client.
+///
+/// # Guarantees
+/// - It comes to what the servers have, through lost links and new sessions. Values in between may be left out, the last one never is.
+/// - Values follow each other as they were published. None is older than one that was seen before, also from one session to the
+///   next; [`Change::RolledBack`] says so before the only exception.
+/// - A value that cannot be read, or that validation refuses, is told, counted and not used: the last good one stays.
+/// - While the servers are away, or have no value, the last good one stays, and [`is_stale`](Self::is_stale) or
+///   [`is_missing`](Self::is_missing) says so.
+///
+/// # Assumptions
+/// The client is kept open by somebody else: a subscription does not.
+///
+/// # On drop
+/// With the last subscription of a [`Config`](crate::Config) its cache goes, and the watch at the server.
+#[must_use = "what changes is not seen unless somebody looks"]
+pub struct Subscription<T> {
+    feed: Arc<Feed<T>>,
+    state: watch::Receiver<State<T>>,
+    told: Told,
+    waiting: Option<BoxFuture<'static, bool>>,
+}
+
+/// What a subscription tells.
+#[non_exhaustive]
+pub enum Change<T> {
+    /// There is a new value.
+    Value(Arc<Snapshot<T>>),
+    /// The value was deleted. The last good one stays in use.
+    Deleted,
+    /// A value arrived that is not good. The last good one stays in use.
+    Refused(Refusal),
+    /// The servers were restored from an older copy, and the client [starts afresh](docent_core::RollbackPolicy): the value that
+    /// follows may be older than the last one.
+    RolledBack,
+}
+
+/// What was told, by the numbers of the state.
+#[derive(Debug, Clone, Copy)]
+struct Told {
+    good: u64,
+    latest: u64,
+    rollbacks: u64,
+}
+
+impl<T: Send + Sync + 'static> Subscription<T> {
+    pub(crate) fn new(feed: Arc<Feed<T>>) -> Self {
+        let state = feed.state.clone();
+        let told = {
+            let state = state.borrow();
+            let latest = match state.latest {
+                Latest::Unknown | Latest::Good => state.latest_number,
+                // That is still to be told.
+                Latest::Missing | Latest::Refused(_) => state.latest_number.saturating_sub(1),
+            };
+            Told { good: state.good_number, latest, rollbacks: state.rollbacks }
+        };
+        Self { feed, state, told, waiting: None }
+    }
+
+    /// The last good value. Neither I/O nor a lock: it can be called for every request of a service.
+    pub fn current(&self) -> Arc<Snapshot<T>> {
+        self.feed.current.load_full().expect("a subscription is made once there is a value")
+    }
+
+    /// Waits for the next change after the one this saw last; `None` once the client is closed. Who is slow misses what is in
+    /// between, and gets the last value, then what is wrong with what came after it.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn changed(&mut self) -> Option<Change<T>> {
+        poll_fn(|cx| self.poll_changed(cx)).await
+    }
+
+    /// True when what is known may be out of date: before the servers told anything, from a lost link until they told again, while the
+    /// value cannot be read, and once the client is closed.
+    pub fn is_stale(&self) -> bool {
+        self.feed.cache.is_stale()
+    }
+
+    /// For how long it has been [stale](Self::is_stale); `None` when it is not. How old the value itself is says
+    /// [`Snapshot::age`].
+    pub fn stale_for(&self) -> Option<Duration> {
+        self.feed.cache.stale_for()
+    }
+
+    /// Why the servers do not let the value be read, if they do not, as `NoAuth`. It is tried again all the time.
+    pub fn trouble(&self) -> Option<Error> {
+        self.feed.cache.trouble()
+    }
+
+    /// True when nothing is published, as far as the servers told.
+    pub fn is_missing(&self) -> bool {
+        matches!(self.feed.state.borrow().latest, Latest::Missing)
+    }
+
+    /// What is wrong with the value that is published now, if it was refused.
+    pub fn refusal(&self) -> Option<Refusal> {
+        match &self.feed.state.borrow().latest {
+            Latest::Refused(refusal) => Some(refusal.clone()),
+            _ => None,
+        }
+    }
+
+    /// How many values were refused since the first subscription of this `Config`.
+    pub fn refused(&self) -> u64 {
+        self.feed.state.borrow().refused
+    }
+
+    fn poll_changed(&mut self, cx: &mut Context<'_>) -> Poll<Option<Change<T>>> {
+        loop {
+            if let Some(change) = self.told.next(&self.state.borrow_and_update()) {
+                return Poll::Ready(Some(change));
+            }
+            let waiting = self.waiting.get_or_insert_with(|| wait(self.state.clone()));
+            let goes_on = ready!(waiting.poll_unpin(cx));
+            self.waiting = None;
+            if !goes_on {
+                return Poll::Ready(self.told.next(&self.state.borrow_and_update()));
+            }
+        }
+    }
+}
+
+/// Waits for the state to change; false when it never will again.
+fn wait<T: Send + Sync + 'static>(mut state: watch::Receiver<State<T>>) -> BoxFuture<'static, bool> {
+    async move { state.changed().await.is_ok() }.boxed()
+}
+
+impl Told {
+    /// What is to be told next.
+    fn next<T>(&mut self, state: &State<T>) -> Option<Change<T>> {
+        if self.rollbacks != state.rollbacks {
+            self.rollbacks = state.rollbacks;
+            return Some(Change::RolledBack);
+        }
+        if self.good < state.good_number {
+            self.good = state.good_number;
+            return state.good.clone().map(Change::Value);
+        }
+        if self.latest < state.latest_number {
+            self.latest = state.latest_number;
+            return match &state.latest {
+                Latest::Missing => Some(Change::Deleted),
+                Latest::Refused(refusal) => Some(Change::Refused(refusal.clone())),
+                Latest::Unknown | Latest::Good => None,
+            };
+        }
+        None
+    }
+}
+
+impl<T: Send + Sync + 'static> Stream for Subscription<T> {
+    type Item = Change<T>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Change<T>>> {
+        self.poll_changed(cx)
+    }
+}
+
+/// Follows on its own from here.
+impl<T> Clone for Subscription<T> {
+    fn clone(&self) -> Self {
+        Self { feed: Arc::clone(&self.feed), state: self.state.clone(), told: self.told, waiting: None }
+    }
+}
+
+impl<T: Send + Sync + 'static> fmt::Debug for Subscription<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Subscription")
+            .field("path", &self.feed.cache.path())
+            .field("current", &self.current())
+            .field("latest", &self.feed.state.borrow().latest)
+            .field("stale", &self.is_stale())
+            .finish_non_exhaustive()
+    }
+}
+
+// The value may hold secrets.
+impl<T> fmt::Debug for Change<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Value(snapshot) => f.debug_tuple("Value").field(snapshot).finish(),
+            Self::Deleted => f.write_str("Deleted"),
+            Self::Refused(refusal) => f.debug_tuple("Refused").field(refusal).finish(),
+            Self::RolledBack => f.write_str("RolledBack"),
+        }
+    }
+}
+
+impl<T> Clone for Change<T> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Value(snapshot) => Self::Value(Arc::clone(snapshot)),
+            Self::Deleted => Self::Deleted,
+            Self::Refused(refusal) => Self::Refused(refusal.clone()),
+            Self::RolledBack => Self::RolledBack,
+        }
+    }
+}

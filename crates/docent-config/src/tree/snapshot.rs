@@ -1,0 +1,76 @@
+use super::subscription::TreeChange;
+use crate::{Refusal, Snapshot};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// The values of a [`ConfigTree`](super::ConfigTree), as they were known at one time. It does not change.
+pub struct TreeSnapshot<T> {
+    pub(super) values: BTreeMap<Arc<str>, Arc<Snapshot<T>>>,
+    pub(super) refused: BTreeMap<Arc<str>, Refusal>,
+}
+
+impl<T> TreeSnapshot<T> {
+    /// The last good value of a key.
+    pub fn get(&self, key: &str) -> Option<&Arc<Snapshot<T>>> {
+        self.values.get(key)
+    }
+
+    /// The keys with their last good values, in the order of keys.
+    pub fn iter(
+        &self,
+    ) -> impl ExactSizeIterator<Item = (&Arc<str>, &Arc<Snapshot<T>>)> + DoubleEndedIterator {
+        self.values.iter()
+    }
+
+    /// The keys whose present value is not good, and why. A last good one is among the values.
+    pub fn refused(&self) -> impl ExactSizeIterator<Item = (&Arc<str>, &Refusal)> {
+        self.refused.iter()
+    }
+
+    /// Number of keys with a good value.
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// True when no key has a good value.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// What has changed since `earlier`, by key.
+    pub(super) fn since(&self, earlier: &Self) -> Vec<TreeChange<T>> {
+        let gone = earlier.values.keys().filter(|key| !self.values.contains_key(*key));
+        let mut changes: Vec<_> = gone.map(|key| TreeChange::Deleted(Arc::clone(key))).collect();
+        for (key, value) in &self.values {
+            if !earlier.get(key).is_some_and(|known| known.revision() == value.revision()) {
+                changes.push(TreeChange::Value(Arc::clone(key), Arc::clone(value)));
+            }
+        }
+        for (key, refusal) in &self.refused {
+            let known = earlier.refused.get(key);
+            if !known.is_some_and(|known| known.revision() == refusal.revision()) {
+                changes.push(TreeChange::Refused(Arc::clone(key), refusal.clone()));
+            }
+        }
+        changes
+    }
+}
+
+impl<T> Default for TreeSnapshot<T> {
+    fn default() -> Self {
+        Self { values: BTreeMap::new(), refused: BTreeMap::new() }
+    }
+}
+
+impl<T> Clone for TreeSnapshot<T> {
+    fn clone(&self) -> Self {
+        Self { values: self.values.clone(), refused: self.refused.clone() }
+    }
+}
+
+impl<T> fmt::Debug for TreeSnapshot<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TreeSnapshot").field("values", &self.values).field("refused", &self.refused).finish()
+    }
+}

@@ -1,0 +1,141 @@
+use super::feed::TreeFeed;
+use super::snapshot::TreeSnapshot;
+use crate::{Refusal, Snapshot};
+use docent_core::Error;
+use futures_core::Stream;
+use futures_util::future::{BoxFuture, FutureExt, poll_fn};
+use std::collections::VecDeque;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// Follows a folder of configurations. Made by [`ConfigTree::subscribe`](super::ConfigTree::subscribe). As a `Stream` it yields each
+/// [`TreeChange`] after the values it began with, and ends with the client.
+///
+/// # Guarantees
+/// For each key those of [`Subscription`](crate::Subscription), but that a key that was deleted is gone. A slow reader gets what
+/// differs from what it saw last. After servers were restored from an older copy keys may have older values: it does not say so.
+///
+/// # On drop
+/// With the last subscription of a [`ConfigTree`](super::ConfigTree) its cache goes, and the watches at the server.
+#[must_use = "what changes is not seen unless somebody looks"]
+pub struct TreeSubscription<T> {
+    feed: Arc<TreeFeed<T>>,
+    state: watch::Receiver<Option<Arc<TreeSnapshot<T>>>>,
+    told: Arc<TreeSnapshot<T>>,
+    next: VecDeque<TreeChange<T>>,
+    waiting: Option<BoxFuture<'static, bool>>,
+}
+
+/// What a [`TreeSubscription`] tells.
+#[non_exhaustive]
+pub enum TreeChange<T> {
+    /// A key is there, or has a new value.
+    Value(Arc<str>, Arc<Snapshot<T>>),
+    /// A key is gone.
+    Deleted(Arc<str>),
+    /// A key's value is not good. Its last good one stays in use.
+    Refused(Arc<str>, Refusal),
+}
+
+impl<T: Send + Sync + 'static> TreeSubscription<T> {
+    pub(super) fn new(feed: Arc<TreeFeed<T>>) -> Self {
+        let state = feed.state.clone();
+        let told = state.borrow().clone().unwrap_or_default();
+        // What is wrong already is still to be told.
+        let refused =
+            told.refused.iter().map(|(key, refusal)| TreeChange::Refused(Arc::clone(key), refusal.clone()));
+        let next = refused.collect();
+        Self { feed, state, told, next, waiting: None }
+    }
+
+    /// The last good values of all keys. Neither I/O nor a lock.
+    pub fn current(&self) -> Arc<TreeSnapshot<T>> {
+        self.feed.current.load_full()
+    }
+
+    /// Waits for the next change after the one this saw last; `None` once the client is closed.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn changed(&mut self) -> Option<TreeChange<T>> {
+        poll_fn(|cx| self.poll_changed(cx)).await
+    }
+
+    /// True when what is known may be out of date: from a lost link until everything was read again, while the folder cannot be
+    /// listed, and once the client is closed.
+    pub fn is_stale(&self) -> bool {
+        self.feed.cache.is_stale()
+    }
+
+    /// For how long it has been [stale](Self::is_stale); `None` when it is not.
+    pub fn stale_for(&self) -> Option<Duration> {
+        self.feed.cache.stale_for()
+    }
+
+    /// Why the servers do not let the folder be listed, if they do not. It is tried again all the time.
+    pub fn trouble(&self) -> Option<Error> {
+        self.feed.cache.trouble()
+    }
+
+    fn poll_changed(&mut self, cx: &mut Context<'_>) -> Poll<Option<TreeChange<T>>> {
+        loop {
+            if let Some(change) = self.look() {
+                return Poll::Ready(Some(change));
+            }
+            let waiting = self.waiting.get_or_insert_with(|| wait(self.state.clone()));
+            let goes_on = ready!(waiting.poll_unpin(cx));
+            self.waiting = None;
+            if !goes_on {
+                return Poll::Ready(self.look());
+            }
+        }
+    }
+
+    fn look(&mut self) -> Option<TreeChange<T>> {
+        if self.next.is_empty() {
+            let now = self.state.borrow_and_update().clone()?;
+            self.next.extend(now.since(&self.told));
+            self.told = now;
+        }
+        self.next.pop_front()
+    }
+}
+
+fn wait<T: Send + Sync + 'static>(
+    mut state: watch::Receiver<Option<Arc<TreeSnapshot<T>>>>,
+) -> BoxFuture<'static, bool> {
+    async move { state.changed().await.is_ok() }.boxed()
+}
+
+impl<T: Send + Sync + 'static> Stream for TreeSubscription<T> {
+    type Item = TreeChange<T>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<TreeChange<T>>> {
+        self.poll_changed(cx)
+    }
+}
+
+impl<T> fmt::Debug for TreeSubscription<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TreeSubscription")
+            .field("path", &self.feed.cache.path())
+            .field("keys", &self.told.len())
+            .field("stale", &self.feed.cache.is_stale())
+            .finish_non_exhaustive()
+    }
+}
+
+// The value may hold secrets.
+impl<T> fmt::Debug for TreeChange<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Value(key, snapshot) => f.debug_tuple("Value").field(key).field(snapshot).finish(),
+            Self::Deleted(key) => f.debug_tuple("Deleted").field(key).finish(),
+            Self::Refused(key, refusal) => f.debug_tuple("Refused").field(key).field(refusal).finish(),
+        }
+    }
+}
