@@ -27,7 +27,7 @@ pub async fn cancel<R: Recipe>(recipe: &R, server: &TestServer) {
         let asked = record(&arena(), line).await.expect("a round without faults");
         for asked in asked {
             let name = format!("{line:?} line, the reply of {asked} is swallowed");
-            cases.add(name, swallowed(arena(), line, asked));
+            cases.add_request(name, move || swallowed(arena(), line, asked));
         }
     }
     cases.add("verify", verify(arena()));
@@ -100,20 +100,24 @@ async fn release<R: Recipe>(arena: Arena<'_, R>) -> Result<(), Failure> {
     Err(format!("it was not done after {MOST_POLLS} polls"))
 }
 
-async fn swallowed<R: Recipe>(arena: Arena<'_, R>, line: Line, asked: Asked) -> Result<(), Failure> {
+/// True when the request was sent, and its reply was swallowed.
+async fn swallowed<R: Recipe>(arena: Arena<'_, R>, line: Line, asked: Asked) -> Result<bool, Failure> {
     let other = arena.other().await?;
     let player = arena.player().await?;
     let rule = player.proxy.add(Rule::on(asked.op).nth(asked.nth).swallow_reply());
-    let played = tokio::select! {
+    tokio::select! {
         biased;
-        () = rule.fired() => Ok(()),
-        played = play(&arena, &player, &other, line, None) => played,
-    };
-    played?;
+        () = rule.fired() => {}
+        played = play(&arena, &player, &other, line, None) => {
+            played?;
+            return Ok(false);
+        }
+    }
     player.proxy.reset().await;
     arena.is_free_for(&other).await?;
     // It goes on as if nothing had been.
-    leave(&player.contender, take(&player.contender).await?).await
+    leave(&player.contender, take(&player.contender).await?).await?;
+    Ok(true)
 }
 
 /// The link breaks after `polls` polls, the future is polled once more and dropped, the link comes back.

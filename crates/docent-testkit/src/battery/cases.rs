@@ -9,8 +9,10 @@ use std::time::{Duration, Instant};
 
 /// Cases that run at the same time by default.
 const WIDTH: usize = 8;
-/// Longer than all steps of a case together.
-const STUCK: Duration = Duration::from_secs(120);
+/// Longer than all steps of a case together, and all its tries.
+const STUCK: Duration = Duration::from_secs(300);
+/// How often a round is played for a request that it may or may not send.
+const TRIES: usize = 4;
 /// Longer than anything a case waits for.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -23,7 +25,16 @@ pub(super) type Failure = String;
 /// Cases of a battery.
 pub(super) struct Cases<'a> {
     width: usize,
-    cases: Vec<LocalBoxFuture<'a, Result<(), Failure>>>,
+    cases: Vec<LocalBoxFuture<'a, Result<Done, Failure>>>,
+}
+
+/// What became of a case that did not fail.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Done {
+    /// It was as it should be.
+    Met,
+    /// The case of that name could not take place.
+    Unsent(String),
 }
 
 impl<'a> Cases<'a> {
@@ -42,27 +53,59 @@ impl<'a> Cases<'a> {
         case: impl Future<Output = Result<(), Failure>> + 'a,
     ) {
         let name = name.to_string();
-        let case = async move { case.await.map_err(|failure| format!("{name}: {failure}")) };
+        let case = async move {
+            case.await.map_err(|failure| format!("{name}: {failure}"))?;
+            Ok(Done::Met)
+        };
+        self.cases.push(case.boxed_local());
+    }
+
+    /// Adds a case about one request of a round. `case` plays the round, and is true when it sent the request: which ones a
+    /// round sends depends on the order in which watch events and replies come, so it is played again if it did not.
+    pub(super) fn add_request<F: Future<Output = Result<bool, Failure>>>(
+        &mut self,
+        name: impl fmt::Display,
+        case: impl Fn() -> F + 'a,
+    ) {
+        let name = name.to_string();
+        let case = async move {
+            for _ in 0..TRIES {
+                if case().await.map_err(|failure| format!("{name}: {failure}"))? {
+                    return Ok(Done::Met);
+                }
+            }
+            Ok(Done::Unsent(name))
+        };
         self.cases.push(case.boxed_local());
     }
 
     /// Runs them all.
     ///
     /// # Panics
-    /// When some failed, with all of these.
+    /// When some failed, with all of these, and when more than a quarter could not take place.
     pub(super) async fn run(self, battery: &str) {
         let count = self.cases.len();
         let mut results = stream::iter(self.cases).buffer_unordered(self.width);
-        let mut failures = Vec::new();
+        let (mut failures, mut unsent) = (Vec::new(), Vec::new());
         // Each step of a case has a bound of its own. All cases together take as long as they take.
         while let Some(result) = tokio::time::timeout(STUCK, results.next()).await.expect("some case ends") {
-            failures.extend(result.err());
+            match result {
+                Ok(Done::Met) => {}
+                Ok(Done::Unsent(name)) => unsent.push(name),
+                Err(failure) => failures.push(failure),
+            }
         }
         assert!(
             failures.is_empty(),
             "{} of {count} cases of {battery} failed:\n{}",
             failures.len(),
             failures.join("\n")
+        );
+        assert!(
+            unsent.len() * 4 <= count,
+            "in {} of {count} cases of {battery} the request was not sent:\n{}",
+            unsent.len(),
+            unsent.join("\n")
         );
     }
 }
@@ -91,5 +134,49 @@ pub(super) async fn longest_pause<F: Future>(future: F) -> (F::Output, Duration)
         if let Ok(output) = done {
             return (output, longest);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    /// Runs cases of which the n-th sends its request in the `sent[n]`-th round, if at all.
+    async fn run(sent: &[usize]) {
+        let mut cases = Cases::new();
+        for (number, sent) in sent.iter().enumerate() {
+            let rounds = Cell::new(0);
+            cases.add_request(number, move || {
+                rounds.set(rounds.get() + 1);
+                std::future::ready(Ok(rounds.get() == *sent))
+            });
+        }
+        cases.run("rounds").await;
+    }
+
+    #[tokio::test]
+    async fn a_request_that_some_rounds_do_not_send_is_waited_for() {
+        run(&[1, 2, 3, 4]).await;
+    }
+
+    #[tokio::test]
+    async fn a_few_requests_may_not_be_sent_at_all() {
+        run(&[1, 1, 1, TRIES + 1]).await;
+    }
+
+    #[tokio::test]
+    #[should_panic(expected = "in 2 of 4 cases of rounds the request was not sent:\n2\n3")]
+    async fn rounds_in_which_nothing_was_broken_prove_nothing() {
+        run(&[1, 1, TRIES + 1, TRIES + 1]).await;
+    }
+
+    #[tokio::test]
+    #[should_panic(expected = "1 of 2 cases of rounds failed:\nsecond: too late")]
+    async fn all_that_failed_is_told() {
+        let mut cases = Cases::new();
+        cases.add("first", async { Ok(()) });
+        cases.add_request("second", || async { Err("too late".to_owned()) });
+        cases.run("rounds").await;
     }
 }

@@ -46,7 +46,7 @@ async fn closed<R: Recipe>(arena: Arena<'_, R>, step: Step, line: Line) -> Resul
         let done = close_at(&arena, step, polls, held.is_some())
             .await
             .map_err(|failure| format!("closed after {polls} polls: {failure}"))?;
-        arena.until_nodes(usize::from(held.is_some())).await?;
+        arena.until_nodes(if held.is_some() { arena.recipe.nodes() } else { 0 }).await?;
         until_tasks(before).await?;
         if done {
             return Ok(());

@@ -34,6 +34,11 @@ pub trait Recipe {
         trace.iter().filter(created).count()
     }
 
+    /// How many nodes of `folder` a contender holds by, all created by its acquire.
+    fn nodes(&self) -> usize {
+        1
+    }
+
     /// A program that contends from a seat in a process of its own, to be frozen. It prints a line `held` once it has
     /// acquired; for every line it reads it prints `held` or `lost`, as its guard says then; it ends with its input.
     /// `None` leaves the case out.

@@ -87,13 +87,14 @@ pub(super) async fn play<R: Recipe>(
     let fence = contender.fence(&held);
     ensure(before.is_none() || before < fence, || format!("the fence went from {before:?} to {fence:?}"))?;
     let nodes = arena.nodes().await?;
-    ensure(nodes.len() <= 1, || format!("there is more than the holder's node: {nodes:?}"))?;
+    let all = recipe.nodes();
+    ensure(nodes.len() <= all, || format!("there is more than is the holder's: {nodes:?}"))?;
     let expires = fault == Some(Fault::Expired);
-    if nodes.is_empty() && expires {
+    if nodes.len() < all && expires {
         learns_of_its_loss(contender, &held).await?;
     }
     let is_held = contender.is_held(&held);
-    ensure(!is_held || nodes.len() == 1, || "it says that it holds, and has no node".to_owned())?;
+    ensure(!is_held || nodes.len() == all, || format!("it says that it holds, and has only {nodes:?}"))?;
     ensure(is_held || expires, || "it was lost although its session lives".to_owned())?;
     let verified = judge(Step::Verify, soon("verify", contender.verify(&held)).await?)?;
     let is_held = contender.is_held(&held);

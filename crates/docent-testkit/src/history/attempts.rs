@@ -96,11 +96,20 @@ impl Story<'_> {
     }
 }
 
+/// An attempt among those of a client at a path.
+#[derive(Debug)]
+pub(crate) struct Wait {
+    pub(crate) id: AttemptId,
+    pub(crate) began: Duration,
+    /// Which of this and all earlier attempts stopped to wait last, and when; `None` while one of them waits on.
+    pub(crate) last: Option<(Duration, AttemptId)>,
+}
+
 /// The stories of a run, and what of the record tells of no attempt that began.
 #[derive(Debug, Default)]
 pub(crate) struct Attempts<'a> {
     stories: BTreeMap<AttemptId, Story<'a>>,
-    by_seat: BTreeMap<(ClientId, &'a str), Vec<AttemptId>>,
+    by_seat: BTreeMap<(ClientId, &'a str), Vec<Wait>>,
     /// The attempts that go together, and in which of these an attempt is.
     groups: Vec<&'a [AttemptId]>,
     group_of: BTreeMap<AttemptId, usize>,
@@ -114,7 +123,20 @@ impl<'a> Attempts<'a> {
         for (index, event) in events.iter().enumerate() {
             attempts.note(index, event, lives);
         }
+        attempts.find_last();
         attempts
+    }
+
+    /// Finds out who stopped to wait last, once all is known.
+    fn find_last(&mut self) {
+        for waits in self.by_seat.values_mut() {
+            let mut last = Some(None);
+            for wait in waits {
+                let over = self.stories.get(&wait.id).and_then(Story::waited_until);
+                last = last.zip(over).map(|(last, over)| Some((over, wait.id)).max(last));
+                wait.last = last.flatten();
+            }
+        }
     }
 
     fn note(&mut self, index: usize, event: &'a Event, lives: &BTreeMap<ClientId, Timeline>) {
@@ -141,11 +163,11 @@ impl<'a> Attempts<'a> {
     }
 
     fn begin(&mut self, index: usize, story: Story<'a>) {
-        let (id, seat) = (story.id(), (story.client, story.attempt.path.as_str()));
+        let (id, began, seat) = (story.id(), story.began, (story.client, story.attempt.path.as_str()));
         if self.stories.insert(id, story).is_some() {
             self.contradictions.push((id, index, "it began twice"));
         }
-        self.by_seat.entry(seat).or_default().push(id);
+        self.by_seat.entry(seat).or_default().push(Wait { id, began, last: None });
     }
 
     pub(crate) fn get(&self, id: AttemptId) -> Option<&Story<'a>> {
@@ -162,7 +184,26 @@ impl<'a> Attempts<'a> {
         client: ClientId,
         path: &'b str,
     ) -> impl Iterator<Item = &'b Story<'a>> {
-        self.by_seat.get(&(client, path)).into_iter().flatten().filter_map(|id| self.stories.get(id))
+        self.seat(client, path).iter().filter_map(|wait| self.stories.get(&wait.id))
+    }
+
+    /// As [`at_seat`](Self::at_seat), without all that is known of them.
+    pub(crate) fn seat<'b>(&'b self, client: ClientId, path: &'b str) -> &'b [Wait] {
+        self.by_seat.get(&(client, path)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Those of a client at a path that began by `until`, without the first ones, none of which waited at `since` any more.
+    pub(crate) fn waiting<'b>(
+        &'b self,
+        client: ClientId,
+        path: &'b str,
+        since: Duration,
+        until: Duration,
+    ) -> impl Iterator<Item = &'b Story<'a>> {
+        let waits = self.seat(client, path);
+        let begun = &waits[..waits.partition_point(|wait| wait.began <= until)];
+        let over = begun.partition_point(|wait| wait.last.is_some_and(|(over, _)| over < since));
+        begun[over..].iter().filter_map(|wait| self.stories.get(&wait.id))
     }
 
     /// The attempts that go together.

@@ -1,4 +1,4 @@
-use super::event::{Ending, What};
+use super::event::{Delivering, Ending, Taking, What};
 use super::run::Run;
 use super::scene::{End, Scene};
 use std::fmt;
@@ -58,6 +58,12 @@ impl Coverage {
                 What::Used(_, used) => {
                     coverage.uses += 1;
                     coverage.stale_uses += usize::from(!used.accepted);
+                }
+                What::Took(_, Taking::Began { .. }) => coverage.attempts += 1,
+                What::Delivered(_, Delivering::Given { .. }) => {
+                    coverage.grants += 1;
+                    coverage.granted_in_calm +=
+                        usize::from(scene.calm().is_some_and(|calm| calm <= event.at));
                 }
                 _ => {}
             }

@@ -1,3 +1,5 @@
+use super::announcing::{Announcing, Viewing};
+use super::publishing::{Following, Publishing};
 use std::fmt;
 use std::time::Duration;
 
@@ -121,6 +123,27 @@ pub enum What {
         since: Duration,
     },
 
+    /// Something about a candidate of an election. Candidates have numbers as attempts do, and are none: each time one stands is an
+    /// attempt, and its term is what that is granted.
+    Stood(AttemptId, Candidacy),
+    /// Something about who looks on at an election. Onlookers have numbers as attempts do, and are none.
+    LookedOn(AttemptId, Onlooking),
+
+    /// Something about a put into a queue. Puts have numbers as attempts do, and are none; so do takes and deliveries.
+    Put(AttemptId, Putting),
+    /// Something about a call, or a stream, that takes items from a queue.
+    Took(AttemptId, Taking),
+    /// Something about an item that was handed out.
+    Delivered(AttemptId, Delivering),
+    /// Something about one who is listed, and has a number as attempts do.
+    Announced(AttemptId, Announcing),
+    /// Something about one who looks at a folder, and has a number as attempts do.
+    Viewed(AttemptId, Viewing),
+    /// Something about a call that changes a published value, and has a number as attempts do.
+    Published(AttemptId, Publishing),
+    /// Something about one who follows a published value, and has a number as attempts do.
+    Followed(AttemptId, Following),
+
     /// A method with a deadline was called.
     Called {
         /// Names the call.
@@ -210,6 +233,98 @@ pub enum Meeting {
     },
     /// It gave up: it timed out, failed or was dropped.
     GaveUp,
+}
+
+/// What a candidate of an election did.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Candidacy {
+    /// It stands, by this attempt.
+    Stands {
+        /// The attempt. What it is granted is a term.
+        attempt: AttemptId,
+        /// How long its work may go on after the end of its lease, if work is bound to its terms.
+        bound: Option<Duration>,
+        /// How long it waits when the leader before it did not resign.
+        delay: Duration,
+    },
+    /// It is about to be stopped or dropped: nobody has to wonder that its work ends.
+    Stopping,
+}
+
+/// What somebody did who looks on at an election.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Onlooking {
+    /// It asks who leads at this path, once.
+    Asks(String),
+    /// It waits for news of who leads at this path.
+    Waits(String),
+    /// It was shown who leads, by the fence, or that nobody stands.
+    Shown(Option<u64>),
+    /// It does not look on any more, or its question failed.
+    Left,
+}
+
+/// What became of a put.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Putting {
+    /// It began.
+    Began {
+        /// The queue.
+        path: String,
+        /// The items, which nobody else puts.
+        items: Vec<u64>,
+    },
+    /// It is over. `Some(true)`: all were put; `Some(false)`: surely none; `None`: unknown.
+    Ended(Option<bool>),
+}
+
+/// What became of a take.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Taking {
+    /// It began.
+    Began {
+        /// The queue.
+        path: String,
+        /// Whether it waits for an item.
+        waits: bool,
+    },
+    /// It is over, whatever came of it.
+    Over,
+}
+
+/// What became of an item that was handed out.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Delivering {
+    /// It was handed out.
+    Given {
+        /// The item.
+        item: u64,
+        /// The item's node, as the server knows it.
+        node: String,
+        /// The fence of the delivery.
+        fence: u64,
+        /// How often it was handed out, as the delivery says.
+        deliveries: Option<u32>,
+    },
+    /// What the delivery said about itself, without I/O.
+    Looked {
+        /// `is_held()`.
+        held: bool,
+    },
+    /// It is about to be acknowledged.
+    Acking,
+    /// `Some(true)`: it is acknowledged; `Some(false)`: surely not; `None`: unknown.
+    Acked(Option<bool>),
+    /// It was given back, or dropped.
+    GivenBack {
+        /// After how long it is to be in its place again.
+        delay: Duration,
+    },
 }
 
 /// What was granted.

@@ -82,6 +82,32 @@ impl<'s> Room<'s> {
         full
     }
 
+    /// From when to when so many were there.
+    pub(crate) fn crowds(&self, members: u32) -> Vec<(Moment, Option<Moment>)> {
+        let mut steps: Vec<(Moment, i64)> = Vec::new();
+        for (_, node) in &self.nodes {
+            steps.push((node.created, 1));
+            steps.extend(node.gone.map(|gone| (gone.when, -1)));
+        }
+        steps.sort_unstable();
+        let mut crowds: Vec<(Moment, Option<Moment>)> = Vec::new();
+        let mut there = 0;
+        for transaction in steps.chunk_by(|one, other| one.0.zxid == other.0.zxid) {
+            let was_enough = there >= i64::from(members);
+            there += transaction.iter().map(|(_, step)| step).sum::<i64>();
+            match (was_enough, there >= i64::from(members)) {
+                (false, true) => crowds.push((transaction[0].0, None)),
+                (true, false) => {
+                    if let Some((_, end)) = crowds.last_mut() {
+                        *end = Some(transaction[0].0);
+                    }
+                }
+                _ => {}
+            }
+        }
+        crowds
+    }
+
     /// The lives of a node by then.
     pub(crate) fn lives(
         &self,

@@ -16,16 +16,22 @@
 //! [together](What::Together). The turn for which a semaphore's waiters stand in line is one of them. Replies are not recorded, so a lease is judged by when the
 //! server ended the session and not by its own arithmetic.
 
+mod announcing;
 mod attempts;
 mod check;
 mod contender;
 mod coverage;
+mod elections;
 mod event;
 mod faults;
 mod fingerprint;
 mod journal;
 mod line;
+mod listings;
 mod members;
+mod publications;
+mod publishing;
+mod queues;
 mod recorder;
 mod report;
 mod resource;
@@ -39,16 +45,18 @@ mod timeline;
 mod truth;
 mod violation;
 
+pub use announcing::{Announcing, Listed, Viewing};
 pub use check::check;
 pub use coverage::Coverage;
 pub use event::{
-    Attempt, AttemptId, CallId, ClientId, Ending, Event, FaultKind, Grant, Handle, LinkState, Meeting, Role,
-    Use, What,
+    Attempt, AttemptId, CallId, Candidacy, ClientId, Delivering, Ending, Event, FaultKind, Grant, Handle,
+    LinkState, Meeting, Onlooking, Putting, Role, Taking, Use, What,
 };
 pub use fingerprint::Fingerprint;
 pub use journal::{Change, ChangeKind, EndCause};
+pub use publishing::{Following, Outcome, Publishing, Way};
 pub use recorder::{Recorder, Scribe};
 pub use report::report;
 pub use resource::FencedResource;
-pub use run::{EndState, Facts, Limit, Run, Tolerances};
+pub use run::{EndState, Facts, Limit, Noted, Queued, QueuedAs, Run, Tolerances, Written};
 pub use violation::{Invariant, Violation};

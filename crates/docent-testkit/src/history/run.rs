@@ -30,6 +30,14 @@ pub struct Facts {
     /// How many permits there were at which paths and from when on, in the order of transactions. Nothing is asked of permits at
     /// other paths.
     pub limits: Vec<Limit>,
+    /// Whose terms were written into which elections' own nodes, in the order of transactions.
+    pub noted: Vec<Noted>,
+    /// Which items there were in which nodes, in the order of transactions.
+    pub queued: Vec<Queued>,
+    /// The queues, each with how often an item is handed out at most.
+    pub queues: BTreeMap<String, u32>,
+    /// What was written into nodes whose data is asked for, in the order of transactions.
+    pub written: Vec<Written>,
     /// What was left at the end.
     pub end: EndState,
     /// How exact the record is and what the world may delay.
@@ -45,6 +53,59 @@ pub struct Limit {
     pub zxid: i64,
     /// How many.
     pub permits: u32,
+}
+
+/// What an election's own node says, from a transaction on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Noted {
+    /// The election's path, as the server knows it.
+    pub path: String,
+    /// The transaction.
+    pub zxid: i64,
+    /// The fence of the term that began and was not resigned from; `None` when there is none.
+    pub term: Option<u64>,
+}
+
+/// An item of a queue in a node, from a transaction on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Queued {
+    /// The queue's path, as the server knows it.
+    pub queue: String,
+    /// The node's.
+    pub node: String,
+    /// The transaction.
+    pub zxid: i64,
+    /// The item.
+    pub item: u64,
+    /// What the node is.
+    pub kind: QueuedAs,
+}
+
+/// What a node of a queue is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum QueuedAs {
+    /// An item.
+    Item {
+        /// Whether consumers can decode it.
+        decodable: bool,
+    },
+    /// A dead letter.
+    DeadLetter {
+        /// Whether it is one because it could not be decoded; else it was handed out too often.
+        undecodable: bool,
+    },
+}
+
+/// What a transaction wrote into a node whose data is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
+    /// The node's path, as the server knows it.
+    pub path: String,
+    /// The transaction.
+    pub zxid: i64,
+    /// The number that stands for the data; `None` for data that nobody can read.
+    pub number: Option<u64>,
 }
 
 /// What the server had at the end.
@@ -92,6 +153,10 @@ impl Facts {
             shortest_timeout: timeout,
             sessions: BTreeMap::new(),
             limits: Vec::new(),
+            noted: Vec::new(),
+            queued: Vec::new(),
+            queues: BTreeMap::new(),
+            written: Vec::new(),
             end: EndState::default(),
             tolerances: Tolerances::default(),
         }

@@ -1,4 +1,5 @@
 use super::attempts::{Attempts, Story};
+use super::elections::Elections;
 use super::event::{AttemptId, ClientId, Event, FaultKind, What};
 use super::faults::Faults;
 use super::journal::EndCause;
@@ -18,6 +19,7 @@ pub(crate) struct Scene<'a> {
     /// Who waited for whom in lines of readers and writers.
     pub(crate) sides: Sides,
     pub(crate) attempts: Attempts<'a>,
+    pub(crate) elections: Elections<'a>,
     pub(crate) clients: BTreeMap<ClientId, Timeline>,
     /// When there was no server.
     pub(crate) away: Spans,
@@ -43,12 +45,13 @@ impl<'a> Scene<'a> {
         let faults = Faults::of(&run.events, &run.facts);
         let clients = Timeline::all(&run.events, &faults);
         let attempts = Attempts::of(&run.events, &clients);
+        let elections = Elections::of(&run.events);
         let owners = owners(run);
         let truth = Truth::replay(&run.journal);
         let sides = Sides::replay(&truth);
         let away = faults.away();
         let holders = HashMap::new();
-        let mut scene = Self { run, truth, sides, attempts, clients, away, owners, holders };
+        let mut scene = Self { run, truth, sides, attempts, elections, clients, away, owners, holders };
         scene.holders = scene.map_holders();
         scene
     }

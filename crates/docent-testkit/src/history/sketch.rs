@@ -3,18 +3,25 @@
 //! Clients have the numbers 0 to 3, and each has a session with the id 1 more than its number; the session timeout is 6 s, the
 //! tick 500 ms, and news take 200 ms. Whatever is told happens at the time of the last [`at`](Sketch::at).
 
+use super::announcing::{Announcing, Listed, Viewing};
 use super::check::check;
 use super::event::{
-    Attempt, AttemptId, ClientId, Ending, Event, FaultKind, Grant, Handle, LinkState, Meeting, Role, Use,
-    What,
+    Attempt, AttemptId, Candidacy, ClientId, Delivering, Ending, Event, FaultKind, Grant, Handle, LinkState,
+    Meeting, Putting, Role, Taking, Use, What,
 };
 use super::journal::{Change, ChangeKind, EndCause};
-use super::run::{EndState, Facts, Run};
+use super::publishing::{Following, Outcome, Publishing, Way};
+use super::run::{EndState, Facts, Queued, QueuedAs, Run, Written};
 use super::violation::Invariant;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 pub(crate) const LOCK: &str = "/lock";
+/// A queue whose items are handed out twice at most.
+const QUEUE: &str = "/queue";
+/// The number of whoever looks at a folder, and of whoever follows a value.
+pub(crate) const VIEW: u64 = 901;
+pub(crate) const FOLLOWER: u64 = 902;
 const CLIENTS: u32 = 4;
 
 #[derive(Debug, Clone)]
@@ -42,8 +49,29 @@ pub(crate) struct Guest {
     node: String,
 }
 
+/// An item of the queue.
+#[derive(Debug, Clone)]
+pub(crate) struct Stored {
+    pub(crate) item: u64,
+    pub(crate) node: String,
+}
+
+/// An item that was handed out.
+#[derive(Debug, Clone)]
+pub(crate) struct Given {
+    pub(crate) item: Stored,
+    pub(crate) fence: u64,
+    id: AttemptId,
+    number: u32,
+}
+
 pub(crate) fn client(number: u32) -> ClientId {
     ClientId { number, life: 0 }
+}
+
+/// The number of a candidate.
+pub(crate) fn candidate(number: u64) -> AttemptId {
+    AttemptId(1_000 + number)
 }
 
 impl Sketch {
@@ -64,6 +92,7 @@ impl Sketch {
             nodes: BTreeMap::new(),
         };
         sketch.run.facts.tolerances.news = Duration::from_millis(200);
+        sketch.run.facts.queues.insert(QUEUE.to_owned(), 2);
         for number in 0..CLIENTS {
             sketch.connect(number, i64::from(number) + 1, 1);
         }
@@ -162,6 +191,44 @@ impl Sketch {
     /// Somebody wants one of so many permits.
     pub(crate) fn permit(&mut self, number: u32, permits: u32) -> AttemptId {
         self.begin_role(number, LOCK, None, Role::Permits(permits))
+    }
+
+    /// Somebody campaigns for one term.
+    pub(crate) fn campaign(&mut self, number: u32) -> AttemptId {
+        let attempt = self.begin(number);
+        self.stands(number, attempt.0 + 100, attempt, None, 0)
+    }
+
+    /// A candidate whose work is bound to its terms stands.
+    pub(crate) fn run_at(&mut self, number: u32, candidate: u64) -> AttemptId {
+        self.run_with(number, candidate, 0, 0)
+    }
+
+    /// As [`run_at`](Self::run_at), with a grace and a takeover delay.
+    pub(crate) fn run_with(&mut self, number: u32, candidate: u64, grace: u64, delay: u64) -> AttemptId {
+        let attempt = self.begin(number);
+        self.stands(number, candidate, attempt, Some(Duration::from_millis(grace)), delay)
+    }
+
+    fn stands(
+        &mut self,
+        number: u32,
+        stands: u64,
+        attempt: AttemptId,
+        bound: Option<Duration>,
+        delay: u64,
+    ) -> AttemptId {
+        let delay = Duration::from_millis(delay);
+        self.tell(number, What::Stood(candidate(stands), Candidacy::Stands { attempt, bound, delay }));
+        self.markers.insert(attempt, "latch-");
+        attempt
+    }
+
+    /// A node is written under a term, and named after it.
+    pub(crate) fn write_under(&mut self, attempt: AttemptId) -> &mut Self {
+        let (session, _) = self.sessions[&self.seats[&attempt].0];
+        let path = format!("/written/{attempt}-{:08x}", self.zxid);
+        self.make(&path, session, 0)
     }
 
     fn begin_as(&mut self, number: u32, path: &str, patience: Option<Duration>) -> AttemptId {
@@ -373,6 +440,235 @@ impl Sketch {
     pub(crate) fn gone(&mut self, guest: &Guest) -> &mut Self {
         let (session, _) = self.sessions[&client(guest.number)];
         self.delete_path(&guest.node, session)
+    }
+
+    fn id(&mut self) -> AttemptId {
+        self.attempts += 1;
+        AttemptId(self.attempts)
+    }
+
+    /// A put begins.
+    pub(crate) fn putting(&mut self, number: u32, items: &[u64]) -> AttemptId {
+        let id = self.id();
+        let began = Putting::Began { path: QUEUE.to_owned(), items: items.to_vec() };
+        self.tell(number, What::Put(id, began));
+        id
+    }
+
+    pub(crate) fn put_ended(&mut self, number: u32, put: AttemptId, outcome: Option<bool>) -> &mut Self {
+        self.tell(number, What::Put(put, Putting::Ended(outcome)))
+    }
+
+    /// The nodes of items come, in one step.
+    pub(crate) fn stored(&mut self, number: u32, items: &[u64]) -> &mut Self {
+        let (session, _) = self.sessions[&client(number)];
+        self.zxid += 1;
+        for item in items {
+            let next = self.numbers.entry(QUEUE.to_owned()).or_default();
+            *next += 1;
+            let node = format!("{QUEUE}/items/item-{:010}", *next - 1);
+            self.change(session, ChangeKind::Created, &node, 0);
+            self.nodes.insert(node.clone(), (self.zxid, 0));
+            self.note_item(*item, node, QueuedAs::Item { decodable: true });
+        }
+        self
+    }
+
+    fn note_item(&mut self, item: u64, node: String, kind: QueuedAs) {
+        self.run.facts.queued.push(Queued { queue: QUEUE.to_owned(), node, zxid: self.zxid, item, kind });
+    }
+
+    /// An item is put, and there.
+    pub(crate) fn put(&mut self, number: u32, item: u64) -> Stored {
+        let put = self.putting(number, &[item]);
+        self.stored(number, &[item]).put_ended(number, put, Some(true));
+        let node = self.run.facts.queued.last().map(|queued| queued.node.clone()).unwrap_or_default();
+        Stored { item, node }
+    }
+
+    /// That item cannot be decoded.
+    pub(crate) fn undecodable(&mut self, item: &Stored) -> &mut Self {
+        for queued in &mut self.run.facts.queued {
+            if queued.node == item.node {
+                queued.kind = QueuedAs::Item { decodable: false };
+            }
+        }
+        self
+    }
+
+    pub(crate) fn take(&mut self, number: u32, waits: bool) -> AttemptId {
+        let id = self.id();
+        self.tell(number, What::Took(id, Taking::Began { path: QUEUE.to_owned(), waits }));
+        id
+    }
+
+    pub(crate) fn over(&mut self, number: u32, take: AttemptId) -> &mut Self {
+        self.tell(number, What::Took(take, Taking::Over))
+    }
+
+    /// Somebody takes a place in the line of the idle.
+    pub(crate) fn idle(&mut self, number: u32) -> String {
+        let (session, _) = self.sessions[&client(number)];
+        let node = format!("{QUEUE}/idle/_c_00000000-0000-4000-8000-{:012}-idle-0000000000", self.zxid + 1);
+        self.make(&node, session, session);
+        node
+    }
+
+    /// The claim of an item.
+    pub(crate) fn claim(&mut self, number: u32, item: &Stored) -> String {
+        let (session, _) = self.sessions[&client(number)];
+        let claim = format!("{}/claim", item.node);
+        self.make(&claim, session, session);
+        claim
+    }
+
+    /// An item is claimed and handed out.
+    pub(crate) fn give(&mut self, number: u32, item: &Stored, count: u32) -> Given {
+        self.claim(number, item);
+        let (id, fence) = (self.id(), self.zxid.unsigned_abs());
+        self.tell_given(number, id, item, fence, Some(count));
+        Given { item: item.clone(), fence, id, number }
+    }
+
+    /// An item is handed out, and no claim made.
+    pub(crate) fn give_unclaimed(&mut self, number: u32, item: &Stored, fence: u64) -> &mut Self {
+        let id = self.id();
+        self.tell_given(number, id, item, fence, Some(1))
+    }
+
+    fn tell_given(
+        &mut self,
+        number: u32,
+        id: AttemptId,
+        item: &Stored,
+        fence: u64,
+        deliveries: Option<u32>,
+    ) -> &mut Self {
+        let Stored { item, node } = item.clone();
+        self.tell(number, What::Delivered(id, Delivering::Given { item, node, fence, deliveries }))
+    }
+
+    fn tell_of(&mut self, given: &Given, what: Delivering) -> &mut Self {
+        self.tell(given.number, What::Delivered(given.id, what))
+    }
+
+    pub(crate) fn held(&mut self, given: &Given, held: bool) -> &mut Self {
+        self.tell_of(given, Delivering::Looked { held })
+    }
+
+    pub(crate) fn acking(&mut self, given: &Given) -> &mut Self {
+        self.tell_of(given, Delivering::Acking)
+    }
+
+    pub(crate) fn acked(&mut self, given: &Given, outcome: Option<bool>) -> &mut Self {
+        self.tell_of(given, Delivering::Acked(outcome))
+    }
+
+    pub(crate) fn given_back(&mut self, given: &Given) -> &mut Self {
+        self.tell_of(given, Delivering::GivenBack { delay: Duration::ZERO })
+    }
+
+    /// The claim of a delivery is deleted by its client.
+    pub(crate) fn delete_claim(&mut self, given: &Given) -> &mut Self {
+        let (session, _) = self.sessions[&client(given.number)];
+        self.delete_path(&format!("{}/claim", given.item.node), session)
+    }
+
+    /// The item of a delivery is deleted by its client, and the claim with it.
+    pub(crate) fn end_item(&mut self, given: &Given) -> &mut Self {
+        let (session, _) = self.sessions[&client(given.number)];
+        self.delete_claim(given);
+        self.zxid -= 1;
+        self.delete_path(&given.item.node, session)
+    }
+
+    /// The dead letter of an item comes.
+    pub(crate) fn letter(&mut self, item: &Stored, undecodable: bool) -> &mut Self {
+        let node = format!("{QUEUE}/dead/letter-{:010}", self.zxid);
+        self.make(&node, 1, 0);
+        self.note_item(item.item, node, QueuedAs::DeadLetter { undecodable });
+        self
+    }
+
+    /// Somebody claims an item and moves it to the dead letters.
+    pub(crate) fn bury(&mut self, number: u32, item: &Stored, undecodable: bool) -> &mut Self {
+        let take = self.take(number, true);
+        let (claim, session) = (self.claim(number, item), self.sessions[&client(number)].0);
+        self.over(number, take).delete_path(&claim, session);
+        self.zxid -= 1;
+        self.delete_path(&item.node, session);
+        self.zxid -= 1;
+        self.letter(item, undecodable)
+    }
+
+    /// A node that is made with data; ephemeral unless its session is 0.
+    pub(crate) fn write_node(&mut self, path: &str, session: i64, number: Option<u64>) -> &mut Self {
+        self.make(path, session, session).note(path, number)
+    }
+
+    /// Data that is set.
+    pub(crate) fn write_again(&mut self, path: &str, session: i64, number: Option<u64>) -> &mut Self {
+        self.zxid += 1;
+        self.change(session, ChangeKind::Set, path, session);
+        self.note(path, number)
+    }
+
+    fn note(&mut self, path: &str, number: Option<u64>) -> &mut Self {
+        self.run.facts.written.push(Written { path: path.to_owned(), zxid: self.zxid, number });
+        self
+    }
+
+    pub(crate) fn last_zxid(&self) -> i64 {
+        self.zxid
+    }
+
+    /// Somebody wants to be listed, or says something else.
+    pub(crate) fn wants(&mut self, client: u32, id: u64, path: &str, number: u64) -> &mut Self {
+        let path = path.to_owned();
+        self.tell(client, What::Announced(AttemptId(id), Announcing::Wants { path, number }))
+    }
+
+    /// Somebody looks at a folder.
+    pub(crate) fn view(&mut self, client: u32, folder: &str, grace: u64) -> &mut Self {
+        let (folder, grace) = (folder.to_owned(), Duration::from_millis(grace));
+        self.tell(client, What::Viewed(AttemptId(VIEW), Viewing::Opened { folder, grace }))
+    }
+
+    /// What is shown below `/s`.
+    pub(crate) fn shown(&mut self, client: u32, listed: &[(&str, Option<u64>)]) -> &mut Self {
+        let list = |(name, number): &(&str, Option<u64>)| {
+            let zxid = number.and_then(|number| self.written(&format!("/s/{name}"), number));
+            Listed { name: (*name).to_owned(), number: *number, zxid }
+        };
+        let listed = listed.iter().map(list).collect();
+        self.tell(client, What::Viewed(AttemptId(VIEW), Viewing::Shown(listed)))
+    }
+
+    fn written(&self, path: &str, number: u64) -> Option<i64> {
+        let mut written = self.run.facts.written.iter();
+        written.find(|write| write.path == path && write.number == Some(number)).map(|write| write.zxid)
+    }
+
+    /// Somebody follows a value.
+    pub(crate) fn follow(&mut self, client: u32, path: &str) -> &mut Self {
+        self.tell(client, What::Followed(AttemptId(FOLLOWER), Following::Begins(path.to_owned())))
+    }
+
+    /// It is shown a number, with the transaction that wrote it, if one did.
+    pub(crate) fn saw(&mut self, client: u32, path: &str, number: u64) -> &mut Self {
+        let zxid = self.written(path, number).unwrap_or_default();
+        self.tell(client, What::Followed(AttemptId(FOLLOWER), Following::Saw { number, zxid }))
+    }
+
+    /// A call that changes a value.
+    pub(crate) fn publish(&mut self, client: u32, id: u64, path: &str, way: Way) -> &mut Self {
+        let path = path.to_owned();
+        self.tell(client, What::Published(AttemptId(id), Publishing::Began { path, way }))
+    }
+
+    /// It returns.
+    pub(crate) fn published(&mut self, client: u32, id: u64, outcome: Outcome) -> &mut Self {
+        self.tell(client, What::Published(AttemptId(id), Publishing::Done(outcome)))
     }
 
     fn change(&mut self, session: i64, kind: ChangeKind, path: &str, owner: i64) {

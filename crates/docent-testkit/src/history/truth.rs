@@ -9,6 +9,9 @@ use super::line::Line;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
+/// What those have before their number who wait for items of a queue.
+pub(crate) const IDLE: &str = "idle-";
+
 /// A transaction: its place in the order of all, and its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Moment {
@@ -133,6 +136,8 @@ impl Truth {
         // Only what dies with its owner is a place in a line.
         let name = change.path.rsplit('/').next().unwrap_or_default();
         let contender = (change.owner != 0).then(|| Contender::of(name)).flatten();
+        // The idle consumers of a queue wait for news and hold nothing: see `queues`.
+        let contender = contender.filter(|contender| contender.kind != IDLE);
         let node = NodeLife {
             path: change.path.clone(),
             owner: change.owner,

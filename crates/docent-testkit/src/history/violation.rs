@@ -44,6 +44,26 @@ pub enum Invariant {
     R5,
     /// Fences of writers increase.
     R6,
+    /// One leader.
+    E1,
+    /// Terms increase.
+    E2,
+    /// Terms of a candidate follow each other.
+    E3,
+    /// Work is bound to its term.
+    E4,
+    /// Succession.
+    E5,
+    /// Nobody is silently out.
+    E6,
+    /// A leader whose node is deleted.
+    E7,
+    /// Stability.
+    E8,
+    /// Takeover delay.
+    E9,
+    /// Onlookers.
+    O1,
     /// Permits.
     S1,
     /// What goes together.
@@ -54,6 +74,42 @@ pub enum Invariant {
     B2,
     /// The barrier.
     B3,
+    /// Items are kept.
+    Q1,
+    /// Puts.
+    Q2,
+    /// The order of items.
+    Q3,
+    /// Counts of deliveries.
+    Q4,
+    /// Acknowledgements.
+    Q5,
+    /// Claims.
+    Q6,
+    /// Dead letters.
+    Q7,
+    /// A free item is noticed.
+    Q8,
+    /// Claims and places are given up.
+    Q9,
+    /// Views of a folder.
+    D1,
+    /// Who never left is shown.
+    D2,
+    /// Nobody's node is taken away.
+    D3,
+    /// Who is announced is there, and who left is not.
+    D4,
+    /// Values do not go back.
+    C1,
+    /// The last value arrives.
+    C2,
+    /// Published exactly once.
+    C3,
+    /// Nothing unseen is overwritten.
+    C4,
+    /// Counted exactly.
+    C5,
     /// Connection state.
     K1,
     /// Deadlines.

@@ -11,7 +11,9 @@ use std::time::Duration;
 /// over: its client does not give it up before.
 ///
 /// Who loses its node to somebody else, or its session, takes a new place at the end of the line. An acquire of several things
-/// begins anew when it loses one, and may give up its place for the others then.
+/// begins anew when it loses one, and may give up its place for the others then. A candidate that
+/// could not get to its place in time, because something was wrong, gives that up and tries again; and one that is the first may lose its
+/// lease while it waits for a takeover delay.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     overtaken(scene, found);
     places_given_up(scene, found);
@@ -52,15 +54,19 @@ fn places_given_up(scene: &Scene<'_>, found: &mut Found) {
             scene.life(client).and_then(|life| life.closing).is_some_and(|closing| closing <= until);
         // Nobody waits by the place of a writer that steps down.
         let taken_over = scene.sides.place(index).is_some_and(|place| place.taken_over);
-        if closing || taken_over || !scene.holders(index).is_empty() {
+        // Who comes first may lose its lease while it waits for the takeover delay, and give its place up for that.
+        let delayed = node.first.is_some() && !scene.elections.delay(node.folder()).is_zero();
+        let failed = scene.elections.delays().contains_key(node.folder())
+            && scene.life(client).is_some_and(|life| !life.apart.spare(created, gone.when.at));
+        if closing || taken_over || delayed || failed || !scene.holders(index).is_empty() {
             continue;
         }
         let may = |story: &Story<'_>| {
             scene.attempts.is_grouped(story.id()) || story.waited_until().is_some_and(|over| over <= until)
         };
-        let mut waiting = scene.attempts.at_seat(client, node.folder()).filter(|story| {
-            story.began <= created + grain && story.waited_until().is_none_or(|over| over + grain >= created)
-        });
+        let since = created.saturating_sub(grain);
+        let begun = scene.attempts.waiting(client, node.folder(), since, created + grain);
+        let mut waiting = begun.filter(|story| story.waited_until().is_none_or(|over| over >= since));
         let Some(first) = waiting.next() else { continue };
         if !may(first) && !waiting.any(may) {
             let what = "its client gave up its place while it waited:";
@@ -94,7 +100,7 @@ fn violation(story: &Story<'_>, at: Duration, what: &str, node: &NodeLife) -> Vi
 
 #[cfg(test)]
 mod tests {
-    use crate::history::event::{Ending, Event, What};
+    use crate::history::event::{Ending, Event, FaultKind, What};
     use crate::history::sketch::{Sketch, client};
     use crate::history::violation::Invariant::M5;
     use std::time::Duration;
@@ -113,6 +119,22 @@ mod tests {
         let (first, second) = (sketch.at(100).begin(0), sketch.begin(1));
         sketch.create(first).create(second).at(110).grant(first).at(150).delete(second).create(second);
         sketch.at(200).dropped(first).delete(first).at(210).grant(second).end(1_000).breaks(M5);
+    }
+
+    #[test]
+    fn a_candidate_that_did_not_get_to_its_place_in_time_tries_again() {
+        let given_up = |well: bool| {
+            let mut sketch = Sketch::new();
+            let (first, second) = (sketch.at(100).campaign(0), sketch.campaign(1));
+            sketch.create(first).at(110).grant(first);
+            if !well {
+                sketch.fault(1, FaultKind::Reset { applied: true });
+            }
+            sketch.create(second).at(150).delete(second).at(600).create(second);
+            sketch.end(1_000)
+        };
+        given_up(false).holds();
+        given_up(true).breaks(M5);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::time::Duration;
 /// line than attempts.
 ///
 /// Assumed: nobody else creates nodes in a session of the run's clients. A lost guard that is not dropped keeps its node for a
-/// margin.
+/// margin; one of several things that is lost because another one of them was keeps it until it is dropped.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     for (index, node) in scene.truth.contenders() {
         if let Some(client) = scene.client_of(node.owner) {
@@ -48,29 +48,39 @@ fn orphan(scene: &Scene<'_>, client: ClientId, index: usize, node: &NodeLife) ->
 
 /// Until when the node of a guard is needed; `None` while it is.
 fn needed_by(scene: &Scene<'_>, holder: &Story<'_>) -> Option<Duration> {
-    let lost = holder.known_lost().map(|lost| lost + scene.facts().margin());
+    let lost = holder.known_lost().filter(|lost| !is_lost_with_another(scene, holder, *lost));
+    let lost = lost.map(|lost| lost + scene.facts().margin());
     [holder.given_up(), lost].into_iter().flatten().min()
+}
+
+/// True when the node of something that goes together with it was gone when it was told to be lost.
+fn is_lost_with_another(scene: &Scene<'_>, holder: &Story<'_>, lost: Duration) -> bool {
+    let by = lost + scene.tolerances().grain;
+    let mut others = scene.attempts.together(holder.id()).filter(|other| other.id() != holder.id());
+    others.any(|other| {
+        let gone = scene.node_of(other).and_then(|(_, node)| node.gone);
+        gone.is_some_and(|gone| gone.when.at <= by)
+    })
 }
 
 /// Until when the node of somebody who waits is needed, and by whom; `None` while it is. Which of several attempts it
 /// belongs to is not known: the last one counts.
 fn waited_for(scene: &Scene<'_>, client: ClientId, node: &NodeLife) -> Option<(Duration, Option<AttemptId>)> {
-    let (created, grain) = (node.created.at, scene.tolerances().grain);
-    let mut reason = (created, None);
-    for story in scene.attempts.at_seat(client, node.folder()) {
-        if story.began > created + grain {
-            break;
-        }
-        let over = story.waited_until()?;
-        if over >= reason.0 {
-            reason = (over, Some(story.id()));
-        }
-    }
-    Some(reason)
+    let created = node.created.at;
+    let waits = scene.attempts.seat(client, node.folder());
+    let begun = waits.partition_point(|wait| wait.began <= created + scene.tolerances().grain);
+    let Some(wait) = begun.checked_sub(1).map(|last| &waits[last]) else { return Some((created, None)) };
+    let (over, attempt) = wait.last?;
+    Some(if over < created { (created, None) } else { (over, Some(attempt)) })
 }
 
 /// By when a node without a reason has to be gone.
-fn due(scene: &Scene<'_>, client: ClientId, node: &NodeLife, reason: Duration) -> Option<Duration> {
+pub(super) fn due(
+    scene: &Scene<'_>,
+    client: ClientId,
+    node: &NodeLife,
+    reason: Duration,
+) -> Option<Duration> {
     let life = scene.life(client)?;
     let (facts, tolerances) = (scene.facts(), scene.tolerances());
     if let Some(gone) = life.crashed.or(life.closed) {
@@ -185,6 +195,22 @@ mod tests {
     }
 
     #[test]
+    fn a_node_may_be_that_of_any_attempt_which_began_before_it() {
+        let two = |over: u64| {
+            let mut sketch = Sketch::new();
+            let (first, second) = (sketch.at(100).begin(0), sketch.at(110).begin(0));
+            sketch.create(second).at(200).ended(second, Ending::Cancelled);
+            sketch.at(over).ended(first, Ending::Cancelled);
+            (sketch, second)
+        };
+        let (mut sketch, node) = two(8_000);
+        sketch.clone().at(8_100).delete(node).end(20_000).holds();
+        sketch.end(20_000).breaks(M6);
+        let (mut sketch, node) = two(300);
+        sketch.at(8_100).delete(node).end(20_000).breaks(M6);
+    }
+
+    #[test]
     fn what_is_given_up_is_deleted() {
         let mut sketch = Sketch::new();
         let attempt = sketch.at(100).begin(0);
@@ -202,6 +228,31 @@ mod tests {
         sketch.at(4_500).heal(0, FaultKind::Cut).link(0, LinkState::Connected);
         sketch.clone().at(6_100).delete(attempt).end(12_000).holds();
         sketch.end(12_000).breaks(M6);
+    }
+
+    #[test]
+    fn what_is_lost_with_another_is_kept_until_it_is_dropped() {
+        let mut sketch = Sketch::new();
+        let both = ["/one", "/two"].map(|path| sketch.at(2_100).begin_at(0, path));
+        sketch.tell(0, What::Together(both.to_vec())).create(both[0]).create(both[1]);
+        sketch.at(2_110).grant(both[0]).grant(both[1]);
+        let node = sketch.node(both[0]);
+        sketch.at(2_200).delete_path(&node, 9).at(2_202).lost(both[0]).lost(both[1]);
+        sketch.at(12_000).dropped(both[0]).dropped(both[1]);
+        sketch.clone().delete(both[1]).end(20_000).holds();
+        sketch.end(20_000).breaks_also(M6);
+    }
+
+    #[test]
+    fn what_is_lost_together_is_not_kept() {
+        let mut sketch = Sketch::new();
+        let both = ["/one", "/two"].map(|path| sketch.at(100).begin_at(0, path));
+        sketch.tell(0, What::Together(both.to_vec())).create(both[0]).create(both[1]);
+        sketch.at(110).grant(both[0]).grant(both[1]).at(200).fault(0, FaultKind::Cut);
+        sketch.at(2_000).link(0, LinkState::Suspended).at(4_000).lost(both[0]).lost(both[1]);
+        sketch.at(4_500).heal(0, FaultKind::Cut).link(0, LinkState::Connected);
+        sketch.clone().at(6_100).delete(both[0]).delete(both[1]).end(12_000).holds();
+        sketch.at(6_100).delete(both[0]).end(12_000).breaks(M6);
     }
 
     #[test]

@@ -15,7 +15,8 @@ use std::time::Duration;
 /// Its own client does not count, and who has stopped to wait may still hear of what it watched. Whom a reader or writer that leaves
 /// wakes is for R5. Whoever watches a folder is woken by each change of it, and counts for that change. A line is
 /// listed as often as it is joined and left at most, twice each, and once more for each attempt that was waiting or holding
-/// when its client's link came back. Assumed: events and requests are recorded, and workloads list no line by themselves.
+/// when its client's link came back. Clients that look on at an election are not counted there, and how often its line is listed is
+/// asked only where nobody looks on. Assumed: events and requests are recorded, and workloads list no line by themselves.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     woken(scene, found);
     for (path, (listed, at)) in listings(scene) {
@@ -47,6 +48,10 @@ fn woken(scene: &Scene<'_>, found: &mut Found) {
     }
     for ((path, at), clients) in woken {
         let most = scene.tolerances().woken;
+        let folder = docent_proto::parent(path).unwrap_or("/");
+        let onlookers: BTreeSet<ClientId> =
+            [path, folder].into_iter().flat_map(|path| scene.elections.looking_on(path)).collect();
+        let clients: BTreeSet<ClientId> = clients.difference(&onlookers).copied().collect();
         if clients.len() > most && clients.len() > most + gone_waiters(scene, path, at) {
             let what = format!("{} clients were woken by one change:", clients.len());
             let violation = Violation::new(Invariant::M7, at, what).path(path);
@@ -103,7 +108,10 @@ fn listings<'a>(scene: &Scene<'a>) -> BTreeMap<&'a str, (usize, Duration)> {
             *last = event.at;
         }
     }
-    listings.retain(|path, _| scene.truth.contenders_in(path).next().is_some());
+    listings.retain(|path, _| {
+        let looked_on = !scene.elections.looking_on(path).is_empty();
+        scene.truth.contenders_in(path).next().is_some() && !looked_on
+    });
     listings
 }
 
@@ -125,9 +133,10 @@ fn most_listings(scene: &Scene<'_>, path: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use crate::history::event::{Ending, LinkState, What};
-    use crate::history::sketch::{LOCK, Sketch};
+    use crate::history::event::{AttemptId, Ending, Event, LinkState, Onlooking, What};
+    use crate::history::sketch::{LOCK, Sketch, client};
     use crate::history::violation::Invariant::M7;
+    use std::time::Duration;
 
     fn woken(notified: &[u32]) -> Sketch {
         let mut sketch = Sketch::new();
@@ -148,6 +157,14 @@ mod tests {
         woken(&[0, 1]).holds();
         woken(&[0, 1, 2]).holds();
         woken(&[0, 1, 2, 3]).breaks(M7);
+    }
+
+    #[test]
+    fn who_looks_on_is_woken_too() {
+        let mut sketch = woken(&[0, 1, 2, 3]);
+        let what = What::LookedOn(AttemptId(9), Onlooking::Waits(LOCK.to_owned()));
+        sketch.run.events.insert(4, Event { at: Duration::from_millis(10), client: Some(client(3)), what });
+        sketch.holds();
     }
 
     #[test]

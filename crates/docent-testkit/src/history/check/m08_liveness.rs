@@ -4,23 +4,25 @@ use crate::history::event::Ending;
 use crate::history::scene::Scene;
 use crate::history::spans::{Span, Spans};
 use crate::history::violation::{Invariant, Violation};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// **Liveness**: when all faults are over, who waits is granted within a session timeout and two ticks, besides the time for
-/// which others hold; and nobody fails.
+/// which others hold, and a takeover delay for each leader of an election that has one; and nobody fails.
 ///
-/// Who acquires several things at once waits while any of them is held. Hand-offs cost two round trips each. An attempt that is cancelled, or whose client closes or crashes, is owed nothing after
-/// that, and so is one whose patience is over; an attempt that does not wait is never owed anything.
+/// Who acquires several things at once waits while any of them is held, and has the first ones meanwhile: so everybody waits for
+/// whatever is acquired together with what they want, also by way of others. Hand-offs cost two round trips each. An attempt that is
+/// cancelled, or whose client closes or crashes, is owed nothing after that, and so is one whose patience is over; an attempt that does
+/// not wait is never owed anything.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     let Some(calm) = scene.calm() else { return };
-    let holds = holds(scene);
+    let (holds, linked) = (holds(scene), linked(scene));
     for story in scene.attempts.all() {
         if story.attempt.patience == Some(Duration::ZERO) {
             continue;
         }
         let since = story.began.max(calm);
-        if let Some(waited) = starved(scene, story, since, &holds) {
+        if let Some(waited) = starved(scene, story, since, &holds, &linked) {
             let what = format!("it waited {waited:?} while nobody held, after all faults were over:");
             found.push(violation(story, since + waited, what));
         }
@@ -44,19 +46,18 @@ fn starved(
     story: &Story<'_>,
     since: Duration,
     holds: &BTreeMap<&str, Holds>,
+    linked: &[BTreeSet<&str>],
 ) -> Option<Duration> {
     let leaving = scene.leaving(story.client);
     let end = Some(scene.facts().end.at);
     let until = [story.waited_until(), leaving, end].into_iter().flatten().min()?;
     let waited = until.checked_sub(since)?;
-    let mut paths: Vec<&str> =
-        scene.attempts.together(story.id()).map(|other| other.attempt.path.as_str()).collect();
-    paths.push(&story.attempt.path);
-    paths.sort_unstable();
-    paths.dedup();
+    let own = story.attempt.path.as_str();
+    let together = linked.iter().find(|paths| paths.contains(own)).into_iter().flatten().copied();
+    let paths = together.filter(|path| *path != own).chain([own]);
     let mut held = Vec::new();
     let mut hand_offs = 0_u32;
-    for holds in paths.into_iter().filter_map(|path| holds.get(path)) {
+    for holds in paths.filter_map(|path| holds.get(path)) {
         held.extend(holds.held.between(since, until));
         hand_offs = hand_offs.saturating_add(holds.grants(since, until));
     }
@@ -64,7 +65,27 @@ fn starved(
     let tolerances = scene.tolerances();
     let each = tolerances.round_trip * 2 + tolerances.scheduling;
     let idle = waited.saturating_sub(held);
-    (idle > settling(scene) + each * hand_offs).then_some(idle)
+    // Of an election: each leader may have to wait because the one before it did not resign.
+    let delay = scene.elections.delay(&story.attempt.path);
+    (idle > settling(scene) + delay + (each + delay) * hand_offs).then_some(idle)
+}
+
+/// Paths that are acquired together, some with one and some with another of them.
+fn linked<'a>(scene: &Scene<'a>) -> Vec<BTreeSet<&'a str>> {
+    let mut linked: Vec<BTreeSet<&str>> = Vec::new();
+    for group in scene.attempts.groups() {
+        let stories = group.iter().filter_map(|id| scene.attempts.get(*id));
+        let mut paths: BTreeSet<&str> = stories.map(|story| story.attempt.path.as_str()).collect();
+        linked.retain(|others| {
+            let apart = paths.is_disjoint(others);
+            if !apart {
+                paths.extend(others);
+            }
+            apart
+        });
+        linked.push(paths);
+    }
+    linked
 }
 
 /// When somebody held, at one path.
@@ -136,10 +157,40 @@ mod tests {
     }
 
     #[test]
+    fn a_takeover_delay_does_not_count() {
+        let waited = |delay: u64| {
+            let mut sketch = Sketch::new();
+            let (first, second) = (sketch.at(100).run_with(0, 7, 0, delay), sketch.run_with(1, 8, 0, delay));
+            sketch.create(first).create(second).at(110).grant(first).at(1_000).world(What::Calm);
+            sketch.at(20_000).releasing(first).delete(first).at(32_100).grant(second);
+            sketch.end(60_000)
+        };
+        waited(12_000).holds();
+        waited(0).breaks_also(M8);
+    }
+
+    #[test]
     fn a_grant_that_never_comes_is_caught() {
         let (sketch, _) = waiting();
         sketch.clone().end(25_000).holds();
         sketch.clone().end(60_000).breaks(M8);
+    }
+
+    #[test]
+    fn who_waits_for_one_that_waits_for_something_else_does_not_starve() {
+        let mut sketch = Sketch::new();
+        let holder = sketch.at(100).begin_at(0, "/two");
+        sketch.create(holder).at(110).grant(holder);
+        let both = ["/one", "/two"].map(|path| sketch.at(200).begin_at(1, path));
+        sketch.tell(1, What::Together(both.to_vec())).create(both[0]).create(both[1]);
+        let last = sketch.at(300).begin_at(2, "/one");
+        sketch.create(last).at(1_000).world(What::Calm);
+        let mut late = sketch.clone();
+        sketch.at(20_000).dropped(holder).delete(holder).at(20_010).grant(both[0]).grant(both[1]);
+        sketch.at(20_020).dropped(both[0]).dropped(both[1]).delete(both[0]).delete(both[1]);
+        sketch.at(20_030).grant(last).end(30_000).holds();
+        // Nobody holds what they wait for.
+        late.at(1_100).dropped(holder).delete(holder).end(30_000).breaks(M8);
     }
 
     #[test]

@@ -3,6 +3,24 @@
 mod b1_enter;
 mod b2_leave;
 mod b3_barrier;
+mod c1_values;
+mod c2_latest;
+mod c3_once;
+mod c4_seen;
+mod c5_counts;
+mod d1_views;
+mod d2_removals;
+mod d3_ownership;
+mod d4_announced;
+mod e1_one_leader;
+mod e2_terms;
+mod e3_turns;
+mod e4_work;
+mod e5_succession;
+mod e6_enrolled;
+mod e7_deleted;
+mod e8_stability;
+mod e9_takeover;
 mod g1_together;
 mod k1_connection;
 mod k2_deadlines;
@@ -20,6 +38,16 @@ mod m09_release;
 mod m10_reentry;
 mod m11_loss;
 mod m12_patience;
+mod o1_onlookers;
+mod q1_kept;
+mod q2_puts;
+mod q3_order;
+mod q4_counts;
+mod q5_acks;
+mod q6_claims;
+mod q7_dead_letters;
+mod q8_noticed;
+mod q9_given_up;
 mod r1_writer;
 mod r2_readers;
 mod r3_starvation;
@@ -38,7 +66,7 @@ pub(crate) use m03_real_time::overlaps;
 /// What an invariant found.
 type Found = Vec<Violation>;
 
-const INVARIANTS: [fn(&Scene<'_>, &mut Found); 28] = [
+const INVARIANTS: [fn(&Scene<'_>, &mut Found); 56] = [
     record::check,
     m01_fenced::check,
     m02_order::check,
@@ -58,11 +86,39 @@ const INVARIANTS: [fn(&Scene<'_>, &mut Found); 28] = [
     r4_step_down::check,
     r5_wake_ups::check,
     r6_fences::check,
+    e1_one_leader::check,
+    e2_terms::check,
+    e3_turns::check,
+    e4_work::check,
+    e5_succession::check,
+    e6_enrolled::check,
+    e7_deleted::check,
+    e8_stability::check,
+    e9_takeover::check,
+    o1_onlookers::check,
     s1_permits::check,
     g1_together::check,
     b1_enter::check,
     b2_leave::check,
     b3_barrier::check,
+    q1_kept::check,
+    q2_puts::check,
+    q3_order::check,
+    q4_counts::check,
+    q5_acks::check,
+    q6_claims::check,
+    q7_dead_letters::check,
+    q8_noticed::check,
+    q9_given_up::check,
+    c1_values::check,
+    c2_latest::check,
+    c3_once::check,
+    c4_seen::check,
+    c5_counts::check,
+    d1_views::check,
+    d2_removals::check,
+    d3_ownership::check,
+    d4_announced::check,
     k1_connection::check,
     k2_deadlines::check,
     k5_leftovers::check,

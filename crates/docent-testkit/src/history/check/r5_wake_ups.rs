@@ -2,13 +2,14 @@ use super::Found;
 use crate::history::contender::Contender;
 use crate::history::event::{ClientId, What};
 use crate::history::scene::Scene;
+use crate::history::truth::NodeLife;
 use crate::history::violation::{Invariant, Violation};
 use std::collections::{BTreeSet, HashMap};
 
 /// **Wake-ups of readers and writers**: who leaves wakes those for whom it was the nearest one in their way. So a writer wakes
 /// the readers right behind it or one writer, and a reader one writer, if it is the last before that.
 ///
-/// Its own client does not count. Who has stopped to wait may still hear of what it watched. Assumed: events are recorded.
+/// A reader that takes over the place of its writer is in the way of whoever waits for that one. Its own client does not count. Who has stopped to wait may still hear of what it watched. Assumed: events are recorded.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     let waited = waited(scene);
     for (_, event) in scene.events() {
@@ -31,19 +32,30 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
 fn waited(scene: &Scene<'_>) -> BTreeSet<(ClientId, usize)> {
     let mut clients: HashMap<i64, Option<ClientId>> = HashMap::new();
     let mut waited = BTreeSet::new();
+    let mut places: HashMap<(&str, i32), Vec<usize>> = HashMap::new();
+    for (index, node) in scene.truth.contenders() {
+        places.entry(seat(node)).or_default().push(index);
+    }
+    let in_place_of = |index: usize| places.get(&seat(&scene.truth.nodes()[index])).into_iter().flatten();
     for (index, node) in scene.truth.contenders() {
         let Some(place) = scene.sides.place(index) else { continue };
         let client = *clients.entry(node.owner).or_insert_with(|| scene.client_of(node.owner));
         waited.extend(client.into_iter().flat_map(|client| {
-            place.blockers.iter().copied().chain([index]).map(move |node| (client, node))
+            let blockers = place.blockers.iter().copied().chain([index]);
+            blockers.flat_map(in_place_of).map(move |node| (client, *node))
         }));
     }
     waited
 }
 
+/// The line of a node, and its number there.
+fn seat(node: &NodeLife) -> (&str, i32) {
+    (node.folder(), node.contender.as_ref().map_or(0, |contender| contender.number))
+}
+
 #[cfg(test)]
 mod tests {
-    use crate::history::event::What;
+    use crate::history::event::{Ending, What};
     use crate::history::sketch::Sketch;
     use crate::history::violation::Invariant::R5;
 
@@ -92,5 +104,18 @@ mod tests {
         };
         woken(false).holds();
         woken(true).breaks(R5);
+    }
+
+    #[test]
+    fn who_waits_for_a_writer_may_be_woken_by_the_reader_that_it_was_to_become() {
+        let mut sketch = Sketch::new();
+        let (writer, next) = (sketch.at(100).write(0), sketch.write(1));
+        sketch.create(writer).create(next).at(110).grant(writer);
+        let reader = sketch.at(150).releasing(writer).read(0);
+        sketch.create_in_place_of(writer, reader).at(199).ended(reader, Ending::Cancelled);
+        sketch.at(200).delete(reader).delete(writer);
+        let gone = sketch.node(reader);
+        sketch.clone().at(202).tell(1, What::Notified { path: gone.clone() }).end(300).holds();
+        sketch.at(202).tell(2, What::Notified { path: gone }).end(300).breaks(R5);
     }
 }

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 /// **Fences of writers increase** from grant to grant, and a reader that was a writer keeps its fence; other readers have none.
 ///
-/// M4 says so in the order of nodes, this in the order in which locks were granted.
+/// M4 says so in the order of nodes, this in the order in which locks were granted. Who learns that it was granted after somebody else
+/// took its node away may be told later than the one behind it, whose fence then keeps it out.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     let mut granted: Vec<(Duration, &Grant, &Story<'_>)> = Vec::new();
     for story in scene.attempts.all() {
@@ -17,14 +18,18 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     }
     granted.sort_by_key(|(at, ..)| *at);
     let writers = writers(scene);
-    let mut highest: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut highest: BTreeMap<&str, (u64, Duration)> = BTreeMap::new();
     for (at, grant, story) in granted {
         let what = match (story.is_exclusive(), grant.fence) {
             (true, Some(fence)) => {
-                let before = highest.insert(&story.attempt.path, fence);
+                let before = highest.get(story.attempt.path.as_str()).copied();
+                let before = before.filter(|(before, _)| *before >= fence);
+                if before.is_none() {
+                    highest.insert(&story.attempt.path, (fence, at));
+                }
                 before
-                    .filter(|before| *before >= fence)
-                    .map(|before| format!("a writer's fence is {fence}, an earlier one's was {before}:"))
+                    .filter(|(_, then)| !was_gone(scene, story, *then))
+                    .map(|(before, _)| format!("a writer's fence is {fence}, an earlier one's was {before}:"))
             }
             (true, None) => Some("a writer has no fence:".to_owned()),
             (false, fence) => {
@@ -42,6 +47,12 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     }
 }
 
+/// True when its node was no longer there by then.
+fn was_gone(scene: &Scene<'_>, story: &Story<'_>, by: Duration) -> bool {
+    let gone = scene.node_of(story).and_then(|(_, node)| node.gone);
+    gone.is_some_and(|gone| gone.when.at <= by)
+}
+
 /// The fences that readers had as writers.
 fn writers(scene: &Scene<'_>) -> BTreeMap<crate::history::event::AttemptId, Option<u64>> {
     let stepped_down = scene.events().filter_map(|(_, event)| match &event.what {
@@ -54,6 +65,8 @@ fn writers(scene: &Scene<'_>) -> BTreeMap<crate::history::event::AttemptId, Opti
 
 #[cfg(test)]
 mod tests {
+    use crate::history::event::FaultKind;
+    use crate::history::journal::EndCause::Forced;
     use crate::history::sketch::Sketch;
     use crate::history::violation::Invariant::{M4, R6};
 
@@ -70,6 +83,25 @@ mod tests {
         };
         fences(5, 7).holds();
         assert_eq!(fences(5, 4).broken(), [M4, R6]);
+    }
+
+    #[test]
+    fn a_grant_that_was_overtaken_by_the_end_of_its_session_may_be_told_late() {
+        let overtaken = |ends: bool| {
+            let mut sketch = Sketch::new();
+            let (first, second) = (sketch.at(100).write(0), sketch.write(1));
+            sketch.create(first).create(second).at(200);
+            if ends {
+                sketch.fault(0, FaultKind::Expired).end_session(1, Forced);
+            }
+            sketch.at(203).grant(second).at(205).grant(first).at(210).dropped(first).dropped(second);
+            if !ends {
+                sketch.delete(first);
+            }
+            sketch.delete(second).end(1_000)
+        };
+        assert!(!overtaken(true).broken().contains(&R6), "{:?}", overtaken(true).broken());
+        assert!(overtaken(false).broken().contains(&R6));
     }
 
     #[test]

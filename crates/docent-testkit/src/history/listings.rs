@@ -1,0 +1,136 @@
+use super::announcing::{Announcing, Listed, Viewing};
+use super::event::{AttemptId, ClientId, Event, What};
+use super::journal::ChangeKind;
+use super::run::Run;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// How long a cache may wait before it reads again, after its link was lost several times.
+pub(crate) const PAUSE: Duration = Duration::from_secs(11);
+
+/// All that the record tells of one who is listed.
+#[derive(Debug)]
+pub(crate) struct Offer<'a> {
+    pub(crate) client: ClientId,
+    pub(crate) path: &'a str,
+    pub(crate) wants: Vec<(Duration, u64)>,
+    pub(crate) told: Vec<(Duration, u64)>,
+    pub(crate) leaving: Option<Duration>,
+    pub(crate) left: Option<Duration>,
+}
+
+impl Offer<'_> {
+    pub(crate) fn began(&self) -> Duration {
+        self.wants[0].0
+    }
+}
+
+/// All that the record tells of one who looks at a folder.
+#[derive(Debug)]
+pub(crate) struct View<'a> {
+    pub(crate) client: ClientId,
+    pub(crate) folder: &'a str,
+    pub(crate) grace: Duration,
+    pub(crate) opened: Duration,
+    pub(crate) shown: Vec<(Duration, &'a [Listed])>,
+    pub(crate) over: Option<Duration>,
+}
+
+/// What is in the nodes of a folder, or in one node, from a transaction on: `None` for what cannot be read.
+#[derive(Debug, Clone)]
+pub(crate) struct State {
+    pub(crate) at: Duration,
+    /// By path, with the transaction that wrote it.
+    pub(crate) nodes: BTreeMap<String, (i64, Option<u64>)>,
+}
+
+/// Those who were listed, in the order in which they came.
+pub(crate) fn offers(events: &[Event]) -> Vec<Offer<'_>> {
+    let mut offers: BTreeMap<AttemptId, Offer<'_>> = BTreeMap::new();
+    for event in events {
+        let (What::Announced(id, step), Some(client)) = (&event.what, event.client) else { continue };
+        if let Announcing::Wants { path, number } = step {
+            let new = Offer { client, path, wants: Vec::new(), told: Vec::new(), leaving: None, left: None };
+            offers.entry(*id).or_insert(new).wants.push((event.at, *number));
+        } else if let Some(offer) = offers.get_mut(id) {
+            match step {
+                Announcing::Told(number) => offer.told.push((event.at, *number)),
+                Announcing::Leaving => offer.leaving = offer.leaving.or(Some(event.at)),
+                Announcing::Left => offer.left = Some(event.at),
+                Announcing::Wants { .. } => {}
+            }
+        }
+    }
+    offers.into_values().collect()
+}
+
+/// Those who looked, in the order in which they came.
+pub(crate) fn views(events: &[Event]) -> Vec<View<'_>> {
+    let mut views: BTreeMap<AttemptId, View<'_>> = BTreeMap::new();
+    for event in events {
+        let (What::Viewed(id, step), Some(client)) = (&event.what, event.client) else { continue };
+        if let Viewing::Opened { folder, grace } = step {
+            let view =
+                View { client, folder, grace: *grace, opened: event.at, shown: Vec::new(), over: None };
+            views.insert(*id, view);
+        } else if let Some(view) = views.get_mut(id) {
+            match step {
+                Viewing::Shown(listed) => view.shown.push((event.at, listed)),
+                _ => view.over = Some(event.at),
+            }
+        }
+    }
+    views.into_values().collect()
+}
+
+/// What was in the nodes for which `belongs` is true, from each transaction on that changed it.
+fn states(run: &Run, belongs: impl Fn(&str) -> bool) -> Vec<State> {
+    let written: BTreeMap<(&str, i64), Option<u64>> =
+        run.facts.written.iter().map(|write| ((&*write.path, write.zxid), write.number)).collect();
+    let mut states = vec![State { at: Duration::ZERO, nodes: BTreeMap::new() }];
+    for transaction in run.journal.chunk_by(|one, other| one.zxid == other.zxid) {
+        let mut nodes = None;
+        for change in transaction.iter().filter(|change| belongs(&change.path)) {
+            let nodes = nodes
+                .get_or_insert_with(|| states.last().map_or_else(BTreeMap::new, |last| last.nodes.clone()));
+            match change.kind {
+                ChangeKind::Deleted => drop(nodes.remove(&change.path)),
+                ChangeKind::Created | ChangeKind::Set => {
+                    let number = written.get(&(&*change.path, change.zxid)).copied().flatten();
+                    nodes.insert(change.path.clone(), (change.zxid, number));
+                }
+                _ => {}
+            }
+        }
+        if let Some(nodes) = nodes {
+            states.push(State { at: transaction[0].at, nodes });
+        }
+    }
+    states
+}
+
+/// The states of several folders or nodes, each replayed once.
+pub(crate) fn histories<'a>(
+    run: &Run,
+    keys: impl Iterator<Item = &'a str>,
+    belongs: impl Fn(&str, &str) -> bool,
+) -> BTreeMap<&'a str, Vec<State>> {
+    let keys: BTreeSet<&str> = keys.collect();
+    keys.into_iter().map(|key| (key, states(run, |path| belongs(key, path)))).collect()
+}
+
+/// From which state on a node said a number for the first time.
+pub(crate) fn firsts(states: &[State]) -> BTreeMap<(&str, Option<u64>), usize> {
+    let mut firsts = BTreeMap::new();
+    for (place, state) in states.iter().enumerate() {
+        for (path, (_, number)) in &state.nodes {
+            firsts.entry((&**path, *number)).or_insert(place);
+        }
+    }
+    firsts
+}
+
+/// True for the children of a folder.
+pub(crate) fn is_in(folder: &str, path: &str) -> bool {
+    path != "/" && docent_proto::parent(path) == Some(folder)
+}
