@@ -117,6 +117,7 @@ impl Process {
     async fn spend(&self, place: Place, rng: &mut Rng) {
         let (client, scribe) = (place.client.clone(), place.scribe.clone());
         let end = End::draw(&self.common.setting, rng);
+        let end = if self.common.workload.lasts() { End::Done } else { end };
         let mut work = self.common.workload.run(place, rng);
         let left = match end {
             End::Done => {
@@ -172,11 +173,13 @@ async fn watch(client: Client, scribe: Scribe, controls: Controls) {
                 ConnectionState::Closed => LinkState::Closed,
                 _ => LinkState::Lost,
             };
+            // One that is closed while it opens its next session never says so: that is none of the epoch that it told of last.
+            let session = client.session_id().filter(|_| state != LinkState::Closed);
             scribe.write(What::Connection {
                 state,
                 epoch: connection.epoch,
                 suspensions: connection.suspensions,
-                session: client.session_id(),
+                session,
             });
         }
     };

@@ -15,6 +15,7 @@ mod plan;
 mod report;
 mod server;
 mod setting;
+mod theme;
 mod transport;
 mod trap;
 mod wire;

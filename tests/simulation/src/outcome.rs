@@ -6,6 +6,9 @@ use std::fmt;
 /// How many lines of what led to a violation are shown.
 const LAST: usize = 60;
 
+/// How many failures are shown, with what led to them. To find that takes long in a long run.
+pub(crate) const SHOWN: usize = 5;
+
 /// What came of a run.
 #[derive(Debug)]
 pub(crate) struct Outcome {
@@ -20,7 +23,7 @@ pub(crate) struct Outcome {
 pub(crate) struct Failure {
     /// Its name, in one word.
     pub(crate) name: String,
-    /// What happened, and what led to it.
+    /// What happened, and for the first ones what led to it.
     pub(crate) text: String,
 }
 
@@ -34,7 +37,13 @@ impl Outcome {
         for node in left_over(&run, emptied) {
             failures.push(Failure { name: "nodes".to_owned(), text: format!("{node} is left") });
         }
-        failures.extend(check(&run).iter().map(|violation| Failure::of(&run, violation)));
+        for violation in check(&run) {
+            let text = match failures.len() < SHOWN {
+                true => report(&run, &violation, LAST),
+                false => violation.to_string(),
+            };
+            failures.push(Failure { name: broken(&violation), text });
+        }
         Self { setting, run, failures }
     }
 
@@ -50,14 +59,11 @@ impl Outcome {
     }
 }
 
-impl Failure {
-    fn of(run: &Run, violation: &Violation) -> Self {
-        let Violation { invariant, .. } = violation;
-        let name = match invariant {
-            Invariant::Record => "record".to_owned(),
-            other => other.to_string(),
-        };
-        Self { name, text: report(run, violation, LAST) }
+/// The name of what a violation breaks.
+fn broken(violation: &Violation) -> String {
+    match violation.invariant {
+        Invariant::Record => "record".to_owned(),
+        invariant => invariant.to_string(),
     }
 }
 

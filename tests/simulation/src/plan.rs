@@ -1,4 +1,5 @@
 use crate::setting::Setting;
+use crate::theme::Theme;
 use crate::trap::{Bait, Effect, Trap};
 use docent_proto::OpCode;
 use fastrand::Rng;
@@ -83,9 +84,12 @@ impl Lane {
     }
 }
 
-/// All faults of a run, in the order of their times. Each run has some kinds of faults and not others, so that rare combinations
-/// are not drowned by the rest.
+/// All faults of a run, in the order of their times: those of its [`Theme`], or some kinds of faults and not others, so that rare
+/// combinations are not drowned by the rest.
 pub(crate) fn draw(setting: &Setting, rng: &mut Rng) -> Vec<Planned> {
+    if let Some(theme) = Theme::of(setting) {
+        return theme.plan(setting);
+    }
     let mut plan = Vec::new();
     for lane in Lane::ALL {
         let kinds: Vec<usize> = (0..lane.kinds()).filter(|_| rng.u8(..5) < 3).collect();

@@ -1,9 +1,6 @@
 use crate::options::Options;
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, SHOWN};
 use std::io::{self, BufWriter, Write};
-
-/// How many failures are shown.
-const SHOWN: usize = 5;
 
 /// Prints what there is to say about a run: the line for machines comes last.
 pub(crate) fn print(options: &Options, outcome: &Outcome) {

@@ -83,6 +83,10 @@ impl World {
         });
         facts.shortest_timeout = granted.min().unwrap_or(self.setting.timeout);
         facts.limits = self.workload.limits(journal);
+        facts.noted = self.workload.noted(journal);
+        facts.queues = self.workload.queues();
+        facts.queued = self.workload.queued(journal);
+        facts.written = self.workload.written(journal);
         facts.sessions = self.clients.iter().flat_map(|client| client.controls.sessions()).collect();
         facts.tolerances = self.setting.tolerances(self.faults.freeze());
         facts.end.at = self.sim.elapsed();

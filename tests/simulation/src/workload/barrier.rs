@@ -43,7 +43,11 @@ impl BarrierWorkload {
         let diary = Diary::begin(place, self.members);
         let entered = match rng.u8(..8) {
             0..=2 => Some(barrier.enter_timeout(place.setting.span(rng)).await),
-            3 => abandon_at(rng.u32(1..12), barrier.enter()).await,
+            // Nothing may ask for so many polls.
+            3 => tokio::select! {
+                entered = abandon_at(rng.u32(1..12), barrier.enter()) => entered,
+                () = place.stop.cancelled() => None,
+            },
             4 => timeout(place.setting.span(rng), barrier.enter()).await.ok(),
             // Those who are missing may never come once nothing new is begun.
             _ => tokio::select! {

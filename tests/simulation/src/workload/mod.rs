@@ -2,11 +2,15 @@
 
 mod barrier;
 mod calls;
+mod config;
+mod discovery;
+mod election;
 mod hold;
 mod multilock;
 mod mutex;
 mod pace;
 mod polls;
+mod queue;
 mod record;
 mod rwlock;
 mod semaphore;
@@ -16,9 +20,10 @@ use crate::controls::Controls;
 use crate::setting::Setting;
 use docent::Client;
 use docent_server::Transaction;
-use docent_testkit::history::{Limit, Scribe};
+use docent_testkit::history::{Limit, Noted, Queued, Scribe, Written};
 use fastrand::Rng;
 use futures_util::future::LocalBoxFuture;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::rc::Rc;
 use tokio_util::sync::CancellationToken;
@@ -48,13 +53,52 @@ pub(crate) trait Workload: fmt::Debug {
         Vec::new()
     }
 
+    /// Whose terms stood in which elections' own nodes, as the journal tells.
+    fn noted(&self, journal: &[Transaction]) -> Vec<Noted> {
+        let _ = journal;
+        Vec::new()
+    }
+
+    /// The queues, each with how often an item is handed out at most.
+    fn queues(&self) -> BTreeMap<String, u32> {
+        BTreeMap::new()
+    }
+
+    /// Which items were in which nodes of queues, as the journal tells.
+    fn queued(&self, journal: &[Transaction]) -> Vec<Queued> {
+        let _ = journal;
+        Vec::new()
+    }
+
+    /// What was written into nodes whose data is asked for, as the journal tells.
+    fn written(&self, journal: &[Transaction]) -> Vec<Written> {
+        let _ = journal;
+        Vec::new()
+    }
+
+    /// True when clients live until nothing new is to be begun, unless a fault ends them.
+    fn lasts(&self) -> bool {
+        false
+    }
+
     /// What one client does until it is told to stop, or has done enough and is to be closed. All that it began is over when it
     /// returns.
     fn run<'a>(&'a self, place: Place, rng: &'a mut Rng) -> LocalBoxFuture<'a, ()>;
 }
 
 /// The names of all workloads.
-pub(crate) const ALL: [&str; 5] = ["mutex", "rwlock", "semaphore", "multilock", "barrier"];
+pub(crate) const ALL: [&str; 10] = [
+    "mutex",
+    "rwlock",
+    "semaphore",
+    "multilock",
+    "barrier",
+    "election",
+    "reign",
+    "queue",
+    "discovery",
+    "config",
+];
 
 /// The recipe whose workload shows a planted defect: that of the mutex for all that is common to all.
 pub(crate) fn of_defect(name: &str) -> &'static str {
@@ -63,6 +107,13 @@ pub(crate) fn of_defect(name: &str) -> &'static str {
         "stale-limit" => "semaphore",
         "part-of-set-kept" => "multilock",
         "ready-of-earlier-round" => "barrier",
+        "delete-before-processing"
+        | "no-node-is-claim"
+        | "put-retried-on-absence"
+        | "freed-claim-not-noticed" => "queue",
+        "work-goes-on-after-loss" | "out-after-session-end" | "takeover-delay-forgotten" => "election",
+        "blind-delete" | "no-read-on-reconnect" | "bad-node-spoils-list" => "discovery",
+        "older-after-newer" => "config",
         _ => "mutex",
     }
 }
@@ -75,6 +126,11 @@ pub(crate) fn by_name(name: &str, rng: &mut Rng) -> Option<Rc<dyn Workload>> {
         "semaphore" => Some(Rc::new(semaphore::SemaphoreWorkload::draw(rng))),
         "multilock" => Some(Rc::new(multilock::MultiLockWorkload::draw(rng))),
         "barrier" => Some(Rc::new(barrier::BarrierWorkload::draw(rng))),
+        "election" => Some(Rc::new(election::ElectionWorkload::draw(rng))),
+        "queue" => Some(Rc::new(queue::QueueWorkload::draw(rng))),
+        "reign" => Some(Rc::new(election::ElectionWorkload::steady(rng))),
+        "discovery" => Some(Rc::new(discovery::DiscoveryWorkload::draw(rng))),
+        "config" => Some(Rc::new(config::ConfigWorkload::draw(rng))),
         _ => None,
     }
 }

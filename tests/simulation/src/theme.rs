@@ -1,0 +1,175 @@
+//! Faults that do harm only one after the other, in an order that single draws hardly ever come upon.
+
+use crate::plan::{Disturbance, Fault, Link, Planned};
+use crate::setting::Setting;
+use fastrand::Rng;
+use std::time::Duration;
+
+/// What all faults of a run are about, in some runs: one sequence, again and again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Theme {
+    /// Sessions are taken up anew with a smaller timeout, and then some of their clients hear nothing for about the larger one: the
+    /// servers end sessions earlier than those who opened them were told at first.
+    SmallerTimeouts,
+    /// Some clients hear nothing of what they write, and then the servers are away for so long that sessions are given up. When the
+    /// servers come back these are alive, with what was written in them.
+    GivenUpAlive,
+}
+
+impl Theme {
+    /// The theme of a run, in a few of them. Drawn apart from all else, so that runs without one are as if there were none.
+    pub(crate) fn of(setting: &Setting) -> Option<Self> {
+        match rng(setting).u8(..10) {
+            0 => Some(Self::SmallerTimeouts),
+            1 => Some(Self::GivenUpAlive),
+            _ => None,
+        }
+    }
+
+    /// All faults of a run with this theme.
+    pub(crate) fn plan(self, setting: &Setting) -> Vec<Planned> {
+        let mut rng = rng(setting).fork();
+        let (mut plan, mut begin) = (Vec::new(), setting.timeout);
+        while begin < setting.turbulence {
+            let mut scene = Scene { setting, begin, rng: rng.fork(), plan: &mut plan };
+            let ends = match self {
+                Self::SmallerTimeouts => scene.smaller_timeouts(),
+                Self::GivenUpAlive => scene.given_up_alive(),
+            };
+            // Time for new sessions, and for holds to begin.
+            begin = ends + setting.timeout.mul_f64(1.0 + 2.0 * rng.f64());
+        }
+        plan.retain(|planned| planned.at < setting.turbulence);
+        plan.sort_by_key(|planned| planned.at);
+        plan
+    }
+}
+
+fn rng(setting: &Setting) -> Rng {
+    Rng::with_seed(setting.seed ^ u64::from_be_bytes(*b"\0\0\0story"))
+}
+
+/// One sequence of faults. Times are counted from its begin, in timeouts.
+struct Scene<'a> {
+    setting: &'a Setting,
+    begin: Duration,
+    rng: Rng,
+    plan: &'a mut Vec<Planned>,
+}
+
+impl Scene<'_> {
+    /// Returns when it is over, as do the others.
+    fn smaller_timeouts(&mut self) -> Duration {
+        let granted = self.between(0.4, 0.6);
+        self.push(0.0, 2.5, Fault::ShortTimeouts(self.setting.timeout.mul_f64(granted)));
+        // All attach anew.
+        self.push(0.01, 0.05, Fault::Bounce);
+        let cut = self.between(0.4, 0.8);
+        for client in self.some_clients() {
+            let (at, lasts) = (cut + self.between(0.0, 0.2), self.between(0.8, 1.3));
+            self.cut(client, at, lasts, Disturbance::Cut);
+        }
+        self.after(2.5)
+    }
+
+    fn given_up_alive(&mut self) -> Duration {
+        let away = self.between(0.3, 0.8);
+        for client in self.some_clients() {
+            // For less than it takes the servers to end the session, which hears nothing of that.
+            let at = away - self.between(0.1, 0.6).min(away);
+            self.cut(client, at, away - at + 0.1, Disturbance::CutToClient);
+        }
+        let lasts = self.between(1.6, 2.2);
+        self.push(away, lasts, Fault::Bounce);
+        self.after(away + lasts)
+    }
+
+    /// Each client or not.
+    fn some_clients(&mut self) -> Vec<usize> {
+        (0..self.setting.clients).filter(|_| self.rng.bool()).collect()
+    }
+
+    fn cut(&mut self, client: usize, at: f64, lasts: f64, disturbance: Disturbance) {
+        self.push(at, lasts, Fault::Link(Link { client, server: None }, disturbance));
+    }
+
+    fn push(&mut self, at: f64, lasts: f64, fault: Fault) {
+        let planned = Planned { at: self.after(at), lasts: self.setting.timeout.mul_f64(lasts), fault };
+        self.plan.push(planned);
+    }
+
+    fn after(&self, timeouts: f64) -> Duration {
+        self.begin + self.setting.timeout.mul_f64(timeouts)
+    }
+
+    fn between(&mut self, from: f64, to: f64) -> f64 {
+        from + (to - from) * self.rng.f64()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::Options;
+
+    /// The plans of all runs with a theme among the first 400, each with its setting.
+    fn plans(theme: Theme) -> Vec<(Setting, Vec<Planned>)> {
+        let setting = |seed: u64| {
+            let arguments = ["--seed".to_owned(), seed.to_string()];
+            let options = Options::parse(arguments.into_iter()).expect("a seed is enough");
+            Setting::draw(&options, &mut Rng::with_seed(seed))
+        };
+        let settings = (0..400).map(setting).filter(|setting| Theme::of(setting) == Some(theme));
+        settings.map(|setting| (setting.clone(), theme.plan(&setting))).collect()
+    }
+
+    /// The faults of a kind: when they begin and when they end.
+    fn spans(plan: &[Planned], is: impl Fn(&Fault) -> bool) -> Vec<(Duration, Duration)> {
+        let those = plan.iter().filter(|planned| is(&planned.fault));
+        those.map(|planned| (planned.at, planned.at + planned.lasts)).collect()
+    }
+
+    fn is_cut(fault: &Fault) -> bool {
+        matches!(fault, Fault::Link(..))
+    }
+
+    #[test]
+    fn few_runs_have_a_theme_and_repeat_it() {
+        for theme in [Theme::SmallerTimeouts, Theme::GivenUpAlive] {
+            let plans = plans(theme);
+            assert!((20..60).contains(&plans.len()), "{} of 400 runs are about {theme:?}", plans.len());
+            for (setting, plan) in plans {
+                assert_eq!(theme.plan(&setting), plan);
+                assert!(spans(&plan, |fault| *fault == Fault::Bounce).len() > 1, "seed {}", setting.seed);
+                assert!(plan.iter().any(|planned| is_cut(&planned.fault)), "seed {}", setting.seed);
+            }
+        }
+    }
+
+    #[test]
+    fn sessions_are_taken_up_with_a_smaller_timeout_before_their_clients_hear_nothing_for_longer_than_that() {
+        for (setting, plan) in plans(Theme::SmallerTimeouts) {
+            let short = spans(&plan, |fault| matches!(fault, Fault::ShortTimeouts(_)));
+            let away = spans(&plan, |fault| *fault == Fault::Bounce);
+            for (begins, ends) in spans(&plan, is_cut) {
+                let (from, to) = short.iter().rfind(|(from, _)| *from < begins).expect("that comes first");
+                let anew = away.iter().any(|(at, back)| at > from && *back < begins);
+                assert!(anew && ends < *to, "seed {}", setting.seed);
+                assert!(ends - begins > setting.timeout.mul_f64(0.7), "seed {}", setting.seed);
+            }
+        }
+    }
+
+    #[test]
+    fn servers_go_away_before_they_end_a_session_and_come_back_after_it_was_given_up() {
+        for (setting, plan) in plans(Theme::GivenUpAlive) {
+            let away = spans(&plan, |fault| *fault == Fault::Bounce);
+            assert!(away.iter().all(|(at, back)| *back - *at > setting.timeout.mul_f64(1.5)));
+            for (begins, ends) in spans(&plan, is_cut) {
+                // What strikes later than faults last is not in the plan.
+                let Some((at, _)) = away.iter().find(|(at, _)| *at > begins) else { continue };
+                assert!(*at - begins < setting.timeout.mul_f64(0.7) && ends > *at, "seed {}", setting.seed);
+            }
+        }
+    }
+}

@@ -1,0 +1,157 @@
+use super::workload::COUNTER;
+use crate::workload::Place;
+use crate::workload::polls::abandon_at;
+use docent::config::CounterError;
+use docent::{Config, Counter, Error, ErrorKind, PublishError, Snapshot};
+use docent_testkit::history::{AttemptId, FaultKind, Outcome, Publishing, Way, What};
+use fastrand::Rng;
+use std::cell::Cell;
+use std::ops::ControlFlow;
+use tokio::time::timeout;
+
+/// Publishes in one of the ways there are. Breaks when the client is closed.
+pub(super) async fn publish(place: &Place, config: &Config<u64>, rng: &mut Rng) -> ControlFlow<()> {
+    let number = place.scribe.attempt().0;
+    let way = match rng.u8(..10) {
+        0..=3 => Way::Replace(number),
+        4..=6 => {
+            // What was seen may be old by the time of the call.
+            let Ok(seen) = config.get().await else { return ControlFlow::Continue(()) };
+            if rng.bool() {
+                tokio::time::sleep(place.setting.span(rng) / 4).await;
+            }
+            return over(place, config, number, seen, rng).await;
+        }
+        7 | 8 => return again(place, config, rng).await,
+        _ => Way::Delete,
+    };
+    let call = Call::begin(place, config.path(), way);
+    let done = async {
+        match way {
+            Way::Delete => config.delete().await.map(|deleted| match deleted {
+                true => Outcome::Applied(None),
+                false => Outcome::Nothing,
+            }),
+            _ if number.is_multiple_of(3) => {
+                config.update(|_| Some(number)).await.map(|value| applied(&value))
+            }
+            _ => config.publish(&number).await.map(|value| applied(&Some(value))),
+        }
+    };
+    call.finish(place, done, rng).await
+}
+
+async fn over(
+    place: &Place,
+    config: &Config<u64>,
+    number: u64,
+    seen: Option<Snapshot<u64>>,
+    rng: &mut Rng,
+) -> ControlFlow<()> {
+    let revision = seen.as_ref().and_then(Snapshot::revision);
+    let way = Way::Over { number, seen: revision.map(|revision| revision.mzxid) };
+    let call = Call::begin(place, config.path(), way);
+    let done = async {
+        let published = match &seen {
+            Some(seen) => config.publish_if(&number, seen).await,
+            None => config.publish_new(&number).await,
+        };
+        published.map(|value| applied(&Some(value)))
+    };
+    call.finish(place, done, rng).await
+}
+
+/// Rolls back to a value that was replaced.
+async fn again(place: &Place, config: &Config<u64>, rng: &mut Rng) -> ControlFlow<()> {
+    let Ok(past) = config.history().await else { return ControlFlow::Continue(()) };
+    let good: Vec<_> =
+        past.iter().filter_map(|past| Some((past.revision, past.value.as_ref().ok()?))).collect();
+    if good.is_empty() {
+        return ControlFlow::Continue(());
+    }
+    let (revision, number) = good[rng.usize(..good.len())];
+    let call = Call::begin(place, config.path(), Way::Again(*number));
+    let done = async { config.rollback(&revision).await.map(|value| applied(&Some(value))) };
+    call.finish(place, done, rng).await
+}
+
+/// Counts once.
+pub(super) async fn count(place: &Place, rng: &mut Rng) -> ControlFlow<()> {
+    let Ok(counter) = Counter::<i64>::new(&place.client, COUNTER) else { return ControlFlow::Break(()) };
+    let call = Call::begin(place, COUNTER, Way::Count);
+    let done = async {
+        match counter.increment().await {
+            Ok(_) => Ok(Outcome::Applied(None)),
+            Err(CounterError::Core(error)) => Err(error.into()),
+            Err(error) => panic!("a counter that nobody else writes: {error}"),
+        }
+    };
+    call.finish(place, done, rng).await
+}
+
+fn applied(value: &Option<Snapshot<u64>>) -> Outcome {
+    let revision = value.as_ref().and_then(Snapshot::revision);
+    revision.map_or(Outcome::Nothing, |revision| Outcome::Applied(Some(revision.mzxid)))
+}
+
+/// Writes down one call and what came of it.
+///
+/// # On drop
+/// A call that is under way is recorded as cancelled; not when its process dies.
+struct Call<'a> {
+    place: &'a Place,
+    id: AttemptId,
+    over: Cell<bool>,
+}
+
+impl<'a> Call<'a> {
+    fn begin(place: &'a Place, path: &str, way: Way) -> Self {
+        let call = Self { place, id: place.scribe.attempt(), over: Cell::new(false) };
+        call.write(Publishing::Began { path: path.to_owned(), way });
+        call
+    }
+
+    /// Waits for what comes of it; some do not.
+    async fn finish(
+        self,
+        place: &Place,
+        done: impl Future<Output = Result<Outcome, PublishError>>,
+        rng: &mut Rng,
+    ) -> ControlFlow<()> {
+        let done = match rng.u8(..10) {
+            0 => abandon_at(rng.u32(1..12), done).await,
+            1 => timeout(place.setting.span(rng), done).await.ok(),
+            _ => Some(done.await),
+        };
+        let Some(done) = done else { return ControlFlow::Continue(()) };
+        self.over.set(true);
+        self.write(Publishing::Done(match &done {
+            Ok(outcome) => *outcome,
+            Err(error) if error.may_have_applied() => Outcome::Unknown,
+            Err(_) => Outcome::Nothing,
+        }));
+        match done {
+            Err(PublishError::Core(error)) => broken(&error),
+            _ => ControlFlow::Continue(()),
+        }
+    }
+
+    fn write(&self, step: Publishing) {
+        self.place.scribe.write(What::Published(self.id, step));
+    }
+}
+
+impl Drop for Call<'_> {
+    fn drop(&mut self) {
+        if !self.over.get() && !self.place.controls.is_dying() {
+            self.place.scribe.write(What::Fault(FaultKind::Cancelled));
+        }
+    }
+}
+
+pub(super) fn broken(error: &Error) -> ControlFlow<()> {
+    match error.kind() {
+        ErrorKind::Closed => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    }
+}

@@ -1,0 +1,86 @@
+use super::publish::broken;
+use crate::workload::Place;
+use docent::config::Change;
+use docent::{Config, Snapshot, SubscribeError};
+use docent_testkit::history::{AttemptId, Following, What};
+use fastrand::Rng;
+use std::ops::ControlFlow;
+use std::time::Duration;
+use tokio::time::{sleep, timeout};
+
+/// Follows a value for a while, some to the end. Breaks when the client is closed.
+pub(super) async fn subscribe(place: &Place, config: &Config<u64>, rng: &mut Rng) -> ControlFlow<()> {
+    let span = place.setting.timeout.mul_f64(20.0 * rng.f64());
+    let to_the_end = rng.bool();
+    let slow = if rng.u8(..4) == 0 { place.setting.timeout } else { Duration::ZERO };
+    let enough = async {
+        if !to_the_end && timeout(span, place.stop.cancelled()).await.is_err() {
+            return;
+        }
+        place.stop.cancelled().await;
+        // Caches must have read again by then.
+        sleep(place.setting.timeout * 4 + Duration::from_secs(25)).await;
+    };
+    tokio::select! {
+        done = follow(place, config, slow) => done,
+        () = enough => ControlFlow::Continue(()),
+    }
+}
+
+async fn follow(place: &Place, config: &Config<u64>, slow: Duration) -> ControlFlow<()> {
+    let mut subscription = match config.subscribe().await {
+        Ok(subscription) => subscription,
+        Err(SubscribeError::Core(error)) => return broken(&error),
+        Err(_) => return ControlFlow::Continue(()),
+    };
+    let diary = Diary::begin(place, config.path());
+    diary.saw(&subscription.current());
+    while let Some(change) = subscription.changed().await {
+        match change {
+            Change::Value(snapshot) => diary.saw(&snapshot),
+            Change::Deleted => diary.write(Following::Missing),
+            Change::Refused(_) => diary.write(Following::Refused),
+            // Servers here are not restored from older data.
+            _ => {}
+        }
+        // After that it shows the last one, and not all of them; a pause that lasts to the end would hide that.
+        if !slow.is_zero() && !place.stop.is_cancelled() {
+            let _ = timeout(slow, place.stop.cancelled()).await;
+        }
+    }
+    ControlFlow::Break(())
+}
+
+/// Writes down what a subscription shows.
+///
+/// # On drop
+/// It is written down that it is over; not when its process dies.
+struct Diary<'a> {
+    place: &'a Place,
+    id: AttemptId,
+}
+
+impl<'a> Diary<'a> {
+    fn begin(place: &'a Place, path: &str) -> Self {
+        let diary = Self { place, id: place.scribe.attempt() };
+        diary.write(Following::Begins(path.to_owned()));
+        diary
+    }
+
+    fn saw(&self, snapshot: &Snapshot<u64>) {
+        let zxid = snapshot.revision().map_or(0, |revision| revision.mzxid);
+        self.write(Following::Saw { number: *snapshot.value(), zxid });
+    }
+
+    fn write(&self, step: Following) {
+        self.place.scribe.write(What::Followed(self.id, step));
+    }
+}
+
+impl Drop for Diary<'_> {
+    fn drop(&mut self) {
+        if !self.place.controls.is_dying() {
+            self.write(Following::Over);
+        }
+    }
+}

@@ -1,0 +1,95 @@
+use super::offer::Offer;
+use super::workload::{FOLDER, SERVICE, SERVICES, stay};
+use crate::workload::Place;
+use crate::workload::polls::abandon_at;
+use docent::{Error, ErrorKind, Instance, Registration, Registry};
+use fastrand::Rng;
+use std::ops::ControlFlow;
+use tokio::time::{sleep, timeout};
+
+/// One instance from its registration to its end. Breaks when the client is closed.
+pub(super) async fn serve(place: &Place, id: &str, rng: &mut Rng) -> ControlFlow<()> {
+    let Ok(registry) = Registry::new(&place.client, SERVICES) else { return ControlFlow::Break(()) };
+    let offer = Offer::new(place, format!("{FOLDER}/{id}"));
+    let number = offer.wants();
+    let instance = instance(id, number);
+    let registered = match rng.u8(..8) {
+        0 => abandon_at(rng.u32(1..12), registry.register(instance)).await,
+        1 => timeout(place.setting.span(rng), registry.register(instance)).await.ok(),
+        2 => Some(registry.announce(instance)),
+        _ => Some(registry.register(instance).await.inspect(|_| offer.told(number))),
+    };
+    let registration = match registered {
+        Some(Ok(registration)) => registration,
+        Some(Err(error)) => return broken(&error),
+        None => return ControlFlow::Continue(()),
+    };
+    for _ in 0..rng.u8(..4) {
+        change(place, &registration, &offer, id, rng).await?;
+        if stay(place, rng).await.is_break() {
+            break;
+        }
+    }
+    leave(place, registration, &offer, rng).await
+}
+
+fn instance(id: &str, number: u64) -> Instance<u64> {
+    Instance::new(SERVICE, "host", 80).id(id).payload(number)
+}
+
+/// Says something else, or whether it is enabled.
+async fn change(
+    place: &Place,
+    registration: &Registration,
+    offer: &Offer<'_>,
+    id: &str,
+    rng: &mut Rng,
+) -> ControlFlow<()> {
+    let changed = if rng.u8(..3) == 0 {
+        registration.set_enabled(rng.bool()).await
+    } else {
+        let number = offer.wants();
+        let update = registration.update(instance(id, number).enabled(rng.u8(..4) > 0));
+        // What is not waited for goes on.
+        let updated = if rng.u8(..4) == 0 {
+            timeout(place.setting.span(rng), update).await.ok()
+        } else {
+            Some(update.await)
+        };
+        if let Some(Ok(())) = updated {
+            offer.told(number);
+        }
+        updated.unwrap_or(Ok(()))
+    };
+    changed.err().map_or(ControlFlow::Continue(()), |error| broken(&error))
+}
+
+/// Leaves in one of the ways there are.
+async fn leave(
+    place: &Place,
+    registration: Registration,
+    offer: &Offer<'_>,
+    rng: &mut Rng,
+) -> ControlFlow<()> {
+    offer.leaving();
+    let left = match rng.u8(..6) {
+        0 => return ControlFlow::Continue(()),
+        1 => abandon_at(rng.u32(1..12), registration.deregister()).await,
+        2 => Some(registration.drain(place.setting.span(rng)).await),
+        _ => Some(registration.deregister().await),
+    };
+    match left {
+        Some(Ok(())) => offer.left(),
+        Some(Err(error)) => return broken(&error),
+        // It goes in the background, which the next one with its id waits for.
+        None => sleep(place.setting.span(rng)).await,
+    }
+    ControlFlow::Continue(())
+}
+
+pub(super) fn broken(error: &Error) -> ControlFlow<()> {
+    match error.kind() {
+        ErrorKind::Closed => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    }
+}

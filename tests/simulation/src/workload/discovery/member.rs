@@ -1,0 +1,40 @@
+use super::instance::broken;
+use super::offer::Offer;
+use super::workload::{GROUP, stay};
+use crate::workload::Place;
+use crate::workload::polls::abandon_at;
+use docent::Membership;
+use fastrand::Rng;
+use std::ops::ControlFlow;
+
+/// One member from its joining to its leaving. Breaks when the client is closed.
+pub(super) async fn join(place: &Place, id: &str, rng: &mut Rng) -> ControlFlow<()> {
+    let Ok(group) = Membership::new(&place.client, GROUP) else { return ControlFlow::Break(()) };
+    let offer = Offer::new(place, format!("{GROUP}/{id}"));
+    let number = offer.wants();
+    let joined = match rng.u8(..6) {
+        0 => abandon_at(rng.u32(1..12), group.join(id, number.to_string())).await,
+        _ => Some(group.join(id, number.to_string()).await.inspect(|_| offer.told(number))),
+    };
+    let member = match joined {
+        Some(Ok(member)) => member,
+        Some(Err(error)) => return broken(&error),
+        None => return ControlFlow::Continue(()),
+    };
+    for _ in 0..rng.u8(..4) {
+        if rng.bool() {
+            member.set_data(offer.wants().to_string());
+        }
+        if stay(place, rng).await.is_break() {
+            break;
+        }
+    }
+    offer.leaving();
+    if rng.u8(..4) > 0 {
+        match member.leave().await {
+            Ok(()) => offer.left(),
+            Err(error) => return broken(&error),
+        }
+    }
+    ControlFlow::Continue(())
+}

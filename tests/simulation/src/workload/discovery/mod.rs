@@ -1,0 +1,9 @@
+//! Instances of a service and members of a group that come, change and go, and those who look at them.
+
+mod instance;
+mod member;
+mod offer;
+mod view;
+mod workload;
+
+pub(super) use workload::DiscoveryWorkload;

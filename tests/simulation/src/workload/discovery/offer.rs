@@ -1,0 +1,53 @@
+use crate::workload::Place;
+use docent_testkit::history::{Announcing, AttemptId, What};
+use std::cell::Cell;
+
+/// Writes down what is said about one who is listed.
+///
+/// # On drop
+/// One that has not left by itself is recorded as leaving; not when its process dies, which writes nothing.
+pub(super) struct Offer<'a> {
+    place: &'a Place,
+    id: AttemptId,
+    path: String,
+    is_leaving: Cell<bool>,
+}
+
+impl<'a> Offer<'a> {
+    pub(super) fn new(place: &'a Place, path: String) -> Self {
+        Self { place, id: place.scribe.attempt(), path, is_leaving: Cell::new(false) }
+    }
+
+    /// A number that nobody said before, and which it says from now on.
+    pub(super) fn wants(&self) -> u64 {
+        let number = self.place.scribe.attempt().0;
+        self.write(Announcing::Wants { path: self.path.clone(), number });
+        number
+    }
+
+    pub(super) fn told(&self, number: u64) {
+        self.write(Announcing::Told(number));
+    }
+
+    pub(super) fn leaving(&self) {
+        if !self.is_leaving.replace(true) {
+            self.write(Announcing::Leaving);
+        }
+    }
+
+    pub(super) fn left(&self) {
+        self.write(Announcing::Left);
+    }
+
+    fn write(&self, step: Announcing) {
+        self.place.scribe.write(What::Announced(self.id, step));
+    }
+}
+
+impl Drop for Offer<'_> {
+    fn drop(&mut self) {
+        if !self.place.controls.is_dying() {
+            self.leaving();
+        }
+    }
+}

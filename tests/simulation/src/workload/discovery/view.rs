@@ -1,0 +1,147 @@
+use super::workload::{FOLDER, GROUP, SERVICE, SERVICES, settled};
+use crate::workload::Place;
+use docent::{ErrorKind, Instances, MemberChange, Membership, Registry, Service};
+use docent_testkit::history::{AttemptId, Listed, Viewing, What};
+use fastrand::Rng;
+use futures_util::{FutureExt, StreamExt};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::time::Duration;
+use tokio::time::{sleep, timeout};
+
+/// How often the instances are looked at, besides after each change that is told.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Looks at the service or the group for a while, some to the end. Breaks when the client is closed.
+pub(super) async fn look(place: &Place, graceful: bool, rng: &mut Rng) -> ControlFlow<()> {
+    let span = place.setting.timeout.mul_f64(20.0 * rng.f64());
+    let to_the_end = rng.bool();
+    let grace = if graceful { place.setting.timeout.mul_f64(2.0 * rng.f64()) } else { Duration::ZERO };
+    let looking = async {
+        match rng.u8(..3) {
+            0 => look_at_members(place).await,
+            _ => look_at_service(place, grace).await,
+        }
+    };
+    let enough = async {
+        if !to_the_end && timeout(span, place.stop.cancelled()).await.is_err() {
+            return;
+        }
+        settled(place).await;
+    };
+    tokio::select! {
+        done = looking => done,
+        () = enough => ControlFlow::Continue(()),
+    }
+}
+
+async fn look_at_service(place: &Place, grace: Duration) -> ControlFlow<()> {
+    let Ok(registry) = Registry::new(&place.client, SERVICES) else { return ControlFlow::Break(()) };
+    let Ok(service) = registry.service_builder::<u64>(SERVICE).removal_grace(grace).start() else {
+        return ControlFlow::Break(());
+    };
+    let sight = Sight::open(place, FOLDER, grace);
+    while let Err(error) = service.ready().await {
+        if error.kind() == ErrorKind::Closed {
+            return ControlFlow::Break(());
+        }
+        sleep(LOOK).await;
+    }
+    let mut changes = service.changes();
+    loop {
+        sight.shown(instances(&service));
+        if let Ok(None) = timeout(LOOK, changes.next()).await {
+            return ControlFlow::Break(());
+        }
+    }
+}
+
+fn instances(service: &Service<u64>) -> Vec<Listed> {
+    let shown: &Instances<u64> = &service.instances();
+    let one = |(name, instance): (&str, &std::sync::Arc<docent::Instance<u64>>)| Listed {
+        name: name.to_owned(),
+        number: instance.payload,
+        zxid: shown.version(name),
+    };
+    let spoiled = shown.spoiled().map(|one| Listed { name: one.id.clone(), number: None, zxid: None });
+    let mut listed: Vec<Listed> = shown.all().map(one).chain(spoiled).collect();
+    listed.sort_by(|one, other| one.name.cmp(&other.name));
+    listed
+}
+
+async fn look_at_members(place: &Place) -> ControlFlow<()> {
+    let Ok(group) = Membership::new(&place.client, GROUP) else { return ControlFlow::Break(()) };
+    let members = match group.members().await {
+        Ok(members) => members,
+        Err(error) => return super::instance::broken(&error),
+    };
+    let sight = Sight::open(place, GROUP, Duration::ZERO);
+    let mut changes = members.changes();
+    let (mut listed, mut is_current) = (BTreeMap::new(), false);
+    while let Some(change) = changes.next().await {
+        is_current |= apply(&mut listed, change);
+        // Who joins anew leaves and joins in one step.
+        while let Some(Some(change)) = changes.next().now_or_never() {
+            is_current |= apply(&mut listed, change);
+        }
+        if is_current {
+            sight.shown(listed.values().cloned().collect());
+        }
+    }
+    ControlFlow::Break(())
+}
+
+/// Takes a change over. True when all that was known was told.
+fn apply(listed: &mut BTreeMap<String, Listed>, change: MemberChange) -> bool {
+    match change {
+        MemberChange::Joined(peer) | MemberChange::Updated(peer) => {
+            let number = std::str::from_utf8(&peer.data).ok().and_then(|text| text.parse().ok());
+            let name = peer.id.to_string();
+            listed.insert(name.clone(), Listed { name, number, zxid: peer.czxid });
+        }
+        MemberChange::Left(peer) => drop(listed.remove(&*peer.id)),
+        MemberChange::Current => return true,
+        _ => {}
+    }
+    false
+}
+
+/// What somebody sees who looks.
+///
+/// # On drop
+/// It is written down that it does not look any more; not when its process dies.
+struct Sight<'a> {
+    place: &'a Place,
+    id: AttemptId,
+    last: RefCell<Option<Vec<Listed>>>,
+}
+
+impl<'a> Sight<'a> {
+    fn open(place: &'a Place, folder: &str, grace: Duration) -> Self {
+        let sight = Self { place, id: place.scribe.attempt(), last: RefCell::new(None) };
+        sight.write(Viewing::Opened { folder: folder.to_owned(), grace });
+        sight
+    }
+
+    /// Writes down what is shown, if it is something else than before.
+    fn shown(&self, listed: Vec<Listed>) {
+        let mut last = self.last.borrow_mut();
+        if last.as_ref() != Some(&listed) {
+            *last = Some(listed.clone());
+            self.write(Viewing::Shown(listed));
+        }
+    }
+
+    fn write(&self, step: Viewing) {
+        self.place.scribe.write(What::Viewed(self.id, step));
+    }
+}
+
+impl Drop for Sight<'_> {
+    fn drop(&mut self) {
+        if !self.place.controls.is_dying() {
+            self.write(Viewing::Over);
+        }
+    }
+}

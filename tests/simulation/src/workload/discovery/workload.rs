@@ -1,0 +1,128 @@
+use super::instance::serve;
+use super::member::join;
+use super::view::look;
+use crate::workload::pace::Pace;
+use crate::workload::{Place, Workload};
+use docent::CreateMode;
+use docent_server::Transaction;
+use docent_testkit::history::Written;
+use fastrand::Rng;
+use futures_util::FutureExt;
+use futures_util::future::{LocalBoxFuture, join_all};
+use std::ops::ControlFlow;
+use std::time::Duration;
+use tokio::time::{sleep, timeout};
+
+pub(super) const SERVICES: &str = "/services";
+pub(super) const SERVICE: &str = "echo";
+/// Where the service's instances are.
+pub(super) const FOLDER: &str = "/services/echo";
+pub(super) const GROUP: &str = "/group";
+
+/// Not an instance, whatever somebody writes there.
+const BROKEN: &str = "/services/echo/broken";
+
+/// Clients that announce instances and join a group, some with ids that others use, too, and look at both, while somebody spoils a
+/// node of the service.
+#[derive(Debug)]
+pub(in crate::workload) struct DiscoveryWorkload {
+    /// How many attempts in eight are made with an id that other clients use.
+    twins: u8,
+    /// Whether views go on to show for a while who is gone.
+    graceful: bool,
+    pace: Pace,
+}
+
+impl DiscoveryWorkload {
+    pub(in crate::workload) fn draw(rng: &mut Rng) -> Self {
+        Self { twins: rng.u8(0..=2), graceful: rng.bool(), pace: Pace::draw(rng) }
+    }
+
+    /// One stay, one look or some harm. Breaks when the client is closed.
+    async fn attempt(&self, place: &Place, task: usize, rng: &mut Rng) -> ControlFlow<()> {
+        // A process that is started again has the ids of its predecessor; no two tasks of a client have the same.
+        let id = match rng.u8(..8) {
+            twin if twin < self.twins => format!("twin-{task}"),
+            _ => format!("of-{}-{task}", place.scribe.client().number),
+        };
+        match rng.u8(..10) {
+            0..=3 => serve(place, &id, rng).await,
+            4 | 5 => join(place, &id, rng).await,
+            6..=8 => look(place, self.graceful, rng).await,
+            _ => spoil(place, rng).await,
+        }
+    }
+}
+
+/// Writes what nobody can read, or takes it away.
+async fn spoil(place: &Place, rng: &mut Rng) -> ControlFlow<()> {
+    let client = &place.client;
+    let garbage = ["", "{", "{\"name\":\"other\",\"id\":\"broken\"}", "null"][rng.usize(..4)];
+    // What becomes of it is not asked for.
+    let _ = match rng.u8(..4) {
+        0 => client.delete(BROKEN, None).await,
+        1 => client.create(BROKEN, garbage, CreateMode::Persistent).await.map(drop),
+        _ => client.set(BROKEN, garbage, None).await.map(drop),
+    };
+    ControlFlow::Continue(())
+}
+
+/// Some time in which nothing is done. Breaks when nothing new is to be begun, once everything must have settled.
+pub(super) async fn stay(place: &Place, rng: &mut Rng) -> ControlFlow<()> {
+    let span = place.setting.timeout.mul_f64(12.0 * rng.f64() * rng.f64());
+    match timeout(span, place.stop.cancelled()).await {
+        Ok(()) => {
+            settled(place).await;
+            ControlFlow::Break(())
+        }
+        Err(_) => ControlFlow::Continue(()),
+    }
+}
+
+/// Until nothing new is begun and everything must have settled: predecessors' sessions are over, and caches have read again.
+pub(super) async fn settled(place: &Place) {
+    place.stop.cancelled().await;
+    sleep(place.setting.timeout * 8 + Duration::from_secs(25)).await;
+}
+
+impl Workload for DiscoveryWorkload {
+    fn nodes(&self) -> Vec<String> {
+        [SERVICES, FOLDER, BROKEN, GROUP].map(str::to_owned).to_vec()
+    }
+
+    fn emptied(&self) -> Vec<String> {
+        vec![GROUP.to_owned()]
+    }
+
+    fn written(&self, journal: &[Transaction]) -> Vec<Written> {
+        let note = |transaction: &Transaction| {
+            let text = std::str::from_utf8(transaction.data.as_deref()?).ok();
+            let number = match docent_proto::parent(&transaction.path)? {
+                FOLDER => text.and_then(payload),
+                GROUP => text.and_then(|text| text.parse().ok()),
+                _ => return None,
+            };
+            Some(Written { path: transaction.path.clone(), zxid: transaction.zxid, number })
+        };
+        journal.iter().filter_map(note).collect()
+    }
+
+    fn run<'a>(&'a self, place: Place, rng: &'a mut Rng) -> LocalBoxFuture<'a, ()> {
+        async move {
+            let place = &place;
+            // More than a lock has: these mostly stay.
+            let tasks = (0..1 + self.pace.tasks(rng)).map(|task| {
+                let attempt = async move |rng: &mut Rng| self.attempt(place, task, rng).await;
+                self.pace.task(place, rng.fork(), attempt)
+            });
+            join_all(tasks.collect::<Vec<_>>()).await;
+        }
+        .boxed_local()
+    }
+}
+
+/// The payload of an instance as it is written: a number.
+fn payload(text: &str) -> Option<u64> {
+    let (_, rest) = text.split_once("\"payload\":")?;
+    rest.split(|next: char| !next.is_ascii_digit()).next()?.parse().ok()
+}

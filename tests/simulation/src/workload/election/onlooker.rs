@@ -1,0 +1,117 @@
+use super::workload::{Contest, ElectionWorkload, number};
+use crate::workload::Place;
+use crate::workload::record::Call;
+use docent::{Error, ErrorKind, Leader};
+use docent_testkit::history::{AttemptId, Onlooking, What};
+use fastrand::Rng;
+use futures_util::StreamExt;
+use std::ops::ControlFlow;
+use std::time::Duration;
+use tokio::time::{sleep, timeout};
+
+/// Looks on at the elections in every way there is, until the client is closed.
+pub(super) async fn look_on(workload: &ElectionWorkload, place: &Place, mut rng: Rng) {
+    loop {
+        let contest = &workload.contests[rng.usize(..workload.contests.len())];
+        let done = match rng.u8(..4) {
+            0 => ask(workload, contest, place, &mut rng).await,
+            _ => watch(workload, contest, place, &mut rng).await,
+        };
+        if done.is_break() {
+            return;
+        }
+        sleep(place.setting.timeout.mul_f64(rng.f64())).await;
+    }
+}
+
+/// Asks once, with a deadline.
+async fn ask(
+    workload: &ElectionWorkload,
+    contest: &Contest,
+    place: &Place,
+    rng: &mut Rng,
+) -> ControlFlow<()> {
+    let within = place.setting.span(rng);
+    let client = place.client.with_operation_timeout(within);
+    let Ok(election) = docent::Election::builder(&client, &contest.path).layout(workload.layout).build()
+    else {
+        return ControlFlow::Break(());
+    };
+    let sight = Sight::new(place);
+    sight.write(Onlooking::Asks(contest.path.clone()));
+    let first: Result<Option<u64>, Error> = if rng.bool() {
+        let call = Call::begin(place, "leader", within);
+        let leader = election.leader().await;
+        call.returned(outcome(leader.as_ref().err()));
+        leader.map(|leader| leader.map(|leader| leader.fence.as_u64()))
+    } else {
+        let call = Call::begin(place, "candidates", within);
+        let candidates = election.candidates().await;
+        call.returned(outcome(candidates.as_ref().err()));
+        candidates.map(|candidates| candidates.first().map(|first| first.fence.as_u64()))
+    };
+    match first {
+        Ok(first) => sight.write(Onlooking::Shown(first)),
+        Err(error) if error.kind() == ErrorKind::Closed => return ControlFlow::Break(()),
+        Err(_) => {}
+    }
+    ControlFlow::Continue(())
+}
+
+fn outcome(error: Option<&Error>) -> String {
+    error.map_or_else(|| "ok".to_owned(), |error| format!("{:?}", error.kind()))
+}
+
+/// Follows who leads, for a while. Some are slow.
+async fn watch(
+    workload: &ElectionWorkload,
+    contest: &Contest,
+    place: &Place,
+    rng: &mut Rng,
+) -> ControlFlow<()> {
+    let Ok(election) = workload.builder(place, contest).build() else { return ControlFlow::Break(()) };
+    let mut leaders = election.observe();
+    let sight = Sight::new(place);
+    let span = place.setting.timeout.mul_f64(12.0 * rng.f64());
+    let slow = if rng.u8(..4) == 0 { place.setting.timeout } else { Duration::ZERO };
+    let watching = async {
+        loop {
+            sight.write(Onlooking::Waits(contest.path.clone()));
+            let Some(leader): Option<Option<Leader>> = leaders.next().await else {
+                return ControlFlow::Break(());
+            };
+            sight.write(Onlooking::Shown(leader.map(|leader| leader.fence.as_u64())));
+            if !slow.is_zero() {
+                sleep(slow.mul_f64(rng.f64())).await;
+            }
+        }
+    };
+    timeout(span, watching).await.unwrap_or(ControlFlow::Continue(()))
+}
+
+/// What an onlooker sees.
+///
+/// # On drop
+/// It is written down that it does not look on any more; not when its process dies.
+struct Sight<'a> {
+    place: &'a Place,
+    id: AttemptId,
+}
+
+impl<'a> Sight<'a> {
+    fn new(place: &'a Place) -> Self {
+        Self { place, id: number(place) }
+    }
+
+    fn write(&self, step: Onlooking) {
+        self.place.scribe.write(What::LookedOn(self.id, step));
+    }
+}
+
+impl Drop for Sight<'_> {
+    fn drop(&mut self) {
+        if !self.place.controls.is_dying() {
+            self.write(Onlooking::Left);
+        }
+    }
+}

@@ -1,0 +1,254 @@
+use super::candidate::Candidate;
+use super::onlooker::look_on;
+use crate::workload::hold::{Grip, WRITTEN, Worker};
+use crate::workload::pace::Pace;
+use crate::workload::polls::abandon_at;
+use crate::workload::record::Record;
+use crate::workload::{Place, Workload};
+use docent::{Election, ElectionBuilder, ElectionLayout, Error, ErrorKind, Leadership, Transaction};
+use docent_server::Transaction as Committed;
+use docent_testkit::history::{AttemptId, Candidacy, Ending, FencedResource, Noted, Role, What};
+use fastrand::Rng;
+use futures_util::FutureExt;
+use futures_util::future::{LocalBoxFuture, join_all};
+use std::future::Future;
+use std::ops::ControlFlow;
+use std::time::Duration;
+use tokio::time::{sleep, timeout};
+
+/// Where the elections are.
+const ELECTIONS: &str = "/elections";
+
+/// Clients that campaign for terms and run for them, with work that ends in every way there is, while others look on.
+#[derive(Debug)]
+pub(in crate::workload) struct ElectionWorkload {
+    pub(super) contests: Vec<Contest>,
+    /// That of all elections of a run.
+    pub(super) layout: ElectionLayout,
+    /// How many attempts in ten run.
+    runs: u8,
+    /// Whether anybody looks on.
+    onlookers: bool,
+    /// Leaders want to lead for good.
+    pub(super) steady: bool,
+    pub(super) pace: Pace,
+    pub(super) resource: FencedResource,
+}
+
+/// An election as all its candidates know it.
+#[derive(Debug)]
+pub(super) struct Contest {
+    pub(super) path: String,
+    /// In sixths of the session timeout.
+    delay: u32,
+}
+
+impl Contest {
+    fn draw(number: usize, rng: &mut Rng) -> Self {
+        Self { path: format!("{ELECTIONS}/e{number}"), delay: [0, 0, 1, 3, 6][rng.usize(..5)] }
+    }
+
+    fn delay(&self, place: &Place) -> Duration {
+        place.setting.timeout * self.delay / 6
+    }
+}
+
+impl ElectionWorkload {
+    pub(in crate::workload) fn draw(rng: &mut Rng) -> Self {
+        Self {
+            contests: (0..rng.usize(1..=2)).map(|number| Contest::draw(number, rng)).collect(),
+            layout: [ElectionLayout::LeaderLatch, ElectionLayout::LeaderSelector][rng.usize(..2)],
+            runs: rng.u8(3..=9),
+            onlookers: rng.u8(..3) > 0,
+            steady: false,
+            pace: Pace::draw(rng),
+            resource: FencedResource::default(),
+        }
+    }
+
+    /// Candidates of one election that lead for as long as they can.
+    pub(in crate::workload) fn steady(rng: &mut Rng) -> Self {
+        let drawn = Self::draw(rng);
+        Self { contests: drawn.contests.into_iter().take(1).collect(), steady: true, ..drawn }
+    }
+
+    pub(super) fn builder(&self, place: &Place, contest: &Contest) -> ElectionBuilder {
+        Election::builder(&place.client, &contest.path)
+            .layout(self.layout)
+            .takeover_delay(contest.delay(place))
+    }
+
+    /// One candidacy, and what follows. Breaks when the client is closed.
+    async fn attempt(&self, place: &Place, rng: &mut Rng) -> ControlFlow<()> {
+        let contest = &self.contests[rng.usize(..self.contests.len())];
+        match self.steady || rng.u8(..10) < self.runs {
+            true => self.run_for(contest, place, rng).await,
+            false => self.campaign(contest, place, rng).await,
+        }
+    }
+
+    /// Leads for one term, if it does not give up before.
+    async fn campaign(&self, contest: &Contest, place: &Place, rng: &mut Rng) -> ControlFlow<()> {
+        let Ok(election) = self.builder(place, contest).build() else { return ControlFlow::Break(()) };
+        let record = Record::begin(place, &contest.path, Role::Exclusive, None);
+        let (attempt, delay) = (record.id(), contest.delay(place));
+        place.scribe.write(What::Stood(attempt, Candidacy::Stands { attempt, bound: None, delay }));
+        let campaign = election.campaign();
+        let led = match rng.u8(..10) {
+            0..=5 => Some(campaign.await),
+            6..=8 => abandon_at(rng.u32(1..10), campaign).await,
+            _ => timeout(place.setting.span(rng), campaign).await.ok(),
+        };
+        match led {
+            None => record.ended(Ending::Cancelled),
+            Some(Err(error)) => return failed(&record, &error),
+            Some(Ok(leadership)) => {
+                record.granted(leadership.path(), Some(leadership.fence().as_u64()));
+                let worker = Worker::new(place, &record, &self.resource);
+                worker.toil(&leadership, self.pace.span(place, rng), rng).await;
+                worker.give_up(leadership, rng).await;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Runs for as many terms as it likes. Once nothing new is to be begun it leads once more and stops, so that everybody has to
+    /// come to lead.
+    async fn run_for(&self, contest: &Contest, place: &Place, rng: &mut Rng) -> ControlFlow<()> {
+        let grace = grace(place, rng);
+        let Ok(election) = self.builder(place, contest).grace(grace).build() else {
+            return ControlFlow::Break(());
+        };
+        let candidate = Candidate::new(self, place, &contest.path, grace, contest.delay(place));
+        let enough = if self.steady { u32::MAX } else { rng.u32(1..8) };
+        let (patience, way) = (place.setting.span(rng) * 8, if self.steady { 7 } else { rng.u8(..8) });
+        let mut terms = rng.fork();
+        let run = election.run(|leadership| candidate.lead(leadership, terms.fork()));
+        let shutdown = async {
+            match way {
+                _ if self.steady => place.stop.cancelled().await,
+                0..=4 => drop(timeout(patience, candidate.has_led(enough)).await),
+                _ => candidate.has_led(enough).await,
+            }
+            candidate.stops();
+        };
+        let mut run = Box::pin(run.until(shutdown));
+        // Some are dropped where they are.
+        let done = match way {
+            0 => abandon_at(rng.u32(1..40), &mut run).await,
+            1 => timeout(patience / 2, &mut run).await.ok(),
+            _ => Some(run.as_mut().await),
+        };
+        candidate.stops();
+        drop(run);
+        candidate.over(done.map_or(Ok(()), |done| done))
+    }
+}
+
+/// None, or one that fits into the margin of every lease there may be.
+fn grace(place: &Place, rng: &mut Rng) -> Duration {
+    match rng.bool() {
+        true => Duration::ZERO,
+        false => place.setting.timeout.mul_f64(0.1 * rng.f64()),
+    }
+}
+
+/// Writes down why a candidate does not lead. Breaks when the client is closed.
+pub(super) fn failed(record: &Record, error: &Error) -> ControlFlow<()> {
+    record.ended(Ending::Failed(format!("{:?}", error.kind())));
+    match error.kind() {
+        ErrorKind::Closed => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    }
+}
+
+impl Grip for Leadership {
+    fn is_held(&self) -> bool {
+        Self::is_held(self)
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.token().is_cancelled()
+    }
+
+    async fn lost(&self) {
+        Self::lost(self).await;
+    }
+
+    async fn run<F: Future>(&self, future: F) -> Option<F::Output> {
+        Self::run(self, future).await.ok()
+    }
+
+    async fn verify(&self) -> Result<(), Error> {
+        Self::verify(self).await
+    }
+
+    fn transaction(&self) -> Transaction {
+        Self::transaction(self)
+    }
+
+    async fn release(self) -> Result<(), Error> {
+        self.resign().await
+    }
+}
+
+impl Workload for ElectionWorkload {
+    fn nodes(&self) -> Vec<String> {
+        vec![WRITTEN.to_owned()]
+    }
+
+    fn emptied(&self) -> Vec<String> {
+        self.contests.iter().map(|contest| contest.path.clone()).collect()
+    }
+
+    fn lasts(&self) -> bool {
+        self.steady
+    }
+
+    fn noted(&self, journal: &[Committed]) -> Vec<Noted> {
+        let note = |transaction: &Committed| {
+            let contest = self.contests.iter().find(|contest| contest.path == transaction.path)?;
+            let text = std::str::from_utf8(transaction.data.as_deref()?).ok()?;
+            let term = text.strip_prefix("docent-term:").and_then(|term| term.parse().ok());
+            Some(Noted { path: contest.path.clone(), zxid: transaction.zxid, term })
+        };
+        journal.iter().filter_map(note).collect()
+    }
+
+    fn run<'a>(&'a self, place: Place, rng: &'a mut Rng) -> LocalBoxFuture<'a, ()> {
+        async move {
+            let attempt = async |rng: &mut Rng| self.attempt(&place, rng).await;
+            let tasks = self.pace.tasks(rng);
+            let tasks = if self.steady { 1 } else { rng.usize(..=tasks) };
+            let candidates = (0..tasks).map(|_| self.pace.task(&place, rng.fork(), attempt));
+            let candidates: Vec<_> = candidates.collect();
+            // Some clients only look on.
+            let standing = async {
+                match candidates.is_empty() {
+                    true => linger(&place).await,
+                    false => drop(join_all(candidates).await),
+                }
+            };
+            let onlookers = if self.onlookers { rng.usize(..=2) } else { 0 };
+            let onlookers = (0..onlookers).map(|_| look_on(self, &place, rng.fork()));
+            let looking = join_all(onlookers.collect::<Vec<_>>());
+            tokio::select! {
+                biased;
+                () = standing => {}
+                () = async { drop(looking.await); std::future::pending().await } => {}
+            }
+        }
+        .boxed_local()
+    }
+}
+
+/// Until nothing new is begun, and a while longer.
+async fn linger(place: &Place) {
+    place.stop.cancelled().await;
+    sleep(place.setting.timeout * 2).await;
+}
+
+/// The number of a new candidate or onlooker.
+pub(super) fn number(place: &Place) -> AttemptId {
+    place.scribe.attempt()
+}

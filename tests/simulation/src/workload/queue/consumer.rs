@@ -1,0 +1,227 @@
+use super::diary::{Delivery, Take};
+use super::workload::Stock;
+use crate::workload::Place;
+use crate::workload::pace::Pace;
+use crate::workload::polls::abandon_at;
+use docent::{AckError, Delivery as Held, Error, ErrorKind, Queue};
+use fastrand::Rng;
+use futures_util::StreamExt;
+use std::future::Future;
+use std::ops::ControlFlow;
+use std::time::Duration;
+use tokio::time::{sleep, timeout};
+
+/// Most items that are taken together.
+const MOST: usize = 4;
+
+/// Before it is looked again whether a queue is empty, or items are to be had.
+const LOOK: Duration = Duration::from_millis(700);
+
+/// Longest work once nothing new is begun.
+const BRIEF: Duration = Duration::from_millis(60);
+
+/// Somebody who takes items from a queue and works on them.
+pub(super) struct Consumer<'a> {
+    pub(super) place: &'a Place,
+    pub(super) stock: &'a Stock,
+    pub(super) queue: &'a Queue<u64>,
+    pub(super) pace: &'a Pace,
+}
+
+impl Consumer<'_> {
+    /// Takes in one of the ways there are, and works on what it gets. Breaks when the client is closed.
+    pub(super) async fn consume(&self, rng: &mut Rng) -> ControlFlow<()> {
+        let queue = self.queue;
+        let take = |waits| Take::begin(self.place, &self.stock.path, waits);
+        let span = self.place.setting.span(rng);
+        let one = |taken: Result<Option<Held<u64>>, Error>| taken.map(Vec::from_iter);
+        let taken = match rng.u8(..20) {
+            0..=2 => {
+                let _take = take(false);
+                Some(one(queue.try_take().await))
+            }
+            3..=5 => {
+                let _take = take(true);
+                Some(one(queue.take_timeout(span).await))
+            }
+            6..=8 => {
+                let _take = take(true);
+                self.or_empty(queue.take_batch(rng.usize(1..=MOST))).await
+            }
+            9 => {
+                let _take = take(true);
+                let taken = self.or_empty(abandon_at(rng.u32(1..12), queue.take())).await.flatten();
+                taken.map(|taken| one(taken.map(Some)))
+            }
+            10 => {
+                let _take = take(true);
+                timeout(span, queue.take()).await.ok().map(|taken| one(taken.map(Some)))
+            }
+            11..=14 => return self.stream(rng).await,
+            _ => {
+                let _take = take(true);
+                self.or_empty(queue.take()).await.map(|taken| one(taken.map(Some)))
+            }
+        };
+        match taken {
+            Some(Ok(batch)) => self.work_on(batch, rng).await,
+            Some(Err(error)) => {
+                broken(&error)?;
+                sleep(LOOK).await;
+            }
+            None => {}
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Takes until nothing is left. Breaks when the client is closed.
+    pub(super) async fn drain(&self, rng: &mut Rng) -> ControlFlow<()> {
+        loop {
+            let take = Take::begin(self.place, &self.stock.path, true);
+            let taken = self.or_empty(self.queue.take()).await;
+            drop(take);
+            match taken {
+                Some(Ok(delivery)) => self.work_on(vec![delivery], rng).await,
+                // Its session stays too short for claims.
+                Some(Err(error)) if error.kind() == ErrorKind::ShortLease => return ControlFlow::Continue(()),
+                Some(Err(error)) => {
+                    broken(&error)?;
+                    sleep(LOOK).await;
+                }
+                None => return ControlFlow::Continue(()),
+            }
+        }
+    }
+
+    /// Some items of a stream, which is dropped with what it has claimed then.
+    async fn stream(&self, rng: &mut Rng) -> ControlFlow<()> {
+        let _take = Take::begin(self.place, &self.stock.path, false);
+        let mut deliveries = self.queue.deliveries();
+        for _ in 0..rng.usize(1..10) {
+            let waiting = Take::begin(self.place, &self.stock.path, true);
+            let next = self.or_empty(deliveries.next()).await;
+            drop(waiting);
+            match next {
+                Some(Some(Ok(delivery))) => self.work_on(vec![delivery], rng).await,
+                Some(Some(Err(error))) => {
+                    broken(&error)?;
+                    sleep(LOOK).await;
+                }
+                // The client is closed.
+                Some(None) => return ControlFlow::Break(()),
+                None => break,
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Does not wait for more than there is once nothing new is begun: then `None` when the queue is empty.
+    async fn or_empty<F: Future>(&self, future: F) -> Option<F::Output> {
+        let empty = async {
+            self.place.stop.cancelled().await;
+            loop {
+                let is_empty = async {
+                    self.place.client.sync(&self.stock.path).await?;
+                    self.queue.is_empty().await
+                };
+                if let Ok(true) = is_empty.await {
+                    break;
+                }
+                sleep(LOOK).await;
+            }
+        };
+        tokio::select! {
+            biased;
+            output = future => Some(output),
+            () = empty => None,
+        }
+    }
+
+    /// Works on items one after the other, and acknowledges some, or all at once.
+    async fn work_on(&self, batch: Vec<Held<u64>>, rng: &mut Rng) {
+        let begin = |held: Held<u64>| (Delivery::begin(self.place, &self.stock.path, &held), held);
+        let mut batch: Vec<_> = batch.into_iter().map(begin).collect();
+        let together = batch.len() > 1
+            && rng.bool()
+            && batch.iter().all(|(_, held)| !self.stock.is_poison(*held.item()));
+        if !together {
+            for (diary, held) in batch {
+                self.work(&diary, &held, rng).await;
+                self.settle(&diary, held, rng).await;
+            }
+            return;
+        }
+        for (diary, held) in &mut batch {
+            self.work(diary, held, rng).await;
+        }
+        let (diaries, batch): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
+        diaries.iter().for_each(Delivery::acking);
+        let acked = outcome(&Held::ack_all(batch).await);
+        diaries.iter().for_each(|diary| diary.acked(acked));
+    }
+
+    /// Works on one item for a while, sometimes for longer than its claim is held.
+    async fn work(&self, diary: &Delivery<'_>, held: &Held<u64>, rng: &mut Rng) {
+        let span = self.pace.span(self.place, rng);
+        // Once nothing new is begun everything is to come to its end.
+        let span = if self.place.stop.is_cancelled() { span.min(BRIEF) } else { span };
+        if rng.u8(..4) == 0 {
+            let _ = held.run(sleep(span)).await;
+            return diary.look(held);
+        }
+        for _ in 0..8 {
+            sleep(span / 8).await;
+            diary.look(held);
+        }
+    }
+
+    /// What becomes of an item in the end: mostly it is acknowledged.
+    async fn settle(&self, diary: &Delivery<'_>, held: Held<u64>, rng: &mut Rng) {
+        let calm = self.place.stop.is_cancelled();
+        let way = rng.u8(..16);
+        if self.stock.is_poison(*held.item()) || !calm && way < 4 {
+            return self.give_back(diary, held, rng).await;
+        }
+        diary.acking();
+        let acked = match way {
+            4 if !calm => abandon_at(rng.u32(1..8), held.ack()).await,
+            5 if !calm => timeout(self.place.setting.span(rng), held.ack()).await.ok(),
+            _ => Some(held.ack().await),
+        };
+        diary.acked(acked.and_then(|acked| outcome(&acked)));
+    }
+
+    async fn give_back(&self, diary: &Delivery<'_>, held: Held<u64>, rng: &mut Rng) {
+        match rng.u8(..4) {
+            0 => {
+                let delay = self.place.setting.span(rng);
+                diary.given_back(delay);
+                let _ = held.nack_after(delay);
+            }
+            1 => {
+                diary.given_back(Duration::ZERO);
+                drop(held);
+            }
+            _ => {
+                diary.given_back(Duration::ZERO);
+                let _ = held.nack().await;
+            }
+        }
+    }
+}
+
+/// Whether it was acknowledged, if that is known.
+fn outcome(acked: &Result<(), AckError>) -> Option<bool> {
+    match acked {
+        Ok(()) => Some(true),
+        Err(AckError::Core(error)) if error.may_have_applied() => None,
+        Err(_) => Some(false),
+    }
+}
+
+fn broken(error: &Error) -> ControlFlow<()> {
+    match error.kind() {
+        ErrorKind::Closed => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    }
+}

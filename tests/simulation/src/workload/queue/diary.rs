@@ -1,0 +1,116 @@
+use crate::workload::Place;
+use docent::Delivery as Held;
+use docent_testkit::history::{AttemptId, Delivering, FaultKind, Putting, Taking, What};
+use std::cell::Cell;
+use std::time::Duration;
+
+/// Writes down a put.
+///
+/// # On drop
+/// A put that has not returned is recorded as unknown; not when its process dies.
+pub(super) struct Put<'a> {
+    place: &'a Place,
+    id: AttemptId,
+    over: Cell<bool>,
+}
+
+impl<'a> Put<'a> {
+    pub(super) fn begin(place: &'a Place, path: &str, items: &[u64]) -> Self {
+        let id = place.scribe.attempt();
+        place.scribe.write(What::Put(id, Putting::Began { path: path.to_owned(), items: items.to_vec() }));
+        Self { place, id, over: Cell::new(false) }
+    }
+
+    pub(super) fn ended(&self, put: Option<bool>) {
+        self.place.scribe.write(What::Put(self.id, Putting::Ended(put)));
+        self.over.set(true);
+    }
+}
+
+impl Drop for Put<'_> {
+    fn drop(&mut self) {
+        if !self.over.get() && !self.place.controls.is_dying() {
+            self.place.scribe.write(What::Fault(FaultKind::Cancelled));
+            self.ended(None);
+        }
+    }
+}
+
+/// Writes down a take.
+///
+/// # On drop
+/// It is recorded as over; not when its process dies.
+pub(super) struct Take<'a> {
+    place: &'a Place,
+    id: AttemptId,
+}
+
+impl<'a> Take<'a> {
+    pub(super) fn begin(place: &'a Place, path: &str, waits: bool) -> Self {
+        let id = place.scribe.attempt();
+        place.scribe.write(What::Took(id, Taking::Began { path: path.to_owned(), waits }));
+        Self { place, id }
+    }
+}
+
+impl Drop for Take<'_> {
+    fn drop(&mut self) {
+        if !self.place.controls.is_dying() {
+            self.place.scribe.write(What::Took(self.id, Taking::Over));
+        }
+    }
+}
+
+/// Writes down what becomes of an item that was handed out.
+///
+/// # On drop
+/// One that was neither acknowledged nor given back is recorded as given back; not when its process dies.
+pub(super) struct Delivery<'a> {
+    place: &'a Place,
+    id: AttemptId,
+    over: Cell<bool>,
+}
+
+impl<'a> Delivery<'a> {
+    pub(super) fn begin(place: &'a Place, path: &str, held: &Held<u64>) -> Self {
+        let delivery = Self { place, id: place.scribe.attempt(), over: Cell::new(false) };
+        delivery.write(Delivering::Given {
+            item: *held.item(),
+            node: format!("{path}/items/{}", held.name()),
+            fence: held.fence().as_u64(),
+            deliveries: held.deliveries(),
+        });
+        delivery.look(held);
+        delivery
+    }
+
+    pub(super) fn look(&self, held: &Held<u64>) {
+        self.write(Delivering::Looked { held: held.is_held() });
+    }
+
+    pub(super) fn acking(&self) {
+        self.write(Delivering::Acking);
+    }
+
+    pub(super) fn acked(&self, acked: Option<bool>) {
+        self.write(Delivering::Acked(acked));
+        self.over.set(true);
+    }
+
+    pub(super) fn given_back(&self, delay: Duration) {
+        self.write(Delivering::GivenBack { delay });
+        self.over.set(true);
+    }
+
+    fn write(&self, what: Delivering) {
+        self.place.scribe.write(What::Delivered(self.id, what));
+    }
+}
+
+impl Drop for Delivery<'_> {
+    fn drop(&mut self) {
+        if !self.over.get() && !self.place.controls.is_dying() {
+            self.given_back(Duration::ZERO);
+        }
+    }
+}

@@ -1,0 +1,69 @@
+use super::diary::Put;
+use super::workload::{QueueWorkload, Stock};
+use crate::workload::Place;
+use crate::workload::polls::abandon_at;
+use bytes::Bytes;
+use docent::{ErrorKind, PutError, Queue, Raw};
+use fastrand::Rng;
+use std::future::Future;
+use std::ops::ControlFlow;
+use tokio::time::timeout;
+
+/// Most items that are put together.
+const MOST: usize = 5;
+
+/// Puts one item, or some together, or one that nobody can decode. Breaks when the client is closed.
+pub(super) async fn put(
+    work: &QueueWorkload,
+    place: &Place,
+    stock: &Stock,
+    queue: &Queue<u64>,
+    rng: &mut Rng,
+) -> ControlFlow<()> {
+    match rng.u8(..12) {
+        0 if stock.corrupt => {
+            let item = work.item();
+            let Ok(raw) = stock.settings::<Bytes>(&place.client, Raw).build() else {
+                return ControlFlow::Break(());
+            };
+            let bytes = Bytes::from(format!("corrupt {item}"));
+            tell(place, stock, &[item], raw.put(&bytes), rng).await
+        }
+        0..=3 => {
+            let items: Vec<u64> = (0..rng.usize(1..=MOST)).map(|_| work.item()).collect();
+            tell(place, stock, &items, queue.put_all(&items), rng).await
+        }
+        _ => {
+            let item = work.item();
+            tell(place, stock, &[item], queue.put(&item), rng).await
+        }
+    }
+}
+
+async fn tell(
+    place: &Place,
+    stock: &Stock,
+    items: &[u64],
+    put: impl Future<Output = Result<(), PutError>>,
+    rng: &mut Rng,
+) -> ControlFlow<()> {
+    let diary = Put::begin(place, &stock.path, items);
+    let done = match rng.u8(..8) {
+        0 => abandon_at(rng.u32(1..10), put).await,
+        1 => timeout(place.setting.span(rng), put).await.ok(),
+        _ => Some(put.await),
+    };
+    // What was cancelled is unknown.
+    let Some(done) = done else { return ControlFlow::Continue(()) };
+    match done {
+        Ok(()) => diary.ended(Some(true)),
+        Err(PutError::Core(error)) => {
+            diary.ended((!error.may_have_applied()).then_some(false));
+            if error.kind() == ErrorKind::Closed {
+                return ControlFlow::Break(());
+            }
+        }
+        Err(_) => diary.ended(Some(false)),
+    }
+    ControlFlow::Continue(())
+}

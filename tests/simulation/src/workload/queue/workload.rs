@@ -1,0 +1,202 @@
+use super::consumer::Consumer;
+use super::producer;
+use crate::workload::pace::Pace;
+use crate::workload::{Place, Workload};
+use docent::{Client, Codec, Json, Queue, QueueBuilder};
+use docent_server::{Transaction, TransactionKind};
+use docent_testkit::history::{Queued, QueuedAs};
+use fastrand::Rng;
+use futures_util::FutureExt;
+use futures_util::future::{LocalBoxFuture, join_all};
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::time::Duration;
+use tokio::time::sleep;
+
+/// Where the queues are.
+const QUEUES: &str = "/queues";
+
+/// Bytes of a frame before an item.
+const FRAME: usize = 4;
+
+/// Items that are put at once, and then in each second on average. Where consumers lose what they take, a queue is never full,
+/// and a run would become longer and longer.
+const BURST: u64 = 100;
+const ITEMS_A_SECOND: u64 = 30;
+
+/// Before it is looked again whether more may be put.
+const AHEAD: Duration = Duration::from_millis(500);
+
+/// Clients that put items into a few queues, take them in every way there is, work on them for too long or not at all, acknowledge
+/// them and give them back.
+#[derive(Debug)]
+pub(in crate::workload) struct QueueWorkload {
+    stocks: Vec<Stock>,
+    pace: Pace,
+    /// How many tasks in ten are producers.
+    producers: u8,
+    /// The next item's number: no two puts have the same.
+    next: Cell<u64>,
+}
+
+/// One queue.
+#[derive(Debug)]
+pub(super) struct Stock {
+    pub(super) path: String,
+    capacity: usize,
+    max_deliveries: u32,
+    prefetch: usize,
+    /// Whether some items are never acknowledged.
+    poison: bool,
+    /// Whether some items cannot be decoded.
+    pub(super) corrupt: bool,
+}
+
+impl Stock {
+    fn draw(number: usize, rng: &mut Rng) -> Self {
+        Self {
+            path: format!("{QUEUES}/q{number}"),
+            capacity: [3, 10, 40][rng.usize(..3)],
+            max_deliveries: rng.u32(1..=6),
+            prefetch: rng.usize(1..=5),
+            poison: rng.bool(),
+            corrupt: rng.u8(..3) == 0,
+        }
+    }
+
+    pub(super) fn settings<T: 'static>(&self, client: &Client, codec: impl Codec<T>) -> QueueBuilder<T> {
+        // What is put faster than it is taken would not be over in time.
+        Queue::builder_with(client, &self.path, codec)
+            .max_deliveries(self.max_deliveries)
+            .prefetch(self.prefetch)
+            .capacity(self.capacity)
+    }
+
+    /// True for an item that makes all who work on it fail.
+    pub(super) fn is_poison(&self, item: u64) -> bool {
+        self.poison && item.is_multiple_of(8)
+    }
+
+    fn queued(&self, transaction: &Transaction) -> Option<Queued> {
+        if !matches!(transaction.kind, TransactionKind::Created) {
+            return None;
+        }
+        let below = transaction.path.strip_prefix(&self.path)?;
+        let data = transaction.data.as_deref()?;
+        let (framed, kind) = if below.starts_with("/items/item-") && !below.ends_with("/claim") {
+            let decodable = !data.get(FRAME..)?.starts_with(b"corrupt");
+            (data, QueuedAs::Item { decodable })
+        } else if below.starts_with("/dead/letter-") {
+            let end = data.iter().position(|byte| *byte == b'\n')?;
+            let head = std::str::from_utf8(&data[..end]).ok()?;
+            let undecodable = head.contains("\"undecodable\"");
+            (&data[end + 1..], QueuedAs::DeadLetter { undecodable })
+        } else {
+            return None;
+        };
+        let text = std::str::from_utf8(framed.get(FRAME..)?).ok()?;
+        let item = text.trim_start_matches("corrupt ").parse().ok()?;
+        let node = transaction.path.clone();
+        Some(Queued { queue: self.path.clone(), node, zxid: transaction.zxid, item, kind })
+    }
+}
+
+impl QueueWorkload {
+    pub(in crate::workload) fn draw(rng: &mut Rng) -> Self {
+        Self {
+            stocks: (0..rng.usize(1..=2)).map(|number| Stock::draw(number, rng)).collect(),
+            pace: Pace::draw(rng),
+            producers: rng.u8(2..=7),
+            next: Cell::new(1),
+        }
+    }
+
+    /// A new item.
+    pub(super) fn item(&self) -> u64 {
+        self.next.replace(self.next.get() + 1)
+    }
+
+    /// True when enough was put for now.
+    fn is_ahead(&self) -> bool {
+        let elapsed = turmoil::sim_elapsed().unwrap_or_default();
+        self.next.get() > BURST + ITEMS_A_SECOND * elapsed.as_secs()
+    }
+
+    /// Builds each queue once, as clones share what they know.
+    fn build(&self, client: &Client) -> Option<Vec<Queue<u64>>> {
+        self.stocks.iter().map(|stock| stock.settings(client, Json::new()).build().ok()).collect()
+    }
+
+    /// One put or one take. Breaks when the client is closed.
+    async fn attempt(
+        &self,
+        place: &Place,
+        queues: &[Queue<u64>],
+        produces: bool,
+        rng: &mut Rng,
+    ) -> ControlFlow<()> {
+        let number = rng.usize(..queues.len());
+        let (stock, queue) = (&self.stocks[number], &queues[number]);
+        if produces && self.is_ahead() {
+            sleep(AHEAD).await;
+            return ControlFlow::Continue(());
+        }
+        if produces {
+            return producer::put(self, place, stock, queue, rng).await;
+        }
+        Consumer { place, stock, queue, pace: &self.pace }.consume(rng).await
+    }
+
+    /// Once nothing new is begun: empties the queues.
+    async fn drain(&self, place: &Place, queues: &[Queue<u64>], rng: &mut Rng) {
+        for (stock, queue) in self.stocks.iter().zip(queues) {
+            let consumer = Consumer { place, stock, queue, pace: &self.pace };
+            if consumer.drain(rng).await.is_break() {
+                return;
+            }
+        }
+    }
+}
+
+impl Workload for QueueWorkload {
+    fn nodes(&self) -> Vec<String> {
+        vec![QUEUES.to_owned()]
+    }
+
+    fn emptied(&self) -> Vec<String> {
+        self.stocks.iter().map(|stock| format!("{}/idle", stock.path)).collect()
+    }
+
+    fn queues(&self) -> BTreeMap<String, u32> {
+        self.stocks.iter().map(|stock| (stock.path.clone(), stock.max_deliveries)).collect()
+    }
+
+    fn queued(&self, journal: &[Transaction]) -> Vec<Queued> {
+        let queued = |transaction| self.stocks.iter().find_map(|stock| stock.queued(transaction));
+        journal.iter().filter_map(queued).collect()
+    }
+
+    fn run<'a>(&'a self, place: Place, rng: &'a mut Rng) -> LocalBoxFuture<'a, ()> {
+        async move {
+            let Some(shared) = self.build(&place.client) else { return };
+            let tasks = (0..self.pace.tasks(rng)).map(|_| {
+                let (mut rng, place, shared) = (rng.fork(), &place, &shared);
+                async move {
+                    let produces = rng.u8(..10) < self.producers;
+                    // Some share what they know of the queues with others of their client.
+                    let own = if rng.bool() { self.build(&place.client) } else { None };
+                    let queues = own.as_ref().unwrap_or(shared);
+                    let attempt = async |rng: &mut Rng| self.attempt(place, queues, produces, rng).await;
+                    self.pace.task(place, rng.fork(), attempt).await;
+                }
+            });
+            let tasks: Vec<_> = tasks.collect();
+            join_all(tasks).await;
+            if place.stop.is_cancelled() {
+                self.drain(&place, &shared, rng).await;
+            }
+        }
+        .boxed_local()
+    }
+}
