@@ -9,12 +9,12 @@ use rustix::time::{ClockId, clock_gettime};
 use std::time::{Duration, Instant};
 
 /// A round at full length.
-const GETS: usize = 3_000;
-const CREATES: usize = 1_500;
+const GETS: usize = 6_000;
+const CREATES: usize = 3_000;
 const PAIRS: usize = 750;
 const FAR: usize = 30;
-const GETS_IN_FLIGHT: usize = 30_000;
-const CREATES_IN_FLIGHT: usize = 10_000;
+const GETS_IN_FLIGHT: usize = 60_000;
+const CREATES_IN_FLIGHT: usize = 20_000;
 
 /// What a worker measures.
 #[derive(Debug, Args)]
