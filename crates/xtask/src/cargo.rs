@@ -16,6 +16,12 @@ pub(crate) fn root() -> PathBuf {
     manifest.ancestors().nth(2).expect("this package is two folders below the root").to_owned()
 }
 
+/// Where cargo builds.
+pub(crate) fn target() -> PathBuf {
+    env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| root().join("target"), |path| root().join(Path::new(&path)))
+}
+
 /// Runs `command` and fails when it does.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let status = command.status().with_context(|| format!("cannot run {command:?}"))?;

@@ -1,8 +1,11 @@
-use crate::cargo::{cargo, run as execute, succeeds};
+use crate::cargo::{cargo, run as execute, succeeds, target};
 use crate::stages::Stages;
 use anyhow::{Result, ensure};
 use std::env;
 use std::path::{Path, PathBuf};
+
+/// The packages that defects are planted into, and the one that chooses them.
+const PLANTED: [&str; 4] = ["docent-core", "docent-locks", "docent-election", "docent-simulation"];
 
 /// What must hold of every commit besides its tests.
 pub(crate) fn run() -> Result<()> {
@@ -11,6 +14,7 @@ pub(crate) fn run() -> Result<()> {
     stages.run("lints", || {
         execute(&mut cargo("clippy --workspace --all-targets --all-features -- -D warnings"))
     })?;
+    stages.run("lints of planted defects", planted)?;
     stages.run("docs", || {
         execute(cargo("doc --workspace --no-deps --all-features").env("RUSTDOCFLAGS", "-D warnings"))
     })?;
@@ -19,14 +23,25 @@ pub(crate) fn run() -> Result<()> {
     stages.finish()
 }
 
+/// The code of defects, which only the simulation is built with. Where it is built is apart, so that nothing else is built anew.
+fn planted() -> Result<()> {
+    let packages: Vec<String> = PLANTED.iter().map(|package| format!("--package {package}")).collect();
+    let mut command = cargo(&format!("clippy {} --all-features -- -D warnings", packages.join(" ")));
+    execute(
+        command.env("RUSTFLAGS", "--cfg docent_planted").env("CARGO_TARGET_DIR", target().join("planted")),
+    )
+}
+
 /// What only features need is not built without them.
 fn default_features() -> Result<()> {
     let tree = cargo("tree --package docent --edges normal --prefix none").output()?;
     ensure!(tree.status.success(), "cargo tree failed: {}", String::from_utf8_lossy(&tree.stderr));
     let tree = String::from_utf8(tree.stdout)?;
     ensure!(tree.lines().any(|line| line.starts_with("docent-core ")), "cargo tree names no package of ours");
-    let found = tree.lines().find(|line| line.starts_with("zookeeper-client "));
-    ensure!(found.is_none(), "docent depends on {found:?} without its features");
+    for package in ["zookeeper-client ", "tonic ", "tower "] {
+        let found = tree.lines().find(|line| line.starts_with(package));
+        ensure!(found.is_none(), "docent depends on {found:?} without its features");
+    }
     Ok(())
 }
 

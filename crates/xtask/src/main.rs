@@ -5,6 +5,7 @@ mod cargo;
 mod check;
 mod fix;
 mod packages;
+mod panics;
 mod simulate;
 mod stages;
 mod summary;

@@ -1,5 +1,6 @@
 use crate::cargo::{cargo, run as execute};
 use crate::packages;
+use crate::panics::Panics;
 use crate::simulate;
 use crate::stages::Stages;
 use crate::summary::Summary;
@@ -9,10 +10,12 @@ use std::process::{Command, Stdio};
 
 const TESTS: &str = "test --workspace --all-features --no-fail-fast";
 
-/// Every test, also those that need a real ZooKeeper. The last line says how many passed, failed and were skipped.
+/// Every test, also those that need a real ZooKeeper. At the end it shows again what failed tests panicked with; the last line
+/// says how many passed, failed and were skipped.
 pub(crate) fn run() -> Result<()> {
-    let mut summary = Summary::default();
-    let done = run_stages(&mut summary);
+    let (mut summary, mut panics) = (Summary::default(), Panics::default());
+    let done = run_stages(&mut summary, &mut panics);
+    print!("{panics}");
     if let Err(error) = &done {
         eprintln!("error: {error:#}");
     }
@@ -20,18 +23,19 @@ pub(crate) fn run() -> Result<()> {
     if done.is_err() { std::process::exit(1) } else { Ok(()) }
 }
 
-fn run_stages(summary: &mut Summary) -> Result<()> {
+fn run_stages(summary: &mut Summary, panics: &mut Panics) -> Result<()> {
     let mut stages = Stages::start();
     stages.run("packages", packages::ensure_zookeeper)?;
     let built = stages.run("build", || execute(&mut cargo(&format!("{TESTS} --no-run"))));
     // What could be built is tested all the same.
-    let tested = stages.run("tests", || tests(&mut cargo(&format!("{TESTS} -- --include-ignored")), summary));
+    let mut command = cargo(&format!("{TESTS} -- --include-ignored"));
+    let tested = stages.run("tests", || tests(&mut command, summary, panics));
     let simulated = stages.run("simulation", simulate::stage);
     let in_time = stages.finish();
     built.and(tested).and(simulated).and(in_time)
 }
 
-fn tests(command: &mut Command, summary: &mut Summary) -> Result<()> {
+fn tests(command: &mut Command, summary: &mut Summary, panics: &mut Panics) -> Result<()> {
     let mut child =
         command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot run {command:?}"))?;
     let output = child.stdout.take().context("the output was not piped")?;
@@ -40,6 +44,7 @@ fn tests(command: &mut Command, summary: &mut Summary) -> Result<()> {
         let line = String::from_utf8_lossy(&line);
         println!("{line}");
         summary.add_line(&line);
+        panics.add_line(&line);
     }
     let status = child.wait()?;
     if summary.failed > 0 {

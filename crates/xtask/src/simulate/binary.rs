@@ -1,8 +1,7 @@
-use crate::cargo::{cargo, root, run};
+use crate::cargo::{cargo, run, target};
 use anyhow::{Context, Result};
-use std::env;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -103,9 +102,4 @@ fn collect(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<Strin
         }
         String::from_utf8_lossy(&bytes).into_owned()
     })
-}
-
-fn target() -> PathBuf {
-    env::var_os("CARGO_TARGET_DIR")
-        .map_or_else(|| root().join("target"), |path| root().join(Path::new(&path)))
 }

@@ -1,0 +1,134 @@
+use std::fmt;
+
+/// Most lines of one panic that are shown again.
+const MOST_LINES: usize = 40;
+
+/// What failed tests panicked with, picked from the output of test harnesses, to be shown again where it is found.
+#[derive(Debug, Default)]
+pub(crate) struct Panics {
+    failed: Vec<Failed>,
+    /// Whether the next line belongs to a panic's message.
+    inside: bool,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Failed {
+    test: String,
+    lines: Vec<String>,
+    left_out: usize,
+}
+
+impl Panics {
+    /// Adds a line of a test harness.
+    pub(crate) fn add_line(&mut self, line: &str) {
+        if let Some(test) = line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----")) {
+            self.failed.push(Failed { test: test.to_owned(), lines: Vec::new(), left_out: 0 });
+            self.inside = false;
+            return;
+        }
+        self.inside = starts_panic(line) || self.inside && !ends_panic(line);
+        let Some(failed) = self.failed.last_mut().filter(|_| self.inside && !line.is_empty()) else { return };
+        match failed.lines.len() < MOST_LINES {
+            true => failed.lines.push(line.to_owned()),
+            false => failed.left_out += 1,
+        }
+    }
+}
+
+fn starts_panic(line: &str) -> bool {
+    line.starts_with("thread '") && line.contains(" panicked at ")
+}
+
+fn ends_panic(line: &str) -> bool {
+    line.starts_with("stack backtrace:")
+        || line.starts_with("note: run with `RUST_BACKTRACE")
+        || line.starts_with("failures:")
+        || line.starts_with("test result: ")
+}
+
+impl fmt::Display for Panics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for Failed { test, lines, left_out } in &self.failed {
+            writeln!(f, "failed: {test}")?;
+            for line in lines {
+                writeln!(f, "  {line}")?;
+            }
+            if *left_out > 0 {
+                writeln!(f, "  … and {left_out} lines more, above")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn panics(lines: &[&str]) -> String {
+        let mut panics = Panics::default();
+        lines.iter().for_each(|line| panics.add_line(line));
+        panics.to_string()
+    }
+
+    #[test]
+    fn every_failed_test_is_told_with_its_panics_and_without_their_traces() {
+        let told = panics(&[
+            "test one ... FAILED",
+            "failures:",
+            "",
+            "---- one stdout ----",
+            "20000 items",
+            "",
+            "thread 'one' (12472) panicked at src/cases.rs:61:9:",
+            "2 of 164 cases failed:",
+            "first case: it was lost",
+            "stack backtrace:",
+            "   0: __rustc::rust_begin_unwind",
+            "",
+            "---- two stdout ----",
+            "thread 'worker' panicked at src/b.rs:1:1:",
+            "no",
+            "note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace",
+            "thread 'two' panicked at src/c.rs:1:1:",
+            "the worker failed",
+            "",
+            "",
+            "failures:",
+            "    one",
+            "    two",
+            "",
+            "test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out",
+            "     Running unittests src/lib.rs",
+        ]);
+        let expected = [
+            "failed: one",
+            "  thread 'one' (12472) panicked at src/cases.rs:61:9:",
+            "  2 of 164 cases failed:",
+            "  first case: it was lost",
+            "failed: two",
+            "  thread 'worker' panicked at src/b.rs:1:1:",
+            "  no",
+            "  thread 'two' panicked at src/c.rs:1:1:",
+            "  the worker failed",
+        ];
+        assert_eq!(told.lines().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn a_long_message_is_cut() {
+        let mut lines = vec!["---- one stdout ----", "thread 'one' panicked at src/a.rs:1:1:"];
+        lines.extend(std::iter::repeat_n("a line", MOST_LINES + 1));
+        let told = panics(&lines);
+        assert_eq!(told.lines().count(), 1 + MOST_LINES + 1);
+        assert!(told.ends_with("  … and 2 lines more, above\n"), "{told}");
+    }
+
+    #[test]
+    fn nothing_is_told_when_nothing_failed() {
+        assert_eq!(
+            panics(&["test one ... ok", "thread 'one' panicked at a", "test result: ok. 1 passed"]),
+            ""
+        );
+    }
+}
