@@ -1,7 +1,9 @@
 //! Bad input is an error that names value and rule, by its deadline.
 
+use crate::fake::{FakeServer, reply};
 use docent::{Client, CreateMode, ErrorKind};
-use docent_testkit::{Backend, both_backends};
+use docent_proto::{Acl, Code, Create, CreateMode as WireMode, Request};
+use docent_testkit::{Backend, RawError, both_backends};
 use docent_tests::{connect, soon, within};
 use std::net::TcpListener;
 use std::time::Duration;
@@ -34,6 +36,58 @@ both_backends! {
         // The largest that fits is taken.
         client.create("/fits", vec![0; 1_048_575 - 200], CreateMode::Persistent).await.unwrap();
     }
+
+    async fn strange_paths_are_taken_as_the_servers_take_them(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        // A name that looks like a contender's or like a numbered node is a name.
+        for path in ["/n-0000000007", "/_c_9a794062-0b31-421c-9cfe-0699f14437da-lock-0000000001", "/ %2e..", "/...", "/日本"] {
+            client.create(path, "x", CreateMode::Persistent).await.unwrap();
+            assert_eq!(client.get(path).await.unwrap().data, "x", "{path}");
+        }
+        let numbered = client.create("/n-0000000007", "", CreateMode::EphemeralSequential).await.unwrap().path;
+        assert_eq!(numbered.len(), "/n-00000000070000000000".len(), "{numbered}");
+
+        // 64 KiB, below the limit for requests.
+        let long = format!("/{}", "x".repeat(64 * 1024));
+        client.create(&long, "", CreateMode::Ephemeral).await.unwrap();
+        assert!(client.children("/").await.unwrap().names.contains(&long[1..].to_owned()));
+        client.delete(&long, None).await.unwrap();
+        // A path that is longer than a request may be is refused here, and costs nobody the link.
+        let error = client.get(&format!("/{}", "x".repeat(1 << 20))).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TooLarge);
+        assert_eq!(client.state().current().suspensions, 0);
+    }
+
+    async fn a_path_of_ten_thousand_levels_is_refused_or_made_and_ends_by_its_deadline(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await.with_operation_timeout(TIMEOUT);
+        let deep = "/d".repeat(10_000);
+        assert_eq!(soon(client.exists(&deep)).await.unwrap(), None);
+        assert_eq!(soon(client.get(&deep)).await.unwrap_err().kind(), ErrorKind::NoNode);
+    }
+
+    async fn characters_beyond_the_basic_plane_are_refused_as_the_servers_do(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let error = client.create("/\u{1f600}", "", CreateMode::Persistent).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        // The servers look at UTF-16 and see two surrogates.
+        let create = Create::new(server.path("\u{1f600}"), Vec::new().into(), Acl::open(), WireMode::Persistent, 0);
+        let reply = server.client().await.call(Request::Create(create)).await;
+        assert!(matches!(reply, Err(RawError::Refused(Code::BAD_ARGUMENTS))), "{reply:?}");
+    }
+
+    async fn the_servers_own_nodes_are_refused_with_what_the_servers_say(backend: Backend) {
+        let server = backend.start().await;
+        let client = soon(Client::connect(server.connect_string())).await.unwrap();
+        assert!(client.children("/").await.unwrap().names.contains(&"zookeeper".to_owned()));
+        let error = client.delete("/zookeeper", None).await.unwrap_err();
+        assert_eq!((error.kind(), error.path()), (ErrorKind::InvalidInput, Some("/zookeeper")), "{error}");
+        let error = client.create("/zookeeper", "", CreateMode::Persistent).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NodeExists, "{error}");
+        client.get("/").await.unwrap();
+    }
 }
 
 /// Connects, which must fail by its deadline with `reason`.
@@ -43,6 +97,27 @@ async fn fails_to_connect(connect_string: &str, reason: &str) {
     assert_eq!(error.kind(), ErrorKind::Timeout);
     let source = std::error::Error::source(&error).expect("it says why there is no link").to_string();
     assert!(source.contains(reason), "{source}");
+}
+
+#[tokio::test]
+async fn a_quota_and_codes_that_nobody_knows_are_errors_of_the_call() {
+    for (code, kind) in [(-125, ErrorKind::QuotaExceeded), (-9999, ErrorKind::Server(-9999))] {
+        let server = FakeServer::start().await;
+        let client = Client::builder(server.connect_string()).build().unwrap();
+        let play = async {
+            let mut link = server.attached(6_000).await;
+            while let Ok(asked) = link.request().await {
+                let code = if asked.request == Request::Ping { 0 } else { code };
+                link.send(&reply(asked.xid, 1, code, &[])).await;
+            }
+        };
+        let error = tokio::select! {
+            () = play => panic!("the client closed the link"),
+            result = soon(client.create("/a", "", CreateMode::Persistent)) => result.unwrap_err(),
+        };
+        assert_eq!((error.kind(), error.path()), (kind, Some("/a")));
+        assert!(!error.is_retryable() && !error.may_have_applied(), "{error}");
+    }
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! A server of a few lines that says what a test tells it to.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
-use docent_proto::{ConnectRequest, ConnectResponse, Frames, Record, RequestFrame, write_frame};
+use docent_proto::{ConnectRequest, ConnectResponse, Frames, Record, RequestFrame, Response, write_frame};
 use docent_tests::soon;
 use std::io;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -89,15 +89,31 @@ pub(crate) fn frame(body: &[u8]) -> Vec<u8> {
 }
 
 pub(crate) fn connected(timeout_ms: i32, session_id: i64) -> Vec<u8> {
+    greeting(timeout_ms, session_id, false)
+}
+
+/// How a server without a quorum answers whoever asked for a session to read with.
+pub(crate) fn connected_read_only(timeout_ms: i32, session_id: i64) -> Vec<u8> {
+    greeting(timeout_ms, session_id, true)
+}
+
+fn greeting(timeout_ms: i32, session_id: i64, read_only: bool) -> Vec<u8> {
     let response = ConnectResponse {
         timeout_ms,
         session_id,
         password: Bytes::from_static(&[7; 16]),
-        read_only: Some(false),
+        read_only: Some(read_only),
     };
     let mut out = BytesMut::new();
     response.write(&mut out);
     frame(&out)
+}
+
+/// The body of a successful reply.
+pub(crate) fn body(response: &Response) -> Vec<u8> {
+    let mut out = BytesMut::new();
+    response.write(&mut out);
+    out.to_vec()
 }
 
 /// A reply: header and body.

@@ -1,6 +1,6 @@
 //! Whatever a server sends, the client drops the link or lives with it; it goes on, and never panics.
 
-use crate::fake::{FakeLink, FakeServer, SESSION, connected, frame, reply};
+use crate::fake::{FakeLink, FakeServer, SESSION, body, connected, frame, reply};
 use bytes::{BufMut, Bytes, BytesMut};
 use docent::{Client, ConnectionState, Error};
 use docent_proto::{OpCode, Request, Response, Stat};
@@ -26,12 +26,6 @@ async fn serve(mut link: FakeLink) {
             _ => {}
         }
     }
-}
-
-fn body(response: &Response) -> Vec<u8> {
-    let mut out = BytesMut::new();
-    response.write(&mut out);
-    out.to_vec()
 }
 
 /// What a reply to a listing begins with.

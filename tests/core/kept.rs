@@ -2,10 +2,11 @@
 
 use crate::{builder, connect};
 use docent::recipe::{KeptNode, KeptStatus};
-use docent::{Client, ConnectionState, CreateMode, ErrorKind, Mutex, MutexGuard};
+use docent::{Acl, Client, ConnectionState, CreateMode, ErrorKind, Mutex, MutexGuard};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, KeptAlive, Proxy, Rule, TestServer, both_backends};
 use docent_tests::{SHORT_SESSION, soon};
+use std::time::Duration;
 
 /// Waits until the node at `path` has `data` and belongs to the present session of `client`.
 async fn until_kept(client: &Client, other: &Client, path: &str, data: &str) {
@@ -191,6 +192,41 @@ both_backends! {
         assert_eq!(other.get("/a").await.unwrap().stat.owner, client.session_id());
     }
 
+    async fn a_kept_node_that_fails_holds_nobody_up_and_says_so_itself(backend: Backend) {
+        let server = backend.start().await;
+        let (proxy, other) = (server.proxy().await, connect(&server).await);
+        let settings = builder(&server, proxy.connect_string()).operation_timeout(Duration::from_secs(1));
+        let client = settings.connect().await.unwrap();
+        // A container would go with its last child, and be made anew.
+        other.create("/closed", "", CreateMode::Persistent).await.unwrap();
+        let refused = KeptNode::new(&client, "/closed/refused", "").unwrap();
+        let unanswered = KeptNode::new(&client, "/unanswered", "").unwrap();
+        for node in [&refused, &unanswered] {
+            soon(node.present()).await.unwrap();
+        }
+        assert_eq!(client.health().missing_nodes, [""; 0]);
+        let mut state = client.state();
+
+        other.set_acl("/closed", [Acl::read_all()], None).await.unwrap();
+        server.expire(client.session_id().unwrap()).await.unwrap();
+        soon(state.wait_for(|now| now.epoch == 2 && *now == ConnectionState::Connected)).await;
+        assert!(matches!(refused.status(), KeptStatus::Failing(error) if error.kind() == ErrorKind::NoAuth));
+        assert_eq!(client.health().missing_nodes, ["/closed/refused"]);
+
+        // Nothing is heard of the create, nor of what is sent after it, for as long as it is held.
+        let held = proxy.add(Rule::on(OpCode::Create2).path(|path| path.ends_with("/unanswered")).hold());
+        server.expire(client.session_id().unwrap()).await.unwrap();
+        soon(held.fired()).await;
+        // The link would be given up a third of the timeout later.
+        let connected = soon(state.wait_for(|now| now.epoch == 3 && *now == ConnectionState::Connected)).await;
+        assert_eq!(connected.suspensions, state.current().suspensions);
+        assert!(matches!(unanswered.status(), KeptStatus::Pending));
+        assert!(client.health().missing_nodes.contains(&"/unanswered".to_owned()));
+        assert_eq!(unanswered.present().await.unwrap_err().kind(), ErrorKind::Timeout);
+        proxy.heal().await.unwrap();
+        until_kept(&client, &other, "/unanswered", "").await;
+    }
+
     async fn a_kept_node_that_others_delete_or_change_is_restored(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
@@ -248,6 +284,37 @@ both_backends! {
         until_kept(&client, &other, "/a", "1").await;
         assert_ne!(client.session_id(), old);
         drop(node);
+    }
+
+    async fn data_that_was_set_is_there_once_the_node_is_said_to_be_present(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let node = KeptNode::new(&client, "/a", "0").unwrap();
+        for n in 1..20 {
+            node.set(n.to_string());
+            soon(node.present()).await.unwrap();
+            assert_eq!(other.get("/a").await.unwrap().data, n.to_string());
+        }
+    }
+
+    async fn a_path_is_vacated_when_the_node_before_is_gone(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        for n in 0..10 {
+            soon(KeptNode::vacated(&client, "/a")).await.unwrap();
+            let node = KeptNode::new(&client, "/a", n.to_string()).unwrap();
+            if n % 2 == 0 {
+                soon(node.present()).await.unwrap();
+            }
+            if n == 5 {
+                // One that is to stay is not waited for.
+                soon(KeptNode::vacated(&client, "/a")).await.unwrap();
+                assert_eq!(KeptNode::new(&client, "/a", "").unwrap_err().kind(), ErrorKind::AlreadyRegistered);
+            }
+        }
+        assert_eq!(soon(KeptNode::vacated(&client, "a")).await.unwrap_err().kind(), ErrorKind::InvalidInput);
+        soon(client.close()).await;
+        assert_eq!(soon(KeptNode::vacated(&client, "/a")).await.unwrap_err().kind(), ErrorKind::Closed);
     }
 
     async fn lost_replies_neither_double_nor_lose_a_kept_node(backend: Backend) {

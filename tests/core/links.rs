@@ -1,15 +1,21 @@
 //! What goes over a link, what does not, and how a client comes back.
 
+use crate::fake::{FakeServer, connected_read_only};
 use docent::{Client, ConnectionState, CreateMode, Mutex};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, Direction, FrameKind, Proxy, Traced, both_backends, round_trips};
-use docent_tests::{builder, soon};
+use docent_tests::{builder, soon, within};
 use futures_util::poll;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+use tokio::task::JoinHandle;
 
 /// Each way.
 const DELAY: Duration = Duration::from_millis(10);
 const RUNS: usize = 20;
+/// How long after the servers' return a session is attached again.
+const FOUND_AGAIN: Duration = Duration::from_secs(2);
 
 /// Requests in a trace that somebody waits for: a holder's watch on its own node and pings are not.
 fn awaited(trace: &[Traced]) -> Vec<Traced> {
@@ -53,12 +59,66 @@ async fn survives(client: &Client, longest: Duration, away: impl AsyncFn(), back
     if start.elapsed() > longest {
         return false;
     }
-    let after = soon(state.reached(ConnectionState::Connected)).await;
+    let after = within(FOUND_AGAIN, state.reached(ConnectionState::Connected)).await;
     assert_eq!(after.epoch, before.epoch);
     assert_eq!(client.session_id(), session, "the session is kept");
     assert!(!guard.is_held(), "nothing un-loses");
     client.get("/kept").await.unwrap();
     true
+}
+
+/// A server that has lost its quorum and serves reads only. It hangs up on whoever asks for more, as ZooKeeper does; every
+/// second time it offers a session to read with all the same.
+struct ReadOnly {
+    address: String,
+    /// Links that asked for a session, and those of them that claimed to have seen nothing.
+    met: Arc<AtomicUsize>,
+    probed: Arc<AtomicUsize>,
+    task: JoinHandle<()>,
+}
+
+impl ReadOnly {
+    async fn start() -> Self {
+        let server = FakeServer::start().await;
+        let address = server.connect_string();
+        let (met, probed) = <(Arc<AtomicUsize>, Arc<AtomicUsize>)>::default();
+        let (meets, probes) = (Arc::clone(&met), Arc::clone(&probed));
+        let task = tokio::spawn(async move {
+            loop {
+                let mut link = server.link().await;
+                let Ok(asked) = link.connect_request().await else { continue };
+                assert_ne!(asked.read_only, Some(true), "nobody asks for a session to read with");
+                if (asked.session_id, asked.last_zxid_seen) == (0, 0) {
+                    probes.fetch_add(1, Ordering::SeqCst);
+                } else if meets.fetch_add(1, Ordering::SeqCst) % 2 == 1 {
+                    link.send(&connected_read_only(asked.timeout_ms, asked.session_id)).await;
+                    link.until_closed().await;
+                }
+            }
+        });
+        Self { address, met, probed, task }
+    }
+}
+
+impl Drop for ReadOnly {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Breaks the link again and again until `met` says that the client has tried the other server as well.
+async fn until_met(client: &Client, link: &Proxy, met: impl Fn() -> usize) {
+    let (session, before) = (client.session_id(), client.state().current());
+    let mut resets = 0;
+    while met() < 2 {
+        resets += 1;
+        link.reset().await;
+        soon(client.sync("/")).await.unwrap();
+    }
+    let after = client.state().current();
+    assert_eq!((after.epoch, after.rollbacks), (before.epoch, 0));
+    assert_eq!(after.suspensions, before.suspensions + resets, "it was never attached to the other server");
+    assert_eq!(client.session_id(), session, "the session moved on to a server that can serve it");
 }
 
 async fn ten_second_session(server: &docent_testkit::TestServer, proxy: &Proxy) -> Client {
@@ -124,6 +184,45 @@ both_backends! {
         let creates = |frame: &&Traced| frame.is_request(OpCode::Create2);
         assert_eq!(proxy.trace()[before..].iter().filter(creates).count(), 1);
         assert_eq!(client.exists("/given-up").await.unwrap(), None);
+    }
+
+    async fn a_server_that_serves_reads_only_is_left_for_the_next(backend: Backend) {
+        let (server, read_only) = (backend.start().await, ReadOnly::start().await);
+        let proxy = server.proxy().await;
+        let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
+        client.create("/a", "", CreateMode::Ephemeral).await.unwrap();
+        client.update_servers(&format!("{},{}", proxy.connect_string(), read_only.address)).unwrap();
+        until_met(&client, &proxy, || read_only.met.load(Ordering::SeqCst)).await;
+        client.get("/a").await.unwrap();
+    }
+
+    async fn servers_that_serve_reads_only_are_not_taken_for_an_older_copy(backend: Backend) {
+        let (server, read_only) = (backend.start().await, ReadOnly::start().await);
+        let proxy = server.proxy().await;
+        let settings = builder(&server, proxy.connect_string()).session_timeout(Duration::from_secs(1));
+        let client = settings.connect().await.unwrap();
+        client.create("/a", "", CreateMode::Persistent).await.unwrap();
+        client.update_servers(&format!("{},{}", proxy.connect_string(), read_only.address)).unwrap();
+        proxy.cut().await;
+        // After two timeouts it asks whether anybody has seen what it has.
+        soon(async { while read_only.probed.load(Ordering::SeqCst) == 0 { tokio::task::yield_now().await } }).await;
+        proxy.heal().await.unwrap();
+        let state = soon(client.state().reached(ConnectionState::Connected)).await;
+        assert_eq!(state.rollbacks, 0);
+        soon(client.get("/a")).await.unwrap();
+    }
+
+    async fn a_server_that_is_behind_is_left_for_the_next(backend: Backend) {
+        let server = backend.start().await;
+        let behind = docent::server::Server::start().await.unwrap();
+        let (proxy, other) = (server.proxy().await, Proxy::start(behind.local_addr()).await.unwrap());
+        let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
+        client.create("/a", "", CreateMode::Ephemeral).await.unwrap();
+        client.update_servers(&format!("{},{}", proxy.connect_string(), other.connect_string())).unwrap();
+        let asked = |frame: &&Traced| frame.kind == FrameKind::Connect && frame.direction == Direction::ToServer;
+        until_met(&client, &proxy, || other.trace().iter().filter(asked).count()).await;
+        client.get("/a").await.unwrap();
+        assert_eq!(behind.session_count(), 0);
     }
 
     async fn a_session_is_kept_over_a_restart_that_takes_longer_than_the_lease(backend: Backend) {

@@ -1,9 +1,9 @@
 //! What a client does with nodes.
 
 use crate::{builder, connect};
-use docent::{CreateMode, ErrorKind, TransactionResult};
+use docent::{CreateMode, ErrorKind, Mutex, ParentKind, TransactionResult};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, Rule, both_backends};
+use docent_testkit::{Backend, Proxy, Rule, both_backends};
 use docent_tests::soon;
 
 both_backends! {
@@ -89,6 +89,28 @@ both_backends! {
         assert_eq!(client.create("/a", "x", CreateMode::Persistent).await.unwrap().path, "/a");
         let outside = connect(&server).await;
         assert_eq!(outside.get("/chroot/name/a").await.unwrap().data, "x");
+    }
+
+    async fn parents_are_made_as_the_kind_that_was_asked_for(backend: Backend) {
+        let server = backend.start().await;
+        let (persistent, containers) = (server.proxy().await, server.proxy().await);
+        let client = builder(&server, persistent.connect_string()).parents(ParentKind::Persistent).connect().await.unwrap();
+        let other = builder(&server, containers.connect_string()).connect().await.unwrap();
+        let made_containers = |proxy: &Proxy| proxy.trace().iter().any(|frame| frame.is_request(OpCode::CreateContainer));
+        for (client, root) in [(&client, "/persistent"), (&other, "/container")] {
+            let mutex = Mutex::new(client, &format!("{root}/lock")).unwrap();
+            soon(soon(mutex.acquire()).await.unwrap().release()).await.unwrap();
+            client.create(&format!("{root}/x/y"), "", CreateMode::Persistent).await.unwrap();
+            client.delete(&format!("{root}/x/y"), None).await.unwrap();
+        }
+        assert!(!made_containers(&persistent) && made_containers(&containers));
+        // The servers delete containers that are empty, and nothing else.
+        for path in ["/container/lock", "/container/x", "/container"] {
+            soon(async { while other.exists(path).await.unwrap().is_some() {} }).await;
+        }
+        for path in ["/persistent/lock", "/persistent/x"] {
+            assert!(client.exists(path).await.unwrap().is_some(), "{path}");
+        }
     }
 
     async fn a_transaction_is_applied_as_a_whole_or_not_at_all(backend: Backend) {

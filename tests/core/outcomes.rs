@@ -1,11 +1,12 @@
 //! What becomes of writes whose reply is lost.
 
 use crate::{builder, connect};
-use docent::{Client, CreateMode, ErrorKind};
+use docent::{Acl, Client, ConnectionState, CreateMode, ErrorKind};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, Direction, Proxy, Rule, TestServer, both_backends};
-use docent_tests::{as_it_goes_on, soon};
+use docent_testkit::{Backend, Direction, Flow, Proxy, Rule, TestServer, Traced, both_backends};
+use docent_tests::{SHORT_SESSION, as_it_goes_on, soon};
 use futures_util::future::join_all;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 async fn client(server: &TestServer) -> (Client, Proxy) {
@@ -84,6 +85,29 @@ both_backends! {
         assert_eq!((node.data.as_ref(), node.stat.version), (b"3".as_ref(), 3));
     }
 
+    async fn an_exact_write_survives_the_loss_of_its_markers_folder_at_any_moment(backend: Backend) {
+        let server = backend.start().await;
+        let (client, proxy) = client(&server).await;
+        let other = connect(&server).await;
+        client.create("/a", "0", CreateMode::Persistent).await.unwrap();
+        let on_marker = || Rule::on(OpCode::Create2).path(|path| path.contains("/_docent/markers/"));
+        // The folder is made with the second one, and goes before that comes, as an empty container may at any time.
+        let held = proxy.add(on_marker().nth(2).hold());
+        let write = tokio::spawn(client.transaction().set("/a", "1", None).commit_exactly());
+        soon(held.fired()).await;
+        proxy.set_throttle(Direction::ToServer, NonZeroU32::new(200));
+        proxy.set_flow(Direction::ToServer, Flow::Pass);
+        let folder = async {
+            while other.delete("/_docent/markers", None).await.is_err() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        soon(folder).await;
+        proxy.set_throttle(Direction::ToServer, None);
+        assert_eq!(soon(write).await.unwrap().unwrap().map(|results| results.len()), Some(1));
+        assert_eq!(client.get("/a").await.unwrap().stat.version, 1);
+    }
+
     async fn an_exact_write_whose_session_ends_with_the_reply_is_unknown(backend: Backend) {
         let server = backend.start().await;
         let (client, proxy) = client(&server).await;
@@ -94,6 +118,33 @@ both_backends! {
         soon(lost.fired()).await;
         server.expire(client.session_id().unwrap()).await.unwrap();
         assert_eq!(soon(write).await.unwrap().unwrap_err().kind(), ErrorKind::OutcomeUnknown);
+    }
+
+    async fn what_is_open_when_a_session_is_given_up_is_unknown(backend: Backend) {
+        let server = backend.start().await;
+        let proxy = server.proxy().await;
+        let client = builder(&server, proxy.connect_string()).session_timeout(SHORT_SESSION).connect().await.unwrap();
+        client.create("/a", "0", CreateMode::Persistent).await.unwrap();
+        // Its marker is there from now on.
+        soon(client.transaction().set("/a", "1", None).commit_exactly()).await.unwrap();
+        let session = client.session_id().unwrap();
+        // Both are sent, and nothing is answered.
+        proxy.set_flow(Direction::ToClient, Flow::Swallow);
+        let before = proxy.trace().len();
+        let write = tokio::spawn(client.transaction().set("/a", "2", None).commit_exactly());
+        let ephemeral = client.clone();
+        let create = tokio::spawn(async move { ephemeral.create("/ephemeral", "", CreateMode::Ephemeral).await });
+        let sent = |trace: &[Traced], op| trace[before..].iter().any(|frame| frame.is_request(op));
+        proxy.until(|trace| sent(trace, OpCode::Multi) && sent(trace, OpCode::Create2)).await;
+        proxy.cut().await;
+        // The servers keep the session, and nobody may conclude anything from its end.
+        let _alive = soon(server.front().sessions().keep_alive(session, server.address())).await.unwrap();
+        soon(client.state().reached(ConnectionState::Lost)).await;
+        proxy.heal().await.unwrap();
+        for error in [soon(write).await.unwrap().unwrap_err(), soon(create).await.unwrap().unwrap_err()] {
+            assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error}");
+            assert!(error.may_have_applied() && !error.is_retryable());
+        }
     }
 
     async fn a_versioned_set_is_sent_again_only_if_the_version_is_unchanged(backend: Backend) {
@@ -108,7 +159,7 @@ both_backends! {
         assert_eq!(soon(client.set("/a", "2", 1)).await.unwrap_err().kind(), ErrorKind::OutcomeUnknown);
         // Not applied, and somebody else was faster.
         proxy.cut().await;
-        client.state().reached(docent::ConnectionState::Suspended).await;
+        client.state().reached(ConnectionState::Suspended).await;
         other.set("/a", "3", 2).await.unwrap();
         proxy.heal().await.unwrap();
         proxy.add(Rule::on(OpCode::SetData).reset_before());
@@ -129,6 +180,55 @@ both_backends! {
         soon(client.ensure_absent("/a")).await.unwrap();
         soon(client.ensure_absent("/a")).await.unwrap();
         assert_eq!(client.exists("/a").await.unwrap(), None);
+    }
+
+    async fn a_delete_leaves_a_node_alone_that_another_made_meanwhile(backend: Backend) {
+        let server = backend.start().await;
+        let (client, proxy) = client(&server).await;
+        let other = connect(&server).await;
+        for quietly in [false, true] {
+            for applied in [true, false] {
+                client.ensure_absent("/a").await.unwrap();
+                client.create("/a", "ours", CreateMode::Persistent).await.unwrap();
+                let rule = Rule::on(OpCode::Delete);
+                proxy.add(if applied { rule.reset_after() } else { rule.reset_before() });
+                // It is about to find out what became of its delete.
+                let looks = proxy.add(Rule::on(OpCode::Sync).hold());
+                let client = client.clone();
+                let deleted = tokio::spawn(async move {
+                    if quietly { client.ensure_absent("/a").await } else { client.delete("/a", None).await }
+                });
+                soon(looks.fired()).await;
+                soon(other.ensure_absent("/a")).await.unwrap();
+                soon(other.create("/a", "theirs", CreateMode::Persistent)).await.unwrap();
+                proxy.heal().await.unwrap();
+                match soon(deleted).await.unwrap() {
+                    Ok(()) => assert!(quietly, "nothing proves that it was our delete"),
+                    Err(error) => assert_eq!((quietly, error.kind()), (false, ErrorKind::OutcomeUnknown)),
+                }
+                assert_eq!(soon(other.get("/a")).await.unwrap().data, "theirs");
+            }
+        }
+    }
+
+    async fn what_others_may_have_done_or_undone_is_unknown_after_a_lost_reply(backend: Backend) {
+        let server = backend.start().await;
+        let (client, proxy) = client(&server).await;
+        client.create("/a", "", CreateMode::Persistent).await.unwrap();
+        for applied in [true, false] {
+            let lose = |op| {
+                let rule = Rule::on(op);
+                proxy.add(if applied { rule.reset_after() } else { rule.reset_before() });
+            };
+            lose(OpCode::SetAcl);
+            let error = soon(client.set_acl("/a", [Acl::open_unsafe()], None)).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::OutcomeUnknown);
+            lose(OpCode::Create2);
+            let error = soon(client.create("/a/n-", "", CreateMode::PersistentSequential)).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::OutcomeUnknown);
+        }
+        assert_eq!(client.acl("/a").await.unwrap().stat.aversion, 1, "it was not sent again");
+        assert_eq!(client.children("/a").await.unwrap().names, ["n-0000000000"]);
     }
 
     async fn one_deadline_holds_for_all_steps_of_making_a_node_absent(backend: Backend) {

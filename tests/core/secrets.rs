@@ -4,8 +4,13 @@ use crate::tls::authority::{Authority, Validity};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use docent::config::Change;
 use docent::recipe::KeptNode;
-use docent::{Acl, ChildrenCache, Client, CreateMode, Mutex, NodeCache, Permissions, SecretString, Tls};
+use docent::{
+    Acl, Barrier, ChildrenCache, Client, Config, ConfigTree, Counter, CreateMode, DoubleBarrier, Election,
+    Instance, MemberChange, Membership, MultiLock, Mutex, NodeCache, Owner, Permissions, Registry, RwLock,
+    SecretString, Semaphore, SharedLimit, SharedValue, Tls,
+};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, Rule, TestServer, both_backends};
 use docent_tests::{builder, soon, with_causes};
@@ -26,9 +31,32 @@ const PAYLOAD: &str = "planted-payload";
 
 /// All that was formatted and logged.
 #[derive(Clone, Default)]
-struct Printed(Arc<Lock<Vec<u8>>>);
+pub(crate) struct Printed(Arc<Lock<Vec<u8>>>);
 
 impl Printed {
+    /// All that this thread logs for as long as what comes with it is kept.
+    pub(crate) fn from_here_on() -> (Self, impl Sized) {
+        let printed = Self::default();
+        // With a single subscriber in the process, a line of code that another test's thread reaches first is taken to
+        // interest nobody. With a second one, all of them are asked.
+        let _ = tracing::subscriber::set_global_default(NoSubscriber::default());
+        let subscriber = tracing_subscriber::fmt()
+            .with_max_level(tracing::Level::TRACE)
+            .with_span_events(FmtSpan::FULL)
+            .with_ansi(false)
+            .with_writer(printed.clone())
+            .finish();
+        // Were this the only subscriber, what another test's thread comes by first would be taken for never logged.
+        let another = tracing::Dispatch::new(tracing_subscriber::registry());
+        // All tasks of a test run on its thread.
+        (printed, (tracing::subscriber::set_default(subscriber), another))
+    }
+
+    /// The lines that contain `what`.
+    pub(crate) fn lines_with(&self, what: &str) -> Vec<String> {
+        self.text().lines().filter(|line| line.contains(what)).map(str::to_owned).collect()
+    }
+
     /// Formats a value in both ways, alone and inside of another.
     fn value(&self, value: &dyn Debug) {
         let text = format!("{value:?}\n{value:#?}\n{:?}\n{:#?}\n", Some(value), Some(value));
@@ -104,28 +132,129 @@ fn session_password(server: &TestServer, client: &Client) -> Bytes {
     server.front().sessions().password(client.session_id().unwrap()).unwrap()
 }
 
+/// Formats what recipes hand out, while the payload is in the nodes that they are about.
+async fn recipes(printed: &Printed, client: &Client) {
+    let rw_lock = RwLock::new(client, "/r/w").unwrap();
+    let writing = soon(rw_lock.write()).await.unwrap();
+    printed.value(&(&rw_lock, &writing, soon(rw_lock.participants()).await.unwrap()));
+    let reading = soon(writing.downgrade()).await.unwrap();
+    printed.value(&reading);
+
+    let limit = SharedLimit::new(client, "/r/limit", 2).unwrap();
+    soon(limit.set(3)).await.unwrap();
+    let semaphore = Semaphore::with_limit(client, "/r/s", &limit).unwrap();
+    let permit = soon(semaphore.acquire_many(2)).await.unwrap();
+    printed.value(&(&limit, &semaphore, &permit, soon(semaphore.participants()).await.unwrap()));
+
+    let both = MultiLock::new([Mutex::new(client, "/r/1").unwrap().into(), rw_lock.reading()]).unwrap();
+    let guards = soon(both.acquire()).await.unwrap();
+    printed.value(&(&both, &guards, guards.transaction().set("/a/b", PAYLOAD, None)));
+
+    let (barrier, door) =
+        (Barrier::new(client, "/r/b").unwrap(), DoubleBarrier::new(client, "/r/d", 1).unwrap());
+    assert!(soon(barrier.set()).await.unwrap());
+    let entered = soon(door.enter()).await.unwrap();
+    printed.value(&(&barrier, &door, &entered, Owner::new()));
+
+    let builder = Election::builder(client, "/r/e").data(PAYLOAD);
+    printed.value(&builder);
+    let election = builder.build().unwrap();
+    let leadership = soon(election.campaign()).await.unwrap();
+    let mut leaders = election.observe();
+    printed.value(&(&election, &leadership, &leaders));
+    let observed = soon(leaders.next()).await;
+    assert!(format!("{observed:?}").contains(&format!("{} bytes", PAYLOAD.len())), "{observed:?}");
+    let leader = soon(election.leader()).await.unwrap().unwrap();
+    assert_eq!(leader.data, PAYLOAD);
+    printed.value(&(observed, leader, soon(election.candidates()).await.unwrap()));
+    soon(leadership.resign()).await.unwrap();
+    soon(guards.release()).await.unwrap();
+}
+
+/// Formats what configuration, discovery and membership hand out, and has them log what they do not like.
+async fn told(printed: &Printed, client: &Client) {
+    let group = Membership::new(client, "/t/group").unwrap();
+    let member = soon(group.join("one", PAYLOAD)).await.unwrap();
+    let members = soon(group.members()).await.unwrap();
+    let mut changes = members.changes();
+    let joined = soon(changes.next()).await.unwrap();
+    assert!(matches!(&joined, MemberChange::Joined(peer) if peer.data == PAYLOAD));
+    printed.value(&(&group, &member, member.presence(), &members, members.current(), &changes, joined));
+    member.set_data(format!("2 {PAYLOAD}"));
+
+    let registry = Registry::new(client, "/t/services").unwrap();
+    let instance = Instance::new("orders", "10.0.0.7", 80).id("1").payload(PAYLOAD.to_owned());
+    printed.value(&instance);
+    let registration = soon(registry.register(instance)).await.unwrap();
+    client
+        .create("/t/services/orders/2", format!("{{\"port\":\"{PAYLOAD}\"}}"), CreateMode::Persistent)
+        .await
+        .unwrap();
+    let view = soon(registry.service::<String>("orders")).await.unwrap();
+    assert_eq!(view.instances().spoiled().len(), 1);
+    let picked = view.pick().unwrap();
+    assert_eq!(picked.payload.as_deref(), Some(PAYLOAD));
+    printed.value(&(&registry, &registration, registration.status(), &view, view.instances(), &picked));
+    let mut changes = view.changes();
+    let shown = [soon(changes.next()).await, soon(changes.next()).await];
+    printed.value(&shown);
+    let numbers = soon(registry.service::<u64>("orders")).await.unwrap();
+    assert_eq!(numbers.instances().spoiled().len(), 2);
+    printed.value(&(numbers.instances(), numbers.pick().map(drop)));
+    picked.failed();
+
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    let builder =
+        Config::<String>::builder(client, "/t/config").default_value(PAYLOAD.to_owned()).snapshot_file(&file);
+    let builder = builder.validate(|value: &String| match value.ends_with('!') {
+        true => Err(format!("{value} must not")),
+        false => Ok(()),
+    });
+    printed.value(&builder);
+    let config = builder.build().unwrap();
+    let published = soon(config.publish(&PAYLOAD.to_owned())).await.unwrap();
+    let refused = soon(config.publish(&format!("{PAYLOAD}!"))).await.unwrap_err();
+    printed.error(&refused);
+    soon(config.publish(&format!("2 {PAYLOAD}"))).await.unwrap();
+    let mut following = soon(config.subscribe()).await.unwrap();
+    printed.value(&(
+        &config,
+        published,
+        &following,
+        following.current(),
+        soon(config.history()).await.unwrap(),
+    ));
+    for bad in [format!("\"{PAYLOAD}!\""), format!("{{\"{PAYLOAD}\":")] {
+        client.set("/t/config", bad, None).await.unwrap();
+        let change = soon(following.changed()).await.unwrap();
+        assert!(matches!(change, Change::Refused(_)), "{change:?}");
+        printed.value(&change);
+        printed.error(&soon(config.get()).await.unwrap_err());
+        printed.error(&soon(config.update(|_| None)).await.unwrap_err());
+    }
+    std::fs::write(&file, PAYLOAD).unwrap();
+    let again = Config::<String>::builder(client, "/t/config").snapshot_file(&file).build().unwrap();
+    printed.error(&soon(again.subscribe()).await.unwrap_err());
+    let tree = ConfigTree::<String>::new(client, "/t").unwrap();
+    let tree = soon(tree.subscribe()).await.unwrap();
+    printed.value(&(&tree, tree.current()));
+    let shared = SharedValue::new(client, "/t/shared", PAYLOAD).unwrap();
+    printed.value(&(&shared, soon(shared.get()).await.unwrap()));
+    client.create("/t/counter", &PAYLOAD[..3], CreateMode::Persistent).await.unwrap();
+    printed.error(&soon(Counter::<i64>::new(client, "/t/counter").unwrap().increment()).await.unwrap_err());
+    soon(registration.deregister()).await.unwrap();
+    soon(member.leave()).await.unwrap();
+}
+
 both_backends! {
     async fn no_value_and_no_line_of_the_log_holds_a_secret(backend: Backend) {
-        let printed = Printed::default();
-        // With a single subscriber in the process, a line of code that another test's thread reaches first is taken to
-        // interest nobody. With a second one, all of them are asked.
-        let _ = tracing::subscriber::set_global_default(NoSubscriber::default());
-        let subscriber = tracing_subscriber::fmt()
-            .with_max_level(tracing::Level::TRACE)
-            .with_span_events(FmtSpan::FULL)
-            .with_ansi(false)
-            .with_writer(printed.clone())
-            .finish();
-        // Were this the only subscriber, what another test's thread comes by first would be taken for never logged.
-        let _another = tracing::Dispatch::new(tracing_subscriber::registry());
-        // All tasks of this test run on this thread.
-        let _logging = tracing::subscriber::set_default(subscriber);
-
+        let (printed, _logging) = Printed::from_here_on();
         let server = backend.start().await;
         let settings = builder(&server, server.connect_string())
             .auth_digest("user", PASSWORD).auth("digest", format!("other:{TOKEN}").into_bytes()).allow_plaintext_auth();
         printed.value(&settings);
-        let client = settings.connect().await.unwrap();
+        let client = settings.identity(PAYLOAD).connect().await.unwrap();
         let digest = Acl::digest("user", PASSWORD, Permissions::ALL);
         printed.value(&digest);
         printed.value(&SecretString::from(PASSWORD));
@@ -140,6 +269,7 @@ both_backends! {
         let transaction = client.transaction().create("/a/c", PAYLOAD, CreateMode::Persistent).set("/a/b", PAYLOAD, None);
         printed.value(&transaction);
         printed.value(&transaction.commit_exactly().await.unwrap());
+        printed.value(&(client.get("/a/b").await.unwrap(), client.children("/a").await.unwrap()));
         let kept = KeptNode::new(&client, "/a/kept", PAYLOAD).unwrap();
         soon(kept.present()).await.unwrap();
         printed.value(&kept);
@@ -157,6 +287,8 @@ both_backends! {
         printed.value(&mutex);
         printed.value(&guard);
         printed.value(&guard.transaction().set("/a/b", PAYLOAD, None));
+        recipes(&printed, &client).await;
+        told(&printed, &client).await;
         // The session is attached again, with its password.
         server.front().add(Rule::on(OpCode::GetData).path(|path| path.ends_with("/a/b")).reset_after());
         soon(client.get("/a/b")).await.unwrap();

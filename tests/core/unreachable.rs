@@ -11,8 +11,8 @@ use std::fs;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 
@@ -101,6 +101,7 @@ async fn operations_on_an_unreachable_network_end_by_their_deadlines_and_dials_a
     // Two clients: one for the connect of a second, one for the rest. The first five attempts of each come faster.
     let seconds = usize::try_from((WATCHED + DEADLINE).as_secs()).unwrap();
     let dials = dials.load(Ordering::SeqCst);
+    // Two in a second on average, and in a run of this length three at most; `session/dialer.rs` tests the average.
     assert!(dials <= 2 * 5 + 3 * seconds, "{dials} dials in {seconds} s");
     assert!(dials >= seconds, "it gave up: {dials} dials in {seconds} s");
 }
@@ -146,6 +147,56 @@ async fn an_operation_whose_first_attempt_is_under_way_says_what_it_waits_for() 
         // It is no error yet.
         assert_eq!(client.health().last_error, None);
     }
+}
+
+/// A name whose address changes.
+#[derive(Debug, Clone)]
+struct Moving {
+    address: Arc<Mutex<SocketAddr>>,
+    asked: Arc<AtomicUsize>,
+}
+
+impl Transport for Moving {
+    fn resolve<'a>(&'a self, _: &'a ServerAddress) -> BoxFuture<'a, io::Result<Vec<SocketAddr>>> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        let address = *self.address.lock().unwrap();
+        async move { Ok(vec![address]) }.boxed()
+    }
+
+    fn dial<'a>(
+        &'a self,
+        server: &'a ServerAddress,
+        address: SocketAddr,
+    ) -> BoxFuture<'a, io::Result<Box<dyn Io>>> {
+        TcpTransport.dial(server, address)
+    }
+}
+
+#[tokio::test]
+async fn a_session_follows_the_name_of_its_server_to_another_address() {
+    let server = Backend::Embedded.start().await;
+    let (old, new) = (server.proxy().await, server.proxy().await);
+    let name = Moving { address: Arc::new(Mutex::new(old.address())), asked: Arc::default() };
+    let client = Client::builder("zk.example.org:2181").transport(name.clone()).connect().await.unwrap();
+    let session = client.session_id();
+    *name.address.lock().unwrap() = new.address();
+    old.cut().await;
+    soon(client.get("/")).await.unwrap();
+    assert_eq!(client.session_id(), session);
+    assert!(!new.trace().is_empty() && name.asked.load(Ordering::SeqCst) >= 2, "it was asked for anew");
+    // And back again, after attempts at an address where nobody is any more.
+    new.cut().await;
+    let asked = name.asked.load(Ordering::SeqCst);
+    soon(async {
+        while name.asked.load(Ordering::SeqCst) < asked + 2 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    old.heal().await.unwrap();
+    *name.address.lock().unwrap() = old.address();
+    soon(client.get("/")).await.unwrap();
+    assert_eq!(client.session_id(), session);
 }
 
 #[tokio::test]

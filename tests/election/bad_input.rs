@@ -1,6 +1,6 @@
 //! Bad input is an error that names value and rule, and nothing is sent.
 
-use docent::{Election, ErrorKind};
+use docent::{Election, ElectionLayout, ErrorKind};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, both_backends};
 use docent_tests::{builder, connect, soon};
@@ -25,6 +25,13 @@ both_backends! {
         }
         let both = Election::builder(&client, "/e").id("host-7").data("10.0.0.7").build().unwrap_err();
         assert!(both.to_string().contains("id \"host-7\" and data must not both be given"), "{both}");
+        for layout in [ElectionLayout::LeaderLatch, ElectionLayout::LeaderSelector] {
+            let empty = Election::builder(&client, "/e").layout(layout).id("").build().unwrap_err();
+            assert_eq!(empty.kind(), ErrorKind::InvalidInput);
+            assert!(empty.to_string().contains("id \"\" must not be empty"), "{empty}");
+        }
+        let marker = Election::builder(&client, "/e").neighbours("lock-0").build().unwrap_err();
+        assert!(marker.to_string().contains("\"lock-0\" must not end with a digit"), "{marker}");
         let large = Election::builder(&client, "/e").data(vec![0; 1_048_575]).build().unwrap_err();
         assert!(large.to_string().contains("1048575 bytes must be"), "{large}");
         // A session of 8 s has a margin of 2.67 s.

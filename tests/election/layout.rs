@@ -1,7 +1,7 @@
 //! Candidates stand in one line with Curator's.
 
 use crate::candidate::until_standing;
-use docent::{Client, CreateMode, Election, Layout, Mutex};
+use docent::{Client, CreateMode, Election, ElectionLayout, Mutex};
 use docent_testkit::{Backend, TestServer, both_backends};
 use docent_tests::{builder, connect, soon};
 use std::time::Duration;
@@ -37,7 +37,7 @@ both_backends! {
     async fn nodes_and_data_are_those_of_curators_leader_selector(backend: Backend) {
         let server = backend.start().await;
         let client = named(&server).await;
-        let selector = || Election::builder(&client, "/election").layout(Layout::LeaderSelector);
+        let selector = || Election::builder(&client, "/election").layout(ElectionLayout::LeaderSelector);
         let nameless = soon(selector().build().unwrap().campaign()).await.unwrap();
         is_protected(&nameless.path(), "lock-");
         assert_eq!(client.get(&nameless.path()).await.unwrap().data, "10.0.0.7");
@@ -47,6 +47,20 @@ both_backends! {
         // It is the layout of Curator's InterProcessMutex, and so of ours.
         let lock = Mutex::new(&client, "/election").unwrap();
         assert!(lock.acquire_timeout(Duration::from_millis(300)).await.is_err());
+    }
+
+    async fn a_candidate_of_kazoos_is_waited_for_where_it_is_told_of(backend: Backend) {
+        let server = backend.start().await;
+        let (client, python) = (connect(&server).await, connect(&server).await);
+        let theirs = "/election/8eb6557ec51a32d1e0cb91e4d5e9a5c5__lock__";
+        let leader = python.create(theirs, "python-1", CreateMode::EphemeralSequential).await.unwrap();
+        let election = Election::builder(&client, "/election").neighbours("__lock__").build().unwrap();
+        let campaign = tokio::spawn(election.campaign());
+        until_standing(&election, 2).await;
+        assert_eq!(soon(election.leader()).await.unwrap().unwrap().id, "python-1");
+        assert!(!campaign.is_finished());
+        python.delete(&leader.path, None).await.unwrap();
+        drop(soon(campaign).await.unwrap().unwrap());
     }
 
     async fn a_candidate_of_curators_is_waited_for_and_waits(backend: Backend) {

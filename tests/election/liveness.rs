@@ -3,14 +3,25 @@
 use crate::candidate::{Candidate, ELECTION, Log, election, until_standing};
 use docent::{Acl, CreateMode, Election, ErrorKind, LostReason};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, Direction, FrameKind, both_backends};
+use docent_testkit::{Backend, Direction, FrameKind, TestServer, both_backends};
 use docent_tests::{SHORT_SESSION, builder, connect, soon, tick};
 use futures_util::future::join_all;
 use std::collections::HashSet;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
 
 /// What a busy machine may add.
 const SLACK: Duration = Duration::from_secs(1);
+
+/// A process that leads, with a short session.
+fn leader(server: &TestServer) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_leader"));
+    command.args([&server.connect_string(), server.root()]);
+    command.args([SHORT_SESSION, tick()].map(|time| time.as_millis().to_string())).arg(ELECTION);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true).spawn().unwrap()
+}
 
 both_backends! {
     async fn the_next_leads_within_a_second_of_a_resignation_a_drop_or_a_close(backend: Backend) {
@@ -51,6 +62,20 @@ both_backends! {
         let all = log.all();
         let gone = all.iter().find(|(who, event, _)| *who == 0 && matches!(event, crate::candidate::Event::Gone(_)));
         assert!(gone.unwrap().2 < at, "the work of the first went on");
+    }
+
+    async fn the_next_leads_within_a_timeout_and_two_ticks_when_the_leaders_process_is_killed(backend: Backend) {
+        let server = backend.start().await;
+        let next = connect(&server).await;
+        let mut process = leader(&server);
+        let mut said = BufReader::new(process.stdout.take().unwrap()).lines();
+        assert_eq!(soon(said.next_line()).await.unwrap().as_deref(), Some("held"));
+        let campaign = tokio::spawn(election(&next).campaign());
+        until_standing(&election(&next), 2).await;
+        process.kill().await.unwrap();
+        let killed = Instant::now();
+        let _leads = soon(campaign).await.unwrap().unwrap();
+        assert!(killed.elapsed() < SHORT_SESSION + 2 * tick() + SLACK, "it took {:?}", killed.elapsed());
     }
 
     async fn a_candidate_stands_again_after_an_outage_longer_than_an_operation_may_take(backend: Backend) {

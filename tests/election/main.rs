@@ -5,6 +5,8 @@
 mod bad_input;
 mod batteries;
 mod candidate;
+mod cost;
+mod crowd;
 mod grace;
 mod layout;
 mod liveness;

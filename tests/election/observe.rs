@@ -1,9 +1,9 @@
 //! Whoever wants to know who leads.
 
 use crate::candidate::{ELECTION, election, until_standing};
-use docent::{Acl, Client, CreateMode, Election, Leaders, Permissions};
+use docent::{Acl, Client, CreateMode, Election, ErrorKind, Leaders, Permissions};
 use docent_proto::{Code, OpCode};
-use docent_testkit::{Backend, FrameKind, Proxy, TestServer, both_backends};
+use docent_testkit::{Backend, Direction, FrameKind, Proxy, TestServer, both_backends};
 use docent_tests::{builder, connect, soon, within};
 use futures_util::{FutureExt, StreamExt};
 use std::time::Duration;
@@ -117,6 +117,18 @@ both_backends! {
         }).await;
         soon(second.resign()).await.unwrap();
         assert_eq!(next(&mut leaders).await, None);
+    }
+
+    async fn a_look_takes_no_longer_than_one_operation(backend: Backend) {
+        let server = backend.start().await;
+        let (client, proxy) = (connect(&server).await, server.proxy().await);
+        let _leads = soon(named(&client, "a").campaign()).await.unwrap();
+        let looking = builder(&server, proxy.connect_string()).connect().await.unwrap();
+        proxy.set_delay(Direction::ToServer, Duration::from_millis(400));
+        // The line is listed in time, and who stands in it cannot be read in time.
+        let looking = election(&looking.with_operation_timeout(Duration::from_millis(600)));
+        assert_eq!(soon(looking.leader()).await.unwrap_err().kind(), ErrorKind::Timeout);
+        assert_eq!(soon(looking.candidates()).await.unwrap_err().kind(), ErrorKind::Timeout);
     }
 
     async fn observers_end_when_the_client_is_closed(backend: Backend) {

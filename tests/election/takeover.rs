@@ -1,15 +1,27 @@
 //! A new leader waits when the one before did not resign.
 
 use crate::candidate::{ELECTION, Log, until_standing};
-use docent::{Client, CreateMode, Election, Error, ErrorKind};
+use docent::{BootClock, Client, Clock, CreateMode, Election, Error, ErrorKind, Timestamp};
 use docent_proto::{MultiOp, OpCode, Request};
 use docent_testkit::{Backend, Rule, ServerOptions, both_backends};
 use docent_tests::{builder, connect, soon};
 use futures_util::poll;
 use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 const DELAY: Duration = Duration::from_millis(1500);
+
+/// A clock that is so many seconds ahead.
+#[derive(Debug, Clone, Default)]
+struct Ahead(Arc<AtomicU64>);
+
+impl Clock for Ahead {
+    fn now(&self) -> Timestamp {
+        BootClock.now() + Duration::from_secs(self.0.load(Ordering::SeqCst))
+    }
+}
 
 fn delayed(client: &Client) -> Election {
     Election::builder(client, ELECTION).takeover_delay(DELAY).build().unwrap()
@@ -92,6 +104,23 @@ both_backends! {
         proxy.heal().await.unwrap();
         let leadership = soon(campaign).await.unwrap().unwrap();
         soon(leadership.verify()).await.unwrap();
+    }
+
+    async fn a_leader_whose_lease_is_over_when_its_term_is_written_down_stands_again(backend: Backend) {
+        let server = backend.start().await;
+        let (proxy, clock) = (server.proxy().await, Ahead::default());
+        let client = builder(&server, proxy.connect_string()).clock(clock.clone()).connect().await.unwrap();
+        let terms = proxy.add(Rule::on(OpCode::Multi).when(|request| {
+            matches!(request, Request::Multi(ops) if ops.iter().any(|op| matches!(op, MultiOp::SetData { .. })))
+        }).hold());
+        let campaign = tokio::spawn(delayed(&client).campaign());
+        soon(terms.fired()).await;
+        let first = soon(delayed(&connect(&server).await).leader()).await.unwrap().unwrap();
+        // A session of 8 s has a lease of 5.3 s: the servers still keep the session.
+        clock.0.store(6, Ordering::SeqCst);
+        proxy.heal().await.unwrap();
+        let leadership = soon(campaign).await.unwrap().unwrap();
+        assert!(leadership.fence() > first.fence, "a term that was lost by then was handed out");
     }
 
     async fn a_leader_that_resigns_tells_its_tasks_at_once_and_takes_one_round_trip(backend: Backend) {

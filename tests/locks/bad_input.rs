@@ -24,6 +24,11 @@ both_backends! {
             let text = error.to_string();
             assert!(text.contains(rule) && text.contains(&format!("{path:?}")), "{text}");
         }
+        for (marker, rule) in [("", "must not be empty"), ("a/b", "must not contain '/'"), ("lock-", "be the lock's own")] {
+            let error = Mutex::builder(&client, "/lock").neighbours(marker).build().unwrap_err();
+            let text = error.to_string();
+            assert!(text.contains(rule) && text.contains(&format!("{marker:?}")), "{text}");
+        }
         assert_eq!(server.front().trace()[before..].iter().filter(|f| f.op != Some(docent_proto::OpCode::Ping)).count(), 0);
     }
 }

@@ -9,20 +9,20 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
 
-/// Polls `future` up to `polls` times and drops it then. True when it was done before that.
-async fn abandon_at(polls: usize, future: impl Future) -> bool {
+/// Polls `future` up to `polls` times and drops it then. `None` when it was not done before that.
+pub(crate) async fn abandon_at<F: Future>(polls: usize, future: F) -> Option<F::Output> {
     let mut future = pin!(future);
     let mut left = polls;
     poll_fn(|cx| {
         if left == 0 {
-            return Poll::Ready(false);
+            return Poll::Ready(None);
         }
         left -= 1;
         match future.as_mut().poll(cx) {
-            Poll::Ready(_) => Poll::Ready(true),
+            Poll::Ready(output) => Poll::Ready(Some(output)),
             Poll::Pending => {
                 if left == 0 {
-                    return Poll::Ready(false);
+                    return Poll::Ready(None);
                 }
                 Poll::Pending
             }
@@ -44,7 +44,7 @@ both_backends! {
         let (client, other) = (connect(&server).await, connect(&server).await);
         let mutex = Mutex::new(&client, "/lock").unwrap();
         let mut polls = 0;
-        while !soon(abandon_at(polls, mutex.acquire())).await {
+        while soon(abandon_at(polls, mutex.acquire())).await.is_none() {
             nothing_is_left(&client, &other).await;
             polls += 1;
         }
@@ -65,7 +65,7 @@ both_backends! {
                     std::future::pending::<()>().await;
                 };
                 tokio::select! {
-                    done = abandon_at(polls, mutex.acquire()) => done,
+                    done = abandon_at(polls, mutex.acquire()) => done.is_some(),
                     () = release => false,
                 }
             })
@@ -90,7 +90,7 @@ both_backends! {
                 std::time::Duration::from_millis(50),
                 abandon_at(polls, mutex.acquire()),
             );
-            assert_ne!(acquire.await, Ok(true), "it cannot be acquired without a server");
+            assert!(!matches!(acquire.await, Ok(Some(_))), "it cannot be acquired without a server");
             proxy.heal().await.unwrap();
             nothing_is_left(&client, &other).await;
         }

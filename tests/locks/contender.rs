@@ -4,7 +4,7 @@ use docent::{
     AcquireError, AnyLock, Client, ErrorKind, Fence, MultiGuard, MultiLock, Mutex, MutexGuard, Permit,
     ReadGuard, RwLock, Semaphore, WriteGuard,
 };
-use docent_proto::OpCode;
+use docent_proto::{Code, OpCode};
 use docent_testkit::Traced;
 use docent_testkit::battery::{Contender, Fault, Recipe, Seat, Step, unanswered};
 use docent_tests::PATIENCE;
@@ -21,8 +21,12 @@ pub(crate) enum Kind {
     Mutex,
     Read,
     Write,
+    /// A writer who became a reader.
+    Downgraded,
     /// One of one permit.
     Permit,
+    /// Both of two permits.
+    Permits,
     /// A mutex at the path of the others, and both sides of two read/write locks.
     Multi,
     /// A mutex at the path of the others, and a read lock: whoever has the mutex has all.
@@ -35,7 +39,9 @@ impl Kind {
             Self::Mutex => "mutex",
             Self::Read => "read",
             Self::Write => "write",
+            Self::Downgraded => "downgraded",
             Self::Permit => "permit",
+            Self::Permits => "permits",
             Self::Multi | Self::MultiRead => "multi",
         }
     }
@@ -104,25 +110,52 @@ impl Recipe for Locks {
         let seat_number = seats.entry(seat.namespace.clone()).or_default();
         let kind = if *seat_number == 0 { self.first } else { self.others };
         *seat_number += 1;
-        let unfenced = [Kind::Read, Kind::Permit];
+        let unfenced = [Kind::Read, Kind::Permit, Kind::Permits];
         let fenced = !unfenced.contains(&self.first) && !unfenced.contains(&self.others);
         Locker { client, kind, namespace: seat.namespace.clone(), fenced }
     }
 
     fn folder(&self) -> &str {
-        if self.others == Kind::Permit { LEASES } else { LOCK }
+        if matches!(self.others, Kind::Permit | Kind::Permits) { LEASES } else { LOCK }
     }
 
-    /// A waiter watches the one ahead and its own node; one that waits for a permit the folder of these, after two listings.
+    fn effects(&self, trace: &[Traced], folder: &str) -> usize {
+        let created = |frame: &&Traced| {
+            let create = frame.is_reply(OpCode::Create) || frame.is_reply(OpCode::Create2);
+            let below = frame.path.as_ref().and_then(|path| path.strip_prefix(folder));
+            // Whoever becomes a reader keeps its place by a second node.
+            let counts = |name: &str| {
+                name.starts_with('/') && (self.first != Kind::Downgraded || name.contains("__READ__"))
+            };
+            create && frame.code == Some(Code::OK) && below.is_some_and(counts)
+        };
+        trace.iter().filter(created).count()
+    }
+
+    fn nodes(&self) -> usize {
+        if self.others == Kind::Permits { 2 } else { 1 }
+    }
+
+    /// A waiter watches the one ahead and its own node; one that waits for permits the folder of these, after a listing for its turn
+    /// and one for each permit.
     fn waits(&self, trace: &[Traced]) -> bool {
-        let (op, count) =
-            if self.others == Kind::Permit { (OpCode::GetChildren2, 3) } else { (OpCode::GetData, 2) };
+        let (op, count) = match self.others {
+            Kind::Permit => (OpCode::GetChildren2, 3),
+            Kind::Permits => (OpCode::GetChildren2, 4),
+            _ => (OpCode::GetData, 2),
+        };
         trace.iter().filter(|frame| frame.is_reply(op)).count() >= count && unanswered(trace) == 0
     }
 
     fn permits(&self, step: Step, fault: Fault, error: &AcquireError) -> bool {
         let AcquireError::Core(error) = error else { return false };
         match (step, fault) {
+            // What it became a reader with may be lost on the way.
+            (Step::Acquire, Fault::Expired | Fault::Closed | Fault::Lost)
+                if self.first == Kind::Downgraded && matches!(error.kind(), ErrorKind::Lost(_)) =>
+            {
+                true
+            }
             (Step::Acquire, Fault::Closed) => error.kind() == ErrorKind::Closed,
             (Step::Verify | Step::Release, Fault::Closed) => {
                 matches!(error.kind(), ErrorKind::Closed | ErrorKind::Lost(_))
@@ -156,7 +189,16 @@ impl Contender for Locker {
             Kind::Mutex => Guard::Mutex(Mutex::new(&self.client, LOCK)?.acquire().await?),
             Kind::Read => Guard::Read(rw_lock()?.read().await?),
             Kind::Write => Guard::Write(rw_lock()?.write().await?),
+            Kind::Downgraded => {
+                let written = rw_lock()?.write().await?;
+                let place = written.path();
+                let read = written.downgrade().await?;
+                // The writer's node goes in the background.
+                while self.client.exists(&place).await?.is_some() {}
+                Guard::Read(read)
+            }
             Kind::Permit => Guard::Permit(Semaphore::new(&self.client, LOCK, 1)?.acquire().await?),
+            Kind::Permits => Guard::Permit(Semaphore::new(&self.client, LOCK, 2)?.acquire_many(2).await?),
             Kind::Multi | Kind::MultiRead => {
                 let mutex = Mutex::new(&self.client, LOCK)?;
                 let read = RwLock::new(&self.client, "/lock-to-read")?.reading();
@@ -192,7 +234,9 @@ impl Contender for Locker {
             Guard::Mutex(guard) => Some(guard.fence()),
             Guard::Write(guard) => Some(guard.fence()),
             Guard::Multi(guard) => guard.fence(LOCK),
-            Guard::Read(_) | Guard::Permit(_) => None,
+            // That of the writer it was.
+            Guard::Read(guard) => guard.fence(),
+            Guard::Permit(_) => None,
         }
     }
 

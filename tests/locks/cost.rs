@@ -1,6 +1,6 @@
 //! What locks cost in round trips, with sessions that send at once what is submitted together.
 
-use docent::{CreateMode, Mutex};
+use docent::{CreateMode, Mutex, RwLock, Semaphore};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, Traced, both_backends, round_trips};
 use docent_tests::{connect, soon};
@@ -17,6 +17,40 @@ both_backends! {
         assert_eq!(round_trips(&awaited(&server.front().trace()[before..])), 1);
         soon(guard.release()).await.unwrap();
         assert_eq!(round_trips(&awaited(&server.front().trace()[before..])), 2);
+    }
+
+    async fn a_free_read_or_write_lock_is_one_round_trip(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let lock = RwLock::new(&client, "/lock").unwrap();
+        client.create("/lock", "", CreateMode::Persistent).await.unwrap();
+        let before = server.front().trace().len();
+        let writing = soon(lock.write()).await.unwrap();
+        assert_eq!(round_trips(&awaited(&server.front().trace()[before..])), 1);
+        soon(writing.release()).await.unwrap();
+        let before = server.front().trace().len();
+        let first = soon(lock.read()).await.unwrap();
+        assert_eq!(round_trips(&awaited(&server.front().trace()[before..])), 1);
+        let before = server.front().trace().len();
+        let _second = soon(lock.read()).await.unwrap();
+        assert_eq!(round_trips(&awaited(&server.front().trace()[before..])), 1, "others read");
+        drop(first);
+    }
+
+    async fn free_permits_are_at_most_four_round_trips_however_many(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        for path in ["/semaphore/locks", "/semaphore/leases"] {
+            client.create(path, "", CreateMode::Persistent).await.unwrap();
+        }
+        let semaphore = Semaphore::new(&client, "/semaphore", 4).unwrap();
+        for permits in [1, 3] {
+            let before = server.front().trace().len();
+            let _permits = soon(semaphore.acquire_many(permits)).await.unwrap();
+            let trips = round_trips(&awaited(&server.front().trace()[before..]));
+            assert!(trips <= 4, "{trips} for {permits} permits");
+            client.sync("/").await.unwrap();
+        }
     }
 
     async fn an_acquire_without_a_parent_is_at_most_three_round_trips(backend: Backend) {

@@ -2,7 +2,8 @@
 
 use crate::{builder, connect};
 use docent::{AcquireError, Client, ConnectionState, CreateMode, DoubleBarrier, Entered, ErrorKind};
-use docent_testkit::{Backend, both_backends};
+use docent_proto::{OpCode, Request};
+use docent_testkit::{Backend, Rule, both_backends};
 use docent_tests::{SHORT_SESSION, soon};
 use futures_util::future::{join_all, try_join_all};
 use std::sync::Arc;
@@ -85,6 +86,83 @@ both_backends! {
         let other = soon(waiting).await.unwrap().unwrap();
         drop((entered, other));
         until_nodes(&one, 1).await;
+    }
+
+    async fn a_door_that_is_opened_late_lets_in_nobody_when_too_few_are_there_by_then(backend: Backend) {
+        let server = backend.start().await;
+        let (one, proxy) = (connect(&server).await, server.proxy().await);
+        let two = builder(&server, proxy.connect_string()).connect().await.unwrap();
+        let gives_up = enter(&one, 2);
+        until_nodes(&one, 1).await;
+        let writes = |request: &Request| matches!(request.op(), OpCode::Create2 | OpCode::Multi);
+        let opening = proxy.add(Rule::on_any().path(|path| path.ends_with("/ready")).when(writes).hold());
+        let late = enter(&two, 2);
+        soon(opening.fired()).await;
+        gives_up.abort();
+        until_nodes(&one, 1).await;
+        let before = proxy.trace().len();
+        proxy.heal().await.unwrap();
+        proxy.until(|trace| {
+            trace[before..].iter().any(|frame| frame.is_reply(OpCode::Create2) || frame.is_reply(OpCode::Multi))
+        }).await;
+        for _ in 0..5 {
+            // Behind whatever it asks after that.
+            soon(two.sync("/")).await.unwrap();
+        }
+        assert!(!late.is_finished(), "it was let in alone");
+        let entered = soon(barrier(&one, 2).enter()).await.unwrap();
+        drop((entered, soon(late).await.unwrap().unwrap()));
+    }
+
+    async fn a_door_is_opened_although_one_of_more_than_enough_has_left(backend: Backend) {
+        let server = backend.start().await;
+        let (one, proxy) = (connect(&server).await, server.proxy().await);
+        let two = builder(&server, proxy.connect_string()).connect().await.unwrap();
+        let opens = |request: &Request| request.op() == OpCode::Multi;
+        let opening = proxy.add(Rule::on_any().path(|path| path.ends_with("/ready")).when(opens).hold());
+        // Others that have come do not look: they are somebody else's, and never open the door.
+        let ids = ["00000000-0000-4000-8000-000000000000", "ffffffff-ffff-4fff-bfff-ffffffffffff"];
+        let others = ids.map(|id| format!("{PATH}/{id}"));
+        one.create(&others[0], "", CreateMode::Ephemeral).await.unwrap();
+        one.create(&others[1], "", CreateMode::Ephemeral).await.unwrap();
+        let late = enter(&two, 2);
+        soon(opening.fired()).await;
+        one.delete(&others[0], None).await.unwrap();
+        proxy.heal().await.unwrap();
+        drop(soon(late).await.unwrap().unwrap());
+    }
+
+    async fn a_door_that_is_closed_late_is_not_that_of_a_later_round(backend: Backend) {
+        let server = backend.start().await;
+        let (two, three, proxy) = (connect(&server).await, connect(&server).await, server.proxy().await);
+        let one = builder(&server, proxy.connect_string()).connect().await.unwrap();
+        let alone = soon(barrier(&one, 1).enter()).await.unwrap();
+        let own = alone.path().to_owned();
+        let removes = |request: &Request| matches!(request.op(), OpCode::Delete | OpCode::Multi);
+        let closing = proxy.add(Rule::on_any().path(|path| path.ends_with("/ready")).when(removes).hold());
+        let leaving = tokio::spawn(alone.leave());
+        soon(closing.fired()).await;
+        // Others may come once it is no member any more, whoever saw to that.
+        if let Err(error) = two.delete(&own, None).await {
+            assert_eq!(error.kind(), ErrorKind::NoNode);
+        }
+        let both = async || {
+            let doors = (barrier(&two, 2), barrier(&three, 2));
+            let (first, second) = tokio::join!(doors.0.enter(), doors.1.enter());
+            (first.unwrap(), second.unwrap())
+        };
+        // The next round opens the door over what is there and closes it, the one after that opens it anew.
+        let (first, second) = soon(both()).await;
+        let (left, also) = soon(async { tokio::join!(first.leave(), second.leave()) }).await;
+        left.and(also).unwrap();
+        until_nodes(&two, 0).await;
+        let inside = soon(both()).await;
+        proxy.heal().await.unwrap();
+        soon(leaving).await.unwrap().unwrap();
+        soon(two.sync("/")).await.unwrap();
+        let ready = soon(two.exists(&format!("{PATH}/ready"))).await.unwrap();
+        assert_eq!(ready.map(|stat| stat.version), Some(0), "it was removed with others inside");
+        drop(inside);
     }
 
     async fn foreign_children_do_not_count_and_curators_members_do(backend: Backend) {

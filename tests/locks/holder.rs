@@ -34,9 +34,17 @@ async fn main() -> Result<(), Box<dyn Error>> {
             let guard = RwLock::new(&client, lock)?.write().await?;
             Box::new(move || guard.is_held())
         }
+        "downgraded" => {
+            let guard = RwLock::new(&client, lock)?.write().await?.downgrade().await?;
+            Box::new(move || guard.is_held())
+        }
         "permit" => {
             let permit = Semaphore::new(&client, lock, 1)?.acquire().await?;
             Box::new(move || permit.is_held())
+        }
+        "permits" => {
+            let permits = Semaphore::new(&client, lock, 2)?.acquire_many(2).await?;
+            Box::new(move || permits.is_held())
         }
         "multi" => {
             let read = RwLock::new(&client, "/lock-to-read")?.reading();

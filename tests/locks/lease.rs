@@ -1,14 +1,45 @@
-//! The lease follows the timeout that the servers grant now, not the one they granted once.
+//! The lease follows the timeout that the servers grant now, not the one they granted once; and the clock, not what was heard.
 
-use docent::{LostReason, Mutex};
+use docent::{BootClock, Clock, LostReason, MultiLock, Mutex, Timestamp};
 use docent_testkit::{Backend, FrameKind, both_backends};
-use docent_tests::{builder, connect, soon, within};
+use docent_tests::{SESSION, builder, connect, soon, within};
+use futures_util::poll;
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 const LONG: Duration = Duration::from_secs(20);
 const SHORT: Duration = Duration::from_secs(4);
 
 both_backends! {
+    async fn work_is_not_polled_again_when_the_clock_jumped_past_the_lease(backend: Backend) {
+        let server = backend.start().await;
+        let clock = Jumps::default();
+        let client = builder(&server, server.connect_string()).clock(clock.clone()).connect().await.unwrap();
+        let mutex = Mutex::new(&client, "/lock").unwrap();
+        let guard = soon(mutex.acquire()).await.unwrap();
+        let more = Mutex::new(&client, "/more").unwrap();
+        let multi = MultiLock::new([&more, &Mutex::new(&client, "/most").unwrap()]).unwrap();
+        let all = soon(multi.acquire()).await.unwrap();
+        let polls = [Cell::new(0), Cell::new(0)];
+        let mut work = pin!(guard.run(counted(&polls[0])));
+        let mut more_work = pin!(all.run(counted(&polls[1])));
+        for _ in 0..2 {
+            assert!(poll!(work.as_mut()).is_pending() && poll!(more_work.as_mut()).is_pending());
+        }
+        // Nothing else is run before the next polls: nobody but the clock can tell.
+        clock.jump(SESSION);
+        for done in [poll!(work.as_mut()), poll!(more_work.as_mut())] {
+            let Poll::Ready(Err(lost)) = done else { panic!("it goes on") };
+            assert_eq!(lost.reason, LostReason::LeaseExpired);
+        }
+        assert_eq!(polls.each_ref().map(Cell::get), [2, 2]);
+    }
+
     async fn a_session_granted_less_when_it_is_attached_again_loses_its_guards_in_time(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.proxy().await;
@@ -32,5 +63,30 @@ both_backends! {
         assert_eq!(client.session_id(), session, "it was attached to again");
         assert!(!is_held, "it says that it holds when the next one does");
         assert!(!guard.is_held());
+    }
+}
+
+/// Work that is never done, and counts how often it is polled.
+async fn counted(polls: &Cell<u32>) {
+    poll_fn(|_| {
+        polls.set(polls.get() + 1);
+        Poll::<()>::Pending
+    })
+    .await;
+}
+
+/// A clock that can be put forward, as by a machine that was suspended.
+#[derive(Debug, Clone, Default)]
+struct Jumps(Arc<AtomicU64>);
+
+impl Jumps {
+    fn jump(&self, time: Duration) {
+        self.0.fetch_add(time.as_millis() as u64, Ordering::SeqCst);
+    }
+}
+
+impl Clock for Jumps {
+    fn now(&self) -> Timestamp {
+        BootClock.now() + Duration::from_millis(self.0.load(Ordering::SeqCst))
     }
 }

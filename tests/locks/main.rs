@@ -4,11 +4,13 @@
 
 mod bad_input;
 mod barrier;
+mod barrier_faults;
 mod batteries;
 mod cancel;
 mod contender;
 mod cost;
 mod double_barrier;
+mod double_barrier_faults;
 mod handoff;
 mod lease;
 mod loss;
@@ -17,6 +19,7 @@ mod neighbours;
 mod order;
 mod recorded;
 mod reentry;
+mod refused;
 mod restart;
 mod rw_lock;
 mod semaphore;

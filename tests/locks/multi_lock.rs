@@ -1,13 +1,16 @@
 //! Several locks as one: all or none.
 
-use crate::connect;
 use crate::contender::{Kind, Locks};
-use docent::{AcquireError, AnyLock, ErrorKind, MultiLock, Mutex, Owner, RwLock};
-use docent_testkit::{Backend, battery, both_backends};
+use crate::{builder, connect};
+use docent::{AcquireError, AnyLock, Client, CreateMode, ErrorKind, MultiLock, Mutex, Owner, RwLock};
+use docent_proto::{OpCode, Request};
+use docent_testkit::{Backend, Direction, Flow, Rule, battery, both_backends};
 use docent_tests::soon;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+
+const LONG_SESSION: Duration = Duration::from_secs(60);
 
 both_backends! {
     async fn a_link_that_breaks_at_any_request_never_doubles_or_drops_a_set_of_locks(backend: Backend) {
@@ -125,6 +128,61 @@ both_backends! {
         assert!(guard.is_held() && guard.fence("/a").unwrap() > first.fence);
     }
 
+    async fn a_lock_that_is_gone_before_the_last_one_came_is_acquired_anew_though_nothing_told_of_it(backend: Backend) {
+        let server = backend.start().await;
+        let (proxy, other) = (server.proxy().await, connect(&server).await);
+        let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
+        let multi = MultiLock::new(["/a", "/b"].map(|path| Mutex::new(&client, path).unwrap())).unwrap();
+        other.create("/b", "", CreateMode::Persistent).await.unwrap();
+        let first = Mutex::new(&other, "/a").unwrap();
+        // Which of two tasks runs first once both replies are there is for chance to say.
+        for _ in 0..10 {
+            crate::order::until_waiting(&first, 0).await;
+            let drawn = proxy.add(Rule::on(OpCode::Create2).path(|path| path.contains("/b/")).hold());
+            let acquire = tokio::spawn(multi.acquire());
+            soon(drawn.fired()).await;
+            let gone = soon(first.participants()).await.unwrap().remove(0);
+            proxy.set_flow(Direction::ToClient, Flow::Hold);
+            let created = creates(&other, "/b").await;
+            other.delete(&format!("/a/{}", gone.name), None).await.unwrap();
+            proxy.set_flow(Direction::ToServer, Flow::Pass);
+            soon(async { while creates(&other, "/b").await == created {} }).await;
+            // The client hears of the deletion and of its place in the other line at the same time.
+            proxy.set_flow(Direction::ToClient, Flow::Pass);
+            let guard = soon(acquire).await.unwrap().unwrap();
+            assert!(guard.fence("/a").unwrap() > gone.fence, "the locks were never held at the same time");
+            soon(guard.release()).await.unwrap();
+        }
+    }
+
+    async fn a_set_is_verified_only_if_none_was_lost_meanwhile(backend: Backend) {
+        let server = backend.start().await;
+        let (proxy, other) = (server.proxy().await, connect(&server).await);
+        // Heartbeats come every ten seconds: they do not come in between.
+        let client = builder(&server, proxy.connect_string()).session_timeout(LONG_SESSION).connect().await.unwrap();
+        let multi = MultiLock::new(["/a", "/b"].map(|path| Mutex::new(&client, path).unwrap())).unwrap();
+        let guard = soon(multi.acquire()).await.unwrap();
+        let before = proxy.trace().len();
+        let second = |request: &Request| match request {
+            Request::Multi(ops) => ops.len() == 1 && ops[0].path().contains("/b/"),
+            _ => false,
+        };
+        let asked = proxy.add(Rule::on(OpCode::Multi).when(second).swallow_reply());
+        let verify = async {
+            let error = guard.verify().await.unwrap_err();
+            assert!(error.is_lost(), "{error}");
+        };
+        let lose = async {
+            asked.fired().await;
+            // The first one was found. Then it is deleted, and then the second one is found.
+            proxy.until(|trace| trace[before..].iter().any(|frame| frame.is_reply(OpCode::Multi))).await;
+            other.delete(&guard.paths()[0], None).await.unwrap();
+            guard.lost().await;
+            proxy.reset().await;
+        };
+        soon(futures_util::future::join(verify, lose)).await;
+    }
+
     async fn a_hold_that_the_owner_has_besides_is_shared_and_outlives_the_set(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
@@ -142,7 +200,7 @@ both_backends! {
     async fn a_sets_transaction_is_applied_only_while_all_locks_are_held(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
-        client.create("/value", "old", docent::CreateMode::Persistent).await.unwrap();
+        client.create("/value", "old", CreateMode::Persistent).await.unwrap();
         let mutexes = ["/a", "/b"].map(|path| Mutex::new(&client, path).unwrap());
         let guard = soon(MultiLock::new(&mutexes).unwrap().acquire()).await.unwrap();
         let results = soon(guard.transaction().set("/value", "new", None).commit_exactly()).await.unwrap();
@@ -180,4 +238,9 @@ both_backends! {
             assert!(error.to_string().contains(text), "{error}");
         }
     }
+}
+
+/// How often a child was created or deleted below `path`.
+async fn creates(client: &Client, path: &str) -> i32 {
+    soon(client.exists(path)).await.unwrap().unwrap().cversion
 }

@@ -1,8 +1,11 @@
 //! Others in the line: foreign children, Curator's contenders, revocation, numbers near their end.
 
-use docent::{CreateMode, ErrorKind, Mutex};
-use docent_testkit::{Backend, both_backends};
-use docent_tests::{connect, soon};
+use docent::{Acl, AcquireError, CreateMode, Election, ErrorKind, Mutex, Permissions};
+use docent_proto::OpCode;
+use docent_testkit::{Backend, Rule, both_backends};
+use docent_tests::{builder, connect, soon};
+use std::io;
+use std::sync::{Arc, Mutex as StdMutex};
 
 both_backends! {
     async fn foreign_children_are_nobody_and_curators_contenders_are_waited_for(backend: Backend) {
@@ -21,6 +24,59 @@ both_backends! {
             crate::order::until_waiting(&mutex, 2).await;
             other.delete(&neighbour.path, None).await.unwrap();
             soon(soon(waiting).await.unwrap().unwrap().release()).await.unwrap();
+        }
+    }
+
+    async fn kazoos_contenders_are_waited_for_where_they_are_told_of_and_foreign_without(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let kazoo = "/lock/8eb6557ec51a32d1e0cb91e4d5e9a5c5__lock__";
+        let theirs = other.create(kazoo, "", CreateMode::EphemeralSequential).await.unwrap().path;
+        let alone = soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap();
+        soon(alone.release()).await.unwrap();
+
+        let mutex = Mutex::builder(&client, "/lock").neighbours("__lock__").build().unwrap();
+        assert!(matches!(soon(mutex.try_acquire()).await, Err(AcquireError::Busy)));
+        let waiting = tokio::spawn(mutex.acquire());
+        crate::order::until_waiting(&mutex, 2).await;
+        let line = soon(mutex.participants()).await.unwrap();
+        assert!(line[0].holds && theirs.ends_with(&line[0].name) && !line[1].holds);
+        // One that comes later is not waited for.
+        other.create(kazoo, "", CreateMode::EphemeralSequential).await.unwrap();
+        other.delete(&theirs, None).await.unwrap();
+        let guard = soon(waiting).await.unwrap().unwrap();
+        let line = soon(mutex.participants()).await.unwrap();
+        assert!(line[0].fence == guard.fence() && line[1].name.contains("__lock__"));
+    }
+
+    async fn a_neighbour_that_may_not_be_read_is_waited_for_and_no_watch_stays(backend: Backend) {
+        let server = backend.start().await;
+        let (proxy, other) = (server.proxy().await, connect(&server).await);
+        let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
+        let mutex = Mutex::new(&client, "/lock").unwrap();
+        let closed = [Acl::digest("somebody", "else", Permissions::ALL)];
+        for leaves_before_it_is_watched in [false, true] {
+            let theirs = other.create("/lock/lock-", "", CreateMode::EphemeralSequential).await.unwrap().path;
+            other.set_acl(&theirs, closed.clone(), None).await.unwrap();
+            let before = proxy.trace().len();
+            let watched = Rule::on(OpCode::Exists);
+            let waiting = if leaves_before_it_is_watched {
+                let held = proxy.add(watched.hold());
+                let waiting = tokio::spawn(mutex.acquire());
+                soon(held.fired()).await;
+                waiting
+            } else {
+                let waiting = tokio::spawn(mutex.acquire());
+                proxy.until(|trace| trace[before..].iter().any(|frame| frame.is_reply(OpCode::Exists))).await;
+                waiting
+            };
+            assert!(!waiting.is_finished());
+            other.delete(&theirs, None).await.unwrap();
+            proxy.heal().await.unwrap();
+            soon(soon(waiting).await.unwrap().unwrap().release()).await.unwrap();
+            if let Some(embedded) = server.as_embedded() {
+                soon(async { while embedded.watch_count() > 0 { client.sync("/").await.unwrap(); } }).await;
+            }
         }
     }
 
@@ -83,5 +139,89 @@ both_backends! {
         let guard = soon(mutex.acquire()).await.unwrap();
         assert!(guard.path().ends_with("-lock-0000000000"));
         assert!(guard.fence() > fence);
+    }
+}
+
+/// A number that is refused: the first of the last 2^20.
+const REFUSED: i32 = i32::MAX - (1 << 20) + 1;
+
+#[tokio::test]
+async fn a_ticket_with_a_number_near_the_end_is_refused_and_leaves_no_node_until_the_line_is_reset() {
+    let server = Backend::Embedded.start().await;
+    let client = connect(&server).await;
+    client.create("/lock", "", CreateMode::Persistent).await.unwrap();
+    let path = server.path("lock");
+    assert!(server.as_embedded().unwrap().skip_numbers(&path, REFUSED - 1));
+    let mutex = Mutex::new(&client, "/lock").unwrap();
+    let last = soon(mutex.acquire()).await.unwrap();
+    assert!(last.path().ends_with(&format!("-lock-{}", REFUSED - 1)));
+    for _ in 0..2 {
+        let Err(AcquireError::Core(error)) = soon(mutex.acquire()).await else {
+            panic!("it was not refused")
+        };
+        assert_eq!(error.kind(), ErrorKind::SequenceExhausted);
+        assert!(error.to_string().contains("near the end of the servers' counter"), "{error}");
+    }
+    crate::order::until_waiting(&mutex, 1).await;
+    assert!(last.is_held(), "whoever came before is not touched");
+    soon(last.release()).await.unwrap();
+    soon(mutex.reset()).await.unwrap();
+    assert!(soon(mutex.acquire()).await.unwrap().path().ends_with("-lock-0000000000"));
+}
+
+#[tokio::test]
+async fn half_of_the_numbers_are_taken_without_a_word_and_then_with_a_warning() {
+    let server = Backend::Embedded.start().await;
+    let client = connect(&server).await;
+    client.create("/lock", "", CreateMode::Persistent).await.unwrap();
+    let embedded = server.as_embedded().unwrap();
+    assert!(embedded.skip_numbers(&server.path("lock"), (1 << 30) - 1));
+    let log = Log::default();
+    let writer = log.clone();
+    let subscriber = tracing_subscriber::fmt().with_writer(move || writer.clone()).finish();
+    let _printing = tracing::subscriber::set_default(subscriber);
+    let warnings = || log.text().matches("less than half of the path's sequence numbers is left").count();
+    let mutex = Mutex::new(&client, "/lock").unwrap();
+    drop(soon(mutex.acquire()).await.unwrap());
+    assert_eq!(warnings(), 0);
+    drop(soon(mutex.acquire()).await.unwrap());
+    assert_eq!(warnings(), 1, "{}", log.text());
+}
+
+#[tokio::test]
+async fn a_candidate_with_a_number_near_the_end_is_refused_and_leaves_no_node_until_the_line_is_reset() {
+    let server = Backend::Embedded.start().await;
+    let client = connect(&server).await;
+    client.create("/election", "", CreateMode::Persistent).await.unwrap();
+    assert!(server.as_embedded().unwrap().skip_numbers(&server.path("election"), REFUSED));
+    let election = Election::new(&client, "/election").unwrap();
+    let error = soon(election.campaign()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::SequenceExhausted);
+    let run = election.run(|_| async { unreachable!("it cannot lead") });
+    let error: docent::Error = soon(run).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::SequenceExhausted);
+    soon(async { while !election.candidates().await.unwrap().is_empty() {} }).await;
+    soon(election.reset()).await.unwrap();
+    drop(soon(election.campaign()).await.unwrap());
+}
+
+/// What was logged.
+#[derive(Clone, Default)]
+struct Log(Arc<StdMutex<Vec<u8>>>);
+
+impl Log {
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0.lock().unwrap()).into_owned()
+    }
+}
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }

@@ -1,10 +1,10 @@
 //! Mutual exclusion, first come first served, one wake-up.
 
 use crate::{builder, connect};
-use docent::{AcquireError, ErrorKind, Fence, LostReason, Mutex};
+use docent::{AcquireError, ErrorKind, Fence, LostReason, Mutex, Role};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, FrameKind, Traced, both_backends};
-use docent_tests::{as_it_goes_on, soon};
+use docent_tests::{PATIENCE, as_it_goes_on, soon};
 use futures_util::future::{join_all, try_join_all};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -86,7 +86,11 @@ both_backends! {
         for participant in &participants {
             assert_eq!(participant.identity, "host-7");
             assert_eq!(Some(participant.session_id), client.session_id());
+            assert_eq!(participant.role, Role::Exclusive);
+            assert!(participant.age() < PATIENCE, "{:?}", participant.since);
         }
+        assert_eq!(participants.iter().map(|p| p.sequence).collect::<Vec<_>>(), [0, 1]);
+        assert!(participants[0].age() >= participants[1].age());
         waiting.abort();
     }
 
@@ -101,6 +105,34 @@ both_backends! {
         assert!(trace[before..].iter().all(|frame| !frame.is_request(OpCode::Create2)));
         soon(guard.release()).await.unwrap();
         let _ = soon(mutex.try_acquire()).await.unwrap();
+    }
+
+    async fn what_was_just_dropped_is_free_for_a_try_that_follows(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let mutex = Mutex::new(&client, "/lock").unwrap();
+        let mut guard = soon(mutex.acquire()).await.unwrap();
+        for round in 0..20 {
+            drop(guard);
+            guard = soon(mutex.try_acquire()).await.unwrap_or_else(|error| panic!("round {round}: {error}"));
+        }
+    }
+
+    async fn the_locks_node_goes_once_nobody_is_in_the_line(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let mutex = Mutex::new(&client, "/locks/lock").unwrap();
+        let first = soon(mutex.acquire()).await.unwrap();
+        let second = tokio::spawn(mutex.acquire());
+        until_waiting(&mutex, 2).await;
+        soon(first.release()).await.unwrap();
+        let second = soon(second).await.unwrap().unwrap();
+        assert!(client.exists("/locks/lock").await.unwrap().is_some());
+        soon(second.release()).await.unwrap();
+        // The servers look for empty containers from time to time, every 200 ms here.
+        for path in ["/locks/lock", "/locks"] {
+            soon(async { while client.exists(path).await.unwrap().is_some() {} }).await;
+        }
     }
 
     async fn acquire_timeout_gives_up_not_before_its_time_and_leaves_no_node(backend: Backend) {

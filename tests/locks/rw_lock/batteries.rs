@@ -13,7 +13,28 @@ fn readers() -> Locks {
     Locks::with_first(Kind::Write, Kind::Read)
 }
 
+/// Writers who become readers, among such. The next writer waits for the reader.
+fn downgraded() -> Locks {
+    Locks::of(Kind::Downgraded)
+}
+
 both_backends! {
+    async fn a_link_that_breaks_at_any_request_never_doubles_or_drops_a_downgraded_lock(backend: Backend) {
+        battery::lost_reply(&downgraded(), &backend.start().await).await;
+    }
+
+    async fn a_writer_dropped_at_any_poll_of_its_downgrade_leaves_nothing_and_frees_the_place(backend: Backend) {
+        battery::cancel(&downgraded(), &backend.start().await).await;
+    }
+
+    async fn a_client_closed_at_any_poll_of_a_downgrade_ends_it_its_session_and_its_tasks(backend: Backend) {
+        battery::close(&downgraded(), &backend.start().await).await;
+    }
+
+    async fn a_lost_downgraded_lock_is_known_to_be_in_time_and_for_good(backend: Backend) {
+        battery::loss(&downgraded(), &backend.start().await).await;
+    }
+
     async fn a_link_that_breaks_at_any_request_never_doubles_or_drops_a_write_lock(backend: Backend) {
         battery::lost_reply(&writers(), &backend.start().await).await;
     }

@@ -2,7 +2,7 @@
 
 use super::until_in_line;
 use crate::{builder, connect};
-use docent::{Client, CreateMode, ErrorKind, RwLock};
+use docent::{AcquireError, Client, CreateMode, ErrorKind, Role, RwLock};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, Rule, Traced, both_backends};
 use docent_tests::soon;
@@ -77,6 +77,32 @@ both_backends! {
         assert!(!writer.is_finished(), "it overtook a reader that was a writer");
         curator.delete(&read, None).await.unwrap();
         let _ = soon(writer).await.unwrap().unwrap();
+    }
+
+    async fn kazoos_readers_and_writers_are_waited_for_where_they_are_told_of(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let lock = RwLock::builder(&client, "/lock").neighbour_writers("__lock__").neighbour_readers("__rlock__");
+        let lock = lock.build().unwrap();
+        let kazoo = |kind: &str| format!("8eb6557ec51a32d1e0cb91e4d5e9a5c5__{kind}__");
+        let reader = create(&other, &kazoo("rlock"), CreateMode::EphemeralSequential).await;
+        let read = soon(lock.read()).await.unwrap();
+        let waiting = tokio::spawn(lock.write());
+        until_in_line(&lock, 3).await;
+        soon(read.release()).await.unwrap();
+        assert!(!waiting.is_finished(), "their reader is there");
+        let writer = create(&other, &kazoo("lock"), CreateMode::EphemeralSequential).await;
+        assert!(matches!(soon(lock.try_read()).await, Err(AcquireError::Busy)));
+        let reading = tokio::spawn(lock.read());
+        until_in_line(&lock, 4).await;
+        let roles: Vec<_> = soon(lock.participants()).await.unwrap().iter().map(|one| one.role).collect();
+        assert_eq!(roles, [Role::Shared, Role::Exclusive, Role::Exclusive, Role::Shared]);
+        other.delete(&reader, None).await.unwrap();
+        soon(soon(waiting).await.unwrap().unwrap().release()).await.unwrap();
+        until_in_line(&lock, 2).await;
+        assert!(!reading.is_finished(), "their writer is there");
+        other.delete(&writer, None).await.unwrap();
+        drop(soon(reading).await.unwrap().unwrap());
     }
 
     async fn foreign_children_are_nobody(backend: Backend) {

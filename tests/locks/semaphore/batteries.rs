@@ -19,4 +19,16 @@ both_backends! {
     async fn a_lost_permit_is_known_to_be_in_time_and_for_good(backend: Backend) {
         battery::loss(&Locks::of(Kind::Permit), &backend.start().await).await;
     }
+
+    async fn a_link_that_breaks_at_any_request_never_splits_or_doubles_several_permits(backend: Backend) {
+        battery::lost_reply(&Locks::of(Kind::Permits), &backend.start().await).await;
+    }
+
+    async fn a_waiter_for_several_permits_dropped_at_any_poll_leaves_nothing_and_frees_the_place(backend: Backend) {
+        battery::cancel(&Locks::of(Kind::Permits), &backend.start().await).await;
+    }
+
+    async fn a_client_closed_at_any_poll_ends_every_waiter_for_several_permits(backend: Backend) {
+        battery::close(&Locks::of(Kind::Permits), &backend.start().await).await;
+    }
 }

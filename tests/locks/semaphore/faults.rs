@@ -1,9 +1,10 @@
 //! What is deleted or lost while somebody waits.
 
 use super::until_participants;
-use crate::connect;
-use docent::Semaphore;
-use docent_testkit::{Backend, both_backends};
+use crate::{builder, connect};
+use docent::{CreateMode, Semaphore};
+use docent_proto::OpCode;
+use docent_testkit::{Backend, Rule, both_backends};
 use docent_tests::soon;
 
 both_backends! {
@@ -35,6 +36,41 @@ both_backends! {
         soon(held.release()).await.unwrap();
         drop(soon(waiting).await.unwrap().unwrap());
         until_participants(&semaphore, 0).await;
+    }
+
+    async fn a_try_whose_draw_was_not_answered_gets_its_permit_all_the_same(backend: Backend) {
+        let server = backend.start().await;
+        let proxy = server.proxy().await;
+        let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
+        let semaphore = Semaphore::new(&client, "/semaphore", 2).unwrap();
+        let _held = soon(semaphore.acquire()).await.unwrap();
+        for folder in ["/locks/", "/leases/"] {
+            let lost = proxy.add(Rule::on(OpCode::Create2).path(move |path| path.contains(folder)).reset_after());
+            let permit = soon(semaphore.try_acquire()).await.unwrap();
+            assert!(lost.has_fired() && permit.is_held());
+            soon(permit.release()).await.unwrap();
+            until_participants(&semaphore, 1).await;
+        }
+    }
+
+    async fn a_try_whose_ticket_is_deleted_looks_again(backend: Backend) {
+        let server = backend.start().await;
+        let (proxy, other) = (server.proxy().await, connect(&server).await);
+        let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
+        let semaphore = Semaphore::new(&client, "/semaphore", 1).unwrap();
+        other.create("/semaphore/leases", "", CreateMode::Persistent).await.unwrap();
+        let lost = proxy.add(Rule::on(OpCode::Create2).path(|path| path.contains("/leases/")).reset_after());
+        // One before it is drawn, one with it, one that finds it, and the one that shows its place.
+        let listed = Rule::on(OpCode::GetChildren2).path(|path| path.ends_with("/leases")).nth(4);
+        let listed = proxy.add(listed.hold());
+        let trying = tokio::spawn(semaphore.try_acquire());
+        soon(listed.fired()).await;
+        assert!(lost.has_fired());
+        let ticket = other.children("/semaphore/leases").await.unwrap().names.remove(0);
+        other.delete(&format!("/semaphore/leases/{ticket}"), None).await.unwrap();
+        proxy.heal().await.unwrap();
+        let permit = soon(trying).await.unwrap().unwrap();
+        assert!(permit.is_held() && !permit.paths()[0].ends_with(&ticket));
     }
 
     async fn a_waiter_whose_session_ends_takes_new_tickets(backend: Backend) {

@@ -132,6 +132,15 @@ both_backends! {
         let _ = soon(waiting).await.unwrap().unwrap();
     }
 
+    async fn what_was_just_dropped_is_free_for_a_try_that_follows(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        for round in 0..20 {
+            let permit = soon(semaphore(&client).try_acquire_many(LIMIT)).await;
+            drop(permit.unwrap_or_else(|error| panic!("round {round}: {error}")));
+        }
+    }
+
     async fn permits_are_released_one_at_a_time(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;

@@ -1,0 +1,125 @@
+//! Earlier values, and going back to them.
+
+use crate::support::{Limits, PATH, config, in_range, json, limits};
+use docent::{Client, Config, CreateMode, PublishError};
+use docent_testkit::{Backend, both_backends};
+use docent_tests::{connect, soon};
+
+fn keeping(client: &Client, length: usize) -> Config<Limits> {
+    Config::builder(client, PATH).history(length).validate(in_range).build().unwrap()
+}
+
+/// The values of the history, the latest first; `None` for one that cannot be read.
+async fn past(config: &Config<Limits>) -> Vec<Option<u32>> {
+    let past = soon(config.history()).await.unwrap();
+    assert!(past.is_sorted_by(|one, next| one.revision.mzxid > next.revision.mzxid));
+    past.into_iter().map(|past| past.value.ok().map(|limits| limits.per_second)).collect()
+}
+
+both_backends! {
+    async fn the_last_values_are_kept_and_no_more(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let config = keeping(&client, 3);
+        assert!(past(&config).await.is_empty());
+        let mut revisions = Vec::new();
+        for value in 1..=6 {
+            revisions.push(soon(config.publish(&limits(value))).await.unwrap().revision().unwrap());
+        }
+        assert_eq!(past(&config).await, [Some(5), Some(4), Some(3)]);
+        let kept: Vec<_> = soon(config.history()).await.unwrap().iter().map(|past| past.revision).collect();
+        revisions.truncate(5);
+        revisions.reverse();
+        assert_eq!(kept, revisions[..3]);
+        // A shorter history deletes what is too much; none at all leaves it alone.
+        soon(keeping(&client, 0).publish(&limits(7))).await.unwrap();
+        assert_eq!(past(&config).await.len(), 3);
+        soon(keeping(&client, 1).publish(&limits(8))).await.unwrap();
+        assert_eq!(past(&config).await, [Some(7)]);
+    }
+
+    async fn what_others_wrote_is_kept_byte_for_byte(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let config = config(&client);
+        soon(config.publish(&limits(1))).await.unwrap();
+        client.set(PATH, "{ \"per_second\": 2, \"unknown\": [] }", None).await.unwrap();
+        soon(config.publish(&limits(3))).await.unwrap();
+        client.set(PATH, "not json", None).await.unwrap();
+        soon(config.publish(&limits(4))).await.unwrap();
+        // What was written past it and replaced in the same way was never seen.
+        assert_eq!(past(&config).await, [None, Some(2)]);
+        let two = soon(config.history()).await.unwrap()[1].revision;
+        soon(config.rollback(&two)).await.unwrap();
+        assert_eq!(client.get(PATH).await.unwrap().data, "{ \"per_second\": 2, \"unknown\": [] }");
+    }
+
+    async fn rolling_back_publishes_an_earlier_value_anew(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let config = config(&client);
+        for value in [1, 2, 3] {
+            soon(config.publish(&limits(value))).await.unwrap();
+        }
+        let before = soon(config.get()).await.unwrap().unwrap().revision().unwrap();
+        let first = soon(config.history()).await.unwrap()[1].revision;
+        let back = soon(config.rollback(&first)).await.unwrap();
+        assert_eq!(back.per_second, 1);
+        assert!(back.revision().unwrap().mzxid > before.mzxid);
+        assert_eq!(client.get(PATH).await.unwrap().data, json(1));
+        assert_eq!(past(&config).await, [Some(3), Some(2), Some(1)]);
+        // The present one is not in the history, and neither is one of another node.
+        let present = back.revision().unwrap();
+        assert!(matches!(soon(config.rollback(&present)).await, Err(PublishError::NoSuchRevision)));
+        soon(config.delete()).await.unwrap();
+        assert!(matches!(soon(config.rollback(&first)).await, Err(PublishError::NoSuchRevision)));
+    }
+
+    async fn a_value_that_would_be_refused_by_now_is_not_rolled_back_to(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let unchecked = Config::<Limits>::new(&client, PATH).unwrap();
+        for value in [0, 2] {
+            soon(unchecked.publish(&limits(value))).await.unwrap();
+        }
+        let config = config(&client);
+        let zero = &soon(config.history()).await.unwrap()[0];
+        assert!(zero.value.is_err());
+        assert!(matches!(soon(config.rollback(&zero.revision)).await, Err(PublishError::Refused(_))));
+        assert_eq!(client.get(PATH).await.unwrap().data, json(2));
+    }
+
+    async fn foreign_nodes_in_the_history_are_left_alone(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let config = keeping(&client, 1);
+        soon(config.publish(&limits(1))).await.unwrap();
+        let foreign = format!("{PATH}/_history/foreign");
+        client.create(&foreign, "", CreateMode::Persistent).await.unwrap();
+        for value in [2, 3, 4] {
+            soon(config.publish(&limits(value))).await.unwrap();
+        }
+        assert_eq!(past(&config).await, [Some(3)]);
+        assert!(client.exists(&foreign).await.unwrap().is_some());
+        assert!(soon(config.delete()).await.unwrap());
+    }
+
+    async fn publishers_with_histories_do_not_get_in_each_others_way(backend: Backend) {
+        let server = backend.start().await;
+        let mut publishers = Vec::new();
+        for number in 0..3 {
+            let config = keeping(&connect(&server).await, 2);
+            publishers.push(tokio::spawn(async move {
+                for value in 1..=8 {
+                    config.publish(&limits(number * 100 + value)).await.unwrap();
+                }
+            }));
+        }
+        for publisher in publishers {
+            soon(publisher).await.unwrap();
+        }
+        let client = connect(&server).await;
+        assert_eq!(client.get(PATH).await.unwrap().stat.version, 23);
+        assert_eq!(past(&keeping(&client, 2)).await.len(), 2);
+    }
+}

@@ -1,0 +1,16 @@
+//! Configuration, shared values and counters, on the embedded server and on a real ZooKeeper.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod bad_input;
+mod batteries;
+mod counter;
+mod delivery;
+mod fan_out;
+mod file;
+mod history;
+mod publish;
+mod restored;
+mod shared;
+mod support;
+mod tree;

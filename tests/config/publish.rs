@@ -1,0 +1,168 @@
+//! What publishers do, and what they are told.
+
+use crate::support::{Limits, PATH, config, in_range, json, limits};
+use docent::config::{Origin, RefusalReason};
+use docent::{Config, CreateMode, ErrorKind, PublishError, SubscribeError};
+use docent_proto::OpCode;
+use docent_testkit::{Backend, FrameKind, both_backends};
+use docent_tests::{builder, connect, soon};
+
+both_backends! {
+    async fn a_published_value_is_json_in_a_persistent_node(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let config = config(&client);
+        assert!(soon(config.get()).await.unwrap().is_none());
+        let published = soon(config.publish(&limits(7))).await.unwrap();
+        assert_eq!((published.value(), published.origin()), (&limits(7), Origin::Server));
+        let node = client.get(PATH).await.unwrap();
+        assert_eq!((node.data, node.stat.owner), (json(7).into(), None));
+        let revision = published.revision().unwrap();
+        assert_eq!((revision.czxid, revision.mzxid, revision.version), (node.stat.czxid, node.stat.mzxid, 0));
+        assert_eq!(revision.modified, node.stat.modified);
+        let read = soon(config.get()).await.unwrap().unwrap();
+        assert_eq!((read.revision(), read.per_second), (published.revision(), 7));
+    }
+
+    async fn publish_if_takes_only_what_was_seen(backend: Backend) {
+        let server = backend.start().await;
+        let (config, other) = (config(&connect(&server).await), config(&connect(&server).await));
+        let first = soon(config.publish_new(&limits(1))).await.unwrap();
+        assert!(matches!(soon(other.publish_new(&limits(2))).await, Err(PublishError::Conflict)));
+        let second = soon(other.publish_if(&limits(2), &first)).await.unwrap();
+        assert!(matches!(soon(config.publish_if(&limits(3), &first)).await, Err(PublishError::Conflict)));
+        assert_eq!(soon(config.get()).await.unwrap().unwrap().per_second, 2);
+        soon(config.publish_if(&limits(3), &second)).await.unwrap();
+        // The same version of another node is another value.
+        let third = soon(config.get()).await.unwrap().unwrap();
+        soon(config.delete()).await.unwrap();
+        for value in [1, 2, 3] {
+            soon(config.publish(&limits(value))).await.unwrap();
+        }
+        let again = soon(config.get()).await.unwrap().unwrap();
+        assert_eq!(again.revision().unwrap().version, third.revision().unwrap().version);
+        assert!(matches!(soon(config.publish_if(&limits(4), &third)).await, Err(PublishError::Conflict)));
+        soon(config.publish_if(&limits(4), &again)).await.unwrap();
+        soon(config.delete()).await.unwrap();
+        assert!(matches!(soon(config.publish_if(&limits(5), &again)).await, Err(PublishError::Conflict)));
+    }
+
+    async fn updates_of_many_are_all_counted(backend: Backend) {
+        const CLIENTS: u32 = 4;
+        const UPDATES: u32 = 10;
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let mut publishers = Vec::new();
+        for _ in 0..CLIENTS {
+            let config = config(&connect(&server).await);
+            publishers.push(tokio::spawn(async move {
+                for _ in 0..UPDATES {
+                    let now = |now: Option<Limits>| Some(limits(now.map_or(0, |now| now.per_second) + 1));
+                    config.update(now).await.unwrap().unwrap();
+                }
+            }));
+        }
+        for publisher in publishers {
+            soon(publisher).await.unwrap();
+        }
+        let node = client.get(PATH).await.unwrap();
+        assert_eq!(node.data, json(CLIENTS * UPDATES));
+        assert_eq!(node.stat.version, i32::try_from(CLIENTS * UPDATES).unwrap() - 1);
+    }
+
+    async fn an_update_may_leave_it_as_it_is(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let config = config(&client);
+        let double = |now: Option<Limits>| Some(limits(now?.per_second * 2));
+        assert!(soon(config.update(double)).await.unwrap().is_none());
+        assert!(client.exists(PATH).await.unwrap().is_none());
+        soon(config.publish(&limits(4))).await.unwrap();
+        assert_eq!(soon(config.update(double)).await.unwrap().unwrap().per_second, 8);
+        // What cannot be read is not overwritten by what is made from it.
+        client.set(PATH, "[", None).await.unwrap();
+        let refused = soon(config.update(double)).await;
+        assert!(matches!(refused, Err(PublishError::Unreadable(refusal)) if refusal.revision().unwrap().version == 2));
+        // A plain publish mends it.
+        soon(config.publish(&limits(5))).await.unwrap();
+        assert_eq!(soon(config.get()).await.unwrap().unwrap().per_second, 5);
+    }
+
+    async fn what_readers_would_refuse_is_not_published(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let config = config(&client);
+        for value in [0, 1_000_001] {
+            let Err(PublishError::Refused(refusal)) = soon(config.publish(&limits(value))).await else { panic!() };
+            assert_eq!(refusal.reason(), RefusalReason::Validation);
+            assert_eq!(refusal.detail(), in_range(&limits(value)).unwrap_err());
+        }
+        assert!(client.exists(PATH).await.unwrap().is_none());
+        let numbers = Config::<f64>::new(&client, "/number").unwrap();
+        assert!(matches!(soon(numbers.publish(&f64::NAN)).await, Err(PublishError::Refused(_))));
+        assert!(client.exists("/number").await.unwrap().is_none());
+    }
+
+    async fn a_value_over_the_limit_is_refused_and_nothing_sent(backend: Backend) {
+        let server = backend.start().await;
+        let client = builder(&server, server.connect_string()).max_request(100_000).connect().await.unwrap();
+        let config = Config::<String>::new(&client, "/text").unwrap();
+        let Err(PublishError::Core(error)) = soon(config.publish(&"x".repeat(200_000))).await else { panic!() };
+        assert_eq!(error.kind(), ErrorKind::TooLarge);
+        assert!(client.exists("/text").await.unwrap().is_none());
+        // A value that leaves no room for its successor can be replaced all the same; it is not kept.
+        soon(config.publish(&"x".repeat(90_000))).await.unwrap();
+        soon(config.publish(&"y".repeat(90_000))).await.unwrap();
+        assert!(soon(config.history()).await.unwrap().is_empty());
+        soon(config.publish(&"z".to_owned())).await.unwrap();
+        assert!(soon(config.history()).await.unwrap().is_empty());
+        soon(config.publish(&"a".to_owned())).await.unwrap();
+        assert_eq!(soon(config.history()).await.unwrap().len(), 1);
+    }
+
+    async fn deleting_takes_the_history_with_it(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let config = config(&client);
+        assert!(!soon(config.delete()).await.unwrap());
+        for value in [1, 2, 3] {
+            soon(config.publish(&limits(value))).await.unwrap();
+        }
+        assert!(soon(config.delete()).await.unwrap());
+        assert!(client.exists(PATH).await.unwrap().is_none());
+        assert!(!soon(config.delete()).await.unwrap());
+        // What others put below it is not touched, and neither is the rest then.
+        soon(config.publish(&limits(1))).await.unwrap();
+        client.create(&format!("{PATH}/theirs"), "", CreateMode::Persistent).await.unwrap();
+        let Err(PublishError::Core(error)) = soon(config.delete()).await else { panic!() };
+        assert_eq!(error.kind(), ErrorKind::NotEmpty);
+        assert_eq!(soon(config.get()).await.unwrap().unwrap().per_second, 1);
+    }
+
+    async fn a_publish_without_history_costs_two_round_trips(backend: Backend) {
+        let server = backend.start().await;
+        let proxy = server.proxy().await;
+        let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
+        for (length, reads) in [(0, 1), (10, 2)] {
+            let config = Config::<u32>::builder(&client, &format!("/number-{length}")).history(length).build().unwrap();
+            soon(config.publish(&1)).await.unwrap();
+            soon(config.publish(&2)).await.unwrap();
+            let before = proxy.trace().len();
+            soon(config.publish(&3)).await.unwrap();
+            let trace = proxy.trace();
+            let requests = trace[before..].iter().filter(|frame| frame.kind == FrameKind::Request);
+            let requests: Vec<_> = requests.filter_map(|frame| frame.op).filter(|op| *op != OpCode::Ping).collect();
+            assert_eq!(requests.len(), reads + 1, "{requests:?}");
+            assert_eq!(requests[reads], OpCode::Multi);
+        }
+    }
+
+    async fn a_value_that_is_no_good_is_told_to_who_asks(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        client.create("/config", "", CreateMode::Persistent).await.unwrap();
+        client.create(PATH, json(0), CreateMode::Persistent).await.unwrap();
+        let Err(SubscribeError::Refused(refusal)) = soon(config(&client).get()).await else { panic!() };
+        assert_eq!((refusal.reason(), refusal.revision().unwrap().version), (RefusalReason::Validation, 0));
+    }
+}

@@ -1,0 +1,42 @@
+//! Servers that were restored from an older copy.
+
+use crate::support::{config, limits, next};
+use docent::config::Change;
+use docent::{Client, RollbackPolicy};
+use docent_testkit::Port;
+use docent_tests::{PATIENCE, soon, tick};
+use std::time::Duration;
+
+#[tokio::test]
+async fn values_of_servers_that_begin_anew_are_taken_and_told_apart() {
+    let port = Port::claim().unwrap();
+    let start = || docent::server::Server::builder().tick(tick()).port(port.address().port()).start();
+    let server = start().await.unwrap();
+    let settings = || {
+        let settings = Client::builder(port.address().to_string()).session_timeout(Duration::from_secs(1));
+        settings.server_tick(tick()).operation_timeout(PATIENCE)
+    };
+    let client = settings().on_rollback(RollbackPolicy::StartAfresh).connect().await.unwrap();
+    let operator = settings().connect().await.unwrap();
+    for value in 1..=30 {
+        soon(config(&operator).publish(&limits(value))).await.unwrap();
+    }
+    let mut subscription = soon(config(&client).subscribe()).await.unwrap();
+    let before = subscription.current().revision().unwrap();
+    server.stop().await;
+    let _server = start().await.unwrap();
+    let operator = settings().connect().await.unwrap();
+    let published = soon(config(&operator).publish(&limits(7))).await.unwrap();
+    assert!(published.revision().unwrap().mzxid < before.mzxid, "it is older by number");
+    loop {
+        match soon(subscription.changed()).await {
+            // Nothing was there until it was published anew.
+            Some(Change::Deleted) => {}
+            Some(Change::RolledBack) => break,
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(next(&mut subscription).await.revision(), published.revision());
+    soon(config(&operator).publish(&limits(8))).await.unwrap();
+    assert_eq!(next(&mut subscription).await.per_second, 8);
+}

@@ -1,0 +1,207 @@
+//! Folders of configurations.
+
+use crate::support::{Limits, in_range, json, limits, watches};
+use docent::config::{TreeChange, TreeSubscription};
+use docent::{ChildrenCache, Config, ConfigTree, CreateMode, ErrorKind, SubscribeError};
+use docent_testkit::{Backend, both_backends};
+use docent_tests::{builder, connect, soon};
+use futures_util::future::try_join_all;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::runtime::Builder;
+
+const FOLDER: &str = "/config/flags";
+
+fn tree(client: &docent::Client) -> ConfigTree<Limits> {
+    Config::builder(client, FOLDER).validate(in_range).build_tree().unwrap()
+}
+
+/// The next change, in short.
+async fn next(subscription: &mut TreeSubscription<Limits>) -> String {
+    match soon(subscription.changed()).await {
+        Some(TreeChange::Value(key, value)) => format!("{key}={}", value.per_second),
+        Some(TreeChange::Deleted(key)) => format!("-{key}"),
+        Some(TreeChange::Refused(key, _)) => format!("!{key}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn shown(subscription: &TreeSubscription<Limits>) -> String {
+    let current = subscription.current();
+    let shown: Vec<_> = current.iter().map(|(key, value)| format!("{key}={}", value.per_second)).collect();
+    shown.join(" ")
+}
+
+async fn until(subscription: &TreeSubscription<Limits>, wanted: &str) {
+    soon(async {
+        while shown(subscription) != wanted {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
+/// The value at which the follower is held up.
+const GATE: u32 = 999;
+
+async fn hold_up(backend: Backend) {
+    const PASSERS_BY: u32 = 1_100;
+    let server = backend.start().await;
+    let (client, other) = (connect(&server).await, connect(&server).await);
+    let operator = tree(&other);
+    for key in ["gone", "stays"] {
+        soon(operator.key(key).unwrap().publish(&limits(1))).await.unwrap();
+    }
+    let (held, open) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let (is_held, is_open) = (Arc::clone(&held), Arc::clone(&open));
+    let rule = move |limits: &Limits| -> Result<(), String> {
+        if limits.per_second == GATE {
+            is_held.store(true, Ordering::SeqCst);
+            tokio::task::block_in_place(|| while !is_open.load(Ordering::SeqCst) {});
+        }
+        Ok(())
+    };
+    let slow = Config::builder(&client, FOLDER).validate(rule).build_tree().unwrap();
+    let subscription = soon(slow.subscribe()).await.unwrap();
+    assert_eq!(shown(&subscription), "gone=1 stays=1");
+    soon(operator.key("gate").unwrap().publish(&limits(GATE))).await.unwrap();
+    soon(async {
+        while !held.load(Ordering::SeqCst) {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    // More than is kept for it.
+    let cache = ChildrenCache::new(&client, FOLDER).unwrap();
+    let path = |number| format!("{FOLDER}/{number}");
+    for known in [PASSERS_BY as usize + 3, 2] {
+        let change = (0..PASSERS_BY).map(|number| {
+            let (path, other) = (path(number), &other);
+            async move {
+                match known {
+                    2 => other.delete(&path, None).await,
+                    _ => other.create(&path, json(1), CreateMode::Persistent).await.map(drop),
+                }
+            }
+        });
+        soon(try_join_all(change)).await.unwrap();
+        if known == 2 {
+            soon(operator.key("gone").unwrap().delete()).await.unwrap();
+        }
+        soon(async {
+            while cache.current().len() != known {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+    }
+    open.store(true, Ordering::SeqCst);
+    until(&subscription, "gate=999 stays=1").await;
+    soon(operator.key("stays").unwrap().publish(&limits(2))).await.unwrap();
+    until(&subscription, "gate=999 stays=2").await;
+}
+
+both_backends! {
+    async fn keys_come_change_and_go(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let (tree, operator) = (tree(&client), tree(&other));
+        let mut subscription = soon(tree.subscribe()).await.unwrap();
+        assert!(subscription.current().is_empty());
+        soon(operator.key("a").unwrap().publish(&limits(1))).await.unwrap();
+        assert_eq!(next(&mut subscription).await, "a=1");
+        soon(operator.key("a").unwrap().publish(&limits(2))).await.unwrap();
+        assert_eq!(next(&mut subscription).await, "a=2");
+        soon(operator.key("b").unwrap().publish(&limits(3))).await.unwrap();
+        assert_eq!(next(&mut subscription).await, "b=3");
+        assert_eq!(shown(&subscription), "a=2 b=3");
+        soon(operator.key("a").unwrap().delete()).await.unwrap();
+        assert_eq!(next(&mut subscription).await, "-a");
+        assert_eq!(subscription.current().len(), 1);
+        assert!(subscription.current().get("a").is_none());
+        // The history of a key is no key.
+        let past = soon(tree.key("b").unwrap().history()).await.unwrap();
+        assert!(past.is_empty());
+        assert_eq!(shown(&subscription), "b=3");
+    }
+
+    async fn a_bad_value_spoils_its_key_alone(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let tree = tree(&client);
+        for key in ["a", "b"] {
+            soon(tree.key(key).unwrap().publish(&limits(1))).await.unwrap();
+        }
+        client.create(&format!("{FOLDER}/c"), "[", CreateMode::Persistent).await.unwrap();
+        client.create(&format!("{FOLDER}/_history"), "", CreateMode::Persistent).await.unwrap();
+        let mut subscription = soon(tree.subscribe()).await.unwrap();
+        assert_eq!(shown(&subscription), "a=1 b=1");
+        assert_eq!(next(&mut subscription).await, "!c");
+        client.set(&format!("{FOLDER}/a"), json(0), None).await.unwrap();
+        assert_eq!(next(&mut subscription).await, "!a");
+        let current = subscription.current();
+        assert_eq!(current.refused().map(|(key, _)| key.to_string()).collect::<Vec<_>>(), ["a", "c"]);
+        assert_eq!(shown(&subscription), "a=1 b=1");
+        client.set(&format!("{FOLDER}/c"), json(5), None).await.unwrap();
+        assert_eq!(next(&mut subscription).await, "c=5");
+        client.set(&format!("{FOLDER}/a"), json(6), None).await.unwrap();
+        assert_eq!(next(&mut subscription).await, "a=6");
+        assert_eq!(subscription.current().refused().len(), 0);
+    }
+
+    async fn what_happened_without_a_link_and_between_sessions_is_told(backend: Backend) {
+        let server = backend.start().await;
+        let (proxy, other) = (server.proxy().await, connect(&server).await);
+        let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
+        let operator = tree(&other);
+        for key in ["a", "b", "c"] {
+            soon(operator.key(key).unwrap().publish(&limits(1))).await.unwrap();
+        }
+        let client_tree = tree(&client);
+        let mut subscription = soon(client_tree.subscribe()).await.unwrap();
+        let mut slow = soon(client_tree.subscribe()).await.unwrap();
+        proxy.cut().await;
+        soon(async { while !subscription.is_stale() { tokio::task::yield_now().await; } }).await;
+        assert_eq!(shown(&subscription), "a=1 b=1 c=1");
+        soon(operator.key("a").unwrap().delete()).await.unwrap();
+        soon(operator.key("b").unwrap().publish(&limits(2))).await.unwrap();
+        soon(operator.key("d").unwrap().publish(&limits(4))).await.unwrap();
+        proxy.heal().await.unwrap();
+        until(&subscription, "b=2 c=1 d=4").await;
+        server.expire(client.session_id().unwrap()).await.unwrap();
+        soon(operator.key("c").unwrap().delete()).await.unwrap();
+        soon(operator.key("b").unwrap().publish(&limits(3))).await.unwrap();
+        until(&subscription, "b=3 d=4").await;
+        // One who was slow is told the difference.
+        let mut told = [next(&mut slow).await, next(&mut slow).await, next(&mut slow).await, next(&mut slow).await];
+        told.sort();
+        assert_eq!(told, ["-a", "-c", "b=3", "d=4"]);
+        soon(client.close()).await;
+        while soon(subscription.changed()).await.is_some() {}
+        let Err(SubscribeError::Core(error)) = soon(tree(&client).subscribe()).await else { panic!() };
+        assert_eq!(error.kind(), ErrorKind::Closed);
+    }
+
+    async fn a_follower_that_was_held_up_drops_the_keys_that_went_meanwhile(backend: Backend) {
+        // It holds up a thread, and everything else goes on.
+        let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let held_up = move || {
+            runtime.block_on(hold_up(backend));
+        };
+        tokio::task::spawn_blocking(held_up).await.unwrap();
+    }
+
+    async fn followers_of_a_folder_share_its_watches_and_leave_none(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let tree = tree(&client);
+        for key in 0..50 {
+            soon(tree.key(&format!("key-{key}")).unwrap().publish(&limits(key + 1))).await.unwrap();
+        }
+        let subscriptions = [soon(tree.subscribe()).await.unwrap(), soon(tree.subscribe()).await.unwrap()];
+        assert!(subscriptions.iter().all(|subscription| subscription.current().len() == 50));
+        soon(async { while watches(&server).is_some_and(|watches| watches != 51) { client.sync("/").await.unwrap(); } }).await;
+        drop(subscriptions);
+        soon(async { while watches(&server).is_some_and(|watches| watches > 0) { client.sync("/").await.unwrap(); } }).await;
+    }
+}

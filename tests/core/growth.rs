@@ -1,0 +1,80 @@
+//! What comes and goes leaves nothing behind.
+
+use crate::builder;
+use docent::{Client, CreateMode, Mutex};
+use docent_testkit::Backend;
+use docent_tests::soon;
+use futures_util::{StreamExt, poll};
+
+/// All that a client can leave at a server or in its process, as far as they count it.
+#[derive(Debug, PartialEq, Eq)]
+struct Counted {
+    tasks: usize,
+    watches: usize,
+    nodes: Vec<String>,
+    sessions: usize,
+    links: usize,
+    guards: usize,
+}
+
+fn count(server: &docent::server::Server, client: &Client) -> Counted {
+    Counted {
+        tasks: tokio::runtime::Handle::current().metrics().num_alive_tasks(),
+        watches: server.watch_count(),
+        nodes: server.nodes(),
+        sessions: server.session_count(),
+        links: server.connection_count(),
+        guards: client.health().guards,
+    }
+}
+
+/// One of each: a lock that is taken and released, one that is waited for and given up at the n-th poll, and streams.
+async fn round(client: &Client, n: usize) {
+    soon(soon(Mutex::new(client, "/free").unwrap().acquire()).await.unwrap().release()).await.unwrap();
+    let mut given_up = Box::pin(Mutex::new(client, "/taken").unwrap().acquire());
+    for _ in 0..n % 8 {
+        assert!(poll!(given_up.as_mut()).is_pending());
+        tokio::task::yield_now().await;
+    }
+    drop(given_up);
+    if n.is_multiple_of(16) {
+        let mut data = client.watch_data("/a").unwrap();
+        let mut children = client.watch_children("/a").unwrap();
+        soon(data.next()).await.unwrap().unwrap();
+        assert!(poll!(children.next()).is_pending());
+        // The cleanups of some rounds, which are behind nothing.
+        soon(client.sync("/")).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn thousands_of_locks_given_up_waits_and_streams_leave_nothing() {
+    const ROUNDS: usize = 2_000;
+    let server = Backend::Embedded.start().await;
+    let embedded = server.as_embedded().unwrap();
+    // Past the proxies, which keep a note of every frame.
+    let client = builder(&server, embedded.connect_string()).connect().await.unwrap();
+    client.create("/a", "", CreateMode::Persistent).await.unwrap();
+    // Containers would come and go by themselves.
+    for path in ["/free", "/taken"] {
+        client.create(path, "", CreateMode::Persistent).await.unwrap();
+    }
+    let _taken = soon(Mutex::new(&client, "/taken").unwrap().acquire()).await.unwrap();
+    // Its own watch.
+    soon(async {
+        while embedded.watch_count() == 0 {
+            client.sync("/").await.unwrap();
+        }
+    })
+    .await;
+    let before = count(embedded, &client);
+    for n in 0..ROUNDS {
+        round(&client, n).await;
+    }
+    soon(async {
+        while count(embedded, &client) != before {
+            client.sync("/").await.unwrap();
+        }
+    })
+    .await;
+}

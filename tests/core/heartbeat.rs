@@ -1,0 +1,175 @@
+//! What the check of many guards' nodes says of each, from a server that says what it is told to.
+
+use crate::fake::{FakeLink, FakeServer, SESSION, body, reply};
+use crate::secrets::Printed;
+use docent::{Client, LostReason, Mutex, MutexGuard};
+use docent_proto::{Code, MultiOp, MultiResult, Request, Response, Stat};
+use docent_tests::{soon, tick};
+use futures_util::future::join_all;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex as Lock};
+
+const GUARDS: usize = 5;
+
+/// A heartbeat is due after a sixth of it, and a lease ends after two thirds: time enough for a busy machine.
+const TIMEOUT_MS: i32 = 4_800;
+
+/// The paths of each check, in the order in which they came, from the first that is of all guards.
+type Checks = Arc<Lock<Vec<Vec<String>>>>;
+
+/// Grants every lock at once and never says anything by itself. Checks are answered by `verdict`: what becomes of the check of
+/// a path, or of the whole request.
+async fn serve(
+    mut link: FakeLink,
+    checks: Checks,
+    mut verdict: impl FnMut(&[String]) -> Result<Option<(usize, Code)>, Code>,
+) {
+    let (mut zxid, mut created) = (0, HashSet::new());
+    while let Ok(asked) = link.request().await {
+        zxid += 1;
+        let stat = Stat { czxid: zxid, ephemeral_owner: SESSION, ..Stat::default() };
+        let answer = match asked.request {
+            Request::Create(create) => {
+                let path = format!("{}0000000000", create.path);
+                created.insert(path.clone());
+                Ok(Response::Created { path, stat: Some(stat) })
+            }
+            Request::GetChildren2 { path, .. } => {
+                let names = created.iter().filter_map(|node| node.strip_prefix(&format!("{path}/")));
+                Ok(Response::Children { names: names.map(str::to_owned).collect(), stat: Some(stat) })
+            }
+            Request::Exists { .. } => Ok(Response::Stat(stat)),
+            Request::GetData { .. } => Ok(Response::Data { data: None, stat }),
+            Request::Multi(ops) => {
+                let paths: Vec<_> = ops.iter().map(|op| op.path().to_owned()).collect();
+                assert!(
+                    ops.iter().all(|op| matches!(op, MultiOp::Check { version: -1, .. })) && !ops.is_empty()
+                );
+                let mut checks = checks.lock().unwrap();
+                // On a busy machine the first heartbeat may be due before all locks are taken.
+                let failed = if checks.is_empty() && paths.len() < GUARDS {
+                    Ok(None)
+                } else {
+                    checks.push(paths.clone());
+                    verdict(&paths)
+                };
+                failed.map(|failed| Response::Multi(results(paths.len(), failed)))
+            }
+            _ => Ok(Response::Empty),
+        };
+        match answer {
+            Ok(response) => link.send(&reply(asked.xid, zxid, 0, &body(&response))).await,
+            Err(code) => link.send(&reply(asked.xid, zxid, code.0, &[])).await,
+        }
+    }
+}
+
+/// As a server answers a multi: when one fails those before it are ok, and those behind it were not looked at.
+fn results(count: usize, failed: Option<(usize, Code)>) -> Vec<MultiResult> {
+    let Some((at, code)) = failed else { return vec![MultiResult::Checked; count] };
+    let code_of = |index: usize| match index.cmp(&at) {
+        std::cmp::Ordering::Less => Code::OK,
+        std::cmp::Ordering::Equal => code,
+        std::cmp::Ordering::Greater => Code::RUNTIME_INCONSISTENCY,
+    };
+    (0..count).map(|index| MultiResult::Failed(code_of(index))).collect()
+}
+
+async fn guards(server: &FakeServer) -> (Client, Vec<MutexGuard>) {
+    let client = Client::builder(server.connect_string()).server_tick(tick()).connect().await.unwrap();
+    let acquire = (0..GUARDS).map(|n| Mutex::new(&client, &format!("/lock-{n}")).unwrap().acquire());
+    let guards = join_all(acquire).await.into_iter().map(Result::unwrap).collect();
+    (client, guards)
+}
+
+/// Waits for so many checks.
+async fn until(checks: &Checks, count: usize) -> Vec<Vec<String>> {
+    soon(async {
+        while checks.lock().unwrap().len() < count {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    checks.lock().unwrap().clone()
+}
+
+/// The check of all, and what was checked right after it because the third of them failed.
+async fn third_fails(server: &FakeServer, checks: &Checks) -> (Client, Vec<MutexGuard>, String) {
+    let (client, guards) = guards(server).await;
+    let seen = until(checks, 2).await;
+    // One that is not made at once is of all others again.
+    assert_eq!(seen[1], seen[0][3..], "what was not looked at is checked at once");
+    (client, guards, seen[0][2].clone())
+}
+
+#[tokio::test]
+async fn a_node_that_a_heartbeat_finds_gone_loses_its_guard_alone_and_the_rest_is_checked_at_once() {
+    let (server, checks) = (FakeServer::start().await, Checks::default());
+    let seen = Arc::clone(&checks);
+    let play = async {
+        let link = server.attached(TIMEOUT_MS).await;
+        serve(link, seen, |paths| Ok((paths.len() == GUARDS).then_some((2, Code::NO_NODE)))).await;
+    };
+    let test = async {
+        let (_client, guards, third) = third_fails(&server, &checks).await;
+        let seen = until(&checks, 4).await;
+        assert!(
+            seen[2..].iter().all(|paths| paths.len() == GUARDS - 1 && !paths.contains(&third)),
+            "{seen:?}"
+        );
+        for guard in &guards {
+            assert_eq!(guard.is_held(), guard.path() != third);
+        }
+        let lost = guards.iter().find(|guard| guard.path() == third).unwrap();
+        assert_eq!(soon(lost.lost()).await, LostReason::NodeDeleted);
+    };
+    tokio::select! { () = play => panic!("the client closed the link"), () = test => {} }
+}
+
+#[tokio::test]
+async fn a_node_that_may_not_be_checked_is_held_on_reported_once_and_left_out() {
+    let (printed, _logging) = Printed::from_here_on();
+    let (server, checks) = (FakeServer::start().await, Checks::default());
+    let (seen, refused) = (Arc::clone(&checks), Lock::new(None));
+    let play = async {
+        let link = server.attached(TIMEOUT_MS).await;
+        serve(link, seen, |paths| {
+            let mut refused = refused.lock().unwrap();
+            let refused = refused.get_or_insert_with(|| paths[2].clone());
+            Ok(paths.iter().position(|path| path == refused).map(|index| (index, Code::NO_AUTH)))
+        })
+        .await;
+    };
+    let test = async {
+        let (_client, mut guards, third) = third_fails(&server, &checks).await;
+        let seen = until(&checks, 3).await;
+        assert!(seen[2].len() == GUARDS - 1 && !seen[2].contains(&third), "{seen:?}");
+        // Alone it is checked all the same: a refusal keeps the lease, too.
+        guards.retain(|guard| guard.path() == third);
+        let count = until(&checks, 4).await.len();
+        let seen = until(&checks, count + 2).await;
+        assert!(seen[count..].iter().all(|paths| *paths == [third.clone()]), "{seen:?}");
+        assert!(guards[0].is_held());
+        let lines = printed.lines_with("may not be checked");
+        assert!(lines.len() == 1 && lines[0].contains("ERROR") && lines[0].contains(&third), "{lines:#?}");
+    };
+    tokio::select! { () = play => panic!("the client closed the link"), () = test => {} }
+}
+
+#[tokio::test]
+async fn a_server_that_throttles_heartbeats_is_not_hammered_and_proves_nothing() {
+    let (server, checks) = (FakeServer::start().await, Checks::default());
+    let seen = Arc::clone(&checks);
+    let play = async {
+        let link = server.attached(TIMEOUT_MS).await;
+        serve(link, seen, |_| Err(Code::THROTTLED)).await;
+    };
+    let test = async {
+        let (_client, guards) = guards(&server).await;
+        assert_eq!(soon(guards[0].lost()).await, LostReason::LeaseExpired);
+        // From a sixth to two thirds of the timeout, a twenty-fourth of it apart.
+        let count = checks.lock().unwrap().len();
+        assert!((2..=13).contains(&count), "{count} checks");
+    };
+    tokio::select! { () = play => panic!("the client closed the link"), () = test => {} }
+}

@@ -1,0 +1,67 @@
+//! What is said in the log once and not each time.
+
+use crate::secrets::Printed;
+use crate::{builder, connect};
+use docent::{CreateMode, Mutex};
+use docent_testkit::{Backend, both_backends};
+use docent_tests::soon;
+
+both_backends! {
+    async fn children_that_are_no_contenders_are_named_once_for_each_line(backend: Backend) {
+        let (printed, _logging) = Printed::from_here_on();
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        for line in ["/a", "/b"] {
+            for name in ["foreign-1", "foreign-2"] {
+                other.create(&format!("{line}/{name}"), "", CreateMode::Persistent).await.unwrap();
+            }
+            let mutex = Mutex::new(&client, line).unwrap();
+            for _ in 0..3 {
+                soon(soon(mutex.acquire()).await.unwrap().release()).await.unwrap();
+            }
+        }
+        let lines = printed.lines_with("no contender");
+        assert_eq!(lines.len(), 2, "{lines:#?}");
+        assert!(lines[0].contains("WARN") && lines[0].contains("foreign-"), "{}", lines[0]);
+    }
+
+    async fn a_lost_guard_is_reported_once_however_often_it_is_looked_at(backend: Backend) {
+        let (printed, _logging) = Printed::from_here_on();
+        let server = backend.start().await;
+        let client = builder(&server, server.connect_string()).connect().await.unwrap();
+        let guard = soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap();
+        client.delete(&guard.path(), None).await.unwrap();
+        soon(guard.lost()).await;
+        assert!(!guard.is_held() && soon(guard.verify()).await.is_err());
+        drop(guard);
+        soon(client.close()).await;
+        assert_eq!(printed.lines_with("guard is lost").len(), 1);
+    }
+}
+
+/// In a process of its own, because it is said once in a process.
+#[test]
+fn that_nodes_are_open_to_everybody_is_said_once() {
+    const ALONE: &str = "DOCENT_TEST_OPEN_NODES";
+    if std::env::var_os(ALONE).is_none() {
+        let test = "said_once::that_nodes_are_open_to_everybody_is_said_once";
+        let output = std::process::Command::new(std::env::current_exe().unwrap())
+            .args([test, "--exact", "--nocapture"])
+            .env(ALONE, "1")
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && text.contains("1 passed"), "{text}");
+        return;
+    }
+    let (printed, _logging) = Printed::from_here_on();
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+        let server = Backend::Embedded.start().await;
+        for name in ["a", "b"] {
+            let client = connect(&server).await;
+            client.create(&format!("/{name}"), "", CreateMode::Persistent).await.unwrap();
+        }
+    });
+    let lines = printed.lines_with("nodes are created open to everybody");
+    assert_eq!(lines.len(), 1, "{lines:#?}");
+}

@@ -1,0 +1,86 @@
+//! Picks from a live view.
+
+use crate::scene::{orders, registry, until_ids, view};
+use docent::{PickPolicy, SetAside};
+use docent_testkit::{Backend, both_backends};
+use docent_tests::{connect, soon};
+use std::collections::BTreeMap;
+
+both_backends! {
+    async fn every_policy_picks_as_it_says_from_what_is_there(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let mut registrations = Vec::new();
+        for (id, weight) in [("1", 0), ("2", 1), ("3", 1)] {
+            registrations.push(soon(registry(&client).register(orders(id).weight(weight))).await.unwrap());
+        }
+        for (policy, expected) in [
+            (PickPolicy::RoundRobin, &["1", "2", "3"][..]),
+            (PickPolicy::Random, &["1", "2", "3"]),
+            (PickPolicy::PowerOfTwo, &["1", "2", "3"]),
+            (PickPolicy::Weighted, &["2", "3"]),
+        ] {
+            let view = soon(registry(&other).service_builder::<String>("orders").policy(policy).open()).await.unwrap();
+            let mut picks = BTreeMap::new();
+            for _ in 0..300 {
+                *picks.entry(view.pick().unwrap().id.clone()).or_insert(0) += 1;
+            }
+            assert_eq!(picks.keys().collect::<Vec<_>>(), expected, "{policy:?}");
+            if policy == PickPolicy::RoundRobin {
+                assert!(picks.values().all(|count| *count == 100), "{picks:?}");
+            }
+        }
+        let sticky = soon(registry(&other).service_builder::<String>("orders").policy(PickPolicy::Sticky).open()).await.unwrap();
+        let chosen = sticky.pick().unwrap().id.clone();
+        assert!((0..20).all(|_| sticky.pick().unwrap().id == chosen));
+        let at = registrations.iter().position(|one| one.id() == chosen).unwrap();
+        soon(registrations.remove(at).deregister()).await.unwrap();
+        let left: Vec<_> = registrations.iter().map(docent::Registration::id).collect();
+        until_ids(&sticky, &left.iter().map(String::as_str).collect::<Vec<_>>()).await;
+        let next = sticky.pick().unwrap().id.clone();
+        assert!(next != chosen && (0..20).all(|_| sticky.pick().unwrap().id == next));
+    }
+
+    async fn an_instance_that_fails_is_set_aside_for_all_clones_of_the_view(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let _one = soon(registry(&client).register(orders("1"))).await.unwrap();
+        let two = soon(registry(&client).register(orders("2"))).await.unwrap();
+        let view = view(&other).await;
+        let fails = |id: &str| view.pick_where(|instance| instance.id == id).unwrap().failed();
+        fails("1");
+        assert!((0..4).any(|_| view.pick().unwrap().id == "1"), "once is not enough");
+        fails("1");
+        let clone = view.clone();
+        assert!((0..20).all(|_| clone.pick().unwrap().id == "2"));
+        assert_eq!(view.instances().len(), 2, "it is still shown");
+        // When there is nobody else it is better than nobody.
+        soon(two.deregister()).await.unwrap();
+        until_ids(&view, &["1"]).await;
+        assert_eq!(view.pick().unwrap().id, "1");
+        let never = soon(registry(&other).service_builder::<String>("orders").set_aside(SetAside::never()).open()).await.unwrap();
+        for _ in 0..10 {
+            never.pick().unwrap().failed();
+        }
+    }
+
+    async fn an_instance_at_another_place_starts_with_a_clean_slate(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let one = soon(registry(&client).register(orders("1"))).await.unwrap();
+        let _two = soon(registry(&client).register(orders("2"))).await.unwrap();
+        let view = view(&other).await;
+        for _ in 0..2 {
+            view.pick_where(|instance| instance.id == "1").unwrap().failed();
+        }
+        let picks_one = || (0..20).any(|_| view.pick().unwrap().id == "1");
+        soon(one.update(orders("1").payload("still there".to_owned()))).await.unwrap();
+        let payload = |view: &docent::Service<String>| view.instances().get("1").unwrap().payload.clone();
+        soon(async { while payload(&view).as_deref() != Some("still there") { tokio::task::yield_now().await; } }).await;
+        assert!(!picks_one());
+        let mut moved = orders("1");
+        moved.port = Some(9090);
+        soon(one.update(moved)).await.unwrap();
+        soon(async { while !picks_one() { tokio::task::yield_now().await; } }).await;
+    }
+}

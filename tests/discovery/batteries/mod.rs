@@ -1,0 +1,126 @@
+//! What is kept announced stands the batteries of faults. That of losses is about guards: what is kept comes back instead.
+
+mod memberships;
+mod registrations;
+
+use docent::{Client, Error, ErrorKind};
+use docent_proto::OpCode;
+use docent_testkit::Traced;
+use docent_testkit::battery::{Contender, Fault, Recipe, Seat, Step, unanswered};
+use docent_tests::PATIENCE;
+use std::marker::PhantomData;
+
+/// A handle that keeps an ephemeral node of a given name.
+trait Keeps: Sized {
+    /// Where these nodes are.
+    const FOLDER: &str;
+
+    /// Keeps a node of this name.
+    async fn keep(client: &Client, name: &str) -> Result<Self, Error>;
+
+    /// Keeps a node of this name elsewhere.
+    async fn keep_other(client: &Client, name: &str) -> Result<Self, Error>;
+
+    /// Asks the servers whether it is there.
+    async fn verify(&self, client: &Client) -> Result<(), Error>;
+
+    fn is_present(&self) -> bool;
+
+    fn path(&self) -> String;
+
+    /// Removes the node.
+    async fn give_up(self) -> Result<(), Error>;
+}
+
+/// Processes that all want the same name: each waits for the one before it.
+struct Keeping<K>(PhantomData<K>);
+
+struct Process<K> {
+    client: Client,
+    namespace: String,
+    /// Sees to it that the session has its witness, which is made once and has no part in what is tested.
+    _other: K,
+}
+
+struct Kept<K> {
+    handle: K,
+    epoch: u64,
+}
+
+impl<K: Keeps> Recipe for Keeping<K> {
+    type Contender = Process<K>;
+
+    async fn contender(&self, seat: &Seat) -> Process<K> {
+        let client = Client::builder(&seat.connect_string)
+            .namespace(&seat.namespace)
+            .session_timeout(seat.session_timeout)
+            .server_tick(seat.tick)
+            .operation_timeout(PATIENCE)
+            .connect()
+            .await
+            .unwrap();
+        let markers =
+            async || client.children("/_docent/markers").await.map_or(0, |markers| markers.names.len());
+        let before = markers().await;
+        let _other = K::keep_other(&client, &format!("{:x}", client.session_id().unwrap())).await.unwrap();
+        while markers().await <= before {}
+        Process { client, namespace: seat.namespace.clone(), _other }
+    }
+
+    fn folder(&self) -> &str {
+        K::FOLDER
+    }
+
+    /// It looked at the node of the one before it, and watches that.
+    fn waits(&self, trace: &[Traced]) -> bool {
+        trace.iter().any(|frame| frame.is_reply(OpCode::GetData)) && unanswered(trace) == 0
+    }
+
+    fn permits(&self, _step: Step, fault: Fault, error: &Error) -> bool {
+        fault == Fault::Closed && error.kind() == ErrorKind::Closed
+    }
+}
+
+impl<K: Keeps> Contender for Process<K> {
+    type Held = Kept<K>;
+    type Error = Error;
+    type Fence = i64;
+
+    async fn acquire(&self) -> Result<Kept<K>, Error> {
+        let handle = K::keep(&self.client, "1").await?;
+        Ok(Kept { handle, epoch: self.client.state().current().epoch })
+    }
+
+    async fn verify(&self, held: &Kept<K>) -> Result<(), Error> {
+        held.handle.verify(&self.client).await
+    }
+
+    async fn release(&self, held: Kept<K>) -> Result<(), Error> {
+        held.handle.give_up().await
+    }
+
+    /// It is kept anew, in another session.
+    async fn lost(&self, held: &Kept<K>) {
+        self.client.state().wait_for(|connection| connection.epoch > held.epoch).await;
+    }
+
+    fn is_held(&self, held: &Kept<K>) -> bool {
+        held.handle.is_present() && self.client.state().current().epoch == held.epoch
+    }
+
+    fn fence(&self, _held: &Kept<K>) -> Option<i64> {
+        None
+    }
+
+    fn node(&self, held: &Kept<K>) -> String {
+        format!("{}{}", self.namespace, held.handle.path())
+    }
+
+    fn session_id(&self) -> Option<i64> {
+        self.client.session_id()
+    }
+
+    async fn close(&self) {
+        self.client.close().await;
+    }
+}

@@ -1,0 +1,97 @@
+//! Services with many instances.
+
+use crate::scene::{ORDERS, view};
+use docent::{Client, CreateMode, Service, ServiceChange, Transaction};
+use docent_testkit::{Backend, both_backends};
+use docent_tests::{as_it_goes_on, connect};
+use futures_util::StreamExt;
+use std::collections::BTreeMap;
+
+const COUNT: usize = 2_000;
+
+fn id(number: usize) -> String {
+    format!("{number:04}")
+}
+
+fn json(number: usize, payload: &str) -> String {
+    let id = id(number);
+    format!(r#"{{"name":"orders","id":"{id}","address":"10.0.0.7","port":8080,"payload":"{payload}"}}"#)
+}
+
+/// Changes many nodes, many in each transaction.
+async fn change(
+    client: &Client,
+    numbers: impl IntoIterator<Item = usize>,
+    add: impl Fn(Transaction, String, usize) -> Transaction,
+) {
+    let numbers: Vec<_> = numbers.into_iter().collect();
+    for numbers in numbers.chunks(100) {
+        let transaction = numbers.iter().fold(client.transaction(), |transaction, number| {
+            add(transaction, format!("{ORDERS}/{}", id(*number)), *number)
+        });
+        transaction.commit().await.unwrap();
+    }
+}
+
+/// Follows the changes until what they tell meets `condition`.
+async fn follow(
+    view: &Service<String>,
+    told: &mut BTreeMap<String, String>,
+    changes: &mut docent::ServiceChanges<String>,
+    condition: impl Fn(&BTreeMap<String, String>) -> bool,
+) {
+    let count = std::cell::Cell::new(0);
+    let follow = async {
+        while !condition(told) {
+            match changes.next().await.expect("the client is open") {
+                ServiceChange::Added(instance) | ServiceChange::Updated(instance) => {
+                    told.insert(instance.id.clone(), instance.payload.clone().unwrap());
+                }
+                ServiceChange::Removed(instance) => {
+                    told.remove(&instance.id);
+                }
+                _ => {}
+            }
+            count.set(count.get() + 1);
+        }
+    };
+    as_it_goes_on(|| count.get(), follow).await;
+    let shown: BTreeMap<_, _> = view
+        .instances()
+        .iter()
+        .map(|instance| (instance.id.clone(), instance.payload.clone().unwrap()))
+        .collect();
+    assert!(*told == shown, "{} were told of, {} are shown", told.len(), shown.len());
+}
+
+both_backends! {
+    async fn two_thousand_instances_are_loaded_and_every_later_change_is_seen(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        client.create("/services", "", CreateMode::Persistent).await.unwrap();
+        client.create(ORDERS, "", CreateMode::Persistent).await.unwrap();
+        change(&client, 0..COUNT, |transaction, path, number| {
+            transaction.create(&path, json(number, "first"), CreateMode::Persistent)
+        }).await;
+        let view = view(&other).await;
+        assert_eq!(view.instances().len(), COUNT);
+        let (mut changes, mut told) = (view.changes(), BTreeMap::new());
+        follow(&view, &mut told, &mut changes, |told| told.len() == COUNT).await;
+        // All of them change, a tenth leaves, some are new, and one comes back.
+        change(&client, 0..COUNT, |transaction, path, number| transaction.set(&path, json(number, "second"), None)).await;
+        change(&client, (0..COUNT).step_by(10), |transaction, path, _| transaction.delete(&path, None)).await;
+        change(&client, COUNT..COUNT + 50, |transaction, path, number| {
+            transaction.create(&path, json(number, "second"), CreateMode::Persistent)
+        }).await;
+        change(&client, [0], |transaction, path, _| transaction.create(&path, json(0, "again"), CreateMode::Persistent)).await;
+        let left = COUNT - COUNT / 10 + 50 + 1;
+        follow(&view, &mut told, &mut changes, |told| {
+            told.len() == left && told.iter().all(|(id, payload)| *payload == if id == "0000" { "again" } else { "second" })
+        }).await;
+        // One by one, in no order.
+        for number in [1999, 7, 1001] {
+            client.set(&format!("{ORDERS}/{}", id(number)), json(number, "last"), None).await.unwrap();
+            follow(&view, &mut told, &mut changes, |told| told[&id(number)] == "last").await;
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! Discovery, naming and membership, on the embedded server and on a real ZooKeeper.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod bad_input;
+mod balance;
+mod batteries;
+mod large;
+mod layout;
+mod membership;
+mod names;
+mod persistent;
+mod properties;
+mod registration;
+mod scene;
+mod spoiled;
+mod superseded;
+#[cfg(feature = "tonic")]
+mod tonic;
+#[cfg(feature = "tower")]
+mod tower;
+mod view;

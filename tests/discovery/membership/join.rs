@@ -1,0 +1,115 @@
+//! Joining and leaving, and what is in the way.
+
+use super::{GROUP, group, ids, next};
+use docent::{CreateMode, ErrorKind, Membership, Presence};
+use docent_proto::OpCode;
+use docent_testkit::{Backend, both_backends};
+use docent_tests::{SHORT_SESSION, builder, connect, soon};
+
+both_backends! {
+    async fn members_join_change_and_leave_in_curators_layout(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other, watcher) = (connect(&server).await, connect(&server).await, connect(&server).await);
+        let members = soon(group(&watcher).members()).await.unwrap();
+        assert!(members.current().is_empty());
+        let mut changes = members.changes();
+        let one = soon(group(&client).join("one", "10.0.0.1")).await.unwrap();
+        assert_eq!(next(&mut changes).await, "+one=10.0.0.1");
+        let node = watcher.get("/cluster/hosts/one").await.unwrap();
+        assert_eq!((node.data, node.stat.owner), ("10.0.0.1".into(), client.session_id()));
+        let two = soon(group(&other).join_by_identity("two")).await.unwrap();
+        assert_eq!(next(&mut changes).await, format!("+two={}", other.identity()));
+        assert_eq!(ids(&members), "one two");
+        let peer = members.get("one").unwrap();
+        assert_eq!((peer.session_id, peer.czxid), (client.session_id(), Some(node.stat.czxid)));
+        assert!(peer.is_present() && one.is_present() && matches!(one.presence(), Presence::Present));
+        one.set_data("10.0.0.9");
+        assert_eq!(one.data(), "10.0.0.9");
+        assert_eq!(next(&mut changes).await, "one=10.0.0.9");
+        soon(one.leave()).await.unwrap();
+        assert_eq!(next(&mut changes).await, "-one");
+        assert!(watcher.exists("/cluster/hosts/one").await.unwrap().is_none());
+        drop(two);
+        assert_eq!(next(&mut changes).await, "-two");
+        assert!(members.get("two").is_none() && members.current().is_empty());
+        // It can be joined again, also by the same client at once.
+        let two = soon(group(&other).join("two", "again")).await.unwrap();
+        assert_eq!(next(&mut changes).await, "+two=again");
+        drop(two);
+        let _two = soon(group(&other).join("two", "again")).await.unwrap();
+    }
+
+    async fn a_restarted_process_waits_for_the_node_of_its_predecessor(backend: Backend) {
+        let server = backend.start().await;
+        let (before, watcher) = (connect(&server).await, connect(&server).await);
+        let predecessor = soon(group(&before).join("one", "old")).await.unwrap();
+        let after = connect(&server).await;
+        let joining = tokio::spawn({ let group = group(&after); async move { group.join("one", "new").await } });
+        // It looks, finds the other, and waits.
+        let sessions = server.front();
+        soon(async { while sessions.trace().iter().filter(|frame| frame.is_reply(OpCode::Create2)).count() < 2 {
+            tokio::task::yield_now().await;
+        } }).await;
+        assert_eq!(watcher.get(predecessor.path()).await.unwrap().data, "old");
+        assert!(!joining.is_finished());
+        // It crashes at last.
+        server.expire(before.session_id().unwrap()).await.unwrap();
+        soon(before.close()).await;
+        let successor = soon(joining).await.unwrap().unwrap();
+        let node = watcher.get(successor.path()).await.unwrap();
+        assert_eq!((node.data, node.stat.owner), ("new".into(), after.session_id()));
+    }
+
+    async fn a_node_of_another_that_stays_is_an_error_and_is_left_alone(backend: Backend) {
+        let server = backend.start().await;
+        let other = connect(&server).await;
+        let client = builder(&server, server.connect_string()).session_timeout(SHORT_SESSION).connect().await.unwrap();
+        let theirs = soon(group(&other).join("one", "theirs")).await.unwrap();
+        let error = soon(group(&client).join("one", "mine")).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NodeExists);
+        assert!(error.to_string().contains(&format!("{:#x}", other.session_id().unwrap())), "{error}");
+        assert_eq!(other.get(theirs.path()).await.unwrap().data, "theirs");
+        soon(theirs.leave()).await.unwrap();
+        // Nothing of the attempt is left, to take it over by surprise.
+        assert!(other.exists("/cluster/hosts/one").await.unwrap().is_none());
+        other.create("/cluster/hosts/two", "", CreateMode::Persistent).await.unwrap();
+        assert_eq!(soon(group(&client).join("two", "")).await.unwrap_err().kind(), ErrorKind::NodeExists);
+    }
+
+    async fn a_client_joins_once_with_an_id(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let mine = group(&client);
+        let one = soon(mine.join("one", "1")).await.unwrap();
+        assert_eq!(soon(mine.join("one", "2")).await.unwrap_err().kind(), ErrorKind::AlreadyRegistered);
+        assert_eq!(soon(group(&client).join("one", "2")).await.unwrap_err().kind(), ErrorKind::AlreadyRegistered);
+        assert_eq!((one.data(), ids(&soon(mine.members()).await.unwrap())), ("1".into(), "one".into()));
+        let two = soon(mine.join("two", "2")).await.unwrap();
+        assert_eq!((one.id(), two.id()), ("one", "two"));
+    }
+
+    async fn bad_ids_and_paths_are_refused(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        for path in ["", "a", "/", "/a/", "//", "/a//b", "/.", "/..", "/a\0"] {
+            let error = Membership::new(&client, path).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidInput);
+            assert!(error.to_string().contains(&format!("{path:?}")), "{error}");
+        }
+        for id in ["", "/", "a/b", ".", "..", "a\0", "\u{1f}"] {
+            let error = soon(group(&client).join(id, "")).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidInput, "{id:?}");
+        }
+        let small = builder(&server, server.connect_string()).max_request(10_000).connect().await.unwrap();
+        let error = soon(group(&small).join("large", vec![0; 20_000])).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TooLarge, "{error}");
+        assert!(client.exists(&format!("{GROUP}/large")).await.unwrap().is_none(), "nothing was stored");
+        // One who is a member says what it said before, and why.
+        let mut member = soon(group(&small).join("small", "1")).await.unwrap();
+        member.set_data(vec![0; 20_000]);
+        soon(async { while !matches!(member.changed().await, Presence::Failing(error) if error.kind() == ErrorKind::TooLarge) {} }).await;
+        assert_eq!(client.get(member.path()).await.unwrap().data, "1");
+        member.set_data("2");
+        soon(async { while client.get(member.path()).await.unwrap().data != "2" {} }).await;
+    }
+}

@@ -1,0 +1,59 @@
+//! Groups: who is in them, and who is told.
+
+mod join;
+mod lists;
+mod own;
+
+use docent::{Client, MemberChange, MemberChanges, Members, Membership};
+use docent_tests::soon;
+use futures_util::StreamExt;
+
+pub(crate) const GROUP: &str = "/cluster/hosts";
+
+pub(crate) fn group(client: &Client) -> Membership {
+    Membership::new(client, GROUP).unwrap()
+}
+
+/// The next that is told, in short.
+pub(super) async fn next(changes: &mut MemberChanges) -> String {
+    loop {
+        match soon(changes.next()).await.expect("the client is open") {
+            MemberChange::Joined(peer) => {
+                return format!("+{}={}", peer.id, String::from_utf8_lossy(&peer.data));
+            }
+            MemberChange::Updated(peer) => {
+                return format!("{}={}", peer.id, String::from_utf8_lossy(&peer.data));
+            }
+            MemberChange::Left(peer) => return format!("-{}", peer.id),
+            MemberChange::Failed(error) => return format!("!{error}"),
+            _ => {}
+        }
+    }
+}
+
+pub(super) fn ids(members: &Members) -> String {
+    members.current().iter().map(|peer| peer.id.to_string()).collect::<Vec<_>>().join(" ")
+}
+
+pub(super) async fn until(members: &Members, wanted: &str) {
+    soon(async {
+        while ids(members) != wanted {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
+/// Waits until the node of a member belongs to the present session of its client.
+pub(super) async fn until_present(client: &Client, other: &Client, path: &str) {
+    soon(async {
+        loop {
+            let stat = other.exists(path).await.unwrap();
+            if stat.is_some_and(|stat| stat.owner == client.session_id()) {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}

@@ -1,0 +1,314 @@
+//! Instances that stay announced, and how that ends.
+
+use crate::scene::{ORDERS, behind_proxy, orders, registry, until_gone, until_ids, until_owned, view};
+use docent::{ConnectionState, CreateMode, ErrorKind, Instance, RegistrationStatus};
+use docent_proto::OpCode;
+use docent_testkit::{Backend, Rule, both_backends};
+use docent_tests::{SESSION, SHORT_SESSION, builder, connect, soon};
+use std::time::Duration;
+
+const ONE: &str = "/services/orders/1";
+
+both_backends! {
+    async fn an_instance_is_announced_as_curator_would_until_it_is_deregistered(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let mut instance = orders("1");
+        instance.registered_at_ms = 1_234_567_890_123;
+        let registration = soon(registry(&client).register(instance)).await.unwrap();
+        assert_eq!((registration.path().as_str(), registration.id().as_str()), (ONE, "1"));
+        assert!(matches!(registration.status(), RegistrationStatus::Announced));
+        let json = r#"{"name":"orders","id":"1","address":"10.0.0.7","port":8080,"sslPort":null,"payload":"1","registrationTimeUTC":1234567890123,"serviceType":"DYNAMIC","uriSpec":null}"#;
+        let node = other.get(ONE).await.unwrap();
+        assert_eq!((&node.data[..], node.stat.owner), (json.as_bytes(), client.session_id()));
+        soon(registration.deregister()).await.unwrap();
+        assert_eq!(other.exists(ONE).await.unwrap(), None);
+    }
+
+    async fn a_dropped_registration_is_deregistered_in_the_background(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let registration = soon(registry(&client).register(orders("1"))).await.unwrap();
+        drop(registration);
+        // At once again, with the same id.
+        let again = soon(registry(&client).register(orders("1"))).await.unwrap();
+        until_owned(&client, &other, ONE).await;
+        drop(again);
+        until_gone(&other, ONE).await;
+        soon(registry(&client).register(orders("1"))).await.unwrap().deregister().await.unwrap();
+    }
+
+    async fn what_an_update_says_is_at_the_servers_when_it_returns(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let registration = soon(registry(&client).register(orders("1"))).await.unwrap();
+        let created = other.exists(ONE).await.unwrap().unwrap().czxid;
+        soon(registration.update(orders("1").payload("new").weight(5))).await.unwrap();
+        let text = until_owned(&client, &other, ONE).await;
+        assert!(text.contains(r#""payload":"new""#) && text.ends_with(r#""weight":5}"#), "{text}");
+        soon(registration.set_enabled(false)).await.unwrap();
+        let text = until_owned(&client, &other, ONE).await;
+        assert!(text.contains(r#""payload":"new""#) && text.contains(r#""enabled":false"#), "{text}");
+        soon(registration.set_enabled(true)).await.unwrap();
+        assert!(!until_owned(&client, &other, ONE).await.contains("enabled"));
+        assert_eq!(other.exists(ONE).await.unwrap().unwrap().czxid, created, "it never left");
+        for wrong in [orders("2"), orders("1").service_type(docent::ServiceType::Static)] {
+            let error = soon(registration.update(wrong)).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        }
+        let mut wrong = orders("1");
+        wrong.name = "payments".to_owned();
+        assert!(soon(registration.update(wrong)).await.unwrap_err().to_string().contains("must keep its name"));
+    }
+
+    async fn an_instance_that_drains_is_not_picked_any_more_and_then_gone(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let one = soon(registry(&client).register(orders("1"))).await.unwrap();
+        let _two = soon(registry(&client).register(orders("2"))).await.unwrap();
+        let view = view(&other).await;
+        assert_eq!(crate::scene::ids(&view), ["1", "2"]);
+        // How long it drains is for the test to say.
+        let draining = tokio::spawn(one.drain(Duration::from_secs(3600)));
+        until_ids(&view, &["2"]).await;
+        assert!(view.instances().get("1").is_some_and(|one| !one.enabled));
+        assert!((0..10).all(|_| view.pick().unwrap().id == "2"));
+        // Cancelled, it is deregistered at once.
+        draining.abort();
+        until_gone(&other, ONE).await;
+        let two = soon(registry(&client).register(orders("3"))).await.unwrap();
+        soon(two.drain(Duration::from_millis(1))).await.unwrap();
+        assert_eq!(other.exists("/services/orders/3").await.unwrap(), None);
+    }
+
+    async fn an_instance_whose_session_expired_is_announced_again_with_what_was_said_last(backend: Backend) {
+        let server = backend.start().await;
+        let other = connect(&server).await;
+        let (client, proxy) = behind_proxy(&server, SHORT_SESSION).await;
+        let registration = soon(registry(&client).register(orders("1"))).await.unwrap();
+        let many: Vec<_> = futures_util::future::join_all((2..10).map(|id| {
+            let registry = registry(&client);
+            async move { soon(registry.register(orders(&id.to_string()))).await.unwrap() }
+        })).await;
+        let before = client.session_id().unwrap();
+        proxy.cut().await;
+        // Said while nobody can hear it.
+        let told = registration.update(orders("1").payload("last"));
+        tokio::select! {
+            biased;
+            told = told => panic!("{told:?}"),
+            () = tokio::task::yield_now() => {}
+        }
+        server.expire(before).await.unwrap();
+        until_gone(&other, ONE).await;
+        proxy.heal().await.unwrap();
+        assert!(until_owned(&client, &other, ONE).await.contains("last"));
+        soon(registration.announced()).await.unwrap();
+        for registration in &many {
+            until_owned(&client, &other, &registration.path()).await;
+        }
+        assert_ne!(client.session_id(), Some(before));
+    }
+
+    async fn an_instance_whose_node_was_deleted_by_hand_is_announced_again(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let registration = soon(registry(&client).register(orders("1"))).await.unwrap();
+        for _ in 0..5 {
+            other.delete(ONE, None).await.unwrap();
+            until_owned(&client, &other, ONE).await;
+        }
+        other.set(ONE, "spoiled", None).await.unwrap();
+        soon(async { while other.get(ONE).await.unwrap().data == "spoiled" {} }).await;
+        soon(registration.deregister()).await.unwrap();
+        assert_eq!(other.exists(ONE).await.unwrap(), None);
+    }
+
+    async fn a_server_restart_leaves_every_instance_where_it_is(backend: Backend) {
+        let server = backend.start_own().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let view = view(&other).await;
+        let one = soon(registry(&client).register(orders("1"))).await.unwrap();
+        let _two = soon(registry(&client).register(orders("2"))).await.unwrap();
+        until_ids(&view, &["1", "2"]).await;
+        let mut changes = view.changes();
+        for expected in ["added 1", "added 2"] {
+            assert_eq!(crate::scene::next(&mut changes).await, expected);
+        }
+        let created = other.exists(ONE).await.unwrap().unwrap().czxid;
+        server.stop().await;
+        server.start_again().await;
+        // The first change after it is the one that is made then.
+        soon(one.update(orders("1").payload("new"))).await.unwrap();
+        assert_eq!(crate::scene::next(&mut changes).await, "updated 1");
+        assert_eq!(other.exists(ONE).await.unwrap().unwrap().czxid, created);
+    }
+
+    async fn an_instance_announced_before_there_is_a_server_is_there_once_there_is_one(backend: Backend) {
+        let server = backend.start_own().await;
+        server.stop().await;
+        let client = builder(&server, server.connect_string())
+            .operation_timeout(Duration::from_millis(300)).build().unwrap();
+        let error = soon(registry(&client).register(orders("2"))).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Timeout);
+        let registration = registry(&client).announce(orders("1")).unwrap();
+        let view = registry(&client).service_builder::<String>("orders").start().unwrap();
+        assert_eq!(soon(registration.announced()).await.unwrap_err().kind(), ErrorKind::Timeout);
+        assert!(matches!(registration.status(), RegistrationStatus::Pending));
+        assert_eq!(soon(view.ready()).await.unwrap_err().kind(), ErrorKind::Timeout);
+        assert!(view.is_stale() && view.pick().is_err());
+        server.start_again().await;
+        soon(async { while registration.announced().await.is_err() {} }).await;
+        until_ids(&view, &["1"]).await;
+        soon(registration.deregister()).await.unwrap();
+    }
+
+    async fn a_process_started_again_with_the_same_id_waits_for_its_predecessor_and_takes_over(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let (before, proxy) = behind_proxy(&server, SESSION).await;
+        let predecessor = soon(registry(&before).register(orders("1"))).await.unwrap();
+        let old = before.session_id().unwrap();
+        // Killed: its session lives on for a while.
+        proxy.cut().await;
+        // It waits for longer than an operation may take.
+        let impatient = client.with_operation_timeout(Duration::from_secs(1));
+        let impatient_registry = registry(&impatient);
+        let mut taking_over = Box::pin(impatient_registry.register(orders("1").payload("successor")));
+        tokio::select! {
+            done = &mut taking_over => panic!("{done:?}"),
+            () = tokio::time::sleep(Duration::from_millis(1300)) => {}
+        }
+        assert_eq!(other.get(ONE).await.unwrap().stat.owner, Some(old), "it is not touched");
+        server.expire(old).await.unwrap();
+        let registration = soon(taking_over).await.unwrap();
+        assert!(until_owned(&client, &other, ONE).await.contains("successor"));
+        // The old process comes back: it waits, and says so.
+        proxy.heal().await.unwrap();
+        soon(async {
+            while !matches!(predecessor.status(), RegistrationStatus::Occupied { session_id } if Some(session_id) == client.session_id()) {
+                tokio::task::yield_now().await;
+            }
+        }).await;
+        soon(predecessor.deregister()).await.unwrap();
+        assert!(until_owned(&client, &other, ONE).await.contains("successor"), "only its own is deregistered");
+        drop(registration);
+        until_gone(&other, ONE).await;
+    }
+
+    async fn an_instance_with_an_id_that_stays_in_use_is_refused_and_says_by_whom(backend: Backend) {
+        let server = backend.start().await;
+        let other = connect(&server).await;
+        other.create(ONE, "theirs", CreateMode::Ephemeral).await.unwrap();
+        let (client, _proxy) = behind_proxy(&server, SHORT_SESSION).await;
+        let error = soon(registry(&client).register(orders("1"))).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NodeExists);
+        assert!(error.to_string().contains(&format!("{:#x}", other.session_id().unwrap())), "{error}");
+        let _mine = soon(registry(&client).register(orders("2"))).await.unwrap();
+        let error = soon(registry(&client).register(orders("2"))).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::AlreadyRegistered);
+        assert_eq!(other.get(ONE).await.unwrap().data, "theirs");
+    }
+
+    async fn a_registration_that_never_came_about_leaves_nothing(backend: Backend) {
+        let server = backend.start().await;
+        let other = connect(&server).await;
+        let (client, proxy) = behind_proxy(&server, SESSION).await;
+        let held = proxy.add(Rule::on(OpCode::Create2).path(|path| path.ends_with("/1")).hold());
+        let registering = tokio::spawn({
+            let registry = registry(&client);
+            async move { registry.register(orders("1")).await.map(drop) }
+        });
+        soon(held.fired()).await;
+        registering.abort();
+        proxy.heal().await.unwrap();
+        // Deregistering wins against a slow registration: what is registered next is the only one.
+        let two = soon(registry(&client).register(orders("2"))).await.unwrap();
+        soon(async { while other.children(ORDERS).await.unwrap().names != ["2"] {} }).await;
+        soon(two.deregister()).await.unwrap();
+        soon(registry(&client).register(orders("1"))).await.unwrap().deregister().await.unwrap();
+    }
+
+    async fn a_closed_client_takes_its_instances_along_and_nothing_can_be_registered(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let registry = registry(&client);
+        let registration = soon(registry.register(orders("1"))).await.unwrap();
+        soon(client.close()).await;
+        assert_eq!(other.exists(ONE).await.unwrap(), None, "before close returned");
+        assert_eq!(client.state().current().state, ConnectionState::Closed);
+        assert_eq!(soon(registration.set_enabled(false)).await.unwrap_err().kind(), ErrorKind::Closed);
+        assert_eq!(registration.trouble().map(|error| error.kind()), Some(ErrorKind::Closed));
+        let _ = soon(registration.deregister()).await;
+        assert_eq!(soon(registry.register(orders("2"))).await.unwrap_err().kind(), ErrorKind::Closed);
+        assert_eq!(registry.announce(orders("2")).unwrap_err().kind(), ErrorKind::Closed);
+        assert_eq!(soon(registry.service::<()>("orders")).await.unwrap_err().kind(), ErrorKind::Closed);
+    }
+
+    async fn an_instance_that_may_not_be_registered_says_so_and_is_not_tried_without_end(backend: Backend) {
+        let server = backend.start().await;
+        let other = connect(&server).await;
+        let (client, proxy) = behind_proxy(&server, SESSION).await;
+        let read_only = docent::Acl::new(docent::Permissions::READ | docent::Permissions::ADMIN, "world", "anyone");
+        other.create(ORDERS, "", CreateMode::Persistent).await.unwrap();
+        other.set_acl(ORDERS, [read_only], None).await.unwrap();
+        let error = soon(registry(&client).register(orders("1"))).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NoAuth);
+        let registration = registry(&client).announce(orders("2")).unwrap();
+        soon(async { while registration.trouble().is_none() { tokio::task::yield_now().await; } }).await;
+        assert_eq!(registration.trouble().unwrap().kind(), ErrorKind::NoAuth);
+        let creates = || proxy.trace().iter().filter(|frame| frame.is_reply(OpCode::Create2)).count();
+        let before = creates();
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        assert!(creates() - before <= 5, "{} attempts in half a second", creates() - before);
+        // Whoever may not do it now may later.
+        other.set_acl(ORDERS, [docent::Acl::open_unsafe()], None).await.unwrap();
+        // What is said now is tried now, and what became of it before says nothing.
+        soon(registration.update(orders("2").payload("new".to_owned()))).await.unwrap();
+        assert!(registration.trouble().is_none());
+    }
+
+    async fn how_a_registration_stands_is_told_when_it_changes(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let mut one = soon(registry(&client).register(orders("1"))).await.unwrap();
+        while !matches!(one.status(), RegistrationStatus::Announced) {
+            soon(one.changed()).await;
+        }
+        server.expire(client.session_id().unwrap()).await.unwrap();
+        soon(async { while !matches!(one.changed().await, RegistrationStatus::Pending) {} }).await;
+        soon(async { while !matches!(one.changed().await, RegistrationStatus::Announced) {} }).await;
+        assert_eq!(other.get(&one.path()).await.unwrap().stat.owner, client.session_id());
+        let permanent = orders("2").service_type(docent::ServiceType::Permanent);
+        let mut two = soon(registry(&client).register(permanent)).await.unwrap();
+        {
+            let mut changed = Box::pin(two.changed());
+            assert!(futures_util::poll!(&mut changed).is_pending());
+            soon(client.close()).await;
+            assert!(matches!(soon(changed).await, RegistrationStatus::Announced));
+        }
+        let closed = |status| matches!(status, RegistrationStatus::Failing(error) if error.kind() == ErrorKind::Closed);
+        soon(async { while !closed(one.changed().await) {} }).await;
+    }
+}
+
+#[test]
+fn an_instance_can_be_dropped_outside_of_a_runtime() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let (server, client, registration, view) = runtime.block_on(async {
+        let server = Backend::Embedded.start().await;
+        let client = connect(&server).await;
+        let registration = soon(registry(&client).register(orders("1"))).await.unwrap();
+        let view = view(&client).await;
+        until_ids(&view, &["1"]).await;
+        (server, client, registration, view)
+    });
+    drop(registration);
+    assert_eq!(view.pick().unwrap().id, "1");
+    drop(view);
+    runtime.block_on(async {
+        until_gone(&client, ONE).await;
+        drop(server);
+    });
+    let _: Instance = Instance::named("x");
+}

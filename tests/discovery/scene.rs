@@ -1,0 +1,91 @@
+//! What the tests of this suite share.
+
+use docent::{Client, Instance, Registry, Service, ServiceChange, ServiceChanges};
+use docent_testkit::TestServer;
+use docent_tests::{builder, soon};
+use futures_util::StreamExt;
+use std::time::Duration;
+
+pub(crate) const BASE: &str = "/services";
+pub(crate) const ORDERS: &str = "/services/orders";
+
+pub(crate) fn registry(client: &Client) -> Registry {
+    Registry::new(client, BASE).unwrap()
+}
+
+/// An instance of the service `orders`, with its id for payload.
+pub(crate) fn orders(id: &str) -> Instance<String> {
+    Instance::new("orders", "10.0.0.7", 8080).id(id).payload(id.to_owned())
+}
+
+/// A view of the service `orders`.
+pub(crate) async fn view(client: &Client) -> Service<String> {
+    soon(registry(client).service("orders")).await.unwrap()
+}
+
+/// A client with this session timeout whose link goes through a proxy of its own.
+pub(crate) async fn behind_proxy(server: &TestServer, timeout: Duration) -> (Client, docent_testkit::Proxy) {
+    let proxy = server.proxy().await;
+    let client = builder(server, proxy.connect_string()).session_timeout(timeout).connect().await.unwrap();
+    (client, proxy)
+}
+
+/// The ids of the available instances.
+pub(crate) fn ids(view: &Service<String>) -> Vec<String> {
+    view.instances().iter().map(|instance| instance.id.clone()).collect()
+}
+
+/// Waits until these are the available instances.
+pub(crate) async fn until_ids(view: &Service<String>, expected: &[&str]) {
+    let mut changes = view.changes();
+    soon(async {
+        while ids(view) != expected {
+            changes.next().await.expect("the client is open");
+        }
+    })
+    .await;
+}
+
+/// The next change in a word or two, without those that say how fresh the view is.
+pub(crate) async fn next(changes: &mut ServiceChanges<String>) -> String {
+    loop {
+        match soon(changes.next()).await {
+            Some(ServiceChange::Stale | ServiceChange::Current) => {}
+            change => return word(change.as_ref()),
+        }
+    }
+}
+
+pub(crate) fn word(change: Option<&ServiceChange<String>>) -> String {
+    match change {
+        Some(ServiceChange::Added(instance)) => format!("added {}", instance.id),
+        Some(ServiceChange::Updated(instance)) => format!("updated {}", instance.id),
+        Some(ServiceChange::Removed(instance)) => format!("removed {}", instance.id),
+        Some(ServiceChange::Spoiled(spoiled)) => format!("spoiled {}", spoiled.id),
+        Some(ServiceChange::Stale) => "stale".to_owned(),
+        Some(ServiceChange::Current) => "current".to_owned(),
+        Some(_) => "other".to_owned(),
+        None => "end".to_owned(),
+    }
+}
+
+/// Waits until the node at `path` belongs to the present session of `client`, and returns its data.
+pub(crate) async fn until_owned(client: &Client, other: &Client, path: &str) -> String {
+    soon(async {
+        loop {
+            if let Ok(node) = other.get(path).await
+                && node.stat.owner.is_some()
+                && node.stat.owner == client.session_id()
+            {
+                return String::from_utf8(node.data.to_vec()).unwrap();
+            }
+            tokio::task::yield_now().await;
+        }
+    })
+    .await
+}
+
+/// Waits until there is no node at `path`.
+pub(crate) async fn until_gone(other: &Client, path: &str) {
+    soon(async { while other.exists(path).await.unwrap().is_some() {} }).await;
+}

@@ -1,0 +1,96 @@
+//! S8: a node that cannot be read as an instance affects only itself.
+
+use crate::scene::{ORDERS, ids, next, orders, registry, until_ids, view};
+use docent::{Acl, CreateMode, Permissions};
+use docent_testkit::{Backend, both_backends};
+use docent_tests::{connect, soon};
+
+both_backends! {
+    async fn s8_one_corrupt_node_is_reported_and_harms_nothing_else(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let _good = soon(registry(&client).register(orders("good"))).await.unwrap();
+        let bomb = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+        let bad: [(&str, &[u8], &str); 9] = [
+            ("empty", b"", "there is no data"),
+            ("text", b"at 10.0.0.7", "not JSON"),
+            ("half", br#"{"name":"orders","id":"ha"#, "not JSON"),
+            ("utf8", b"{\"name\":\"\xff\"}", "not JSON"),
+            ("bomb", bomb.as_bytes(), "nests deeper than 64"),
+            ("port", br#"{"name":"orders","id":"port","port":70000}"#, "port must be"),
+            ("weight", br#"{"name":"orders","id":"weight","weight":-3}"#, "weight must be"),
+            ("twice", br#"{"name":"orders","id":"twice","payload":["a"]}"#, "payload: a value has the wrong type"),
+            ("type", br#"{"name":"orders","id":"type","serviceType":"secret"}"#, "serviceType must be"),
+        ];
+        for (id, data, _) in bad {
+            other.create(&format!("{ORDERS}/{id}"), data.to_vec(), CreateMode::Persistent).await.unwrap();
+        }
+        let view = view(&other).await;
+        let instances = view.instances();
+        assert_eq!(ids(&view), ["good"]);
+        for (id, _, why) in bad {
+            let spoiled = instances.spoiled().find(|spoiled| spoiled.id == id).unwrap();
+            assert!(spoiled.reason.contains(why), "{spoiled}");
+            assert!(!spoiled.to_string().contains("secret"));
+        }
+        assert_eq!(instances.spoiled().len(), bad.len());
+        // Others come and go as ever.
+        let more = soon(registry(&client).register(orders("more"))).await.unwrap();
+        until_ids(&view, &["good", "more"]).await;
+        drop(more);
+        until_ids(&view, &["good"]).await;
+        // One that is mended is shown, one that is spoiled is not.
+        let mut changes = view.changes();
+        assert_eq!(next(&mut changes).await, "added good");
+        for _ in bad {
+            assert!(next(&mut changes).await.starts_with("spoiled"));
+        }
+        other.set("/services/orders/port", r#"{"name":"orders","id":"port","port":"70"}"#, None).await.unwrap();
+        assert_eq!(next(&mut changes).await, "added port");
+        other.set("/services/orders/port", "{", None).await.unwrap();
+        assert_eq!([next(&mut changes).await, next(&mut changes).await], ["removed port", "spoiled port"]);
+        other.delete("/services/orders/port", None).await.unwrap();
+        other.delete("/services/orders/empty", None).await.unwrap();
+        until_spoiled(&view, bad.len() - 2).await;
+    }
+
+    async fn s8_a_node_that_may_not_be_read_is_reported_and_what_it_said_is_kept(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let _one = soon(registry(&client).register(orders("1"))).await.unwrap();
+        let hidden = Acl::new(Permissions::WRITE | Permissions::DELETE | Permissions::ADMIN, "world", "anyone");
+        let json = r#"{"name":"orders","id":"2","payload":"2"}"#;
+        other.create("/services/orders/2", json, CreateMode::Persistent).await.unwrap();
+        other.set_acl("/services/orders/2", [hidden], None).await.unwrap();
+        let view = view(&other).await;
+        assert_eq!(ids(&view), ["1"]);
+        let spoiled = view.instances().spoiled().next().cloned().unwrap();
+        assert_eq!(spoiled.id, "2");
+        assert!(spoiled.reason.contains("permission denied"), "{spoiled}");
+        other.set_acl("/services/orders/2", [Acl::open_unsafe()], None).await.unwrap();
+        until_ids(&view, &["1", "2"]).await;
+        assert_eq!(view.instances().spoiled().len(), 0);
+    }
+
+    async fn what_others_wrote_is_kept_when_it_is_written_again(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let json = r#"{"name":"orders","id":"1","address":null,"port":80,"sslPort":null,"payload":"java","registrationTimeUTC":5,"serviceType":"PERMANENT","uriSpec":null,"enabled":true,"zone":{"b":[1.50],"a":2}}"#;
+        other.create("/services/orders/1", json, CreateMode::Persistent).await.unwrap();
+        let view = view(&client).await;
+        let read = view.instances().get("1").unwrap().as_ref().clone();
+        let registration = soon(registry(&client).register(read.weight(2))).await.unwrap();
+        let written = other.get("/services/orders/1").await.unwrap().data;
+        assert_eq!(written, json.replace("\"enabled\":true,", "\"enabled\":true,\"weight\":2,"));
+        soon(registration.deregister()).await.unwrap();
+    }
+}
+
+async fn until_spoiled(view: &docent::Service<String>, count: usize) {
+    soon(async {
+        while view.instances().spoiled().len() != count {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}

@@ -1,0 +1,108 @@
+//! A gRPC channel that is balanced over a view, against real servers.
+
+use crate::scene::{registry, until_ids};
+use docent::Instance;
+use docent_testkit::{Backend, both_backends};
+use docent_tests::{connect, soon};
+use std::net::SocketAddr;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tonic::transport::server::TcpIncoming;
+use tonic::transport::{Channel, Endpoint, Server};
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_client::HealthClient;
+
+/// A health server that knows the service `name` and no other.
+async fn health_server(name: &'static str) -> (SocketAddr, JoinHandle<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let serving = tokio::spawn(async move {
+        let (reporter, service) = tonic_health::server::health_reporter();
+        reporter.set_service_status(name, tonic_health::ServingStatus::Serving).await;
+        Server::builder()
+            .add_service(service)
+            .serve_with_incoming(TcpIncoming::from(listener))
+            .await
+            .unwrap();
+    });
+    (address, serving)
+}
+
+fn at(id: &str, address: SocketAddr) -> Instance<String> {
+    Instance::new("orders", address.ip().to_string(), address.port()).id(id).payload(id.to_owned())
+}
+
+/// Whether the server that is asked knows `name`; `None` when none answered.
+async fn knows(channel: &Channel, name: &str) -> Option<bool> {
+    let request = HealthCheckRequest { service: name.to_owned() };
+    match soon(HealthClient::new(channel.clone()).check(request)).await {
+        Ok(_) => Some(true),
+        Err(status) if status.code() == tonic::Code::NotFound => Some(false),
+        Err(_) => None,
+    }
+}
+
+/// Asks until one that knows `name` answered, and until one that does not.
+async fn until_both(channel: &Channel, name: &str) {
+    let (mut yes, mut no) = (false, false);
+    while !(yes && no) {
+        match knows(channel, name).await {
+            Some(true) => yes = true,
+            Some(false) => no = true,
+            None => {}
+        }
+    }
+}
+
+both_backends! {
+    async fn a_channel_is_balanced_over_the_instances_there_are(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let view = crate::scene::view(&other).await;
+        let channel = view.channel();
+        // Without an instance a request waits.
+        let waiting = tokio::spawn({
+            let channel = channel.clone();
+            async move { knows(&channel, "a").await }
+        });
+        tokio::task::yield_now().await;
+        let (a, b) = (health_server("a").await, health_server("b").await);
+        let first = soon(registry(&client).register(at("1", a.0))).await.unwrap();
+        assert_eq!(soon(waiting).await.unwrap(), Some(true));
+        let _second = soon(registry(&client).register(at("2", b.0))).await.unwrap();
+        soon(until_both(&channel, "a")).await;
+        // One leaves, and dies.
+        soon(first.deregister()).await.unwrap();
+        until_ids(&view, &["2"]).await;
+        a.1.abort();
+        soon(async { while knows(&channel, "b").await != Some(true) {} }).await;
+        for _ in 0..20 {
+            assert_eq!(knows(&channel, "b").await, Some(true));
+        }
+        // It goes on without ZooKeeper.
+        soon(other.close()).await;
+        assert_eq!(knows(&channel, "b").await, Some(true));
+    }
+
+    async fn an_endpoint_of_the_callers_may_leave_an_instance_out(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let (a, b) = (health_server("a").await, health_server("b").await);
+        let _first = soon(registry(&client).register(at("1", a.0))).await.unwrap();
+        let _second = soon(registry(&client).register(at("2", b.0))).await.unwrap();
+        let view = crate::scene::view(&other).await;
+        let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+        let before = tasks();
+        let channel = view.channel_with(|instance| {
+            let uri = instance.uri().ok().filter(|_| instance.id == "2")?;
+            Some(Endpoint::from_shared(uri).ok()?.connect_timeout(Duration::from_secs(5)))
+        });
+        for _ in 0..20 {
+            assert_eq!(knows(&channel, "b").await, Some(true));
+        }
+        drop(channel);
+        // What it had for itself is gone with it, but for the link that the server closes.
+        soon(async { while tasks() > before + 1 { tokio::task::yield_now().await; } }).await;
+    }
+}

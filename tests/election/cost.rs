@@ -1,0 +1,28 @@
+//! What a term costs in round trips, with sessions that send at once what is submitted together.
+
+use docent::{CreateMode, Election};
+use docent_proto::OpCode;
+use docent_testkit::{Backend, Traced, both_backends, round_trips};
+use docent_tests::{connect, soon};
+
+both_backends! {
+    async fn an_uncontended_campaign_is_one_round_trip_and_with_the_resignation_two(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let election = Election::new(&client, "/election").unwrap();
+        // A container would be deleted when it was empty for long, and made again.
+        client.create("/election", "", CreateMode::Persistent).await.unwrap();
+        let before = server.front().trace().len();
+        let leadership = soon(election.campaign()).await.unwrap();
+        assert_eq!(round_trips(&awaited(&server.front().trace()[before..])), 1);
+        soon(leadership.resign()).await.unwrap();
+        assert_eq!(round_trips(&awaited(&server.front().trace()[before..])), 2);
+    }
+}
+
+/// Without pings and the watch that a leader keeps on its own node: nobody waits for their replies.
+fn awaited(trace: &[Traced]) -> Vec<Traced> {
+    let mut awaited = trace.to_vec();
+    awaited.retain(|frame| !matches!(frame.op, Some(OpCode::GetData | OpCode::Ping)));
+    awaited
+}

@@ -1,0 +1,89 @@
+//! The examples, as a user would start them, on the embedded server of each and on a real ZooKeeper.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use docent_testkit::{Backend, ServerOptions, both_backends};
+use std::env;
+use std::path::PathBuf;
+use std::process::{Output, Stdio};
+use std::time::Duration;
+use tokio::process::Command;
+use tokio::time::timeout;
+
+/// What the examples take a real ensemble to have.
+const TICK: Duration = Duration::from_secs(2);
+
+/// None takes as long on a machine that has little else to do.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+both_backends! {
+    async fn the_tour_shows_all_recipes(backend: Backend) {
+        let said = run(backend, "tour", &[]).await;
+        let shown = ["one lock", "read/write lock", "election", "a queue", "a service", "configuration", "everything held"];
+        for part in shown {
+            assert!(said.to_lowercase().contains(part), "the tour does not say {part:?}:\n{said}");
+        }
+    }
+
+    async fn processes_count_under_one_lock(backend: Backend) {
+        let said = run(backend, "counter", &["--processes", "2", "--increments", "20"]).await;
+        assert!(said.contains("40"), "two processes add 20 each:\n{said}");
+    }
+
+    async fn readers_and_writers_take_turns(backend: Backend) {
+        run(backend, "read_write_lock", &[]).await;
+    }
+
+    async fn permits_bound_how_many_work(backend: Backend) {
+        run(backend, "semaphore", &[]).await;
+    }
+
+    async fn another_worker_leads_when_the_leader_is_killed(backend: Backend) {
+        run(backend, "leader_worker", &[]).await;
+    }
+
+    async fn a_job_of_a_killed_consumer_is_done(backend: Backend) {
+        run(backend, "work_queue", &[]).await;
+    }
+
+    async fn a_client_balances_over_servers_that_come_and_go(backend: Backend) {
+        run(backend, "service", &[]).await;
+    }
+
+    async fn a_service_follows_its_configuration(backend: Backend) {
+        run(backend, "live_config", &["demo"]).await;
+    }
+
+    async fn hosts_join_and_leave(backend: Backend) {
+        run(backend, "members", &["demo"]).await;
+    }
+}
+
+/// What an example says, which ends by itself and well.
+async fn run(backend: Backend, example: &str, arguments: &[&str]) -> String {
+    let mut command = Command::new(built(example));
+    command.args(arguments).env_remove("DOCENT_CONNECT").env_remove("RUST_LOG");
+    command.stdin(Stdio::null()).kill_on_drop(true);
+    let server = match backend {
+        Backend::Embedded => None,
+        Backend::Real => Some(backend.start_own_with(ServerOptions::default().tick(TICK)).await),
+    };
+    if let Some(server) = &server {
+        command.env("DOCENT_CONNECT", server.address().to_string());
+    }
+    let ended = timeout(PATIENCE, command.output()).await;
+    let Output { status, stdout, stderr } =
+        ended.unwrap_or_else(|_| panic!("{example} does not end within {PATIENCE:?}")).unwrap();
+    let (said, complained) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+    assert!(status.success(), "{example} ended with {status}:\n{said}\n{complained}");
+    assert!(!said.is_empty(), "{example} said nothing");
+    said.into_owned()
+}
+
+/// Where cargo puts an example, beside the folder that this test lies in.
+fn built(example: &str) -> PathBuf {
+    let test = env::current_exe().unwrap();
+    let path = test.ancestors().nth(2).unwrap().join("examples").join(example);
+    assert!(path.exists(), "{path:?} is missing: cargo build --package docent-examples --examples");
+    path
+}

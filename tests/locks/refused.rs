@@ -1,0 +1,64 @@
+//! Releases that the servers refuse.
+
+use crate::{builder, connect};
+use docent::{Acl, Client, ConnectionState, ErrorKind, LostReason, Mutex, Permissions};
+use docent_proto::OpCode;
+use docent_testkit::{Backend, Traced, both_backends};
+use docent_tests::soon;
+
+/// From now on tickets stand in the line of `/lock` until their session ends.
+async fn nobody_may_delete(other: &Client) {
+    let rest = Permissions::READ | Permissions::WRITE | Permissions::CREATE | Permissions::ADMIN;
+    other.set_acl("/lock", [Acl::new(rest, "world", "anyone")], None).await.unwrap();
+}
+
+both_backends! {
+    async fn a_refused_release_is_reported_and_not_tried_for_ever(backend: Backend) {
+        let server = backend.start().await;
+        let proxy = server.proxy().await;
+        let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
+        let mutex = Mutex::new(&client, "/lock").unwrap();
+        let guard = soon(mutex.acquire()).await.unwrap();
+        let (other, path) = (connect(&server).await, guard.path());
+        nobody_may_delete(&other).await;
+        assert_eq!(soon(guard.release()).await.unwrap_err().kind(), ErrorKind::NoAuth);
+        // The same in the background.
+        let waiting = tokio::spawn(mutex.acquire());
+        crate::order::until_waiting(&mutex, 2).await;
+        waiting.abort();
+        let deletes = |trace: &[Traced]| trace.iter().filter(|frame| frame.is_reply(OpCode::Delete)).count();
+        proxy.until(|trace| deletes(trace) == 2).await;
+        // What is to be deleted is done before a client is closed.
+        let before = client.state().current();
+        soon(client.sync("/")).await.unwrap();
+        assert_eq!(client.state().current(), before, "the session goes on, and the nodes with it");
+        assert!(other.exists(&path).await.unwrap().is_some());
+        soon(client.close()).await;
+        assert_eq!(deletes(&proxy.trace()), 2);
+        assert_eq!(soon(Mutex::new(&other, "/lock").unwrap().participants()).await.unwrap(), []);
+    }
+
+    async fn a_refused_release_ends_the_session_where_that_was_asked_for(backend: Backend) {
+        let server = backend.start().await;
+        let settings = builder(&server, server.connect_string()).end_session_on_refused_delete();
+        let client = settings.connect().await.unwrap();
+        let (other, mutex) = (connect(&server).await, Mutex::new(&client, "/lock").unwrap());
+        let guard = soon(mutex.acquire()).await.unwrap();
+        let kept = soon(Mutex::new(&client, "/other").unwrap().acquire()).await.unwrap();
+        let waiting = tokio::spawn(Mutex::new(&other, "/lock").unwrap().acquire());
+        crate::order::until_waiting(&mutex, 2).await;
+        nobody_may_delete(&other).await;
+        assert_eq!(soon(guard.release()).await.unwrap_err().kind(), ErrorKind::NoAuth);
+        assert_eq!(soon(kept.lost()).await, LostReason::SessionAbandoned);
+        let mut state = client.state();
+        let next = state.wait_for(|state| state.epoch == 2 && *state == ConnectionState::Connected);
+        assert_eq!(soon(next).await.epoch, 2);
+        assert!(!waiting.is_finished(), "the other guard's work may not have stopped");
+        drop(kept);
+        let theirs = soon(waiting).await.unwrap().unwrap();
+        // It is refused in the next session as well, and no node of that is left.
+        soon(client.sync("/")).await.unwrap();
+        assert_eq!(client.state().current().epoch, 2);
+        drop(theirs);
+    }
+}

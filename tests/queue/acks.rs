@@ -1,0 +1,216 @@
+//! What goes together with an acknowledgement.
+
+use crate::jobs::{QUEUE, drain, queue, take};
+use docent::{AckError, CreateMode, Delivery, ErrorKind, LostReason, Queue};
+use docent_proto::{OpCode, Request};
+use docent_testkit::{Backend, Rule, both_backends};
+use docent_tests::{connect, soon};
+
+both_backends! {
+    async fn effects_happen_with_the_acknowledgement_or_not_at_all(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let jobs = queue(&client);
+        jobs.put_all(&[1, 2]).await.unwrap();
+        client.create("/sum", "0", CreateMode::Persistent).await.unwrap();
+        let first = take(&jobs).await;
+        soon(first.ack_with(client.transaction().set("/sum", "1", 0))).await.unwrap();
+        // An operation that fails: the item is back in its place, and nothing was applied.
+        let second = take(&jobs).await;
+        let wrong = client.transaction().create("/done", "", CreateMode::Persistent).set("/sum", "3", 0);
+        let error = soon(second.ack_with(wrong)).await.unwrap_err();
+        let AckError::Core(error) = error else { panic!("{error:?}") };
+        assert_eq!((error.kind(), error.path()), (ErrorKind::BadVersion, Some("/sum")));
+        assert!(!error.may_have_applied() && client.exists("/done").await.unwrap().is_none());
+        let second = take(&jobs).await;
+        assert_eq!((*second.item(), second.deliveries()), (2, Some(2)));
+        // With what a guard's transaction checks by itself.
+        let own = second.transaction().set("/sum", "3", 1);
+        soon(second.ack_with(own)).await.unwrap();
+        assert_eq!(client.get("/sum").await.unwrap().data, "3");
+        assert!(jobs.is_empty().await.unwrap());
+    }
+
+    async fn effects_happen_once_although_the_reply_is_lost(backend: Backend) {
+        let server = backend.start().await;
+        let proxy = server.proxy().await;
+        let client = docent_tests::builder(&server, proxy.connect_string()).connect().await.unwrap();
+        let jobs = queue(&client);
+        jobs.put(&1).await.unwrap();
+        client.create("/log", "", CreateMode::Persistent).await.unwrap();
+        let delivery = take(&jobs).await;
+        let rule = proxy.add(Rule::on(OpCode::Multi).swallow_reply());
+        let effect = client.transaction().create("/log/done-", "1", CreateMode::PersistentSequential);
+        let ack = delivery.ack_with(effect);
+        let breaking = async {
+            rule.fired().await;
+            proxy.reset().await;
+        };
+        soon(async { tokio::join!(ack, breaking) }).await.0.unwrap();
+        assert_eq!(client.children("/log").await.unwrap().names.len(), 1);
+        assert!(jobs.is_empty().await.unwrap());
+    }
+
+    async fn a_claim_that_was_taken_away_cannot_be_acknowledged_and_its_successor_is_unhurt(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let (jobs, other) = (queue(&client), queue(&other));
+        jobs.put(&1).await.unwrap();
+        let lost = take(&jobs).await;
+        let mut raw = server.client().await;
+        let path = server.path(&lost.path()[1..]);
+        raw.call(Request::Delete { path, version: -1 }).await.unwrap();
+        assert_eq!(soon(lost.lost()).await, LostReason::NodeDeleted);
+        let held = soon(other.take()).await.unwrap();
+        assert_eq!(held.deliveries(), Some(2));
+        let error = soon(lost.ack()).await.unwrap_err();
+        assert!(matches!(error, AckError::Lost(lost) if lost.reason == LostReason::NodeDeleted), "{error:?}");
+        assert!(held.verify().await.is_ok());
+        soon(held.ack()).await.unwrap();
+        assert_eq!(drain(&jobs).await, [0; 0]);
+    }
+
+    async fn an_item_given_back_over_a_broken_link_is_not_taken_from_who_got_it_meanwhile(backend: Backend) {
+        let server = backend.start().await;
+        let proxy = server.proxy().await;
+        let client = docent_tests::builder(&server, proxy.connect_string()).connect().await.unwrap();
+        let (jobs, other) = (queue(&client), queue(&connect(&server).await));
+        jobs.put(&1).await.unwrap();
+        let delivery = take(&jobs).await;
+        // The delete arrives, its reply does not, and there is no link until somebody else has the item.
+        let rule = proxy.add(Rule::on(OpCode::Multi).cut_after());
+        let meanwhile = async {
+            rule.fired().await;
+            let held = other.take().await.unwrap();
+            proxy.heal().await.unwrap();
+            held
+        };
+        let (given_back, held) = soon(async { tokio::join!(delivery.nack(), meanwhile) }).await;
+        given_back.unwrap();
+        soon(held.verify()).await.unwrap();
+        soon(held.ack()).await.unwrap();
+    }
+
+    async fn an_acknowledgement_dropped_on_a_broken_link_does_not_touch_what_came_after_it(backend: Backend) {
+        let server = backend.start().await;
+        let proxy = server.proxy().await;
+        let client = docent_tests::builder(&server, proxy.connect_string()).connect().await.unwrap();
+        let (jobs, other) = (queue(&client), queue(&connect(&server).await));
+        jobs.put(&1).await.unwrap();
+        let delivery = take(&jobs).await;
+        let name = delivery.name().to_owned();
+        let rule = proxy.add(Rule::on(OpCode::Multi).cut_after());
+        tokio::select! {
+            acked = delivery.ack() => panic!("its reply came: {acked:?}"),
+            () = rule.fired() => {}
+        }
+        // It was applied. The queue begins anew, and the next item has the same name.
+        soon(async {
+            while !other.is_empty().await.unwrap() {
+                tokio::task::yield_now().await;
+            }
+        }).await;
+        other.reset().await.unwrap();
+        other.put(&2).await.unwrap();
+        let held = soon(other.take()).await.unwrap();
+        assert_eq!(held.name(), name);
+        proxy.heal().await.unwrap();
+        soon(client.sync("/")).await.unwrap();
+        soon(client.close()).await;
+        soon(held.verify()).await.unwrap();
+        soon(held.ack()).await.unwrap();
+    }
+
+    async fn an_item_that_was_deleted_while_it_was_worked_on_is_a_loss(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let jobs = queue(&client);
+        jobs.put_all(&[1, 2]).await.unwrap();
+        let (first, second) = (take(&jobs).await, take(&jobs).await);
+        let item = format!("{QUEUE}/items/{}", first.name());
+        client.transaction().delete(&format!("{item}/claim"), None).delete(&item, None).commit().await.unwrap();
+        soon(first.lost()).await;
+        assert!(soon(first.ack()).await.is_err());
+        assert!(second.is_held());
+        soon(second.ack()).await.unwrap();
+    }
+
+    async fn work_under_a_delivery_stops_when_it_is_lost(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let jobs = queue(&client);
+        jobs.put(&1).await.unwrap();
+        let delivery = take(&jobs).await;
+        assert_eq!(soon(delivery.run(async { 7 })).await.unwrap(), 7);
+        let token = delivery.token();
+        let ending = async {
+            server.expire(client.session_id().unwrap()).await.unwrap();
+            std::future::pending::<()>().await;
+        };
+        let lost = soon(delivery.run(ending)).await.unwrap_err();
+        assert_eq!(lost.reason, LostReason::SessionExpired);
+        assert!(token.is_cancelled() && !delivery.is_held());
+        assert_eq!(soon(delivery.nack()).await.unwrap_err().kind(), ErrorKind::Lost(LostReason::SessionExpired));
+        let again = soon(jobs.take()).await.unwrap();
+        assert_eq!((*again.item(), again.deliveries()), (1, Some(2)));
+    }
+
+    async fn what_is_not_of_one_client_is_not_acknowledged_together(backend: Backend) {
+        let server = backend.start().await;
+        let in_namespace = |name: &str| {
+            let builder = docent_tests::builder(&server, server.connect_string());
+            builder.namespace(server.path(name)).connect()
+        };
+        let (here, there) = (in_namespace("here").await.unwrap(), in_namespace("there").await.unwrap());
+        let is_refused = |result: Result<(), AckError>| {
+            let error = result.unwrap_err();
+            assert!(matches!(&error, AckError::Core(e) if e.kind() == ErrorKind::InvalidInput), "{error:?}");
+        };
+        let ours: Queue<u64> = Queue::new(&here, QUEUE).unwrap();
+        let theirs: Queue<u64> = Queue::new(&there, QUEUE).unwrap();
+        let ordered: Queue<u64> = Queue::builder(&here, "/ordered").ordered().build().unwrap();
+        for jobs in [&ours, &theirs, &ordered] {
+            jobs.put_all(&[1, 2]).await.unwrap();
+        }
+        // Their second item has the name of one of ours that nobody works on.
+        let (one, first) = (take(&ours).await, take(&theirs).await);
+        let second = take(&theirs).await;
+        is_refused(soon(Delivery::ack_all(vec![one, second])).await);
+        // So it is with the writes that go with an acknowledgement.
+        let second = soon(theirs.take()).await.unwrap();
+        assert_eq!(*second.item(), 2);
+        is_refused(soon(second.ack_with(here.transaction().create("/a", "", CreateMode::Persistent))).await);
+        let locked = take(&ordered).await;
+        is_refused(soon(locked.ack_with(there.transaction().create("/b", "", CreateMode::Persistent))).await);
+        drop(first);
+        for jobs in [&ours, &theirs, &ordered] {
+            for item in [1, 2] {
+                let delivery = soon(jobs.take()).await.unwrap();
+                assert_eq!(*delivery.item(), item);
+                soon(delivery.ack()).await.unwrap();
+            }
+        }
+        assert!(here.exists("/a").await.unwrap().is_none() && there.exists("/b").await.unwrap().is_none());
+    }
+}
+
+#[test]
+fn a_delivery_can_be_dropped_outside_of_a_runtime() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let (server, client, delivery) = runtime.block_on(async {
+        let server = Backend::Embedded.start().await;
+        let client = connect(&server).await;
+        let jobs = queue(&client);
+        jobs.put(&1).await.unwrap();
+        let delivery = take(&jobs).await;
+        (server, client, delivery)
+    });
+    drop(delivery);
+    runtime.block_on(async {
+        let again = soon(queue(&client).take()).await.unwrap();
+        assert_eq!(again.deliveries(), Some(2));
+        soon(again.ack()).await.unwrap();
+        soon(client.close()).await;
+        drop(server);
+    });
+}

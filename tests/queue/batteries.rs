@@ -1,0 +1,179 @@
+//! Deliveries stand the batteries of faults, given back and acknowledged.
+
+use docent::{AckError, Client, CreateMode, Delivery, ErrorKind, Fence, Queue};
+use docent_proto::OpCode;
+use docent_testkit::battery::{self, Contender, Fault, Recipe, Seat, Step, unanswered};
+use docent_testkit::{Backend, FrameKind, Traced, both_backends};
+use docent_tests::PATIENCE;
+use std::process::Command;
+
+const QUEUE: &str = "/queue";
+/// All contend for one item.
+const ITEM: &str = "/queue/items/item-0000000000";
+/// Its node's data.
+const NODE: &[u8] = b"\xd0\xce\x00\x017";
+
+/// How a contender gives up what it holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// It gives the item back.
+    Nack,
+    /// It acknowledges the item, and makes it anew in the same step: so each acknowledgement is one more item of the same name.
+    Ack,
+}
+
+struct Deliveries(Way);
+
+struct Consumer {
+    client: Client,
+    queue: Queue<u64>,
+    namespace: String,
+    way: Way,
+}
+
+impl Recipe for Deliveries {
+    type Contender = Consumer;
+
+    async fn contender(&self, seat: &Seat) -> Consumer {
+        let client = Client::builder(&seat.connect_string)
+            .namespace(&seat.namespace)
+            .session_timeout(seat.session_timeout)
+            .server_tick(seat.tick)
+            .operation_timeout(PATIENCE)
+            .connect()
+            .await
+            .unwrap();
+        match client.create(ITEM, NODE, CreateMode::Persistent).await {
+            Ok(_) => {}
+            Err(error) => assert_eq!(error.kind(), ErrorKind::NodeExists),
+        }
+        let queue = Queue::builder(&client, QUEUE).unlimited_deliveries().build().unwrap();
+        Consumer { queue, client, namespace: seat.namespace.clone(), way: self.0 }
+    }
+
+    fn folder(&self) -> &str {
+        ITEM
+    }
+
+    /// It is first in the line of those who wait, and watches the claim.
+    fn waits(&self, trace: &[Traced]) -> bool {
+        let watched = |frame: &Traced| {
+            frame.op == Some(OpCode::Exists)
+                && frame.kind == FrameKind::Reply
+                && frame.path.as_ref().is_some_and(|path| path.ends_with("/claim"))
+        };
+        trace.iter().any(watched) && unanswered(trace) == 0
+    }
+
+    fn permits(&self, step: Step, fault: Fault, error: &ErrorKind) -> bool {
+        match (step, fault) {
+            (Step::Acquire, Fault::Closed) => *error == ErrorKind::Closed,
+            (Step::Verify | Step::Release, Fault::Closed) => {
+                matches!(error, ErrorKind::Closed | ErrorKind::Lost(_))
+            }
+            (Step::Verify, Fault::Expired | Fault::Lost) => matches!(error, ErrorKind::Lost(_)),
+            (Step::Release, Fault::Expired | Fault::Lost) => {
+                let unknown = self.0 == Way::Ack && *error == ErrorKind::OutcomeUnknown;
+                matches!(error, ErrorKind::Lost(_)) || unknown
+            }
+            _ => false,
+        }
+    }
+
+    fn process(&self, seat: &Seat) -> Option<Command> {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_consumer"));
+        command.args([&seat.connect_string, &seat.namespace]);
+        command.args([seat.session_timeout, seat.tick].map(|time| time.as_millis().to_string()));
+        command.arg(QUEUE);
+        Some(command)
+    }
+}
+
+impl Contender for Consumer {
+    type Held = Delivery<u64>;
+    type Error = ErrorKind;
+    type Fence = Fence;
+
+    async fn acquire(&self) -> Result<Delivery<u64>, ErrorKind> {
+        let delivery = self.queue.take().await.map_err(|error| error.kind())?;
+        assert_eq!(*delivery.item(), 7);
+        Ok(delivery)
+    }
+
+    async fn verify(&self, held: &Delivery<u64>) -> Result<(), ErrorKind> {
+        held.verify().await.map_err(|error| error.kind())
+    }
+
+    async fn release(&self, held: Delivery<u64>) -> Result<(), ErrorKind> {
+        match self.way {
+            Way::Nack => held.nack().await.map_err(|error| error.kind()),
+            Way::Ack => {
+                let again = self.client.transaction().create(ITEM, NODE, CreateMode::Persistent);
+                match held.ack_with(again).await {
+                    Ok(()) => Ok(()),
+                    Err(AckError::Core(error)) => Err(error.kind()),
+                    Err(AckError::Lost(lost)) => Err(ErrorKind::Lost(lost.reason)),
+                    Err(error) => panic!("{error}"),
+                }
+            }
+        }
+    }
+
+    async fn lost(&self, held: &Delivery<u64>) {
+        held.lost().await;
+    }
+
+    fn is_held(&self, held: &Delivery<u64>) -> bool {
+        held.is_held()
+    }
+
+    fn fence(&self, held: &Delivery<u64>) -> Option<Fence> {
+        Some(held.fence())
+    }
+
+    fn node(&self, held: &Delivery<u64>) -> String {
+        format!("{}{}", self.namespace, held.path())
+    }
+
+    fn session_id(&self) -> Option<i64> {
+        self.client.session_id()
+    }
+
+    async fn close(&self) {
+        self.client.close().await;
+    }
+}
+
+both_backends! {
+    async fn a_link_that_breaks_at_any_request_never_doubles_or_drops_a_delivery(backend: Backend) {
+        battery::lost_reply(&Deliveries(Way::Nack), &backend.start().await).await;
+    }
+
+    async fn a_link_that_breaks_at_any_request_never_doubles_or_drops_an_acknowledgement(backend: Backend) {
+        battery::lost_reply(&Deliveries(Way::Ack), &backend.start().await).await;
+    }
+
+    async fn a_future_dropped_at_any_poll_gives_the_item_back_and_leaves_the_line(backend: Backend) {
+        battery::cancel(&Deliveries(Way::Nack), &backend.start().await).await;
+    }
+
+    async fn an_acknowledgement_dropped_at_any_poll_is_made_or_gives_the_item_back(backend: Backend) {
+        battery::cancel(&Deliveries(Way::Ack), &backend.start().await).await;
+    }
+
+    async fn a_client_closed_at_any_poll_ends_every_future_its_session_and_its_tasks(backend: Backend) {
+        battery::close(&Deliveries(Way::Nack), &backend.start().await).await;
+    }
+
+    async fn a_client_closed_at_any_poll_of_an_acknowledgement_ends_it(backend: Backend) {
+        battery::close(&Deliveries(Way::Ack), &backend.start().await).await;
+    }
+
+    async fn a_lost_delivery_is_known_to_be_in_time_and_for_good(backend: Backend) {
+        battery::loss(&Deliveries(Way::Nack), &backend.start().await).await;
+    }
+
+    async fn a_lost_delivery_cannot_be_acknowledged(backend: Backend) {
+        battery::loss(&Deliveries(Way::Ack), &backend.start().await).await;
+    }
+}

@@ -1,0 +1,172 @@
+//! Items that nobody can do anything with.
+
+use crate::jobs::{QUEUE, drain, queue, take};
+use bytes::Bytes;
+use docent::{Acl, Codec, CodecError, CreateMode, DeadReason, ErrorKind, PeekError, Queue, Raw};
+use docent_testkit::{Backend, both_backends};
+use docent_tests::{connect, soon};
+
+/// Panics at 13.
+struct Fragile;
+
+impl Codec<u64> for Fragile {
+    fn encode(&self, item: &u64) -> Result<Bytes, CodecError> {
+        Ok(Bytes::copy_from_slice(&item.to_be_bytes()))
+    }
+
+    fn decode(&self, data: &Bytes) -> Result<u64, CodecError> {
+        let item = u64::from_be_bytes(data[..].try_into().unwrap());
+        assert!(item != 13, "13 is too much");
+        Ok(item)
+    }
+}
+
+both_backends! {
+    async fn a_poison_item_is_handed_out_so_often_and_then_put_aside(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let jobs: Queue<u64> = Queue::builder(&client, QUEUE).max_deliveries(3).build().unwrap();
+        let other: Queue<u64> = Queue::builder(&other, QUEUE).max_deliveries(3).build().unwrap();
+        jobs.put_all(&[1, 2]).await.unwrap();
+        for count in 1..=3 {
+            let queue = if count % 2 == 0 { &other } else { &jobs };
+            let delivery = take(queue).await;
+            assert_eq!((*delivery.item(), delivery.deliveries()), (1, Some(count)));
+            soon(delivery.nack()).await.unwrap();
+        }
+        assert_eq!(drain(&other).await, [2]);
+        let letters = jobs.dead_letters().list().await.unwrap();
+        let [letter] = letters.as_slice() else { panic!("{letters:?}") };
+        assert_eq!((letter.reason, letter.deliveries), (DeadReason::TooManyDeliveries, Some(4)));
+        assert_eq!(letter.item, "item-0000000000");
+        assert!(letter.detail.contains("3 times"), "{letter:?}");
+        assert_eq!(letter.data[..], *b"\xd0\xce\x00\x011");
+    }
+
+    async fn what_cannot_be_decoded_is_put_aside_once_and_blocks_nobody(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let jobs = queue(&client);
+        let raw: Queue<Bytes> = Queue::builder_with(&client, QUEUE, Raw).build().unwrap();
+        jobs.put(&1).await.unwrap();
+        let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
+        for bad in ["", "x", "{\"a\":1}", "-1", "1.5", "\u{feff}1", "18446744073709551616", "\"hunter2\"", &deep] {
+            raw.put(&Bytes::copy_from_slice(bad.as_bytes())).await.unwrap();
+        }
+        raw.put(&Bytes::from_static(b"\xff\xfe")).await.unwrap();
+        for bad in [&b""[..], b"\xd0", b"\xd0\xce\x00\x021", b"1", b"\x00\x01\x00\x01"] {
+            let path = format!("{QUEUE}/items/item-");
+            client.create(&path, Bytes::copy_from_slice(bad), CreateMode::PersistentSequential).await.unwrap();
+        }
+        jobs.put(&2).await.unwrap();
+        let first = take(&jobs).await;
+        let error = jobs.peek().await.unwrap_err();
+        assert!(matches!(&error, PeekError::Undecodable { item, .. } if item == "item-0000000001"), "{error:?}");
+        assert_eq!(drain(&jobs).await, [2]);
+        drop(first);
+        assert_eq!(drain(&jobs).await, [1]);
+        let letters = jobs.dead_letters().list().await.unwrap();
+        assert_eq!(letters.len(), 15);
+        assert!(letters.iter().all(|one| one.reason == DeadReason::Undecodable && one.deliveries == Some(1)));
+        assert!(letters.iter().all(|one| !one.detail.is_empty() && one.detail.len() <= 500), "{letters:?}");
+        assert!(letters.iter().any(|one| one.detail.contains("version of its format is 2")), "{letters:?}");
+        let text = format!("{letters:?}");
+        assert!(!text.contains("[[[[") && !text.contains("hunter2"), "a dead letter prints its payload: {text}");
+    }
+
+    async fn a_dead_letter_can_be_requeued_once_deleted_and_purged(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let jobs: Queue<u64> =
+            Queue::builder(&client, QUEUE).max_deliveries(1).dead_letters("/elsewhere/dead").build().unwrap();
+        jobs.put_all(&[1, 2, 3, 4]).await.unwrap();
+        for _ in 0..4 {
+            let batch = soon(jobs.take_batch(4)).await.unwrap();
+            drop(batch);
+            if soon(jobs.try_take()).await.unwrap().is_none() { break }
+        }
+        let dead = jobs.dead_letters();
+        let letters = dead.list().await.unwrap();
+        assert_eq!(letters.len(), 4);
+        assert!(jobs.is_empty().await.unwrap());
+        dead.requeue(&letters[1]).await.unwrap();
+        assert_eq!(dead.requeue(&letters[1]).await.unwrap_err().kind(), ErrorKind::NoNode);
+        let again = take(&jobs).await;
+        assert_eq!((*again.item(), again.deliveries()), (2, Some(1)));
+        soon(again.ack()).await.unwrap();
+        dead.delete(&letters[0]).await.unwrap();
+        dead.delete(&letters[0]).await.unwrap();
+        client.create("/elsewhere/dead/foreign", "x", CreateMode::Persistent).await.unwrap();
+        client.create("/elsewhere/dead/letter-0000000099", "x", CreateMode::Persistent).await.unwrap();
+        assert_eq!(dead.list().await.unwrap().iter().map(|one| &one.item).collect::<Vec<_>>(), [
+            "item-0000000002", "item-0000000003"
+        ]);
+        assert_eq!((dead.purge().await.unwrap(), dead.is_empty().await.unwrap()), (3, true));
+        assert!(client.exists("/elsewhere/dead/foreign").await.unwrap().is_some());
+    }
+
+    async fn an_item_that_cannot_be_put_aside_stays_and_blocks_nobody(backend: Backend) {
+        let server = backend.start().await;
+        let (client, limited) = (connect(&server).await, docent_tests::builder(&server, server.connect_string())
+            .max_request(10_000).connect().await.unwrap());
+        let large: Queue<Bytes> = Queue::builder_with(&client, QUEUE, Raw).build().unwrap();
+        let jobs = queue(&limited);
+        large.put(&vec![b'x'; 20_000].into()).await.unwrap();
+        jobs.put_all(&[1, 2]).await.unwrap();
+        assert_eq!(drain(&jobs).await, [1, 2]);
+        assert_eq!((jobs.len().await.unwrap(), jobs.dead_letters().len().await.unwrap()), (1, 0));
+        assert_eq!(drain(&queue(&client)).await, [0; 0]);
+        assert_eq!(jobs.dead_letters().len().await.unwrap(), 1);
+    }
+
+    async fn an_item_without_limit_comes_back_again_and_again(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let jobs: Queue<u64> = Queue::builder(&client, QUEUE).unlimited_deliveries().build().unwrap();
+        jobs.put(&1).await.unwrap();
+        for count in 1..=40 {
+            assert_eq!(take(&jobs).await.deliveries(), Some(count));
+        }
+        assert!(jobs.dead_letters().is_empty().await.unwrap());
+    }
+
+    async fn an_item_whose_dead_letters_may_not_be_written_stays_and_blocks_nobody(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        client.create("/closed", "", CreateMode::Persistent).await.unwrap();
+        client.set_acl("/closed", [Acl::read_all()], None).await.unwrap();
+        let raw: Queue<Bytes> = Queue::builder_with(&client, QUEUE, Raw).build().unwrap();
+        raw.put(&Bytes::from_static(b"x")).await.unwrap();
+        let jobs: Queue<u64> = Queue::builder(&client, QUEUE).dead_letters("/closed/dead").build().unwrap();
+        jobs.put_all(&[1, 2]).await.unwrap();
+        // Neither alone nor in a batch, of which the others are handed out.
+        let batch = soon(jobs.take_batch(3)).await.unwrap();
+        assert_eq!(batch.iter().map(|one| (*one.item(), one.deliveries())).collect::<Vec<_>>(), [
+            (1, Some(1)), (2, Some(1))
+        ]);
+        drop(batch);
+        assert_eq!(drain(&jobs).await, [1, 2]);
+        assert_eq!(raw.len().await.unwrap(), 1);
+        let ordered: Queue<u64> =
+            Queue::builder(&client, QUEUE).ordered().dead_letters("/closed/dead").build().unwrap();
+        ordered.put(&3).await.unwrap();
+        assert_eq!(drain(&ordered).await, [3]);
+    }
+
+    async fn an_item_whose_decoder_panics_is_one_that_cannot_be_decoded(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let jobs: Queue<u64> = Queue::builder_with(&client, QUEUE, Fragile).build().unwrap();
+        jobs.put_all(&[1, 13, 2]).await.unwrap();
+        let mut items = Vec::new();
+        while let Some(delivery) = soon(jobs.try_take()).await.unwrap() {
+            items.push(*delivery.item());
+            soon(delivery.ack()).await.unwrap();
+        }
+        assert_eq!(items, [1, 2]);
+        let letters = jobs.dead_letters().list().await.unwrap();
+        let [letter] = letters.as_slice() else { panic!("{letters:?}") };
+        assert_eq!((letter.reason, letter.deliveries), (DeadReason::Undecodable, Some(1)));
+        assert!(letter.detail.contains("panicked"), "{letter:?}");
+    }
+}

@@ -1,0 +1,79 @@
+//! The items as a stream.
+
+use crate::jobs::{QUEUE, queue};
+use docent::Queue;
+use docent_testkit::{Backend, both_backends};
+use docent_tests::{connect, soon};
+use futures_util::{StreamExt, TryStreamExt};
+
+both_backends! {
+    async fn a_stream_hands_out_what_comes_and_ends_when_the_client_is_closed(backend: Backend) {
+        let server = backend.start().await;
+        let (client, producer) = (connect(&server).await, connect(&server).await);
+        let (jobs, producer) = (queue(&client), queue(&producer));
+        producer.put_all(&[0, 1]).await.unwrap();
+        let mut deliveries = jobs.deliveries();
+        for item in 0..6 {
+            if item > 1 {
+                producer.put(&item).await.unwrap();
+            }
+            let delivery = soon(deliveries.try_next()).await.unwrap().unwrap();
+            assert_eq!(*delivery.item(), item);
+            soon(delivery.ack()).await.unwrap();
+        }
+        // In a new session, too.
+        server.expire(client.session_id().unwrap()).await.unwrap();
+        producer.put(&6).await.unwrap();
+        let delivery = soon(deliveries.try_next()).await.unwrap().unwrap();
+        assert_eq!((*delivery.item(), delivery.is_held()), (6, true));
+        let end = async { tokio::join!(deliveries.next(), client.close()).0 };
+        assert!(soon(end).await.is_none());
+        assert!(soon(deliveries.next()).await.is_none(), "it has ended, and says so again");
+    }
+
+    async fn prefetched_items_are_in_order_count_as_handed_out_and_go_back_with_the_stream(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let jobs: Queue<u64> = Queue::builder(&client, QUEUE).prefetch(3).build().unwrap();
+        let other = queue(&other);
+        jobs.put_all(&(0..8).collect::<Vec<_>>()).await.unwrap();
+        let mut deliveries = jobs.deliveries();
+        let first = soon(deliveries.try_next()).await.unwrap().unwrap();
+        assert_eq!((*first.item(), first.deliveries()), (0, Some(1)));
+        // The next two wait for this consumer; another one overtakes them.
+        let third = soon(other.take()).await.unwrap();
+        assert_eq!(*third.item(), 3);
+        let second = soon(deliveries.try_next()).await.unwrap().unwrap();
+        assert_eq!(*second.item(), 1);
+        soon(first.ack()).await.unwrap();
+        soon(second.ack()).await.unwrap();
+        drop(deliveries);
+        let back = soon(async {
+            loop {
+                let delivery = other.take().await.unwrap();
+                if *delivery.item() == 2 {
+                    break delivery;
+                }
+                delivery.ack().await.unwrap();
+            }
+        }).await;
+        assert_eq!(back.deliveries(), Some(2), "its consumer never saw it");
+        drop((back, third));
+    }
+
+    async fn prefetched_items_whose_claim_is_lost_are_left_out(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let jobs: Queue<u64> = Queue::builder(&client, QUEUE).prefetch(3).build().unwrap();
+        jobs.put_all(&[0, 1, 2]).await.unwrap();
+        let mut deliveries = jobs.deliveries();
+        let first = soon(deliveries.try_next()).await.unwrap().unwrap();
+        server.expire(client.session_id().unwrap()).await.unwrap();
+        soon(first.lost()).await;
+        for item in 0..3 {
+            let delivery = soon(deliveries.try_next()).await.unwrap().unwrap();
+            assert_eq!((*delivery.item(), delivery.deliveries()), (item, Some(2)));
+            soon(delivery.ack()).await.unwrap();
+        }
+    }
+}

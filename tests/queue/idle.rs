@@ -1,0 +1,272 @@
+//! Consumers that wait.
+
+use crate::jobs::{A_WHILE, QUEUE, finish, queue, take};
+use bytes::Bytes;
+use docent::{Acl, Client, CreateMode, Queue, Raw};
+use docent_proto::OpCode;
+use docent_testkit::{Backend, FrameKind, TestServer, Traced, both_backends};
+use docent_tests::{SHORT_SESSION, builder, connect, soon, within};
+use futures_util::future::join_all;
+use std::time::Duration;
+use tokio::task::JoinSet;
+
+/// Waits until so many are in the line of those who found nothing.
+async fn until_idle(client: &Client, count: usize) {
+    soon(async {
+        let folder = format!("{QUEUE}/idle");
+        while client.children(&folder).await.map_or(0, |line| line.names.len()) < count {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+}
+
+/// A consumer with a session of its own, whose frames can be told from those of others.
+struct Idle {
+    client: Client,
+    queue: Queue<u64>,
+    proxy: docent_testkit::Proxy,
+}
+
+impl Idle {
+    async fn sit(server: &TestServer) -> Self {
+        let proxy = server.proxy().await;
+        // No ping or heartbeat of its own within the test.
+        let client = builder(server, proxy.connect_string())
+            .session_timeout(Duration::from_secs(60))
+            .connect()
+            .await
+            .unwrap();
+        Self { queue: queue(&client), client, proxy }
+    }
+
+    /// Requests since, besides pings and the heartbeat of the first in the line.
+    fn asked(&self, since: usize) -> usize {
+        let is_heartbeat = |frame: &Traced| {
+            frame.op == Some(OpCode::Multi) && frame.path.as_ref().is_some_and(|path| path.contains("/idle/"))
+        };
+        let trace = self.proxy.trace();
+        let asked = trace[since..].iter().filter(|frame| frame.kind == FrameKind::Request);
+        asked.filter(|frame| frame.op != Some(OpCode::Ping) && !is_heartbeat(frame)).count()
+    }
+}
+
+/// Waits until none of them asks for a while.
+async fn until_quiet(idle: &[Idle]) {
+    soon(async {
+        loop {
+            let before: Vec<_> = idle.iter().map(|one| one.proxy.trace().len()).collect();
+            tokio::time::sleep(A_WHILE).await;
+            if idle.iter().zip(before).all(|(one, before)| one.asked(before) == 0) {
+                break;
+            }
+        }
+    })
+    .await;
+}
+
+both_backends! {
+    async fn a_put_wakes_one_of_a_hundred_idle_consumers_and_none_of_them_polls(backend: Backend) {
+        const CONSUMERS: usize = 100;
+        let server = backend.start().await;
+        let producer = connect(&server).await;
+        let jobs = queue(&producer);
+        jobs.put(&0).await.unwrap();
+        finish(&jobs).await;
+        let idle = join_all((0..CONSUMERS).map(|_| Idle::sit(&server))).await;
+        let mut takes = JoinSet::new();
+        for (index, one) in idle.iter().enumerate() {
+            let queue = one.queue.clone();
+            takes.spawn(async move { (index, queue.take().await) });
+        }
+        until_idle(&producer, CONSUMERS).await;
+        // The last ones have drawn, and look at the one ahead.
+        until_quiet(&idle).await;
+        let quiet: Vec<_> = idle.iter().map(|one| one.proxy.trace().len()).collect();
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        for (one, quiet) in idle.iter().zip(&quiet) {
+            assert_eq!(one.asked(*quiet), 0, "an idle consumer asks");
+        }
+        for item in 1..=3 {
+            let before: Vec<_> = idle.iter().map(|one| one.proxy.trace().len()).collect();
+            jobs.put(&item).await.unwrap();
+            let (winner, taken) = soon(takes.join_next()).await.unwrap().unwrap();
+            let taken = taken.unwrap();
+            assert_eq!((*taken.item(), taken.deliveries()), (item, Some(1)));
+            soon(taken.ack()).await.unwrap();
+            until_quiet(&idle).await;
+            let woken: Vec<_> =
+                (0..CONSUMERS).filter(|index| idle[*index].asked(before[*index]) > 0).collect();
+            // The one that got it, and the one that watches now.
+            assert!(woken.contains(&winner) && woken.len() <= 2, "{woken:?} were woken, and {winner} got it");
+        }
+        takes.abort_all();
+        join_all(idle.iter().map(|one| one.client.close())).await;
+    }
+
+    async fn a_claim_freed_by_the_end_of_a_session_is_taken_up_within_a_second(backend: Backend) {
+        let server = backend.start().await;
+        let (crashing, waiting) = (connect(&server).await, connect(&server).await);
+        let jobs = queue(&waiting);
+        jobs.put_all(&[1, 2]).await.unwrap();
+        let lost = take(&queue(&crashing)).await;
+        let kept = take(&jobs).await;
+        let take = tokio::spawn({ let jobs = jobs.clone(); async move { jobs.take().await } });
+        until_idle(&waiting, 1).await;
+        tokio::time::sleep(A_WHILE).await;
+        server.expire(crashing.session_id().unwrap()).await.unwrap();
+        let again = within(Duration::from_secs(1), take).await.unwrap().unwrap();
+        assert_eq!((*again.item(), again.deliveries()), (1, Some(2)));
+        assert!(again.fence() > lost.fence());
+        soon(lost.lost()).await;
+        assert!(!lost.is_held());
+        let error = soon(lost.ack()).await.unwrap_err();
+        assert!(matches!(error, docent::AckError::Lost(_)), "{error:?}");
+        soon(again.ack()).await.unwrap();
+        soon(kept.ack()).await.unwrap();
+        assert!(jobs.is_empty().await.unwrap());
+    }
+
+    async fn items_that_are_all_worked_on_are_watched_also_when_there_are_many(backend: Backend) {
+        let server = backend.start().await;
+        let (working, waiting) = (connect(&server).await, connect(&server).await);
+        let (working, jobs) = (queue(&working), queue(&waiting));
+        jobs.put_all(&(0..100).collect::<Vec<_>>()).await.unwrap();
+        let mut held = soon(working.take_batch(100)).await.unwrap();
+        assert_eq!(held.len(), 100);
+        let take = tokio::spawn({ let jobs = jobs.clone(); async move { jobs.take().await } });
+        until_idle(&waiting, 1).await;
+        let last = held.pop().unwrap();
+        assert_eq!(*last.item(), 99);
+        soon(last.nack()).await.unwrap();
+        let again = soon(take).await.unwrap().unwrap();
+        assert_eq!((*again.item(), again.deliveries()), (99, Some(2)));
+        drop(held);
+    }
+
+    async fn a_consumer_that_waits_survives_outages_and_the_end_of_its_session(backend: Backend) {
+        let server = backend.start().await;
+        let proxy = server.proxy().await;
+        let producer = connect(&server).await;
+        let client = builder(&server, proxy.connect_string())
+            .session_timeout(SHORT_SESSION)
+            .operation_timeout(Duration::from_millis(500))
+            .connect()
+            .await
+            .unwrap();
+        let (jobs, waiting) = (queue(&producer), queue(&client));
+        let take = tokio::spawn(async move { waiting.take().await });
+        until_idle(&producer, 1).await;
+        let session = client.session_id().unwrap();
+        proxy.cut().await;
+        server.expire(session).await.unwrap();
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        assert!(!take.is_finished());
+        jobs.put(&7).await.unwrap();
+        proxy.heal().await.unwrap();
+        assert_eq!(*soon(take).await.unwrap().unwrap().item(), 7);
+        assert_ne!(client.session_id(), Some(session));
+    }
+
+    async fn a_wait_that_is_given_up_leaves_the_line_and_takes_nothing(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let jobs = queue(&client);
+        assert!(jobs.take_timeout(A_WHILE).await.unwrap().is_none());
+        soon(async {
+            while client.children(&format!("{QUEUE}/idle")).await.is_ok_and(|line| !line.names.is_empty()) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        }).await;
+        jobs.put(&1).await.unwrap();
+        let taken = soon(jobs.take_timeout(Duration::from_secs(20))).await.unwrap().unwrap();
+        assert_eq!(taken.deliveries(), Some(1));
+    }
+
+    async fn a_queue_whose_folders_are_deleted_goes_on(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let (jobs, other) = (queue(&client), queue(&other));
+        jobs.put(&1).await.unwrap();
+        finish(&jobs).await;
+        let take = tokio::spawn(async move { other.take().await });
+        until_idle(&client, 1).await;
+        jobs.reset().await.unwrap();
+        let line = client.children(&format!("{QUEUE}/idle")).await.unwrap().names;
+        client.ensure_absent(&format!("{QUEUE}/idle/{}", line[0])).await.unwrap();
+        jobs.put(&2).await.unwrap();
+        assert_eq!(*soon(take).await.unwrap().unwrap().item(), 2);
+    }
+
+    async fn a_closed_client_ends_those_who_wait(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let jobs = queue(&client);
+        let take = tokio::spawn({ let jobs = jobs.clone(); async move { jobs.take().await } });
+        until_idle(&client, 1).await;
+        soon(client.close()).await;
+        assert_eq!(soon(take).await.unwrap().unwrap_err().kind(), docent::ErrorKind::Closed);
+        assert_eq!(jobs.try_take().await.unwrap_err().kind(), docent::ErrorKind::Closed);
+    }
+
+    async fn an_item_that_was_set_aside_does_not_keep_those_busy_who_wait(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        client.create("/closed", "", CreateMode::Persistent).await.unwrap();
+        client.set_acl("/closed", [Acl::read_all()], None).await.unwrap();
+        let raw: Queue<Bytes> = Queue::builder_with(&client, QUEUE, Raw).build().unwrap();
+        raw.put(&Bytes::from_static(b"x")).await.unwrap();
+        let mut idle = Idle::sit(&server).await;
+        idle.queue = Queue::builder(&idle.client, QUEUE).dead_letters("/closed/dead").build().unwrap();
+        let take = tokio::spawn({ let jobs = idle.queue.clone(); async move { jobs.take().await } });
+        until_idle(&client, 1).await;
+        until_quiet(std::slice::from_ref(&idle)).await;
+        queue(&client).put(&1).await.unwrap();
+        assert_eq!(*soon(take).await.unwrap().unwrap().item(), 1);
+    }
+
+    async fn an_item_that_cannot_be_claimed_is_looked_at_from_time_to_time_only(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let jobs = queue(&client);
+        jobs.put(&1).await.unwrap();
+        let stray = format!("{QUEUE}/items/item-0000000000/stray");
+        client.create(&stray, "", CreateMode::Persistent).await.unwrap();
+        let idle = Idle::sit(&server).await;
+        // It is claimed by nobody, and not free.
+        let held = take(&jobs).await;
+        let take = tokio::spawn({ let jobs = idle.queue.clone(); async move { jobs.take().await } });
+        until_idle(&client, 1).await;
+        let before = idle.proxy.trace().len();
+        soon(held.nack()).await.unwrap();
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        let asked = idle.asked(before);
+        assert!(asked < 30, "it asked {asked} times");
+        client.delete(&stray, None).await.unwrap();
+        assert_eq!(*soon(take).await.unwrap().unwrap().item(), 1);
+    }
+
+    async fn an_attempt_ends_in_time_although_others_of_its_process_wait_for_a_server(backend: Backend) {
+        let server = backend.start().await;
+        let proxy = server.proxy().await;
+        let client = builder(&server, proxy.connect_string())
+            .session_timeout(Duration::from_secs(60))
+            .operation_timeout(Duration::from_secs(3))
+            .connect()
+            .await
+            .unwrap();
+        let jobs = queue(&client);
+        jobs.put(&1).await.unwrap();
+        proxy.cut().await;
+        let mut takes = JoinSet::new();
+        for _ in 0..30 {
+            let jobs = jobs.clone();
+            takes.spawn(async move { jobs.take().await.map(drop) });
+        }
+        tokio::task::yield_now().await;
+        // One after the other they would need a minute and a half.
+        let error = within(Duration::from_secs(20), jobs.try_take()).await.unwrap_err();
+        assert_eq!(error.kind(), docent::ErrorKind::Timeout);
+        takes.abort_all();
+    }
+}

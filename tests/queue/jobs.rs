@@ -1,0 +1,37 @@
+//! What the tests of this suite share.
+
+use docent::{Client, Delivery, Queue};
+use docent_tests::soon;
+use std::time::Duration;
+
+pub(crate) const QUEUE: &str = "/queue";
+
+/// Long enough to see that nothing happens.
+pub(crate) const A_WHILE: Duration = Duration::from_millis(300);
+
+pub(crate) fn queue(client: &Client) -> Queue<u64> {
+    Queue::new(client, QUEUE).unwrap()
+}
+
+/// Takes an item that is there.
+pub(crate) async fn take(queue: &Queue<u64>) -> Delivery<u64> {
+    soon(queue.try_take()).await.unwrap().expect("there is an item")
+}
+
+/// Takes an item and acknowledges it.
+pub(crate) async fn finish(queue: &Queue<u64>) -> u64 {
+    let delivery = take(queue).await;
+    let item = *delivery.item();
+    soon(delivery.ack()).await.unwrap();
+    item
+}
+
+/// All items that are free, in the order in which they are handed out. They are gone then.
+pub(crate) async fn drain(queue: &Queue<u64>) -> Vec<u64> {
+    let mut items = Vec::new();
+    while let Some(delivery) = soon(queue.try_take()).await.unwrap() {
+        items.push(*delivery.item());
+        soon(delivery.ack()).await.unwrap();
+    }
+    items
+}

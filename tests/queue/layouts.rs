@@ -1,0 +1,120 @@
+//! What is in the tree.
+
+use crate::jobs::{A_WHILE, QUEUE, drain, queue, take};
+use docent::{Client, CreateMode, DeadReason, Queue, QueueLayout};
+use docent_testkit::{Backend, both_backends};
+use docent_tests::{connect, soon};
+
+const LOCKS: &str = "/locks";
+
+fn curator(client: &Client) -> Queue<String> {
+    let layout = QueueLayout::Curator { lock_path: LOCKS.to_owned() };
+    Queue::builder(client, QUEUE).layout(layout).build().unwrap()
+}
+
+/// Curator's framing of one item.
+fn framed(item: &[u8]) -> Vec<u8> {
+    let mut frame = b"\x00\x01\x00\x01\x01".to_vec();
+    frame.extend(u32::try_from(item.len()).unwrap().to_be_bytes());
+    frame.extend(item);
+    frame.push(2);
+    frame
+}
+
+both_backends! {
+    async fn the_native_layout_is_as_documented(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let jobs = queue(&client);
+        jobs.put(&42).await.unwrap();
+        let item = format!("{QUEUE}/items/item-0000000000");
+        let node = client.get(&item).await.unwrap();
+        assert_eq!((node.data.as_ref(), node.stat.owner), (&b"\xd0\xce\x00\x0142"[..], None));
+        let delivery = take(&jobs).await;
+        assert_eq!(delivery.path(), format!("{item}/claim"));
+        let claim = client.exists(&format!("{item}/claim")).await.unwrap().unwrap();
+        assert_eq!(claim.owner, client.session_id());
+        drop(delivery);
+        // What others write in it is taken.
+        client.create(&format!("{QUEUE}/items/item-"), &b"\xd0\xce\x00\x0143"[..], CreateMode::PersistentSequential).await.unwrap();
+        assert_eq!(drain(&jobs).await, [42, 43]);
+    }
+
+    async fn items_of_curators_queue_are_taken_under_its_locks_and_put_in_its_framing(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let jobs = curator(&client);
+        jobs.put(&"ours".to_owned()).await.unwrap();
+        let item = format!("{QUEUE}/queue-0000000000");
+        assert_eq!(client.get(&item).await.unwrap().data, framed(b"\"ours\""));
+        client
+            .create(&format!("{QUEUE}/queue-"), framed(b"\"theirs\""), CreateMode::PersistentSequential)
+            .await
+            .unwrap();
+        let first = soon(jobs.take()).await.unwrap();
+        assert_eq!((first.item().as_str(), first.deliveries()), ("ours", None));
+        assert_eq!(first.path(), format!("{LOCKS}/queue-0000000000"));
+        let lock = client.exists(&first.path()).await.unwrap().unwrap();
+        assert_eq!(lock.owner, client.session_id());
+        // One that a consumer of Curator's has locked is its.
+        client.create(&format!("{LOCKS}/queue-0000000001"), "", CreateMode::Ephemeral).await.unwrap();
+        assert!(jobs.try_take().await.unwrap().is_none());
+        assert_eq!((jobs.peek().await.unwrap(), jobs.purge().await.unwrap()), (None, 0));
+        let take = tokio::spawn({ let jobs = jobs.clone(); async move { jobs.take().await } });
+        tokio::time::sleep(A_WHILE).await;
+        assert!(!take.is_finished());
+        client.delete(&format!("{LOCKS}/queue-0000000001"), None).await.unwrap();
+        let second = soon(take).await.unwrap().unwrap();
+        assert_eq!(second.item(), "theirs");
+        soon(second.ack()).await.unwrap();
+        soon(first.nack()).await.unwrap();
+        assert_eq!(jobs.peek().await.unwrap().as_deref(), Some("ours"));
+        let first = soon(jobs.take()).await.unwrap();
+        soon(first.ack()).await.unwrap();
+        assert!(jobs.is_empty().await.unwrap());
+        // A lock that is left on an item which is gone does not bother.
+        assert!(jobs.try_take().await.unwrap().is_none());
+    }
+
+    async fn what_is_not_framed_as_curator_does_goes_to_the_dead_letters_and_strangers_stay(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let jobs = curator(&client);
+        let two = b"\x00\x01\x00\x01\x01\x00\x00\x00\x01a\x01\x00\x00\x00\x01b\x02".to_vec();
+        jobs.put(&"first".to_owned()).await.unwrap();
+        for bad in [framed(b"x")[..8].to_vec(), b"".to_vec(), b"\x00\x01\x00\x02".to_vec(), two] {
+            client.create(&format!("{QUEUE}/queue-"), bad, CreateMode::PersistentSequential).await.unwrap();
+        }
+        for foreign in ["queue-|id|0000000007", "queue-1000000050000000000", "foo"] {
+            client.create(&format!("{QUEUE}/{foreign}"), framed(b"1"), CreateMode::Persistent).await.unwrap();
+        }
+        let first = soon(jobs.take()).await.unwrap();
+        soon(first.ack()).await.unwrap();
+        assert!(soon(jobs.try_take()).await.unwrap().is_none());
+        let letters = jobs.dead_letters().list().await.unwrap();
+        assert_eq!(letters.len(), 4);
+        assert!(letters.iter().all(|letter| letter.reason == DeadReason::Undecodable && letter.deliveries.is_none()));
+        assert!(letters[3].detail.contains("2 items in one node"), "{letters:?}");
+        assert_eq!(client.children(QUEUE).await.unwrap().names.len(), 3);
+    }
+
+    async fn an_item_of_curators_that_is_consumed_by_others_is_passed_over(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let jobs = curator(&client);
+        jobs.put_all(&["a".to_owned(), "b".to_owned(), "c".to_owned()]).await.unwrap();
+        // It lists three, and takes the first.
+        let first = soon(jobs.take()).await.unwrap();
+        other.delete(&format!("{QUEUE}/queue-0000000001"), None).await.unwrap();
+        let third = soon(jobs.take()).await.unwrap();
+        assert_eq!(third.item(), "c");
+        drop((first, third));
+        let again = soon(jobs.take()).await.unwrap();
+        assert_eq!(again.item(), "a");
+        soon(async {
+            while client.children(LOCKS).await.unwrap().names.contains(&"queue-0000000001".to_owned()) {
+                tokio::task::yield_now().await;
+            }
+        }).await;
+    }
+}

@@ -1,0 +1,18 @@
+//! Queues, on the embedded server and on a real ZooKeeper.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod acks;
+mod bad_input;
+mod batteries;
+mod breaks;
+mod dead_letters;
+mod deliveries;
+mod idle;
+mod jobs;
+mod layouts;
+mod many;
+mod order;
+mod ordered;
+mod puts;
+mod simple;

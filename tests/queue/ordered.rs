@@ -1,0 +1,99 @@
+//! One consumer at a time.
+
+use crate::jobs::{A_WHILE, QUEUE};
+use docent::{Client, DeadReason, Queue};
+use docent_testkit::{Backend, both_backends};
+use docent_tests::{connect, soon, within};
+use std::time::Duration;
+
+fn ordered(client: &Client) -> Queue<u64> {
+    Queue::builder(client, QUEUE).ordered().max_deliveries(3).build().unwrap()
+}
+
+both_backends! {
+    async fn the_next_item_comes_after_the_one_before_was_acknowledged(backend: Backend) {
+        let server = backend.start().await;
+        let (here, there) = (connect(&server).await, connect(&server).await);
+        let (here, there) = (ordered(&here), ordered(&there));
+        here.put_all(&[1, 2, 3]).await.unwrap();
+        let first = soon(here.take()).await.unwrap();
+        assert_eq!((*first.item(), first.deliveries()), (1, Some(1)));
+        assert!(there.try_take().await.unwrap().is_none() && here.try_take().await.unwrap().is_none());
+        let take = tokio::spawn({ let there = there.clone(); async move { there.take().await } });
+        tokio::time::sleep(A_WHILE).await;
+        assert!(!take.is_finished());
+        // Given back, it is first again, for whoever comes next.
+        soon(first.nack()).await.unwrap();
+        let again = soon(take).await.unwrap().unwrap();
+        assert_eq!((*again.item(), again.deliveries()), (1, Some(2)));
+        soon(again.ack()).await.unwrap();
+        for item in [2, 3] {
+            let batch = soon(here.take_batch(5)).await.unwrap();
+            assert_eq!(batch.iter().map(|one| *one.item()).collect::<Vec<_>>(), [item]);
+            soon(docent::Delivery::ack_all(batch)).await.unwrap();
+        }
+        assert!(here.is_empty().await.unwrap());
+    }
+
+    async fn a_consumer_that_dies_hands_its_item_to_the_next(backend: Backend) {
+        let server = backend.start().await;
+        let (crashing, waiting) = (connect(&server).await, connect(&server).await);
+        let (jobs, waiting) = (ordered(&crashing), ordered(&waiting));
+        jobs.put_all(&[1, 2]).await.unwrap();
+        let lost = soon(jobs.take()).await.unwrap();
+        let take = tokio::spawn(async move { waiting.take().await });
+        tokio::time::sleep(A_WHILE).await;
+        server.expire(crashing.session_id().unwrap()).await.unwrap();
+        let again = within(Duration::from_secs(1), take).await.unwrap().unwrap();
+        assert_eq!((*again.item(), again.deliveries()), (1, Some(2)));
+        assert!(again.fence() > lost.fence());
+        assert!(soon(lost.ack()).await.is_err());
+        soon(again.ack()).await.unwrap();
+    }
+
+    async fn a_consumer_that_waits_gets_what_is_put_and_counts_end_in_dead_letters(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let jobs = ordered(&client);
+        let take = tokio::spawn({ let jobs = jobs.clone(); async move { jobs.take().await } });
+        tokio::time::sleep(A_WHILE).await;
+        jobs.put(&1).await.unwrap();
+        drop(soon(take).await.unwrap().unwrap());
+        for count in [2, 3] {
+            let delivery = soon(jobs.take()).await.unwrap();
+            assert_eq!(delivery.deliveries(), Some(count));
+            delivery.nack_after(Duration::from_millis(20)).unwrap();
+        }
+        jobs.put(&2).await.unwrap();
+        let second = soon(jobs.take()).await.unwrap();
+        assert_eq!((*second.item(), second.deliveries()), (2, Some(1)));
+        let letters = jobs.dead_letters().list().await.unwrap();
+        assert_eq!((letters.len(), letters[0].reason), (1, DeadReason::TooManyDeliveries));
+        soon(second.ack()).await.unwrap();
+    }
+
+    async fn an_ephemeral_item_goes_with_its_producer(backend: Backend) {
+        let server = backend.start().await;
+        let (dying, living) = (connect(&server).await, connect(&server).await);
+        let (gone, jobs) = (ordered(&dying), ordered(&living));
+        gone.put_ephemeral(&1).await.unwrap();
+        gone.put(&2).await.unwrap();
+        jobs.put_ephemeral(&3).await.unwrap();
+        let first = soon(jobs.take()).await.unwrap();
+        assert_eq!(*first.item(), 1);
+        server.expire(dying.session_id().unwrap()).await.unwrap();
+        // It is gone while it is worked on: that is told when it is acknowledged.
+        soon(async {
+            while jobs.len().await.unwrap() == 3 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        }).await;
+        assert!(soon(first.ack()).await.is_err());
+        for item in [2, 3] {
+            let delivery = soon(jobs.take()).await.unwrap();
+            assert_eq!(*delivery.item(), item);
+            soon(delivery.ack()).await.unwrap();
+        }
+        assert!(jobs.is_empty().await.unwrap());
+    }
+}
