@@ -7,16 +7,16 @@
 //! `DOCENT_CONNECT=host:port` runs it on a real ensemble. It ends with an error if the number in the file is not the sum
 //! of what the processes say they added.
 
-mod shared;
-
 #[path = "counter/cli.rs"]
 mod cli;
+#[path = "counter/leash.rs"]
+mod leash;
 #[path = "counter/ledger.rs"]
 mod ledger;
+#[path = "counter/line.rs"]
+mod line;
 #[path = "counter/parent.rs"]
 mod parent;
-#[path = "counter/process.rs"]
-mod process;
 #[path = "counter/tally.rs"]
 mod tally;
 #[path = "counter/victim.rs"]
@@ -40,7 +40,7 @@ async fn main() -> ExitCode {
 }
 
 async fn run(cli: Cli) -> anyhow::Result<()> {
-    shared::log_to_stderr()?;
+    docent_examples::log_to_stderr()?;
     match cli.role {
         None => parent::run(cli.processes, cli.increments).await,
         Some(Role::Worker { job, increments }) => worker::run(&job, increments).await,

@@ -7,14 +7,12 @@
 //! `DOCENT_CONNECT=host:port` runs it on a real ensemble. It ends with an error if two workers did the job in turns that their
 //! fences do not allow, or if nobody took over.
 
-mod shared;
-
 #[path = "leader_worker/cli.rs"]
 mod cli;
+#[path = "leader_worker/done.rs"]
+mod done;
 #[path = "leader_worker/parent.rs"]
 mod parent;
-#[path = "leader_worker/process.rs"]
-mod process;
 #[path = "leader_worker/worker.rs"]
 mod worker;
 
@@ -34,7 +32,7 @@ async fn main() -> ExitCode {
 }
 
 async fn run(cli: Cli) -> anyhow::Result<()> {
-    shared::log_to_stderr()?;
+    docent_examples::log_to_stderr()?;
     match cli.role {
         None => parent::run().await,
         Some(Role::Worker { seat, name }) => worker::run(&seat, &name).await,

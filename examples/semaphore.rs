@@ -6,11 +6,9 @@
 //!
 //! `DOCENT_CONNECT=host:port` runs it on a real ensemble. It ends with an error if anything it shows does not hold.
 
-mod shared;
-
 use anyhow::ensure;
 use docent::{Client, Semaphore, SharedLimit};
-use shared::{Ensemble, clean_up, log_to_stderr, own_path};
+use docent_examples::{Ensemble, clean_up, log_to_stderr, own_path};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::time::Duration;

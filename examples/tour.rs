@@ -1,4 +1,4 @@
-//! Shows what a lock of Docent does, in a few seconds and with nothing installed but Rust:
+//! Shows what locks, elections, queues and the registry of Docent do, in a few seconds and with nothing installed but Rust:
 //!
 //! ```text
 //! cargo run --example tour
@@ -7,14 +7,24 @@
 //! `DOCENT_CONNECT=host:port` runs it on a real ensemble, `RUST_LOG=docent_core=debug` shows what goes on below. It ends
 //! with an error if anything it shows does not hold.
 
-mod shared;
-
 #[path = "tour/cable.rs"]
 mod cable;
 #[path = "tour/cancelled.rs"]
 mod cancelled;
+#[path = "tour/config.rs"]
+mod config;
 #[path = "tour/cut_off.rs"]
 mod cut_off;
+#[path = "tour/found.rs"]
+mod found;
+#[path = "tour/jobs.rs"]
+mod jobs;
+#[path = "tour/leaders.rs"]
+mod leaders;
+#[path = "tour/members.rs"]
+mod members;
+#[path = "tour/readers.rs"]
+mod readers;
 #[path = "tour/reentry.rs"]
 mod reentry;
 #[path = "tour/stage.rs"]
@@ -23,7 +33,7 @@ mod stage;
 mod turns;
 
 use anyhow::Context;
-use shared::{clean_up, log_to_stderr};
+use docent_examples::{clean_up, log_to_stderr};
 use stage::Stage;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -51,7 +61,16 @@ async fn show(stage: &Arc<Stage>) -> anyhow::Result<()> {
     turns::show(stage).await?;
     reentry::show(stage).await?;
     cancelled::show(stage).await?;
+    readers::show(stage).await?;
+    leaders::show(stage).await?;
+    jobs::show(stage).await?;
     cut_off::show(stage).await?;
+    found::show(stage).await?;
+    for name in ["services/shop", "services", "jobs"] {
+        clean_up(&guide, &format!("{}/{name}", stage.root())).await?;
+    }
+    config::show(stage).await?;
+    members::show(stage).await?;
     clean_up(&guide, stage.root()).await?;
     guide.close().await;
     stage.say("tour", "everything held");

@@ -1,7 +1,7 @@
-use crate::shared::ensemble::Servers;
 use clap::{Args, Parser, Subcommand};
+use docent_examples::Servers;
+use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// Several processes count in one file under one lock.
 ///
@@ -48,12 +48,8 @@ pub(crate) enum Role {
 /// Where to count, and under which lock.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Job {
-    #[arg(long)]
-    pub(crate) connect: String,
-    #[arg(long)]
-    pub(crate) tick_ms: u64,
-    #[arg(long)]
-    pub(crate) session_ms: u64,
+    #[command(flatten)]
+    pub(crate) servers: Servers,
     /// The lock's path.
     #[arg(long)]
     pub(crate) lock: String,
@@ -61,12 +57,22 @@ pub(crate) struct Job {
     pub(crate) file: PathBuf,
 }
 
-impl Job {
-    pub(crate) fn servers(&self) -> Servers {
-        Servers {
-            connect_string: self.connect.clone(),
-            tick: Duration::from_millis(self.tick_ms),
-            session_timeout: Duration::from_millis(self.session_ms),
+impl Role {
+    /// The arguments of a process in this role.
+    pub(crate) fn arguments(&self) -> Vec<OsString> {
+        match self {
+            Self::Worker { job, increments } => {
+                [job.arguments("worker"), vec!["--increments".into(), increments.to_string().into()]].concat()
+            }
+            Self::Victim { job } => job.arguments("victim"),
         }
+    }
+}
+
+impl Job {
+    fn arguments(&self, role: &str) -> Vec<OsString> {
+        let own = ["--lock".into(), self.lock.clone().into(), "--file".into(), self.file.clone().into()];
+        let servers = self.servers.arguments().map(OsString::from);
+        std::iter::once(role.into()).chain(servers).chain(own).collect()
     }
 }

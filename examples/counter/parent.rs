@@ -1,12 +1,10 @@
 use crate::cli::{Job, Role};
 use crate::ledger::Ledger;
-use crate::process::{Line, Process};
-use crate::shared::ensemble::Servers;
-use crate::shared::{Ensemble, clean_up, own_path};
+use crate::line::Line;
 use crate::tally::Tally;
 use anyhow::{Context, bail, ensure};
 use docent::Mutex;
-use std::path::Path;
+use docent_examples::{Ensemble, Process, clean_up, own_path};
 use std::time::Duration;
 use tempfile::NamedTempFile;
 use tokio::sync::mpsc;
@@ -23,7 +21,8 @@ pub(crate) async fn run(processes: u32, increments: u32) -> anyhow::Result<()> {
     let file = NamedTempFile::with_prefix("docent-counter-")?;
     Ledger::start(file.path())?;
     let root = own_path("counter");
-    let job = job(&ensemble.servers, format!("{root}/lock"), file.path());
+    let (lock, file_path) = (format!("{root}/lock"), file.path().to_owned());
+    let job = Job { servers: ensemble.servers.clone(), lock, file: file_path };
 
     tokio::select! {
         counted = count(&job, processes, increments) => counted?,
@@ -36,24 +35,14 @@ pub(crate) async fn run(processes: u32, increments: u32) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn job(servers: &Servers, lock: String, file: &Path) -> Job {
-    let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-    Job {
-        connect: servers.connect_string.clone(),
-        tick_ms: millis(servers.tick),
-        session_ms: millis(servers.session_timeout),
-        lock,
-        file: file.to_owned(),
-    }
-}
-
 async fn count(job: &Job, processes: u32, increments: u32) -> anyhow::Result<()> {
     let start = Instant::now();
     let (sender, lines) = mpsc::channel(64);
     let worker = Role::Worker { job: job.clone(), increments };
-    let workers: Vec<_> =
-        (0..processes).map(|_| Process::start(&worker, sender.clone())).collect::<Result<_, _>>()?;
-    let victim = Process::start(&Role::Victim { job: job.clone() }, sender)?;
+    let start_worker = |_| Process::start(worker.arguments(), sender.clone());
+    let workers = (0..processes).map(start_worker).collect::<Result<Vec<_>, _>>()?;
+    let victim = Process::start(Role::Victim { job: job.clone() }.arguments(), sender.clone())?;
+    drop(sender);
     println!("processes: {processes}, increments of each: {increments}, and a process that is killed");
 
     let tally = follow(lines, victim).await?;
@@ -66,15 +55,13 @@ async fn count(job: &Job, processes: u32, increments: u32) -> anyhow::Result<()>
 }
 
 /// Takes down what the processes say until all have ended, and kills the victim when it holds the lock.
-async fn follow(
-    mut lines: mpsc::Receiver<anyhow::Result<Line>>,
-    mut victim: Process,
-) -> anyhow::Result<Tally> {
-    let mut tally = Tally::default();
+async fn follow(mut lines: mpsc::Receiver<anyhow::Result<Line>>, victim: Process) -> anyhow::Result<Tally> {
+    let (mut tally, mut victim) = (Tally::default(), Some(victim));
     loop {
         let said = timeout(LONGEST_SILENCE, lines.recv()).await;
         match said.with_context(|| format!("nobody said anything for {LONGEST_SILENCE:?}"))? {
             Some(Ok(Line::Holding(fence))) => {
+                let victim = victim.take().context("the victim held the lock twice")?;
                 let id = victim.id().context("the victim ended by itself")?;
                 victim.kill().await?;
                 println!("process {id} holds the lock, fence {fence}: killed before it writes");

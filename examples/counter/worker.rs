@@ -1,6 +1,7 @@
 use crate::cli::Job;
+use crate::leash::end_with_the_parent;
 use crate::ledger::Ledger;
-use crate::process::{Line, end_with_the_parent};
+use crate::line::Line;
 use anyhow::ensure;
 use docent::{ErrorKind, Fence, Lost, Mutex, MutexGuard};
 use std::time::Duration;
@@ -9,13 +10,13 @@ use tokio::time::sleep;
 /// Adds 1 to the number in the file, `increments` times, each time under the lock.
 pub(crate) async fn run(job: &Job, increments: u32) -> anyhow::Result<()> {
     end_with_the_parent(&job.file);
-    let client = job.servers().client().connect().await?;
+    let client = job.servers.client().connect().await?;
     let mutex = Mutex::new(&client, &job.lock)?;
     let mut done = 0;
     while done < increments {
         let guard = mutex.acquire().await?;
         if added_one(job, &guard).await? {
-            Line::Done(guard.fence()).print()?;
+            println!("{}", Line::Done(guard.fence()));
             done += 1;
         }
         release(guard).await?;

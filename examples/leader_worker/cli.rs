@@ -1,6 +1,5 @@
-use crate::shared::ensemble::Servers;
 use clap::{Args, Parser, Subcommand};
-use std::time::Duration;
+use docent_examples::Servers;
 
 /// Two worker processes stand in an election, and only the leader does the job.
 ///
@@ -32,12 +31,8 @@ pub(crate) enum Role {
 /// Where to stand.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Seat {
-    #[arg(long)]
-    pub(crate) connect: String,
-    #[arg(long)]
-    pub(crate) tick_ms: u64,
-    #[arg(long)]
-    pub(crate) session_ms: u64,
+    #[command(flatten)]
+    pub(crate) servers: Servers,
     /// The election's path.
     #[arg(long)]
     pub(crate) election: String,
@@ -47,11 +42,9 @@ pub(crate) struct Seat {
 }
 
 impl Seat {
-    pub(crate) fn servers(&self) -> Servers {
-        Servers {
-            connect_string: self.connect.clone(),
-            tick: Duration::from_millis(self.tick_ms),
-            session_timeout: Duration::from_millis(self.session_ms),
-        }
+    /// The arguments of a worker here.
+    pub(crate) fn worker(&self, name: &str) -> Vec<String> {
+        let own = ["--name", name, "--election", &self.election, "--job", &self.job].map(str::to_owned);
+        [vec!["worker".to_owned()], self.servers.arguments().into(), own.into()].concat()
     }
 }

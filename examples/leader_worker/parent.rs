@@ -1,9 +1,8 @@
 use crate::cli::Seat;
-use crate::process::{Done, Process};
-use crate::shared::ensemble::Servers;
-use crate::shared::{Ensemble, clean_up, own_path};
+use crate::done::Done;
 use anyhow::{Context, bail, ensure};
 use docent::{Client, CreateMode, Election, Fence};
+use docent_examples::{Ensemble, Process, clean_up, own_path};
 use std::collections::HashMap;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -23,7 +22,8 @@ pub(crate) async fn run() -> anyhow::Result<()> {
     println!("{}", ensemble.description());
     let client = ensemble.servers.client().connect().await?;
     let root = own_path("leader-worker");
-    let seat = seat(&ensemble.servers, &root);
+    let (election, job) = (format!("{root}/election"), format!("{root}/job"));
+    let seat = Seat { servers: ensemble.servers.clone(), election, job };
     client.create(&seat.job, "0", CreateMode::Persistent).await?;
 
     let election = Election::new(&client, &seat.election)?;
@@ -37,28 +37,17 @@ pub(crate) async fn run() -> anyhow::Result<()> {
     Ok(())
 }
 
-fn seat(servers: &Servers, root: &str) -> Seat {
-    let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-    Seat {
-        connect: servers.connect_string.clone(),
-        tick_ms: millis(servers.tick),
-        session_ms: millis(servers.session_timeout),
-        election: format!("{root}/election"),
-        job: format!("{root}/job"),
-    }
-}
-
 async fn show(client: &Client, seat: &Seat, election: &Election) -> anyhow::Result<()> {
     let (sender, mut done) = mpsc::channel(64);
     let mut workers = HashMap::new();
     for name in NAMES {
-        workers.insert(name.to_owned(), Process::start(seat, name, sender.clone())?);
+        workers.insert(name.to_owned(), Process::start(seat.worker(name), sender.clone())?);
     }
     drop(sender);
     until_standing(election, NAMES.len()).await?;
 
     let first = pieces(&mut done, None).await?;
-    let mut victim = workers.remove(&first.name).context("a stranger leads")?;
+    let victim = workers.remove(&first.name).context("a stranger leads")?;
     let id = victim.id().context("the leader ended by itself")?;
     victim.kill().await?;
     let killed = Instant::now();

@@ -1,12 +1,13 @@
 use crate::cli::Seat;
-use crate::process::{Done, until_input_ends};
+use crate::done::Done;
 use docent::{Election, ErrorKind, Leadership};
+use docent_examples::until_input_ends;
 use std::time::Duration;
 use tokio::time::sleep;
 
 /// Stands until it is told to stop, and does the job in every term that it leads.
 pub(crate) async fn run(seat: &Seat, name: &str) -> anyhow::Result<()> {
-    let client = seat.servers().client().identity(name).connect().await?;
+    let client = seat.servers.client().identity(name).connect().await?;
     let election = Election::builder(&client, &seat.election).id(name).build()?;
     let work = |leadership| do_the_job(seat, name, leadership);
     election.run(work).until(until_input_ends()).await?;
@@ -19,13 +20,16 @@ pub(crate) async fn run(seat: &Seat, name: &str) -> anyhow::Result<()> {
 /// Each write is applied only while this worker leads, in one step with the check of that: also a worker that was paused for
 /// so long that another took over writes nothing.
 async fn do_the_job(seat: &Seat, name: &str, leadership: Leadership) -> anyhow::Result<()> {
-    let client = seat.servers().client().connect().await?;
+    let client = seat.servers.client().connect().await?;
     loop {
         let before = client.get(&seat.job).await?;
         let number: u64 = std::str::from_utf8(&before.data)?.parse()?;
         let write = leadership.transaction().set(&seat.job, (number + 1).to_string(), before.stat.version);
         match write.commit().await {
-            Ok(_) => Done { name: name.to_owned(), fence: leadership.fence(), number: number + 1 }.print()?,
+            Ok(_) => {
+                let done = Done { name: name.to_owned(), fence: leadership.fence(), number: number + 1 };
+                println!("{done}");
+            }
             // It may have been written. The next round reads what stands there.
             Err(error) if error.kind() == ErrorKind::OutcomeUnknown => {}
             Err(error) => return Err(error.into()),

@@ -1,37 +1,69 @@
+use clap::Args;
 use docent::server::Server;
 use docent::{Client, ClientBuilder};
 use std::env;
+use std::num::ParseIntError;
 use std::time::Duration;
 
 /// Names a real ensemble to use in place of the embedded server: `host:port,host:port/chroot`.
 const VARIABLE: &str = "DOCENT_CONNECT";
 
-/// How servers are reached, and how soon they end the session of a client that is silent.
-#[derive(Debug, Clone)]
-pub(crate) struct Servers {
-    pub(crate) connect_string: String,
-    pub(crate) tick: Duration,
-    pub(crate) session_timeout: Duration,
+/// How servers are reached, and how soon they end the session of a client that is silent. An example tells it the processes that it
+/// starts, as arguments.
+#[derive(Debug, Clone, Args)]
+pub struct Servers {
+    /// Where the servers are.
+    #[arg(long = "connect")]
+    pub connect_string: String,
+    /// Their `tickTime`.
+    #[arg(long = "tick-ms", value_parser = millis)]
+    pub tick: Duration,
+    /// What a client asks for.
+    #[arg(long = "session-ms", value_parser = millis)]
+    pub session_timeout: Duration,
+}
+
+fn millis(text: &str) -> Result<Duration, ParseIntError> {
+    text.parse().map(Duration::from_millis)
 }
 
 impl Servers {
     /// A client with short timeouts, so that an example does not take long. The defaults are better for a service.
-    pub(crate) fn client(&self) -> ClientBuilder {
+    pub fn client(&self) -> ClientBuilder {
         Client::builder(&self.connect_string)
             .session_timeout(self.session_timeout)
             .server_tick(self.tick)
             .operation_timeout(Duration::from_secs(10))
     }
+
+    /// These servers as arguments of a process.
+    pub fn arguments(&self) -> [String; 6] {
+        let [tick, session] = [self.tick, self.session_timeout].map(|time| time.as_millis().to_string());
+        [
+            "--connect".into(),
+            self.connect_string.clone(),
+            "--tick-ms".into(),
+            tick,
+            "--session-ms".into(),
+            session,
+        ]
+    }
 }
 
 /// The servers an example runs on: those that `DOCENT_CONNECT` names, or one that lives in this process.
-pub(crate) struct Ensemble {
-    pub(crate) servers: Servers,
+#[derive(Debug)]
+pub struct Ensemble {
+    /// How they are reached.
+    pub servers: Servers,
     embedded: Option<Server>,
 }
 
 impl Ensemble {
-    pub(crate) async fn from_env() -> anyhow::Result<Self> {
+    /// Starts a server unless `DOCENT_CONNECT` names some.
+    ///
+    /// # Errors
+    /// When the variable is no text, or no server can be started.
+    pub async fn from_env() -> anyhow::Result<Self> {
         match env::var(VARIABLE) {
             Ok(connect_string) => Ok(Self::real(connect_string)),
             Err(env::VarError::NotPresent) => Self::embedded().await,
@@ -54,7 +86,7 @@ impl Ensemble {
     }
 
     /// One line about it, for people.
-    pub(crate) fn description(&self) -> String {
+    pub fn description(&self) -> String {
         let Servers { connect_string, tick, session_timeout } = &self.servers;
         match self.embedded {
             Some(_) => format!("embedded server on {connect_string}, session timeout {session_timeout:?}"),

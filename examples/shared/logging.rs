@@ -4,7 +4,10 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
 /// Logs what `RUST_LOG` asks for, such as `docent_core=debug`, to stderr; nothing without it.
-pub(crate) fn log_to_stderr() -> anyhow::Result<()> {
+///
+/// # Errors
+/// When it asks for something that cannot be understood.
+pub fn log_to_stderr() -> anyhow::Result<()> {
     let filter = EnvFilter::builder()
         .with_default_directive(LevelFilter::OFF.into())
         .from_env()

@@ -3,13 +3,16 @@ use std::process;
 use std::time::SystemTime;
 
 /// A path that no other run uses.
-pub(crate) fn own_path(example: &str) -> String {
+pub fn own_path(example: &str) -> String {
     let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     format!("/docent-{example}-{}-{:x}", process::id(), since_epoch.as_millis())
 }
 
 /// Deletes `root` and the locks below it at once. Their nodes are containers: the servers would delete them a while later.
-pub(crate) async fn clean_up(client: &Client, root: &str) -> Result<(), Error> {
+///
+/// # Errors
+/// When the servers are away, or there is more below than that.
+pub async fn clean_up(client: &Client, root: &str) -> Result<(), Error> {
     let Some(children) = present(client.children(root).await)? else { return Ok(()) };
     for name in children.names {
         present(client.delete(&format!("{root}/{name}"), None).await)?;

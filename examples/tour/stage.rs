@@ -1,6 +1,6 @@
-use crate::shared::{Ensemble, own_path};
 use anyhow::ensure;
 use docent::{Client, Error, Mutex};
+use docent_examples::{Ensemble, own_path};
 use std::fmt::Display;
 use std::io::{Write, stdout};
 use std::time::Duration;

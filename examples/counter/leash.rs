@@ -1,0 +1,16 @@
+use std::fs;
+use std::io::{self, stdin};
+use std::path::Path;
+use std::thread;
+
+/// Ends this process when its standard input does: the parent is gone then, and cannot remove the file any more.
+///
+/// A thread, and not a task: it works whatever the tasks do, and the runtime does not wait for it at the end.
+pub(crate) fn end_with_the_parent(file: &Path) {
+    let file = file.to_owned();
+    thread::spawn(move || {
+        let _ = io::copy(&mut stdin().lock(), &mut io::sink());
+        let _ = fs::remove_file(file);
+        std::process::exit(1);
+    });
+}

@@ -1,0 +1,142 @@
+//! Watches the hosts of a cluster:
+//!
+//! ```text
+//! cargo run --example members                      terminal 1: watches, and says what to type in others
+//! DOCENT_CONNECT=127.0.0.1:40123 cargo run --example members -- join host-1       joins until it is interrupted or killed
+//!
+//! cargo run --example members -- demo              hosts that join, change, leave and stop, by itself
+//! ```
+//!
+//! `DOCENT_CONNECT=host:port` in terminal 1 as well runs it on a real ensemble.
+
+use anyhow::{Context, ensure};
+use clap::{Parser, Subcommand};
+use docent::{MemberChange, MemberChanges, Members, Membership};
+use docent_examples::{Ensemble, clean_up, log_to_stderr, own_path};
+use futures_util::StreamExt;
+use std::time::Duration;
+use tokio::time::timeout;
+
+const PATH: &str = "/docent-members/hosts";
+
+#[derive(Parser)]
+struct Arguments {
+    #[command(subcommand)]
+    what: Option<What>,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Watch until it is interrupted (the default).
+    Watch,
+    /// Be a host until it is interrupted.
+    Join { host: String },
+    /// Show all of it.
+    Demo,
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    log_to_stderr()?;
+    let ensemble = Ensemble::from_env().await?;
+    println!("{}", ensemble.description());
+    match Arguments::parse().what.unwrap_or(What::Watch) {
+        What::Watch => watch(&ensemble).await,
+        What::Join { host } => join(&ensemble, &host).await,
+        What::Demo => timeout(Duration::from_secs(60), demo(&ensemble)).await?,
+    }
+}
+
+async fn watch(ensemble: &Ensemble) -> anyhow::Result<()> {
+    let servers = &ensemble.servers.connect_string;
+    println!("in other terminals: DOCENT_CONNECT={servers} cargo run --example members -- join host-1");
+    let client = ensemble.servers.client().connect().await?;
+    let members = Membership::new(&client, PATH)?.members().await?;
+    let mut changes = members.changes();
+    loop {
+        tokio::select! {
+            interrupted = tokio::signal::ctrl_c() => {
+                interrupted?;
+                client.close().await;
+                return Ok(());
+            }
+            change = changes.next() => tell(&change.context("the client was closed")?, &members),
+        }
+    }
+}
+
+fn tell(change: &MemberChange, members: &Members) {
+    let count = members.current().len();
+    match change {
+        MemberChange::Joined(peer) => {
+            println!("{} joined, at {}: {count} now", peer.id, String::from_utf8_lossy(&peer.data));
+        }
+        MemberChange::Updated(peer) => println!("{} says: {}", peer.id, String::from_utf8_lossy(&peer.data)),
+        MemberChange::Left(peer) => println!("{} is gone: {count} now", peer.id),
+        MemberChange::Current => println!("the list is complete"),
+        other => println!("{other:?}"),
+    }
+}
+
+async fn join(ensemble: &Ensemble, host: &str) -> anyhow::Result<()> {
+    let client = ensemble.servers.client().connect().await?;
+    let member = Membership::new(&client, PATH)?.join_by_identity(host).await?;
+    println!("{} is in; interrupt it to leave, kill it to crash", member.id());
+    tokio::signal::ctrl_c().await?;
+    member.leave().await?;
+    client.close().await;
+    Ok(())
+}
+
+async fn demo(ensemble: &Ensemble) -> anyhow::Result<()> {
+    let root = own_path("members");
+    let path = format!("{root}/hosts");
+    let watcher = ensemble.servers.client().connect().await?;
+    let members = Membership::new(&watcher, &path)?.members().await?;
+    let mut changes = members.changes();
+    let mut hosts = Vec::new();
+    for host in ["host-1", "host-2", "host-3"] {
+        let client = ensemble.servers.client().connect().await?;
+        let member = Membership::new(&client, &path)?.join_by_identity(host).await?;
+        until(&mut changes, &members, |change| matches!(change, MemberChange::Joined(_))).await?;
+        hosts.push((client, member));
+    }
+    hosts[0].1.set_data("draining");
+    until(&mut changes, &members, |change| matches!(change, MemberChange::Updated(_))).await?;
+
+    let (client, member) = hosts.remove(0);
+    member.leave().await?;
+    until(&mut changes, &members, |change| matches!(change, MemberChange::Left(_))).await?;
+    client.close().await;
+
+    // One that does not say that it leaves: its node goes with its session.
+    let (stopped, _member) = hosts.remove(0);
+    stopped.close().await;
+    until(&mut changes, &members, |change| matches!(change, MemberChange::Left(_))).await?;
+    let left: Vec<_> = members.current().into_iter().map(|peer| peer.id).collect();
+    ensure!(left.len() == 1 && &*left[0] == "host-3", "{left:?} are left");
+
+    for (client, member) in hosts {
+        member.leave().await?;
+        client.close().await;
+    }
+    clean_up(&watcher, &root).await?;
+    watcher.close().await;
+    println!("everything held");
+    Ok(())
+}
+
+/// Tells what changes until something was told.
+async fn until(
+    changes: &mut MemberChanges,
+    members: &Members,
+    told: impl Fn(&MemberChange) -> bool,
+) -> anyhow::Result<()> {
+    loop {
+        let change = changes.next().await.context("the client was closed")?;
+        tell(&change, members);
+        if told(&change) {
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! What the examples have in common.
+
+mod ensemble;
+mod logging;
+mod own_path;
+mod process;
+
+pub use ensemble::{Ensemble, Servers};
+pub use logging::log_to_stderr;
+pub use own_path::{clean_up, own_path};
+pub use process::{Process, until_input_ends};

@@ -1,0 +1,43 @@
+//! Producers and consumers in processes of their own share a queue of jobs. One consumer is killed while it works on a job, and another
+//! gets that job:
+//!
+//! ```text
+//! cargo run --example work_queue
+//! ```
+//!
+//! `DOCENT_CONNECT=host:port` runs it on a real ensemble. It ends with an error if a job is lost, or acknowledged twice.
+
+#[path = "work_queue/cli.rs"]
+mod cli;
+#[path = "work_queue/job.rs"]
+mod job;
+#[path = "work_queue/parent.rs"]
+mod parent;
+#[path = "work_queue/said.rs"]
+mod said;
+#[path = "work_queue/worker.rs"]
+mod worker;
+
+use clap::Parser;
+use cli::{Cli, Role};
+use std::process::ExitCode;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match run(Cli::parse()).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("Error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(cli: Cli) -> anyhow::Result<()> {
+    docent_examples::log_to_stderr()?;
+    match cli.role {
+        None => parent::run().await,
+        Some(Role::Producer { seat, name, jobs }) => worker::produce(&seat, &name, jobs).await,
+        Some(Role::Consumer { seat, name, work_ms }) => worker::consume(&seat, &name, work_ms).await,
+    }
+}

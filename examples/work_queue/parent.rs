@@ -1,0 +1,102 @@
+use crate::cli::Seat;
+use crate::job::Job;
+use crate::said::{Said, What};
+use anyhow::{Context, bail, ensure};
+use docent::{Client, Queue};
+use docent_examples::{Ensemble, Process, clean_up, own_path};
+use std::collections::HashSet;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout};
+
+const PRODUCERS: [&str; 2] = ["paula", "peter"];
+const JOBS: u32 = 10;
+/// The first is so slow that it surely is at work when it is killed.
+const CONSUMERS: [(&str, &str); 3] = [("anna", "600000"), ("ben", "50"), ("carla", "50")];
+
+/// More than a session needs to expire.
+const LONGEST_SILENCE: Duration = Duration::from_secs(60);
+
+/// Starts producers and consumers, kills a consumer, and checks what was done. Ctrl-C cleans up too.
+pub(crate) async fn run() -> anyhow::Result<()> {
+    let ensemble = Ensemble::from_env().await?;
+    println!("{}", ensemble.description());
+    let client = ensemble.servers.client().connect().await?;
+    let root = own_path("work-queue");
+    let seat = Seat { servers: ensemble.servers.clone(), queue: format!("{root}/jobs") };
+    let shown = tokio::select! {
+        shown = show(&client, &seat) => shown,
+        Ok(()) = tokio::signal::ctrl_c() => bail!("interrupted"),
+    };
+    shown?;
+    for folder in ["items", "idle"] {
+        clean_up(&client, &format!("{}/{folder}", seat.queue)).await?;
+    }
+    clean_up(&client, &seat.queue).await?;
+    clean_up(&client, &root).await?;
+    client.close().await;
+    Ok(())
+}
+
+async fn show(client: &Client, seat: &Seat) -> anyhow::Result<()> {
+    let (sender, mut said) = mpsc::channel(64);
+    let jobs = JOBS.to_string();
+    let mut producers = Vec::new();
+    for name in PRODUCERS {
+        let arguments = seat.arguments(&["producer", "--name", name, "--jobs", &jobs]);
+        producers.push(Process::start(arguments, sender.clone())?);
+    }
+    for producer in producers {
+        producer.ended().await?;
+    }
+    let queue = Queue::<Job>::new(client, &seat.queue)?;
+    let total = PRODUCERS.len() * JOBS as usize;
+    ensure!(queue.len().await? == total, "{} jobs were put, not {total}", queue.len().await?);
+    println!("{} producers have put {total} jobs and ended", PRODUCERS.len());
+
+    let mut consumers = Vec::new();
+    for (name, work_ms) in CONSUMERS {
+        let arguments = seat.arguments(&["consumer", "--name", name, "--work-ms", work_ms]);
+        consumers.push(Process::start(arguments, sender.clone())?);
+    }
+    drop(sender);
+    let mut victim = Some(consumers.remove(0));
+    let mut done = HashSet::new();
+    let mut killed: Option<(Job, Instant)> = None;
+    while done.len() < total {
+        let Said { name, what, job, deliveries } = next(&mut said).await?;
+        match what {
+            What::Took if name == CONSUMERS[0].0 => {
+                let victim = victim.take().context("the slow consumer took two jobs")?;
+                println!(
+                    "{name}, process {:?}, has taken {job} and is killed",
+                    victim.id().unwrap_or_default()
+                );
+                victim.kill().await?;
+                killed = Some((job, Instant::now()));
+            }
+            What::Took => {}
+            What::Did => {
+                if let Some((lost, at)) = killed.as_ref().filter(|(lost, _)| *lost == job) {
+                    ensure!(deliveries == 2, "{lost} was handed out {deliveries} times");
+                    println!("{name} has done {lost}, {:.1} s after the kill", at.elapsed().as_secs_f64());
+                }
+                ensure!(done.insert(job.clone()), "{job} was acknowledged twice");
+            }
+        }
+    }
+    ensure!(killed.is_some(), "nobody was killed");
+    for consumer in consumers {
+        consumer.stop().await?;
+    }
+    ensure!(queue.is_empty().await?, "jobs are left");
+    ensure!(queue.dead_letters().is_empty().await?, "there are dead letters");
+    println!("all {total} jobs were acknowledged, each once");
+    Ok(())
+}
+
+async fn next(said: &mut mpsc::Receiver<anyhow::Result<Said>>) -> anyhow::Result<Said> {
+    let said = timeout(LONGEST_SILENCE, said.recv()).await;
+    let said = said.with_context(|| format!("nobody worked for {LONGEST_SILENCE:?}"))?;
+    said.context("all consumers ended")?
+}
