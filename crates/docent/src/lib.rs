@@ -1,6 +1,11 @@
 #![doc = include_str!("../README.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+pub use docent_codec::{Codec, CodecError, Json, Raw};
+pub use docent_config::{
+    Config, ConfigTree, Counter, PublishError, SharedCount, SharedValue, Snapshot, SubscribeError,
+    Subscription,
+};
 #[cfg(feature = "tls")]
 #[cfg_attr(docsrs, doc(cfg(feature = "tls")))]
 pub use docent_core::Tls;
@@ -11,11 +16,31 @@ pub use docent_core::{
     Permissions, RetryPolicy, Role, RollbackPolicy, SecretString, Stat, StateWatcher, Timestamp, TokioClock,
     Transaction, TransactionResult, WatchStream,
 };
-pub use docent_election::{Election, ElectionBuilder, Layout, Leader, Leaders, Leadership, Run};
-pub use docent_locks::{
-    AcquireError, AnyLock, Barrier, DoubleBarrier, Entered, MultiGuard, MultiLock, Mutex, MutexGuard, Owner,
-    Permit, ReadGuard, RwLock, Semaphore, SharedLimit, WriteGuard,
+#[cfg(feature = "tower")]
+#[cfg_attr(docsrs, doc(cfg(feature = "tower")))]
+pub use docent_discovery::Discovered;
+pub use docent_discovery::{
+    Instance, Instances, Member, MemberChange, MemberChanges, Members, Membership, Peer, PickError,
+    PickPolicy, Picked, Presence, Registration, RegistrationStatus, Registry, RegistryBuilder,
+    RegistryLayout, Service, ServiceBuilder, ServiceChange, ServiceChanges, ServiceNames, ServiceType,
+    SetAside, Spoiled, UriPart, UriSpec,
 };
+pub use docent_election::{
+    Election, ElectionBuilder, ElectionLayout, ElectionRun, Leader, Leaders, Leadership,
+};
+pub use docent_locks::{
+    AcquireError, AnyLock, Barrier, DoubleBarrier, Entered, MultiGuard, MultiLock, Mutex, MutexBuilder,
+    MutexGuard, Owner, Permit, ReadGuard, RwLock, RwLockBuilder, Semaphore, SharedLimit, WriteGuard,
+};
+pub use docent_queue::{
+    AckError, DeadLetter, DeadLetters, DeadReason, Deliveries, Delivery, PeekError, PutError, Queue,
+    QueueBuilder, QueueLayout, SimpleQueue,
+};
+
+/// Configuration, shared values and counters: the types besides those at the top.
+pub mod config {
+    pub use docent_config::*;
+}
 
 /// How servers are reached, for those who bring a transport of their own.
 pub mod transport {
@@ -43,3 +68,14 @@ pub mod server {
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/locks.md")]
 struct LocksGuide;
+
+/// The code of the guides is compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/queue.md")]
+struct QueueGuide;
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/config.md")]
+struct ConfigGuide;
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/membership.md")]
+struct MembershipGuide;
