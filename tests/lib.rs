@@ -63,6 +63,24 @@ pub async fn within<F: Future>(limit: Duration, future: F) -> F::Output {
     }
 }
 
+/// What takes at most `limit`, unless a busy machine makes it or its servers late: late once is tried again, late each time is
+/// wrong. An attempt returns how long it took.
+///
+/// # Panics
+/// When every attempt took longer.
+pub async fn in_time(limit: Duration, mut attempt: impl AsyncFnMut() -> Duration) {
+    const ATTEMPTS: usize = 4;
+    let mut late = Vec::new();
+    while late.len() < ATTEMPTS {
+        let took = attempt().await;
+        if took <= limit {
+            return;
+        }
+        late.push(took);
+    }
+    panic!("it took longer than {limit:?} each time: {late:?}");
+}
+
 /// Waits for `future` for as long as `progress` grows: work that a busy machine may make slow.
 ///
 /// # Panics

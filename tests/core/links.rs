@@ -4,7 +4,7 @@ use crate::fake::{FakeServer, connected_read_only};
 use docent::{Client, ConnectionState, CreateMode, Mutex};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, Direction, FrameKind, Proxy, Traced, both_backends, round_trips};
-use docent_tests::{builder, soon, within};
+use docent_tests::{builder, in_time, soon};
 use futures_util::poll;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -32,16 +32,24 @@ fn requests(trace: &[Traced]) -> Vec<OpCode> {
 /// On a busy machine it may take long until the servers are back. What took longer than `longest` says nothing, and is tried
 /// again.
 async fn comes_back(client: &Client, longest: Duration, away: impl AsyncFn(), back: impl AsyncFn()) {
-    for _ in 0..5 {
-        if survives(client, longest, &away, &back).await {
-            return;
+    in_time(FOUND_AGAIN, async || {
+        for _ in 0..5 {
+            if let Some(took) = survives(client, longest, &away, &back).await {
+                return took;
+            }
         }
-    }
-    panic!("no outage was shorter than {longest:?}");
+        panic!("no outage was shorter than {longest:?}");
+    })
+    .await;
 }
 
-/// False when the outage took longer than `longest`.
-async fn survives(client: &Client, longest: Duration, away: impl AsyncFn(), back: impl AsyncFn()) -> bool {
+/// How long the servers were back until the session was attached. `None` when the outage took longer than `longest`.
+async fn survives(
+    client: &Client,
+    longest: Duration,
+    away: impl AsyncFn(),
+    back: impl AsyncFn(),
+) -> Option<Duration> {
     let guard = soon(Mutex::new(client, "/lock").unwrap().acquire()).await.unwrap();
     let (session, mut state) = (client.session_id(), client.state());
     let before = state.current();
@@ -57,14 +65,16 @@ async fn survives(client: &Client, longest: Duration, away: impl AsyncFn(), back
     soon(guard.lost()).await;
     back().await;
     if start.elapsed() > longest {
-        return false;
+        return None;
     }
-    let after = within(FOUND_AGAIN, state.reached(ConnectionState::Connected)).await;
+    let back = Instant::now();
+    let after = soon(state.reached(ConnectionState::Connected)).await;
+    let took = back.elapsed();
     assert_eq!(after.epoch, before.epoch);
     assert_eq!(client.session_id(), session, "the session is kept");
     assert!(!guard.is_held(), "nothing un-loses");
     client.get("/kept").await.unwrap();
-    true
+    Some(took)
 }
 
 /// A server that has lost its quorum and serves reads only. It hangs up on whoever asks for more, as ZooKeeper does; every

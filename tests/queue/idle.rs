@@ -5,9 +5,9 @@ use bytes::Bytes;
 use docent::{Acl, Client, CreateMode, Queue, Raw};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, FrameKind, TestServer, Traced, both_backends};
-use docent_tests::{SHORT_SESSION, builder, connect, soon, within};
+use docent_tests::{SHORT_SESSION, builder, connect, in_time, soon, within};
 use futures_util::future::join_all;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
 /// Waits until so many are in the line of those who found nothing.
@@ -106,25 +106,32 @@ both_backends! {
 
     async fn a_claim_freed_by_the_end_of_a_session_is_taken_up_within_a_second(backend: Backend) {
         let server = backend.start().await;
-        let (crashing, waiting) = (connect(&server).await, connect(&server).await);
+        let waiting = connect(&server).await;
         let jobs = queue(&waiting);
-        jobs.put_all(&[1, 2]).await.unwrap();
-        let lost = take(&queue(&crashing)).await;
-        let kept = take(&jobs).await;
-        let take = tokio::spawn({ let jobs = jobs.clone(); async move { jobs.take().await } });
-        until_idle(&waiting, 1).await;
-        tokio::time::sleep(A_WHILE).await;
-        server.expire(crashing.session_id().unwrap()).await.unwrap();
-        let again = within(Duration::from_secs(1), take).await.unwrap().unwrap();
-        assert_eq!((*again.item(), again.deliveries()), (1, Some(2)));
-        assert!(again.fence() > lost.fence());
-        soon(lost.lost()).await;
-        assert!(!lost.is_held());
-        let error = soon(lost.ack()).await.unwrap_err();
-        assert!(matches!(error, docent::AckError::Lost(_)), "{error:?}");
-        soon(again.ack()).await.unwrap();
-        soon(kept.ack()).await.unwrap();
-        assert!(jobs.is_empty().await.unwrap());
+        in_time(Duration::from_secs(1), async || {
+            let crashing = connect(&server).await;
+            jobs.put_all(&[1, 2]).await.unwrap();
+            let lost = take(&queue(&crashing)).await;
+            let kept = take(&jobs).await;
+            let take = tokio::spawn({ let jobs = jobs.clone(); async move { jobs.take().await } });
+            until_idle(&waiting, 1).await;
+            tokio::time::sleep(A_WHILE).await;
+            server.expire(crashing.session_id().unwrap()).await.unwrap();
+            let expired = Instant::now();
+            let again = soon(take).await.unwrap().unwrap();
+            let took = expired.elapsed();
+            assert_eq!((*again.item(), again.deliveries()), (1, Some(2)));
+            assert!(again.fence() > lost.fence());
+            soon(lost.lost()).await;
+            assert!(!lost.is_held());
+            let error = soon(lost.ack()).await.unwrap_err();
+            assert!(matches!(error, docent::AckError::Lost(_)), "{error:?}");
+            soon(again.ack()).await.unwrap();
+            soon(kept.ack()).await.unwrap();
+            assert!(jobs.is_empty().await.unwrap());
+            took
+        })
+        .await;
     }
 
     async fn items_that_are_all_worked_on_are_watched_also_when_there_are_many(backend: Backend) {

@@ -3,8 +3,8 @@
 use crate::jobs::{A_WHILE, QUEUE};
 use docent::{Client, DeadReason, Queue};
 use docent_testkit::{Backend, both_backends};
-use docent_tests::{connect, soon, within};
-use std::time::Duration;
+use docent_tests::{connect, in_time, soon};
+use std::time::{Duration, Instant};
 
 fn ordered(client: &Client) -> Queue<u64> {
     Queue::builder(client, QUEUE).ordered().max_deliveries(3).build().unwrap()
@@ -37,18 +37,25 @@ both_backends! {
 
     async fn a_consumer_that_dies_hands_its_item_to_the_next(backend: Backend) {
         let server = backend.start().await;
-        let (crashing, waiting) = (connect(&server).await, connect(&server).await);
-        let (jobs, waiting) = (ordered(&crashing), ordered(&waiting));
-        jobs.put_all(&[1, 2]).await.unwrap();
-        let lost = soon(jobs.take()).await.unwrap();
-        let take = tokio::spawn(async move { waiting.take().await });
-        tokio::time::sleep(A_WHILE).await;
-        server.expire(crashing.session_id().unwrap()).await.unwrap();
-        let again = within(Duration::from_secs(1), take).await.unwrap().unwrap();
-        assert_eq!((*again.item(), again.deliveries()), (1, Some(2)));
-        assert!(again.fence() > lost.fence());
-        assert!(soon(lost.ack()).await.is_err());
-        soon(again.ack()).await.unwrap();
+        let waiting = ordered(&connect(&server).await);
+        in_time(Duration::from_secs(1), async || {
+            let crashing = connect(&server).await;
+            let jobs = ordered(&crashing);
+            jobs.put(&1).await.unwrap();
+            let lost = soon(jobs.take()).await.unwrap();
+            let take = tokio::spawn({ let waiting = waiting.clone(); async move { waiting.take().await } });
+            tokio::time::sleep(A_WHILE).await;
+            server.expire(crashing.session_id().unwrap()).await.unwrap();
+            let expired = Instant::now();
+            let again = soon(take).await.unwrap().unwrap();
+            let took = expired.elapsed();
+            assert_eq!((*again.item(), again.deliveries()), (1, Some(2)));
+            assert!(again.fence() > lost.fence());
+            assert!(soon(lost.ack()).await.is_err());
+            soon(again.ack()).await.unwrap();
+            took
+        })
+        .await;
     }
 
     async fn a_consumer_that_waits_gets_what_is_put_and_counts_end_in_dead_letters(backend: Backend) {
