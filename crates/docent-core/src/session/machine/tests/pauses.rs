@@ -1,0 +1,44 @@
+use super::*;
+
+#[test]
+fn after_a_long_pause_nothing_is_sent_before_the_session_is_attached_anew() {
+    let longest = T - TICK - Duration::from_millis(100);
+    for (pause, stale) in [(longest, false), (longest + Duration::from_millis(1), true)] {
+        let mut world = World::attached();
+        world.pass(pause);
+        let _check = world.check();
+        world.written();
+        assert_eq!(world.machine.requests.in_flight.is_empty(), stale, "{pause:?}");
+        let rings_at_once = world.machine.next_deadline().is_some_and(|at| at <= world.now);
+        assert_eq!(rings_at_once, stale, "{pause:?}");
+        let ticked = world.machine.tick(world.now);
+        assert_eq!(matches!(ticked, Err(LinkError::Paused)), stale, "{pause:?}: {ticked:?}");
+    }
+}
+
+#[test]
+fn a_request_that_a_pause_held_up_is_sent_over_the_next_link() {
+    let mut world = World::attached();
+    world.pass(T);
+    let check = world.check();
+    world.written();
+    world.machine.link_down(world.now);
+    world.attach(SESSION, T).unwrap();
+    let sent = world.now;
+    world.written();
+    world.answer(1, Code::OK, &Response::Multi(vec![])).unwrap();
+    assert_eq!(world.lease.deadline(), sent + T * 2 / 3);
+    drop(check);
+}
+
+#[test]
+fn a_process_that_was_frozen_gets_the_time_to_re_attach() {
+    let mut world = World::attached();
+    world.pass(T * 10);
+    world.lose_link();
+    world.machine.tick(world.now).unwrap();
+    assert_eq!(world.machine.ended(), None);
+    world.pass(T / 3);
+    world.machine.tick(world.now).unwrap();
+    assert_eq!(world.machine.ended(), Some(SessionEnd::Abandoned));
+}

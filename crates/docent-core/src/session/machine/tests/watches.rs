@@ -1,0 +1,100 @@
+use super::*;
+
+#[test]
+fn watches_are_set_again_before_anything_else_with_the_transaction_last_seen() {
+    let mut world = World::attached();
+    let (_, read) = world.get("/a", true);
+    world.written();
+    world.answer(1, Code::OK, &data()).unwrap();
+    let Ok(Outcome::Reply(reply)) = { read }.try_recv() else { panic!("it was answered") };
+    let mut watch = reply.watch.unwrap();
+    world.lose_link();
+    let (_, _waiting) = world.get("/b", false);
+    world.attach(SESSION, T).unwrap();
+    let written = world.written();
+    let Request::SetWatches(watches) = &written[0].request else { panic!("watches come first") };
+    assert_eq!((watches.relative_zxid, &watches.data[..]), (9, &["/a".to_owned()][..]));
+    assert_eq!(written[1].request.path(), Some("/b"));
+    // What happened meanwhile comes as an event.
+    world.event(EventKind::DataChanged, "/a");
+    assert_eq!(watch.fired.try_recv(), Ok(Fired::Event(EventKind::DataChanged)));
+}
+
+#[test]
+fn watches_are_set_again_as_of_the_first_gap_until_all_of_them_are() {
+    let mut world = World::attached();
+    let long = |name: &str| format!("/{name}{}", "x".repeat(40 * 1024));
+    let (_, _first) = world.machine.watches.register(&long("a"), WatchKind::Data);
+    let (_, _second) = world.machine.watches.register(&long("b"), WatchKind::Data);
+    let since = |world: &mut World| {
+        let written = world.written();
+        written
+            .iter()
+            .map(|frame| match &frame.request {
+                Request::SetWatches(watches) => watches.relative_zxid,
+                other => panic!("{other:?}"),
+            })
+            .collect::<Vec<_>>()
+    };
+    world.lose_link();
+    world.attach(SESSION, T).unwrap();
+    assert_eq!(since(&mut world), [7, 7]);
+    // The first answer says that the server is at transaction 9; the link is lost before the second.
+    world.answer(xid::SET_WATCHES, Code::OK, &Response::Empty).unwrap();
+    world.lose_link();
+    world.attach(SESSION, T).unwrap();
+    assert_eq!(since(&mut world), [7, 7], "changes up to 9 were not seen for the second");
+    for _ in 0..2 {
+        world.answer(xid::SET_WATCHES, Code::OK, &Response::Empty).unwrap();
+    }
+    world.lose_link();
+    world.attach(SESSION, T).unwrap();
+    assert_eq!(since(&mut world), [9, 9]);
+}
+
+#[test]
+fn watches_that_cannot_be_set_again_cost_the_link() {
+    let mut world = World::attached();
+    let (_, _watch) = world.machine.watches.register("/a", WatchKind::Data);
+    world.lose_link();
+    world.attach(SESSION, T).unwrap();
+    world.written();
+    assert!(world.answer(xid::SET_WATCHES, Code::THROTTLED, &Response::Empty).is_err());
+}
+
+#[test]
+fn a_read_of_a_missing_node_leaves_no_watch_but_exists_does() {
+    let mut world = World::attached();
+    let (_, mut get) = world.get("/a", true);
+    let (_, mut exists) = world.submit(Request::Exists { path: "/a".to_owned(), watch: true }).unwrap();
+    world.written();
+    world.answer(1, Code::NO_NODE, &Response::Empty).unwrap();
+    world.answer(2, Code::NO_NODE, &Response::Empty).unwrap();
+    let watch = |outcome| match outcome {
+        Ok(Outcome::Reply(reply)) => reply.watch.is_some(),
+        _ => panic!("it was answered"),
+    };
+    assert!(!watch(get.try_recv()));
+    assert!(watch(exists.try_recv()));
+}
+
+#[test]
+fn a_watch_nobody_waits_for_is_removed_unless_a_read_on_the_way_wants_it() {
+    let mut world = World::attached();
+    let (id, _fired) = world.machine.watches.register("/a", WatchKind::Data);
+    let (_, _read) = world.get("/a", true);
+    world.machine.unregister(id, "/a", WatchKind::Data);
+    assert_eq!(world.written().len(), 1);
+    let (id, _fired) = world.machine.watches.register("/b", WatchKind::Child);
+    world.machine.unregister(id, "/b", WatchKind::Child);
+    assert_eq!(world.written()[0].request.op(), OpCode::RemoveWatches);
+}
+
+#[test]
+fn a_reply_nobody_waits_for_leaves_no_watch_to_be_dropped_under_the_lock() {
+    let mut world = World::attached();
+    let (_, _read) = world.get("/a", true);
+    world.written();
+    world.machine.drain();
+    world.answer(1, Code::OK, &data()).unwrap();
+}
