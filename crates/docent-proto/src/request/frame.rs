@@ -1,0 +1,55 @@
+use super::{OpCode, Request};
+use crate::DecodeError;
+use crate::frame::write_frame;
+use crate::wire::Reader;
+use bytes::{BufMut, Bytes};
+
+/// Request numbers with a meaning of their own. Ordinary requests count up from 1.
+pub mod xid {
+    /// A watch event, which answers no request.
+    pub const NOTIFICATION: i32 = -1;
+    /// A ping.
+    pub const PING: i32 = -2;
+    /// Credentials.
+    pub const AUTH: i32 = -4;
+    /// Watches set again after a reconnect.
+    pub const SET_WATCHES: i32 = -8;
+}
+
+/// A request with its number, as one frame.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestFrame {
+    /// The number that the reply will carry.
+    pub xid: i32,
+    /// What is asked.
+    pub request: Request,
+}
+
+impl RequestFrame {
+    /// Appends the frame, with its length, to `out`.
+    pub fn encode(&self, out: &mut (impl BufMut + AsMut<[u8]>)) {
+        Self::encode_parts(self.xid, &self.request, out);
+    }
+
+    /// Appends the frame of `request` with number `xid`, with its length, to `out`.
+    pub fn encode_parts(xid: i32, request: &Request, out: &mut (impl BufMut + AsMut<[u8]>)) {
+        write_frame(out, |out| {
+            out.put_i32(xid);
+            out.put_i32(request.op() as i32);
+            request.write(out);
+        });
+    }
+
+    /// Reads a frame (without its length).
+    ///
+    /// # Errors
+    /// When the bytes are not a request this codec knows.
+    pub fn decode(frame: Bytes) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(frame);
+        let xid = reader.i32()?;
+        let op = OpCode::from_number(reader.i32()?)?;
+        let request = Request::read(op, &mut reader)?;
+        reader.finish()?;
+        Ok(Self { xid, request })
+    }
+}
