@@ -1,0 +1,155 @@
+//! Deletes of nodes whose names are ours alone, in whichever session there is.
+
+use super::{Left, PAUSE, is_final};
+use crate::client::resolve::sync;
+use crate::core::Core;
+use crate::epoch::Epoch;
+use crate::session::{Cause, Lane, Outcome, Pending, SessionEnd};
+use docent_proto::{Code, MultiResult, Request, Response, parent};
+use std::sync::Arc;
+
+pub(super) fn delete(path: &str) -> Request {
+    Request::Delete { path: path.to_owned(), version: -1 }
+}
+
+pub(super) async fn delete_node(
+    core: &Core,
+    epoch: Arc<Epoch>,
+    path: String,
+    reply: Option<Pending>,
+) -> Left {
+    let owner = epoch.number;
+    delete_owned(core, owner, epoch, path, reply).await
+}
+
+/// Deletes a node that a session of the epoch `owner` made: only the end of that session is an end of the node.
+async fn delete_owned(
+    core: &Core,
+    owner: u64,
+    mut epoch: Arc<Epoch>,
+    path: String,
+    reply: Option<Pending>,
+) -> Left {
+    let mut reply = reply.unwrap_or_else(|| epoch.session.submit(delete(&path), Lane::Cleanup));
+    loop {
+        let cause = match reply.await {
+            Outcome::Reply(answer) => match answer.result {
+                // The name is ours alone: a node that is not there was deleted by us, or went with its session.
+                Ok(_) | Err(Code::NO_NODE) => return Left::Gone,
+                Err(Code::SESSION_EXPIRED) => Cause::Ended(SessionEnd::Expired),
+                Err(code) if is_final(code) => {
+                    tracing::error!(%path, epoch = epoch.number, %code, "a node of ours could not be deleted");
+                    // It goes with the session that made it, and no other.
+                    if core.config.end_session_on_refused_delete && epoch.number == owner {
+                        epoch.session.abandon();
+                    }
+                    return Left::Refused(code);
+                }
+                Err(_) => Cause::QueueFull,
+            },
+            Outcome::Unknown(Cause::LinkLost) if planted!(FailedDeleteForgotten) => return Left::Gone,
+            Outcome::NotSent(cause) | Outcome::Unknown(cause) => cause,
+        };
+        match after(core, owner, &epoch, cause).await {
+            Some(next) => epoch = next,
+            None if core.closing.is_cancelled() => return Left::Closed,
+            None => return Left::Gone,
+        }
+        reply = epoch.session.submit(delete(&path), Lane::Cleanup);
+    }
+}
+
+/// Finds nodes of a create whose reply was lost, by the id in their names, and deletes them.
+pub(super) async fn undo_create(core: &Core, mut epoch: Arc<Epoch>, prefix: String, reply: Option<Pending>) {
+    let owner = epoch.number;
+    if let Some(reply) = reply {
+        match reply.await {
+            Outcome::Reply(answer) => {
+                let created = match answer.result {
+                    Ok(Response::Created { path, .. }) => Some(path),
+                    Ok(Response::Multi(results)) => results.into_iter().find_map(|result| match result {
+                        MultiResult::Created { path, .. } => Some(path),
+                        _ => None,
+                    }),
+                    _ => None,
+                };
+                if let Some(path) = created {
+                    delete_node(core, epoch, path, None).await;
+                }
+                return;
+            }
+            Outcome::NotSent(_) => return,
+            Outcome::Unknown(cause) => match after(core, owner, &epoch, cause).await {
+                Some(next) => epoch = next,
+                None => return,
+            },
+        }
+    }
+    let folder = parent(&prefix).unwrap_or("/");
+    loop {
+        match epoch_find(&epoch, folder, &prefix).await {
+            Ok(paths) => {
+                for path in paths {
+                    let _ = delete_owned(core, owner, Arc::clone(&epoch), path, None).await;
+                }
+                return;
+            }
+            Err(cause) => match after(core, owner, &epoch, cause).await {
+                Some(next) => epoch = next,
+                None => return,
+            },
+        }
+    }
+}
+
+/// The children of `folder` whose path begins with `prefix`, after the server has caught up with its leader: a create that
+/// was sent on an earlier link of the session is seen then, or never happens.
+pub(crate) async fn epoch_find(epoch: &Epoch, folder: &str, prefix: &str) -> Result<Vec<String>, Cause> {
+    loop {
+        let sync = epoch.session.submit(sync(folder), Lane::Cleanup);
+        let request = Request::GetChildren2 { path: folder.to_owned(), watch: false };
+        let list = epoch.session.submit(request, Lane::Cleanup);
+        let (sync, list) = (sync.await, list.await);
+        match (sync, list) {
+            (Outcome::Reply(sync), Outcome::Reply(list)) => match (sync.result, list.result) {
+                (Ok(_), Ok(Response::Children { names, .. })) => {
+                    let folder = if folder == "/" { "" } else { folder };
+                    let paths = names.into_iter().map(|name| format!("{folder}/{name}"));
+                    return Ok(paths.filter(|path| path.starts_with(prefix)).collect());
+                }
+                (Ok(_), Err(Code::NO_NODE)) => return Ok(Vec::new()),
+                (_, Err(Code::SESSION_EXPIRED)) => return Err(Cause::Ended(SessionEnd::Expired)),
+                (_, Err(code)) if is_final(code) => {
+                    tracing::error!(%folder, %code, "a node of ours could not be looked for");
+                    return Ok(Vec::new());
+                }
+                (sync, list) => {
+                    tracing::debug!(%folder, ?sync, ?list, "could not look for a node of ours");
+                    tokio::time::sleep(PAUSE).await;
+                }
+            },
+            (_, Outcome::NotSent(Cause::Ended(end)) | Outcome::Unknown(Cause::Ended(end))) => {
+                return Err(Cause::Ended(end));
+            }
+            // The link was lost between the two: together they prove nothing.
+            _ => {}
+        }
+    }
+}
+
+/// Where to go on with a node of the epoch `owner` after a request in `epoch` failed for `cause`; `None` when there is nothing
+/// to do any more.
+async fn after(core: &Core, owner: u64, epoch: &Arc<Epoch>, cause: Cause) -> Option<Arc<Epoch>> {
+    match cause {
+        Cause::Ended(SessionEnd::Closed) => None,
+        // The servers ended the session that owned the node: it went with it. The end of a later one says nothing.
+        Cause::Ended(SessionEnd::Expired) if epoch.number == owner => None,
+        // The servers may keep the session, and its nodes, for a while.
+        Cause::Ended(_) => core.epoch_after(epoch.number).await.ok(),
+        Cause::LinkLost => Some(Arc::clone(epoch)),
+        Cause::Deadline | Cause::QueueFull | Cause::TooLarge { .. } => {
+            tokio::time::sleep(PAUSE).await;
+            Some(Arc::clone(epoch))
+        }
+    }
+}
