@@ -1,5 +1,4 @@
-use super::announcing::{Announcing, Listed, Viewing};
-use super::event::{AttemptId, ClientId, Event, What};
+use super::event::{Announcing, AttemptId, ClientId, Event, Listed, Viewing, What};
 use super::journal::ChangeKind;
 use super::run::Run;
 use std::collections::{BTreeMap, BTreeSet};

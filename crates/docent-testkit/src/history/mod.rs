@@ -16,7 +16,6 @@
 //! [together](What::Together). The turn for which a semaphore's waiters stand in line is one of them. Replies are not recorded, so a lease is judged by when the
 //! server ended the session and not by its own arithmetic.
 
-mod announcing;
 mod attempts;
 mod check;
 mod contender;
@@ -30,7 +29,6 @@ mod line;
 mod listings;
 mod members;
 mod publications;
-mod publishing;
 mod queues;
 mod recorder;
 mod report;
@@ -45,16 +43,15 @@ mod timeline;
 mod truth;
 mod violation;
 
-pub use announcing::{Announcing, Listed, Viewing};
 pub use check::check;
 pub use coverage::Coverage;
 pub use event::{
-    Attempt, AttemptId, CallId, Candidacy, ClientId, Delivering, Ending, Event, FaultKind, Grant, Handle,
-    LinkState, Meeting, Onlooking, Putting, Role, Taking, Use, What,
+    Announcing, Attempt, AttemptId, CallId, Candidacy, ClientId, Delivering, Ending, Event, FaultKind,
+    Following, Grant, Handle, LinkState, Listed, Meeting, Onlooking, Outcome, Publishing, Putting, Role,
+    Taking, Use, Viewing, Way, What,
 };
 pub use fingerprint::Fingerprint;
 pub use journal::{Change, ChangeKind, EndCause};
-pub use publishing::{Following, Outcome, Publishing, Way};
 pub use recorder::{Recorder, Scribe};
 pub use report::report;
 pub use resource::FencedResource;

@@ -1,5 +1,4 @@
-use super::event::{AttemptId, ClientId, Event, What};
-use super::publishing::{Following, Outcome, Publishing, Way};
+use super::event::{AttemptId, ClientId, Event, Following, Outcome, Publishing, Way, What};
 use std::collections::BTreeMap;
 use std::time::Duration;
 

@@ -3,14 +3,13 @@
 //! Clients have the numbers 0 to 3, and each has a session with the id 1 more than its number; the session timeout is 6 s, the
 //! tick 500 ms, and news take 200 ms. Whatever is told happens at the time of the last [`at`](Sketch::at).
 
-use super::announcing::{Announcing, Listed, Viewing};
 use super::check::check;
 use super::event::{
-    Attempt, AttemptId, Candidacy, ClientId, Delivering, Ending, Event, FaultKind, Grant, Handle, LinkState,
-    Meeting, Putting, Role, Taking, Use, What,
+    Announcing, Attempt, AttemptId, Candidacy, ClientId, Delivering, Ending, Event, FaultKind, Following,
+    Grant, Handle, LinkState, Listed, Meeting, Outcome, Publishing, Putting, Role, Taking, Use, Viewing, Way,
+    What,
 };
 use super::journal::{Change, ChangeKind, EndCause};
-use super::publishing::{Following, Outcome, Publishing, Way};
 use super::run::{EndState, Facts, Queued, QueuedAs, Run, Written};
 use super::violation::Invariant;
 use std::collections::BTreeMap;

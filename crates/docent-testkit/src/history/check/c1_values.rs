@@ -1,6 +1,6 @@
 use super::Found;
+use crate::history::event::Following;
 use crate::history::publications::{Follower, followers};
-use crate::history::publishing::Following;
 use crate::history::scene::Scene;
 use crate::history::violation::{Invariant, Violation};
 use std::collections::BTreeSet;

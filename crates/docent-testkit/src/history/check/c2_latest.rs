@@ -1,7 +1,7 @@
 use super::Found;
+use crate::history::event::Following;
 use crate::history::listings::{PAUSE, State, histories};
 use crate::history::publications::{Follower, followers};
-use crate::history::publishing::Following;
 use crate::history::scene::Scene;
 use crate::history::violation::{Invariant, Violation};
 use std::time::Duration;
@@ -46,8 +46,7 @@ fn wrong(scene: &Scene<'_>, follower: &Follower<'_>, states: &[State]) -> Option
 
 #[cfg(test)]
 mod tests {
-    use crate::history::event::{AttemptId, What};
-    use crate::history::publishing::Following;
+    use crate::history::event::{AttemptId, Following, What};
     use crate::history::sketch::{FOLLOWER, Sketch};
     use crate::history::violation::Invariant::C2;
 

@@ -1,7 +1,7 @@
 use super::Found;
+use crate::history::event::{Outcome, Way};
 use crate::history::journal::{Change, ChangeKind};
 use crate::history::publications::{Publication, publications};
-use crate::history::publishing::{Outcome, Way};
 use crate::history::scene::Scene;
 use crate::history::violation::{Invariant, Violation};
 use std::collections::BTreeMap;
@@ -78,7 +78,7 @@ fn deleted(scene: &Scene<'_>, publication: &Publication<'_>, deletions: &[&Chang
 
 #[cfg(test)]
 mod tests {
-    use crate::history::publishing::{Outcome, Way};
+    use crate::history::event::{Outcome, Way};
     use crate::history::sketch::Sketch;
     use crate::history::violation::Invariant::C3;
 

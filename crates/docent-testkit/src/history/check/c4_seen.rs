@@ -1,7 +1,7 @@
 use super::Found;
+use crate::history::event::Way;
 use crate::history::listings::{State, firsts, histories};
 use crate::history::publications::{Publication, publications};
-use crate::history::publishing::Way;
 use crate::history::scene::Scene;
 use crate::history::violation::{Invariant, Violation};
 use std::collections::BTreeMap;
@@ -39,7 +39,7 @@ fn wrong(publication: &Publication<'_>, states: &[State], seen: Option<i64>) -> 
 
 #[cfg(test)]
 mod tests {
-    use crate::history::publishing::{Outcome, Way};
+    use crate::history::event::{Outcome, Way};
     use crate::history::sketch::Sketch;
     use crate::history::violation::Invariant::C4;
 

@@ -1,6 +1,6 @@
 use super::Found;
+use crate::history::event::{Outcome, Way};
 use crate::history::publications::{Publication, publications};
-use crate::history::publishing::{Outcome, Way};
 use crate::history::scene::Scene;
 use crate::history::violation::{Invariant, Violation};
 use std::collections::BTreeSet;
@@ -31,7 +31,7 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
 
 #[cfg(test)]
 mod tests {
-    use crate::history::publishing::{Outcome, Way};
+    use crate::history::event::{Outcome, Way};
     use crate::history::sketch::Sketch;
     use crate::history::violation::Invariant::C5;
 

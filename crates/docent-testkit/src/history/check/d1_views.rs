@@ -1,5 +1,5 @@
 use super::Found;
-use crate::history::announcing::Listed;
+use crate::history::event::Listed;
 use crate::history::listings::{PAUSE, State, View, histories, is_in, views};
 use crate::history::scene::Scene;
 use crate::history::violation::{Invariant, Violation};

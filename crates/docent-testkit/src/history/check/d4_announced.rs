@@ -87,8 +87,7 @@ fn absent(scene: &Scene<'_>, offer: &Offer<'_>, offers: &[Offer<'_>]) -> Option<
 
 #[cfg(test)]
 mod tests {
-    use crate::history::announcing::Announcing;
-    use crate::history::event::{AttemptId, What};
+    use crate::history::event::{Announcing, AttemptId, What};
     use crate::history::sketch::Sketch;
     use crate::history::violation::Invariant::D4;
 

@@ -1,0 +1,76 @@
+use super::AttemptId;
+use std::time::Duration;
+
+/// An attempt to hold something.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Attempt {
+    /// Its number.
+    pub id: AttemptId,
+    /// The path of the thing, as the server knows it.
+    pub path: String,
+    /// What it wants of it.
+    pub role: Role,
+    /// How long it waits for others: `None` for as long as it takes, zero for not at all.
+    pub patience: Option<Duration>,
+}
+
+/// What an attempt wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Role {
+    /// To hold it alone.
+    Exclusive,
+    /// To hold it together with others who want that.
+    Shared,
+    /// One of so many permits that are wanted together.
+    Permits(u32),
+    /// To come to its turn, which is given up for what goes together with it.
+    Turn,
+}
+
+/// What was granted.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Grant {
+    /// The node by which it is held, as the server knows it.
+    pub node: String,
+    /// The session that the client had.
+    pub session: i64,
+    /// The client's epoch.
+    pub epoch: u64,
+    /// The fencing token, where there is one.
+    pub fence: Option<u64>,
+}
+
+/// How an attempt ended without a grant.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Ending {
+    /// Somebody else held it.
+    Busy,
+    /// It took too long.
+    TimedOut,
+    /// The future was dropped.
+    Cancelled,
+    /// Its turn came and was used: what goes together with it was granted.
+    Passed,
+    /// The kind of the error.
+    Failed(String),
+}
+
+/// What came of asking for another handle of what is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Handle {
+    /// There is one more.
+    Given,
+    /// Refused because the hold is lost.
+    Lost,
+}
+
+/// A use of a fenced resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Use {
+    /// The token shown.
+    pub fence: u64,
+    /// Whether the resource accepted it.
+    pub accepted: bool,
+}

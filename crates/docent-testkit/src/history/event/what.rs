@@ -1,0 +1,158 @@
+use super::{
+    Announcing, Attempt, AttemptId, CallId, Candidacy, Delivering, Ending, FaultKind, Following, Grant,
+    Handle, LinkState, Meeting, Onlooking, Publishing, Putting, Taking, Use, Viewing,
+};
+use std::time::Duration;
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum What {
+    /// A client process started.
+    Started,
+    /// A client's process died, and with it all it knew.
+    Crashed,
+    /// `close` was called.
+    Closing,
+    /// `close` returned.
+    Closed,
+    /// The state of the client's connection changed, as its watcher told.
+    Connection {
+        /// The new state.
+        state: LinkState,
+        /// Counts the client's sessions.
+        epoch: u64,
+        /// Counts how often the link was lost.
+        suspensions: u64,
+        /// The session, once there is one.
+        session: Option<i64>,
+    },
+
+    /// An attempt to hold something began.
+    Began(Attempt),
+    /// It holds now.
+    Granted(AttemptId, Grant),
+    /// It does not hold, and never will.
+    Ended(AttemptId, Ending),
+    /// Another handle of what is held was asked for, without I/O.
+    Reentered(AttemptId, Handle),
+    /// What the guard said about itself, without I/O.
+    Looked {
+        /// Of which attempt.
+        attempt: AttemptId,
+        /// `is_held()`.
+        held: bool,
+        /// Whether its cancellation token was cancelled.
+        cancelled: bool,
+    },
+    /// What a linearizable check of the guard said.
+    Verified {
+        /// Of which attempt.
+        attempt: AttemptId,
+        /// `Some(true)`: held at that moment; `Some(false)`: lost; `None`: no answer.
+        held: Option<bool>,
+    },
+    /// The guard was used at a resource that looks at fences.
+    Used(AttemptId, Use),
+    /// A transaction of the guard was committed, or not.
+    Committed {
+        /// Of which attempt.
+        attempt: AttemptId,
+        /// `Some(true)`: applied; `Some(false)`: surely not; `None`: unknown.
+        applied: Option<bool>,
+    },
+    /// `lost()` resolved.
+    Lost(AttemptId),
+    /// One of several handles of what is held was given up; others are left.
+    InnerReleased(AttemptId),
+    /// `release` was called on the last handle.
+    Releasing(AttemptId),
+    /// `release` returned.
+    Released {
+        /// Of which attempt.
+        attempt: AttemptId,
+        /// Whether it returned success.
+        ok: bool,
+    },
+    /// The last handle was dropped.
+    Dropped(AttemptId),
+    /// These attempts are one call: what they want is granted, lost and given up together.
+    Together(Vec<AttemptId>),
+    /// What was held alone is held with others from now on, in the same place.
+    SteppedDown {
+        /// The attempt by which it was held alone.
+        from: AttemptId,
+        /// The one by which it is shared.
+        to: AttemptId,
+    },
+
+    /// Something about a member of a double barrier. Members have numbers as attempts do, and are none.
+    Met(AttemptId, Meeting),
+    /// Who waited at a barrier since then went on.
+    Passed {
+        /// The barrier.
+        path: String,
+        /// When it began to wait.
+        since: Duration,
+    },
+
+    /// Something about a candidate of an election. Candidates have numbers as attempts do, and are none: each time one stands is an
+    /// attempt, and its term is what that is granted.
+    Stood(AttemptId, Candidacy),
+    /// Something about who looks on at an election. Onlookers have numbers as attempts do, and are none.
+    LookedOn(AttemptId, Onlooking),
+
+    /// Something about a put into a queue. Puts have numbers as attempts do, and are none; so do takes and deliveries.
+    Put(AttemptId, Putting),
+    /// Something about a call, or a stream, that takes items from a queue.
+    Took(AttemptId, Taking),
+    /// Something about an item that was handed out.
+    Delivered(AttemptId, Delivering),
+    /// Something about one who is listed, and has a number as attempts do.
+    Announced(AttemptId, Announcing),
+    /// Something about one who looks at a folder, and has a number as attempts do.
+    Viewed(AttemptId, Viewing),
+    /// Something about a call that changes a published value, and has a number as attempts do.
+    Published(AttemptId, Publishing),
+    /// Something about one who follows a published value, and has a number as attempts do.
+    Followed(AttemptId, Following),
+
+    /// A method with a deadline was called.
+    Called {
+        /// Names the call.
+        call: CallId,
+        /// The method.
+        operation: &'static str,
+        /// How long it may take at most.
+        within: Duration,
+    },
+    /// It returned.
+    Returned {
+        /// Which call.
+        call: CallId,
+        /// What it returned, as kind of the error or `ok`.
+        outcome: String,
+    },
+    /// Its future was dropped.
+    Abandoned(CallId),
+
+    /// A watch event arrived at the client.
+    Notified {
+        /// The path, as the server knows it.
+        path: String,
+    },
+    /// A request left the client.
+    Asked {
+        /// The operation's number in the protocol.
+        op: i32,
+        /// The path, as the server knows it, where the operation has one.
+        path: Option<String>,
+    },
+
+    /// A fault began, at a client or for all.
+    Fault(FaultKind),
+    /// A fault that lasts ended.
+    Healed(FaultKind),
+    /// All faults are over; from now on everything has to come to its end.
+    Calm,
+}
