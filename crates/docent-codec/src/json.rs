@@ -29,7 +29,12 @@ impl Json {
         Self { max_nesting: levels.clamp(1, MOST_NESTING) }
     }
 
-    fn check_nesting(self, data: &[u8]) -> Result<(), CodecError> {
+    /// Refuses data that is nested too deeply, for who parses it in another way. It need not be JSON: what is not is for the parser
+    /// to find.
+    ///
+    /// # Errors
+    /// When arrays and objects are inside of each other more often than [`max_nesting`](Self::max_nesting) says.
+    pub fn check_nesting(&self, data: &[u8]) -> Result<(), CodecError> {
         let most = self.max_nesting;
         if is_deeper_than(most, data) {
             return Err(CodecError::new(format!("JSON must not be nested deeper than {most} levels")));

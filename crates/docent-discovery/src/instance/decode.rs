@@ -1,5 +1,6 @@
 use super::encode::{DEEPEST, Written};
 use super::{Instance, ServiceType};
+use docent_codec::Json;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::Value;
@@ -15,9 +16,9 @@ pub(crate) fn decode(data: &[u8]) -> Result<Written, String> {
     if data.is_empty() {
         return Err("there is no data".to_owned());
     }
-    if is_too_deep(data) {
-        return Err(format!("it nests deeper than {DEEPEST} lists and objects"));
-    }
+    // One more for the instance itself.
+    let nesting = Json::new().max_nesting(DEEPEST + 1).check_nesting(data);
+    nesting.map_err(|_| format!("it nests deeper than {DEEPEST} lists and objects"))?;
     serde_json::from_slice(data).map_err(|error| describe(&error))
 }
 
@@ -41,28 +42,6 @@ pub(super) fn describe(error: &serde_json::Error) -> String {
 
 /// Begins errors of our own.
 const RULE: &str = "rule: ";
-
-/// Whether brackets outside of texts nest too deeply.
-fn is_too_deep(data: &[u8]) -> bool {
-    let (mut depth, mut text, mut escaped) = (0_usize, false, false);
-    for byte in data {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if text => escaped = true,
-            b'"' => text = !text,
-            b'[' | b'{' if !text => {
-                depth += 1;
-                // One more for the instance itself.
-                if depth > DEEPEST + 1 {
-                    return true;
-                }
-            }
-            b']' | b'}' if !text => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-    }
-    false
-}
 
 impl<'de> Deserialize<'de> for Written {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
