@@ -10,6 +10,9 @@ macro_rules! op_codes {
         }
 
         impl OpCode {
+            /// Every operation there is.
+            pub const ALL: &[Self] = &[$(Self::$name,)*];
+
             /// The operation that `number` stands for.
             ///
             /// # Errors

@@ -1,4 +1,4 @@
-use crate::strategies::{OPS, request, response};
+use crate::strategies::{request, response};
 use bytes::{BufMut, Bytes, BytesMut};
 use docent_proto::{
     Acl, ConnectRequest, ConnectResponse, DecodeError, Frames, OpCode, Reader, Record, ReplyHeader, Request,
@@ -13,7 +13,7 @@ const HOSTILE_COUNTS: [i32; 5] = [i32::MAX, i32::MAX - 1, 1 << 28, -2, i32::MIN]
 
 /// Gives `bytes` to every decoder. That it returns is what is tested.
 fn read_as_everything(bytes: &Bytes) {
-    for op in OPS {
+    for &op in OpCode::ALL {
         let _ = Request::read(op, &mut Reader::new(bytes.clone()));
         let _ = Response::decode(op, bytes.clone());
     }
@@ -89,7 +89,7 @@ proptest! {
 
 #[test]
 fn a_count_that_the_bytes_cannot_hold_is_an_error_at_once() {
-    for (count, op) in HOSTILE_COUNTS.iter().flat_map(|count| OPS.map(|op| (*count, op))) {
+    for (count, op) in HOSTILE_COUNTS.iter().flat_map(|count| OpCode::ALL.iter().map(|op| (*count, *op))) {
         let mut body = BytesMut::new();
         body.put_i32(count);
         body.put_bytes(0, 64);

@@ -6,31 +6,6 @@ use docent_proto::{
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 
-/// Every operation there is.
-pub(crate) const OPS: [OpCode; 21] = [
-    OpCode::Create,
-    OpCode::Delete,
-    OpCode::Exists,
-    OpCode::GetData,
-    OpCode::SetData,
-    OpCode::GetAcl,
-    OpCode::SetAcl,
-    OpCode::GetChildren,
-    OpCode::Sync,
-    OpCode::Ping,
-    OpCode::GetChildren2,
-    OpCode::Check,
-    OpCode::Multi,
-    OpCode::Create2,
-    OpCode::RemoveWatches,
-    OpCode::CreateContainer,
-    OpCode::CreateTtl,
-    OpCode::MultiRead,
-    OpCode::Auth,
-    OpCode::SetWatches,
-    OpCode::CloseSession,
-];
-
 fn text() -> impl Strategy<Value = String> {
     "\\PC{0,12}"
 }
