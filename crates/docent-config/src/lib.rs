@@ -23,6 +23,7 @@ mod snapshot;
 mod subscription;
 mod telemetry;
 mod tree;
+mod waiting;
 
 pub use builder::ConfigBuilder;
 pub use config::Config;

@@ -1,13 +1,14 @@
 use crate::feed::Feed;
 use crate::ledger::{Latest, State};
+use crate::waiting::Waiting;
 use crate::{Refusal, Snapshot};
 use docent_core::Error;
 use futures_core::Stream;
-use futures_util::future::{BoxFuture, FutureExt, poll_fn};
 use std::fmt;
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -32,7 +33,7 @@ pub struct Subscription<T> {
     feed: Arc<Feed<T>>,
     state: watch::Receiver<State<T>>,
     told: Told,
-    waiting: Option<BoxFuture<'static, bool>>,
+    waiting: Waiting,
 }
 
 /// What a subscription tells.
@@ -69,7 +70,7 @@ impl<T: Send + Sync + 'static> Subscription<T> {
             };
             Told { good: state.good_number, latest, rollbacks: state.rollbacks }
         };
-        Self { feed, state, told, waiting: None }
+        Self { feed, state, told, waiting: Waiting::default() }
     }
 
     /// The last good value. Neither I/O nor a lock: it can be called for every request of a service.
@@ -122,23 +123,9 @@ impl<T: Send + Sync + 'static> Subscription<T> {
     }
 
     fn poll_changed(&mut self, cx: &mut Context<'_>) -> Poll<Option<Change<T>>> {
-        loop {
-            if let Some(change) = self.told.next(&self.state.borrow_and_update()) {
-                return Poll::Ready(Some(change));
-            }
-            let waiting = self.waiting.get_or_insert_with(|| wait(self.state.clone()));
-            let goes_on = ready!(waiting.poll_unpin(cx));
-            self.waiting = None;
-            if !goes_on {
-                return Poll::Ready(self.told.next(&self.state.borrow_and_update()));
-            }
-        }
+        let next = |state: &mut watch::Receiver<_>| self.told.next(&state.borrow_and_update());
+        self.waiting.poll_found(cx, &mut self.state, next)
     }
-}
-
-/// Waits for the state to change; false when it never will again.
-fn wait<T: Send + Sync + 'static>(mut state: watch::Receiver<State<T>>) -> BoxFuture<'static, bool> {
-    async move { state.changed().await.is_ok() }.boxed()
 }
 
 impl Told {
@@ -175,7 +162,12 @@ impl<T: Send + Sync + 'static> Stream for Subscription<T> {
 /// Follows on its own from here.
 impl<T> Clone for Subscription<T> {
     fn clone(&self) -> Self {
-        Self { feed: Arc::clone(&self.feed), state: self.state.clone(), told: self.told, waiting: None }
+        Self {
+            feed: Arc::clone(&self.feed),
+            state: self.state.clone(),
+            told: self.told,
+            waiting: Waiting::default(),
+        }
     }
 }
 

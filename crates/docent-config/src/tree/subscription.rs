@@ -1,14 +1,15 @@
 use super::feed::TreeFeed;
 use super::snapshot::TreeSnapshot;
+use crate::waiting::Waiting;
 use crate::{Refusal, Snapshot};
 use docent_core::Error;
 use futures_core::Stream;
-use futures_util::future::{BoxFuture, FutureExt, poll_fn};
 use std::collections::VecDeque;
 use std::fmt;
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -27,7 +28,7 @@ pub struct TreeSubscription<T> {
     state: watch::Receiver<Option<Arc<TreeSnapshot<T>>>>,
     told: Arc<TreeSnapshot<T>>,
     next: VecDeque<TreeChange<T>>,
-    waiting: Option<BoxFuture<'static, bool>>,
+    waiting: Waiting,
 }
 
 /// What a [`TreeSubscription`] tells.
@@ -49,7 +50,7 @@ impl<T: Send + Sync + 'static> TreeSubscription<T> {
         let refused =
             told.refused.iter().map(|(key, refusal)| TreeChange::Refused(Arc::clone(key), refusal.clone()));
         let next = refused.collect();
-        Self { feed, state, told, next, waiting: None }
+        Self { feed, state, told, next, waiting: Waiting::default() }
     }
 
     /// The last good values of all keys. Neither I/O nor a lock.
@@ -82,33 +83,15 @@ impl<T: Send + Sync + 'static> TreeSubscription<T> {
     }
 
     fn poll_changed(&mut self, cx: &mut Context<'_>) -> Poll<Option<TreeChange<T>>> {
-        loop {
-            if let Some(change) = self.look() {
-                return Poll::Ready(Some(change));
+        self.waiting.poll_found(cx, &mut self.state, |state| {
+            if self.next.is_empty() {
+                let now = state.borrow_and_update().clone()?;
+                self.next.extend(now.since(&self.told));
+                self.told = now;
             }
-            let waiting = self.waiting.get_or_insert_with(|| wait(self.state.clone()));
-            let goes_on = ready!(waiting.poll_unpin(cx));
-            self.waiting = None;
-            if !goes_on {
-                return Poll::Ready(self.look());
-            }
-        }
+            self.next.pop_front()
+        })
     }
-
-    fn look(&mut self) -> Option<TreeChange<T>> {
-        if self.next.is_empty() {
-            let now = self.state.borrow_and_update().clone()?;
-            self.next.extend(now.since(&self.told));
-            self.told = now;
-        }
-        self.next.pop_front()
-    }
-}
-
-fn wait<T: Send + Sync + 'static>(
-    mut state: watch::Receiver<Option<Arc<TreeSnapshot<T>>>>,
-) -> BoxFuture<'static, bool> {
-    async move { state.changed().await.is_ok() }.boxed()
 }
 
 impl<T: Send + Sync + 'static> Stream for TreeSubscription<T> {
