@@ -210,6 +210,12 @@ impl Pending {
         withdrawn
     }
 
+    /// Takes the request back, for who wants its outcome no more. What is returned if that is too late tells of the outcome.
+    pub(crate) fn abandon(&mut self) -> Option<Self> {
+        let comes = self.is_open() && !self.withdraw();
+        comes.then(|| std::mem::replace(self, Self::taken()))
+    }
+
     /// True when the outcome has not been taken yet.
     pub(crate) fn is_open(&self) -> bool {
         !matches!(self.state, PendingState::Ready(None))

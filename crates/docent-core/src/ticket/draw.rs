@@ -91,11 +91,7 @@ impl Intent {
 
 impl Drop for Intent {
     fn drop(&mut self) {
-        let reply = if self.create.is_open() && !self.create.withdraw() {
-            Some(std::mem::replace(&mut self.create, Pending::taken()))
-        } else {
-            None
-        };
+        let reply = self.create.abandon();
         if (reply.is_some() || self.unknown) && !planted!(CleanupForgottenOnCancel) {
             self.epoch.cleanup.undo_create(&self.epoch, std::mem::take(&mut self.prefix), reply);
         }
