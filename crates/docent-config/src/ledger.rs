@@ -1,6 +1,7 @@
 use crate::settings::Settings;
 use crate::{Origin, Refusal, Revision, Snapshot};
 use bytes::Bytes;
+use docent_core::planted;
 use std::sync::Arc;
 
 /// What is known of a value, for those who follow it. Numbers tell what is news.

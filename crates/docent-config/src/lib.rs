@@ -1,9 +1,6 @@
 #![doc = include_str!("../README.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-#[macro_use]
-mod macros;
-
 mod builder;
 mod config;
 mod counter;

@@ -1,6 +1,6 @@
 use crate::term::Term;
 use crate::{Election, Leadership};
-use docent_core::{Error, Lost, LostReason};
+use docent_core::{Error, Lost, LostReason, planted};
 use std::fmt;
 use std::future::Future;
 use std::pin::{Pin, pin};

@@ -1,8 +1,5 @@
 #![doc = include_str!("../README.md")]
 
-#[macro_use]
-mod macros;
-
 mod builder;
 mod election;
 mod election_layout;

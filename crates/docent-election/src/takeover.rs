@@ -2,7 +2,7 @@
 //! node by the next leader is new enough: its server has seen the leader before leave.
 
 use docent_core::recipe::{Hold, Line};
-use docent_core::{Error, ErrorKind, Fence};
+use docent_core::{Error, ErrorKind, Fence, planted};
 use std::time::Duration;
 
 const PREFIX: &str = "docent-term:";

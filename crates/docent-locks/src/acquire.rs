@@ -3,8 +3,8 @@
 use crate::error::after_wait;
 use crate::owner::{Entry, Other};
 use crate::{AcquireError, Owner};
-use docent_core::Lost;
 use docent_core::recipe::{Hold, Line};
+use docent_core::{Lost, planted};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use std::future::Future;

@@ -1,7 +1,7 @@
 use crate::acquire::within;
 use crate::{AcquireError, Entered};
 use docent_core::recipe::{KeptNode, Line};
-use docent_core::{Client, CreateMode, Error, ErrorKind, Node, Stat};
+use docent_core::{Client, CreateMode, Error, ErrorKind, Node, Stat, planted};
 use futures_util::StreamExt;
 use futures_util::future::try_join_all;
 use std::time::Duration;

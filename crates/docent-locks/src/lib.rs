@@ -1,8 +1,5 @@
 #![doc = include_str!("../README.md")]
 
-#[macro_use]
-mod macros;
-
 mod acquire;
 mod any_lock;
 mod barrier;

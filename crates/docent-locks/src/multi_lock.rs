@@ -1,7 +1,7 @@
 use crate::acquire::within;
 use crate::{AcquireError, AnyLock, MultiGuard, Owner};
-use docent_core::Error;
 use docent_core::recipe::HoldSet;
+use docent_core::{Error, planted};
 use std::future::Future;
 use std::time::Duration;
 

@@ -2,7 +2,7 @@ use crate::AcquireError;
 use crate::error::after_wait;
 use crate::shared_limit::Limit;
 use docent_core::recipe::{HoldSet, Line, Ticket};
-use docent_core::{Client, Error, ErrorKind};
+use docent_core::{Client, Error, ErrorKind, planted};
 use futures_util::StreamExt;
 use futures_util::future::try_join_all;
 use std::sync::Arc;

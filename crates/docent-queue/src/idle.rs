@@ -1,7 +1,7 @@
 //! What the first in the line of idle consumers watches.
 
 use crate::store::Store;
-use docent_core::{Children, Error, WatchStream};
+use docent_core::{Children, Error, WatchStream, planted};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::collections::HashSet;

@@ -1,8 +1,5 @@
 #![doc = include_str!("../README.md")]
 
-#[macro_use]
-mod macros;
-
 mod backlog;
 mod builder;
 mod claims;

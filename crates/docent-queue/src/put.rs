@@ -3,7 +3,7 @@ use crate::error::PutError;
 use crate::name::{is_in_danger_zone, number};
 use crate::store::Store;
 use bytes::Bytes;
-use docent_core::{CreateMode, Error, ErrorKind, TransactionResult};
+use docent_core::{CreateMode, Error, ErrorKind, TransactionResult, planted};
 use std::sync::atomic::Ordering;
 
 /// What a request takes besides an item's bytes and its path, and what is written with it when it goes to the dead letters.

@@ -10,7 +10,7 @@ use crate::idle::Signs;
 use crate::queue::Queue;
 use crate::store::Store;
 use docent_core::recipe::in_time;
-use docent_core::{Error, ErrorKind};
+use docent_core::{Error, ErrorKind, planted};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 

@@ -3,7 +3,7 @@ use crate::Instance;
 use crate::balance::{Load, Member};
 use crate::deadline;
 use crate::layout::Tree;
-use docent_core::{ChildrenEvent, ChildrenEvents, Node};
+use docent_core::{ChildrenEvent, ChildrenEvents, Node, planted};
 use futures_util::{FutureExt, StreamExt};
 use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet};
