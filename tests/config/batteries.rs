@@ -1,10 +1,11 @@
 //! Publishers and counters stand faults at each of their requests: links that break, replies that are lost, sessions that end,
 //! futures that are dropped and clients that are closed.
 
-use crate::support::{Limits, PATH, config, json, limits, poll_times};
+use crate::support::{Limits, PATH, config, json, limits};
 use docent::config::{CounterError, Revision};
 use docent::{Client, Counter, PublishError, SharedCount};
 use docent_proto::OpCode;
+use docent_testkit::battery::poll_times;
 use docent_testkit::{Backend, FrameKind, Proxy, Rule, TestServer, both_backends};
 use docent_tests::{PATIENCE, SESSION, soon, tick};
 use futures_util::stream::{self, StreamExt};

@@ -5,10 +5,7 @@ use docent::{Client, Config, Snapshot, Subscription};
 use docent_testkit::TestServer;
 use docent_tests::soon;
 use serde::{Deserialize, Serialize};
-use std::future::{Future, poll_fn};
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Poll;
 
 pub(crate) const PATH: &str = "/config/limits";
 
@@ -64,23 +61,6 @@ pub(crate) async fn until_stale<T: Send + Sync + 'static>(subscription: &Subscri
         }
     })
     .await;
-}
-
-/// Polls `future` up to `polls` times, each when it asked for it; `None` when it was not done after that.
-pub(crate) async fn poll_times<F: Future>(polls: usize, mut future: Pin<&mut F>) -> Option<F::Output> {
-    let mut left = polls;
-    poll_fn(|cx| {
-        if left == 0 {
-            return Poll::Ready(None);
-        }
-        left -= 1;
-        match future.as_mut().poll(cx) {
-            Poll::Ready(output) => Poll::Ready(Some(output)),
-            Poll::Pending if left == 0 => Poll::Ready(None),
-            Poll::Pending => Poll::Pending,
-        }
-    })
-    .await
 }
 
 /// Number of watches at the server, where it can tell.

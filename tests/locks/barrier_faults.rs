@@ -1,9 +1,9 @@
 //! A barrier stands what happens to links, sessions and futures.
 
-use crate::cancel::abandon_at;
 use crate::{builder, connect};
 use docent::{Barrier, Client};
 use docent_proto::OpCode;
+use docent_testkit::battery::abandon_at;
 use docent_testkit::{Backend, FrameKind, Proxy, Rule, TestServer, both_backends};
 use docent_tests::soon;
 

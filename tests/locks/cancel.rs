@@ -3,33 +3,9 @@
 use crate::order::until_waiting;
 use crate::{builder, connect};
 use docent::{Client, Mutex};
+use docent_testkit::battery::abandon_at;
 use docent_testkit::{Backend, both_backends};
 use docent_tests::soon;
-use std::future::{Future, poll_fn};
-use std::pin::pin;
-use std::task::Poll;
-
-/// Polls `future` up to `polls` times and drops it then. `None` when it was not done before that.
-pub(crate) async fn abandon_at<F: Future>(polls: usize, future: F) -> Option<F::Output> {
-    let mut future = pin!(future);
-    let mut left = polls;
-    poll_fn(|cx| {
-        if left == 0 {
-            return Poll::Ready(None);
-        }
-        left -= 1;
-        match future.as_mut().poll(cx) {
-            Poll::Ready(output) => Poll::Ready(Some(output)),
-            Poll::Pending => {
-                if left == 0 {
-                    return Poll::Ready(None);
-                }
-                Poll::Pending
-            }
-        }
-    })
-    .await
-}
 
 /// After that nobody is in the line and others get the lock.
 async fn nothing_is_left(client: &Client, other: &Client) {

@@ -1,9 +1,9 @@
 //! A double barrier stands what happens to links, sessions, futures and clients of its members.
 
-use crate::cancel::abandon_at;
 use crate::{builder, connect};
 use docent::{AcquireError, Client, DoubleBarrier, Error, ErrorKind};
 use docent_proto::OpCode;
+use docent_testkit::battery::abandon_at;
 use docent_testkit::{Backend, FrameKind, Proxy, Rule, TestServer, both_backends};
 use docent_tests::soon;
 use futures_util::stream::{self, StreamExt};

@@ -3,10 +3,10 @@
 use crate::jobs::{QUEUE, drain, queue};
 use docent::{Client, ErrorKind, PutError, Queue};
 use docent_proto::OpCode;
+use docent_testkit::battery::poll_times;
 use docent_testkit::{Backend, FrameKind, Proxy, Rule, TestServer, both_backends};
 use docent_tests::{builder, connect, soon};
-use futures_util::future::{FutureExt, join_all};
-use std::future::Future;
+use futures_util::future::join_all;
 use std::pin::pin;
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -93,24 +93,6 @@ async fn until_tasks(count: usize) {
         }
     })
     .await;
-}
-
-/// Polls a future so many times, each time after it was woken.
-async fn poll_times<F: Future>(times: usize, future: F) -> Option<F::Output> {
-    let mut future = pin!(future);
-    let mut left = times;
-    std::future::poll_fn(|cx| {
-        if left == 0 {
-            return std::task::Poll::Ready(None);
-        }
-        left -= 1;
-        match future.poll_unpin(cx) {
-            std::task::Poll::Ready(output) => std::task::Poll::Ready(Some(output)),
-            std::task::Poll::Pending if left == 0 => std::task::Poll::Ready(None),
-            std::task::Poll::Pending => std::task::Poll::Pending,
-        }
-    })
-    .await
 }
 
 both_backends! {

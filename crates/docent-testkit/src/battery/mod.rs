@@ -67,4 +67,5 @@ pub use cancel::cancel;
 pub use close::close;
 pub use loss::{black_holes, loss};
 pub use lost_reply::lost_reply;
+pub use polls::{abandon_at, poll_times};
 pub use recipe::{Contender, Fault, Recipe, Seat, Step, unanswered};

@@ -5,7 +5,7 @@ use std::pin::{Pin, pin};
 use std::task::Poll;
 
 /// Polls `future` up to `polls` times, each when it asked for it; `None` when it was not done after that.
-pub(super) async fn poll_times<F: Future>(polls: usize, mut future: Pin<&mut F>) -> Option<F::Output> {
+pub async fn poll_times<F: Future>(polls: usize, mut future: Pin<&mut F>) -> Option<F::Output> {
     let mut left = polls;
     poll_fn(|cx| {
         if left == 0 {
@@ -22,6 +22,6 @@ pub(super) async fn poll_times<F: Future>(polls: usize, mut future: Pin<&mut F>)
 }
 
 /// As [`poll_times`]; then drops it.
-pub(super) async fn abandon_at<F: Future>(polls: usize, future: F) -> Option<F::Output> {
+pub async fn abandon_at<F: Future>(polls: usize, future: F) -> Option<F::Output> {
     poll_times(polls, pin!(future)).await
 }
