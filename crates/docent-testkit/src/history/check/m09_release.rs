@@ -61,20 +61,13 @@ fn forgotten(scene: &Scene<'_>, story: &Story<'_>, node: &NodeLife) -> Option<(D
 
 #[cfg(test)]
 mod tests {
-    use crate::history::event::{AttemptId, FaultKind, LinkState};
+    use crate::history::event::{FaultKind, LinkState};
     use crate::history::sketch::Sketch;
     use crate::history::violation::Invariant::{M6, M9};
 
-    fn held() -> (Sketch, AttemptId) {
-        let mut sketch = Sketch::new();
-        let attempt = sketch.at(100).begin(0);
-        sketch.create(attempt).at(110).grant(attempt);
-        (sketch, attempt)
-    }
-
     #[test]
     fn success_means_that_the_node_is_gone() {
-        let (mut sketch, attempt) = held();
+        let (mut sketch, attempt) = Sketch::of_holder();
         sketch.at(200).releasing(attempt);
         sketch.clone().at(203).delete(attempt).at(206).released(attempt, true).end(1_000).holds();
         sketch.at(206).released(attempt, true).at(300).delete(attempt).end(1_000).breaks(M9);
@@ -83,7 +76,7 @@ mod tests {
     #[test]
     fn a_release_that_fails_goes_on_in_the_background() {
         let failed = |deleted: bool| {
-            let (mut sketch, attempt) = held();
+            let (mut sketch, attempt) = Sketch::of_holder();
             sketch
                 .at(200)
                 .fault(0, FaultKind::Cut)
@@ -103,7 +96,7 @@ mod tests {
 
     #[test]
     fn the_node_of_a_guard_that_is_held_is_not_deleted() {
-        let (mut sketch, attempt) = held();
+        let (mut sketch, attempt) = Sketch::of_holder();
         sketch.at(200).delete(attempt).end(1_000).breaks(M9);
     }
 }

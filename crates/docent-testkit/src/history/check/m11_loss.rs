@@ -147,16 +147,9 @@ mod tests {
     use crate::history::sketch::Sketch;
     use crate::history::violation::Invariant::M11;
 
-    fn held() -> (Sketch, AttemptId) {
-        let mut sketch = Sketch::new();
-        let attempt = sketch.at(100).begin(0);
-        sketch.create(attempt).at(110).grant(attempt);
-        (sketch, attempt)
-    }
-
     /// Cut off from 200 on; the session runs out at 6.5 s.
     fn cut() -> (Sketch, AttemptId) {
-        let (mut sketch, attempt) = held();
+        let (mut sketch, attempt) = Sketch::of_holder();
         sketch.at(200).fault(0, FaultKind::Cut);
         (sketch, attempt)
     }
@@ -208,7 +201,7 @@ mod tests {
             |attempt| What::Reentered(attempt, Handle::Given),
         ];
         for what in says {
-            let (mut sketch, attempt) = held();
+            let (mut sketch, attempt) = Sketch::of_holder();
             sketch.at(200).fault(0, FaultKind::Frozen);
             expired(&mut sketch).at(9_000).heal(0, FaultKind::Frozen);
             sketch.clone().lost(attempt).end(9_100).holds();
@@ -222,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_use_may_follow_a_freeze_but_nothing_else() {
-        let (mut sketch, attempt) = held();
+        let (mut sketch, attempt) = Sketch::of_holder();
         sketch.at(200).fault(0, FaultKind::Frozen);
         expired(&mut sketch).at(9_000).heal(0, FaultKind::Frozen);
         sketch.clone().used(attempt).lost(attempt).end(9_100).holds();
@@ -251,7 +244,7 @@ mod tests {
 
     #[test]
     fn the_end_of_the_epoch_is_the_end_of_its_guards() {
-        let (mut sketch, attempt) = held();
+        let (mut sketch, attempt) = Sketch::of_holder();
         sketch.at(200).end_session(1, Forced).at(202).link(0, LinkState::Lost).looked(attempt, true);
         sketch.at(203).lost(attempt).end(400).breaks(M11);
     }
@@ -259,7 +252,7 @@ mod tests {
     #[test]
     fn of_what_others_take_away_it_knows_as_news() {
         let taken = |lost_at: u64| {
-            let (mut sketch, attempt) = held();
+            let (mut sketch, attempt) = Sketch::of_holder();
             let node = sketch.node(attempt);
             sketch.at(3_000).delete_path(&node, 7).at(lost_at).lost(attempt);
             sketch.end(9_000)
@@ -270,7 +263,7 @@ mod tests {
 
     #[test]
     fn nothing_is_lost_for_nothing() {
-        let (mut sketch, attempt) = held();
+        let (mut sketch, attempt) = Sketch::of_holder();
         sketch.clone().at(7_000).lost(attempt).end(8_000).breaks(M11);
         sketch.at(6_000).fault(0, FaultKind::Slow).at(7_000).lost(attempt).end(8_000).holds();
     }

@@ -57,9 +57,7 @@ mod tests {
     use crate::history::violation::Invariant::Q5;
 
     fn given() -> (Sketch, Given) {
-        let mut sketch = Sketch::new();
-        let item = sketch.at(100).put(0, 7);
-        let given = sketch.at(200).give(1, &item, 1);
+        let (mut sketch, given) = Sketch::of_delivery();
         sketch.at(300).acking(&given);
         (sketch, given)
     }

@@ -50,34 +50,27 @@ fn without(
 mod tests {
     use crate::history::event::LinkState;
     use crate::history::journal::EndCause;
-    use crate::history::sketch::{Given, Sketch};
+    use crate::history::sketch::Sketch;
     use crate::history::violation::Invariant::Q6;
-
-    fn given() -> (Sketch, Given) {
-        let mut sketch = Sketch::new();
-        let item = sketch.at(100).put(0, 7);
-        let given = sketch.at(200).give(1, &item, 1);
-        (sketch, given)
-    }
 
     #[test]
     fn a_delivery_without_a_claim_is_caught() {
-        let (mut sketch, given) = given();
+        let (mut sketch, given) = Sketch::of_delivery();
         sketch.clone().end(1_000).holds();
         sketch.at(210).give_unclaimed(2, &given.item, 99).end(1_000).breaks(Q6);
     }
 
     #[test]
     fn a_delivery_by_the_claim_of_another_is_caught() {
-        let (mut sketch, given) = given();
+        let (mut sketch, given) = Sketch::of_delivery();
         sketch.at(210).give_unclaimed(2, &given.item, given.fence).end(1_000).breaks(Q6);
-        let (mut sketch, given) = self::given();
+        let (mut sketch, given) = Sketch::of_delivery();
         sketch.at(210).give_unclaimed(1, &given.item, given.fence).end(1_000).breaks(Q6);
     }
 
     #[test]
     fn a_delivery_that_is_held_after_its_session_is_caught() {
-        let (mut sketch, given) = given();
+        let (mut sketch, given) = Sketch::of_delivery();
         sketch.at(400).held(&given, true).at(5_000).end_session(2, EndCause::Expired);
         sketch.link(1, LinkState::Lost);
         sketch.clone().at(5_001).held(&given, false).end(9_000).holds();
@@ -86,7 +79,7 @@ mod tests {
 
     #[test]
     fn a_delivery_whose_session_somebody_ends_knows_when_news_come() {
-        let (mut sketch, given) = given();
+        let (mut sketch, given) = Sketch::of_delivery();
         sketch.at(5_000).end_session(2, EndCause::Forced).at(5_100).link(1, LinkState::Lost);
         sketch.clone().at(5_150).held(&given, true).end(9_000).holds();
         sketch.at(5_250).held(&given, true).end(9_000).breaks(Q6);

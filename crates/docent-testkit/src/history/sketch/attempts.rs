@@ -4,6 +4,14 @@ use crate::history::journal::{Change, ChangeKind};
 use std::time::Duration;
 
 impl Sketch {
+    /// Client 0 holds the lock from 110 on.
+    pub(crate) fn of_holder() -> (Self, AttemptId) {
+        let mut sketch = Self::new();
+        let attempt = sketch.at(100).begin(0);
+        sketch.create(attempt).at(110).grant(attempt);
+        (sketch, attempt)
+    }
+
     pub(crate) fn begin(&mut self, number: u32) -> AttemptId {
         self.begin_at(number, LOCK)
     }

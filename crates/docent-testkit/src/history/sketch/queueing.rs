@@ -24,6 +24,14 @@ pub(crate) struct Given {
 }
 
 impl Sketch {
+    /// Client 1 was given an item at 200.
+    pub(crate) fn of_delivery() -> (Self, Given) {
+        let mut sketch = Self::new();
+        let item = sketch.at(100).put(0, 7);
+        let given = sketch.at(200).give(1, &item, 1);
+        (sketch, given)
+    }
+
     fn id(&mut self) -> AttemptId {
         self.attempts += 1;
         AttemptId(self.attempts)
