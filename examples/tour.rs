@@ -40,13 +40,7 @@ use std::sync::Arc;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    match run().await {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("Error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    docent_examples::exit_code(run().await)
 }
 
 async fn run() -> anyhow::Result<()> {
