@@ -5,7 +5,7 @@ use docent::{AcquireError, Barrier, DoubleBarrier, Entered, ErrorKind};
 use docent_testkit::history::{AttemptId, FaultKind, Meeting, What};
 use fastrand::Rng;
 use futures_util::FutureExt;
-use futures_util::future::{LocalBoxFuture, join_all};
+use futures_util::future::LocalBoxFuture;
 use std::cell::Cell;
 use std::ops::ControlFlow;
 use tokio::time::{sleep, timeout};
@@ -164,11 +164,7 @@ impl Workload for BarrierWorkload {
     }
 
     fn run<'a>(&'a self, place: Place, rng: &'a mut Rng) -> LocalBoxFuture<'a, ()> {
-        async move {
-            let attempt = async |rng: &mut Rng| self.attempt(&place, rng).await;
-            let tasks = (0..self.pace.tasks(rng)).map(|_| self.pace.task(&place, rng.fork(), attempt));
-            join_all(tasks).await;
-        }
-        .boxed_local()
+        async move { self.pace.toil(&place, rng, async |rng| self.attempt(&place, rng).await).await }
+            .boxed_local()
     }
 }

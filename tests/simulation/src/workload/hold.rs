@@ -1,7 +1,7 @@
 use super::Place;
 use super::polls::abandon_at;
 use super::record::Record;
-use docent::{CreateMode, MultiGuard, MutexGuard, Permit, ReadGuard, Transaction, WriteGuard};
+use docent::{CreateMode, Leadership, MultiGuard, MutexGuard, Permit, ReadGuard, Transaction, WriteGuard};
 use docent_testkit::history::{FencedResource, Handle, What};
 use fastrand::Rng;
 use futures_util::FutureExt;
@@ -23,9 +23,9 @@ pub(super) trait Grip {
     fn release(self) -> impl Future<Output = Result<(), docent::Error>>;
 }
 
-/// Guards that have the methods of all guards.
+/// Guards that have the methods of all guards, each with the one that gives it up.
 macro_rules! grips {
-    ($($guard:ty),+) => {$(
+    ($($guard:ty: $release:ident),+) => {$(
         impl Grip for $guard {
             fn is_held(&self) -> bool {
                 Self::is_held(self)
@@ -52,13 +52,20 @@ macro_rules! grips {
             }
 
             async fn release(self) -> Result<(), docent::Error> {
-                Self::release(self).await
+                Self::$release(self).await
             }
         }
     )+};
 }
 
-grips!(MutexGuard, ReadGuard, WriteGuard, Permit, MultiGuard);
+grips! {
+    MutexGuard: release,
+    ReadGuard: release,
+    WriteGuard: release,
+    Permit: release,
+    MultiGuard: release,
+    Leadership: resign
+}
 
 /// Longest time between two looks at a guard: short against every margin.
 const LOOK_MS: u64 = 12;

@@ -7,7 +7,7 @@ use docent::{AnyLock, Fence, MultiLock, Mutex, Owner, RwLock};
 use docent_testkit::history::{FencedResource, Role};
 use fastrand::Rng;
 use futures_util::FutureExt;
-use futures_util::future::{LocalBoxFuture, join_all};
+use futures_util::future::LocalBoxFuture;
 use std::ops::ControlFlow;
 
 /// Where the locks are.
@@ -94,11 +94,7 @@ impl Workload for MultiLockWorkload {
     }
 
     fn run<'a>(&'a self, place: Place, rng: &'a mut Rng) -> LocalBoxFuture<'a, ()> {
-        async move {
-            let attempt = async |rng: &mut Rng| self.attempt(&place, rng).await;
-            let tasks = (0..self.pace.tasks(rng)).map(|_| self.pace.task(&place, rng.fork(), attempt));
-            join_all(tasks).await;
-        }
-        .boxed_local()
+        async move { self.pace.toil(&place, rng, async |rng| self.attempt(&place, rng).await).await }
+            .boxed_local()
     }
 }

@@ -1,6 +1,7 @@
 use super::Place;
 use super::calls::plain_call;
 use fastrand::Rng;
+use futures_util::future::join_all;
 use std::ops::ControlFlow;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -28,6 +29,17 @@ impl Pace {
     /// How many tasks a client has.
     pub(super) fn tasks(&self, rng: &mut Rng) -> usize {
         rng.usize(1..=self.tasks)
+    }
+
+    /// All tasks of a client, side by side.
+    pub(super) async fn toil(
+        &self,
+        place: &Place,
+        rng: &mut Rng,
+        attempt: impl AsyncFn(&mut Rng) -> ControlFlow<()>,
+    ) {
+        let tasks = (0..self.tasks(rng)).map(|_| self.task(place, rng.fork(), &attempt));
+        join_all(tasks).await;
     }
 
     /// One task of a client: attempts, and sometimes a plain call, until it is told to stop, has done enough or the client is

@@ -8,7 +8,7 @@ use docent::{Fence, Owner, ReadGuard, RwLock, WriteGuard};
 use docent_testkit::history::{Ending, FencedResource, Role, What};
 use fastrand::Rng;
 use futures_util::FutureExt;
-use futures_util::future::{LocalBoxFuture, join_all};
+use futures_util::future::LocalBoxFuture;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -184,11 +184,7 @@ impl Workload for RwLockWorkload {
     }
 
     fn run<'a>(&'a self, place: Place, rng: &'a mut Rng) -> LocalBoxFuture<'a, ()> {
-        async move {
-            let attempt = async |rng: &mut Rng| self.attempt(&place, rng).await;
-            let tasks = (0..self.pace.tasks(rng)).map(|_| self.pace.task(&place, rng.fork(), attempt));
-            join_all(tasks).await;
-        }
-        .boxed_local()
+        async move { self.pace.toil(&place, rng, async |rng| self.attempt(&place, rng).await).await }
+            .boxed_local()
     }
 }

@@ -1,17 +1,16 @@
 use super::candidate::Candidate;
 use super::onlooker::look_on;
-use crate::workload::hold::{Grip, WRITTEN, Worker};
+use crate::workload::hold::{WRITTEN, Worker};
 use crate::workload::pace::Pace;
 use crate::workload::polls::abandon_at;
 use crate::workload::record::Record;
 use crate::workload::{Place, Workload};
-use docent::{Election, ElectionBuilder, ElectionLayout, Error, ErrorKind, Leadership, Transaction};
+use docent::{Election, ElectionBuilder, ElectionLayout, Error, ErrorKind};
 use docent_server::Transaction as Committed;
 use docent_testkit::history::{AttemptId, Candidacy, Ending, FencedResource, Noted, Role, What};
 use fastrand::Rng;
 use futures_util::FutureExt;
 use futures_util::future::{LocalBoxFuture, join_all};
-use std::future::Future;
 use std::ops::ControlFlow;
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
@@ -159,36 +158,6 @@ pub(super) fn failed(record: &Record, error: &Error) -> ControlFlow<()> {
     match error.kind() {
         ErrorKind::Closed => ControlFlow::Break(()),
         _ => ControlFlow::Continue(()),
-    }
-}
-
-impl Grip for Leadership {
-    fn is_held(&self) -> bool {
-        Self::is_held(self)
-    }
-
-    fn is_cancelled(&self) -> bool {
-        self.token().is_cancelled()
-    }
-
-    async fn lost(&self) {
-        Self::lost(self).await;
-    }
-
-    async fn run<F: Future>(&self, future: F) -> Option<F::Output> {
-        Self::run(self, future).await.ok()
-    }
-
-    async fn verify(&self) -> Result<(), Error> {
-        Self::verify(self).await
-    }
-
-    fn transaction(&self) -> Transaction {
-        Self::transaction(self)
-    }
-
-    async fn release(self) -> Result<(), Error> {
-        self.resign().await
     }
 }
 
