@@ -2,7 +2,7 @@
 
 use super::until_in_line;
 use crate::{builder, connect};
-use docent::{AcquireError, Fence, Role, RwLock};
+use docent::{AcquireError, Fence, ReadGuard, Role, RwLock, WriteGuard};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, FrameKind, Proxy, TestServer, Traced, both_backends};
 use docent_tests::soon;
@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex as StdMutex};
 use std::time::{Duration, Instant};
 use tokio::sync::Barrier;
+use tokio::task::JoinHandle;
 
 const CONTENDERS: usize = 8;
 
@@ -101,11 +102,7 @@ both_backends! {
         let server = backend.start().await;
         let client = connect(&server).await;
         let lock = RwLock::new(&client, "/lock").unwrap();
-        let first = soon(lock.read()).await.unwrap();
-        let writer = tokio::spawn(lock.write());
-        until_in_line(&lock, 2).await;
-        let second = tokio::spawn(lock.read());
-        until_in_line(&lock, 3).await;
+        let (first, writer, second) = reader_writer_reader(&lock).await;
         soon(first.release()).await.unwrap();
         let written = soon(writer).await.unwrap().unwrap();
         let line = soon(lock.participants()).await.unwrap();
@@ -119,11 +116,7 @@ both_backends! {
         let server = backend.start().await;
         let client = connect(&server).await;
         let lock = RwLock::new(&client, "/lock").unwrap();
-        let first = soon(lock.read()).await.unwrap();
-        let writer = tokio::spawn(lock.write());
-        until_in_line(&lock, 2).await;
-        let second = tokio::spawn(lock.read());
-        until_in_line(&lock, 3).await;
+        let (first, writer, second) = reader_writer_reader(&lock).await;
         writer.abort();
         let second = soon(second).await.unwrap().unwrap();
         assert!(first.is_held() && second.is_held());
@@ -232,6 +225,18 @@ both_backends! {
         until_in_line(&lock, 1).await;
         assert!(written.is_held());
     }
+}
+
+type Waiting<G> = JoinHandle<Result<G, AcquireError>>;
+
+/// In line: a reader who holds, a writer and another reader who wait.
+async fn reader_writer_reader(lock: &RwLock) -> (ReadGuard, Waiting<WriteGuard>, Waiting<ReadGuard>) {
+    let first = soon(lock.read()).await.unwrap();
+    let writer = tokio::spawn(lock.write());
+    until_in_line(lock, 2).await;
+    let second = tokio::spawn(lock.read());
+    until_in_line(lock, 3).await;
+    (first, writer, second)
 }
 
 /// One with a link of its own.

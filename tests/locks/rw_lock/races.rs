@@ -2,10 +2,35 @@
 
 use super::until_in_line;
 use crate::{builder, connect};
-use docent::{AcquireError, Owner, RwLock};
+use docent::{AcquireError, Error, Fence, Owner, ReadGuard, RwLock};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, Rule, both_backends};
+use docent_testkit::{Backend, Proxy, Rule, TestServer, both_backends};
 use docent_tests::soon;
+use tokio::task::JoinHandle;
+
+/// A writer that is stepping down: its request is held back until the proxy heals.
+struct StepDown {
+    proxy: Proxy,
+    lock: RwLock,
+    owner: Owner,
+    fence: Fence,
+    stepping: JoinHandle<Result<ReadGuard, Error>>,
+}
+
+impl StepDown {
+    async fn begin(server: &TestServer) -> Self {
+        let proxy = server.proxy().await;
+        let client = builder(server, proxy.connect_string()).connect().await.unwrap();
+        let lock = RwLock::new(&client, "/lock").unwrap();
+        let owner = Owner::new();
+        let written = soon(lock.write_as(&owner)).await.unwrap();
+        let fence = written.fence();
+        let held = proxy.add(Rule::on(OpCode::Multi).path(|path| path.contains("__READ__")).hold());
+        let stepping = tokio::spawn(written.downgrade());
+        soon(held.fired()).await;
+        Self { proxy, lock, owner, fence, stepping }
+    }
+}
 
 both_backends! {
     async fn an_owner_that_waits_to_read_and_wants_to_write_is_told_at_once(backend: Backend) {
@@ -63,15 +88,7 @@ both_backends! {
 
     async fn an_owner_that_is_stepping_down_counts_as_a_reader(backend: Backend) {
         let server = backend.start().await;
-        let proxy = server.proxy().await;
-        let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
-        let lock = RwLock::new(&client, "/lock").unwrap();
-        let owner = Owner::new();
-        let written = soon(lock.write_as(&owner)).await.unwrap();
-        let fence = written.fence();
-        let held = proxy.add(Rule::on(OpCode::Multi).path(|path| path.contains("__READ__")).hold());
-        let stepping = tokio::spawn(written.downgrade());
-        soon(held.fired()).await;
+        let StepDown { proxy, lock, owner, fence, stepping } = StepDown::begin(&server).await;
         assert!(matches!(soon(lock.write_as(&owner)).await, Err(AcquireError::WouldDeadlock)));
         let reading = tokio::spawn(lock.read_as(&owner));
         tokio::task::yield_now().await;
@@ -85,15 +102,7 @@ both_backends! {
 
     async fn one_that_joined_a_writer_stepping_down_reads_though_that_gives_up(backend: Backend) {
         let server = backend.start().await;
-        let proxy = server.proxy().await;
-        let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
-        let lock = RwLock::new(&client, "/lock").unwrap();
-        let owner = Owner::new();
-        let written = soon(lock.write_as(&owner)).await.unwrap();
-        let fence = written.fence();
-        let held = proxy.add(Rule::on(OpCode::Multi).path(|path| path.contains("__READ__")).hold());
-        let stepping = tokio::spawn(written.downgrade());
-        soon(held.fired()).await;
+        let StepDown { proxy, lock, owner, fence, stepping } = StepDown::begin(&server).await;
         let mut reading = Box::pin(lock.read_as(&owner));
         assert!(futures_util::poll!(reading.as_mut()).is_pending());
         stepping.abort();

@@ -2,19 +2,18 @@
 
 use super::until_participants;
 use crate::{builder, connect};
-use docent::{CreateMode, Semaphore};
+use docent::{AcquireError, CreateMode, Permit, Semaphore};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, Rule, both_backends};
 use docent_tests::soon;
+use tokio::task::JoinHandle;
 
 both_backends! {
     async fn a_waiter_whose_ticket_for_a_permit_is_deleted_takes_a_new_one(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let semaphore = Semaphore::new(&client, "/semaphore", 1).unwrap();
-        let held = soon(semaphore.acquire()).await.unwrap();
-        let waiting = tokio::spawn(semaphore.acquire());
-        let ticket = until_second_lease(&semaphore).await;
+        let (held, waiting, ticket) = holder_and_waiter(&semaphore).await;
         other.delete(&format!("/semaphore/leases/{ticket}"), None).await.unwrap();
         soon(async { while until_second_lease(&semaphore).await == ticket { tokio::task::yield_now().await } }).await;
         soon(held.release()).await.unwrap();
@@ -27,9 +26,7 @@ both_backends! {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let semaphore = Semaphore::new(&client, "/semaphore", 1).unwrap();
-        let held = soon(semaphore.acquire()).await.unwrap();
-        let waiting = tokio::spawn(semaphore.acquire());
-        let ticket = until_second_lease(&semaphore).await;
+        let (held, waiting, ticket) = holder_and_waiter(&semaphore).await;
         let turn = other.children("/semaphore/locks").await.unwrap().names.remove(0);
         other.delete(&format!("/semaphore/locks/{turn}"), None).await.unwrap();
         soon(async { while until_second_lease(&semaphore).await == ticket { tokio::task::yield_now().await } }).await;
@@ -99,6 +96,16 @@ both_backends! {
         drop(soon(waiting).await.unwrap().unwrap());
         until_participants(&semaphore, 0).await;
     }
+}
+
+/// Somebody who holds the only permit, and somebody who waits for it with a ticket of this name.
+async fn holder_and_waiter(
+    semaphore: &Semaphore,
+) -> (Permit, JoinHandle<Result<Permit, AcquireError>>, String) {
+    let held = soon(semaphore.acquire()).await.unwrap();
+    let waiting = tokio::spawn(semaphore.acquire());
+    let ticket = until_second_lease(semaphore).await;
+    (held, waiting, ticket)
 }
 
 /// Waits until somebody waits with a ticket for a permit; its name.
