@@ -1,5 +1,7 @@
 //! What the suites in the folders beside this file share.
 
+pub mod seats;
+
 use docent::{Client, ClientBuilder};
 use docent_testkit::{ServerOptions, TestServer};
 use std::error::Error;

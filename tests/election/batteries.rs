@@ -1,10 +1,10 @@
 //! Leadership stands the batteries of faults.
 
-use docent::{Client, Election, Error, ErrorKind, Fence, Leadership};
+use docent::{Client, Election, Error, Fence, Leadership};
 use docent_proto::OpCode;
 use docent_testkit::battery::{self, Contender, Fault, Recipe, Seat, Step, unanswered};
 use docent_testkit::{Backend, Traced, both_backends};
-use docent_tests::PATIENCE;
+use docent_tests::seats;
 use std::process::Command;
 
 const ELECTION: &str = "/election";
@@ -21,14 +21,7 @@ impl Recipe for Elections {
     type Contender = Candidate;
 
     async fn contender(&self, seat: &Seat) -> Candidate {
-        let client = Client::builder(&seat.connect_string)
-            .namespace(&seat.namespace)
-            .session_timeout(seat.session_timeout)
-            .server_tick(seat.tick)
-            .operation_timeout(PATIENCE)
-            .connect()
-            .await
-            .unwrap();
+        let client = seats::seated(seat).await;
         Candidate {
             election: Election::new(&client, ELECTION).unwrap(),
             client,
@@ -46,22 +39,11 @@ impl Recipe for Elections {
     }
 
     fn permits(&self, step: Step, fault: Fault, error: &Error) -> bool {
-        match (step, fault) {
-            (Step::Acquire, Fault::Closed) => error.kind() == ErrorKind::Closed,
-            (Step::Verify | Step::Release, Fault::Closed) => {
-                matches!(error.kind(), ErrorKind::Closed | ErrorKind::Lost(_))
-            }
-            (Step::Verify | Step::Release, Fault::Expired | Fault::Lost) => {
-                matches!(error.kind(), ErrorKind::Lost(_))
-            }
-            _ => false,
-        }
+        seats::is_documented(step, fault, &error.kind())
     }
 
     fn process(&self, seat: &Seat) -> Option<Command> {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_leader"));
-        command.args([&seat.connect_string, &seat.namespace]);
-        command.args([seat.session_timeout, seat.tick].map(|time| time.as_millis().to_string()));
+        let mut command = seats::process(env!("CARGO_BIN_EXE_leader"), seat);
         command.arg(ELECTION);
         Some(command)
     }

@@ -7,7 +7,7 @@ use docent::{
 use docent_proto::{Code, OpCode};
 use docent_testkit::Traced;
 use docent_testkit::battery::{Contender, Fault, Recipe, Seat, Step, unanswered};
-use docent_tests::PATIENCE;
+use docent_tests::seats;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::process::Command;
@@ -98,14 +98,7 @@ impl Recipe for Locks {
     type Contender = Locker;
 
     async fn contender(&self, seat: &Seat) -> Locker {
-        let client = Client::builder(&seat.connect_string)
-            .namespace(&seat.namespace)
-            .session_timeout(seat.session_timeout)
-            .server_tick(seat.tick)
-            .operation_timeout(PATIENCE)
-            .connect()
-            .await
-            .unwrap();
+        let client = seats::seated(seat).await;
         let mut seats = self.seats.borrow_mut();
         let seat_number = seats.entry(seat.namespace.clone()).or_default();
         let kind = if *seat_number == 0 { self.first } else { self.others };
@@ -149,30 +142,18 @@ impl Recipe for Locks {
 
     fn permits(&self, step: Step, fault: Fault, error: &AcquireError) -> bool {
         let AcquireError::Core(error) = error else { return false };
-        match (step, fault) {
-            // What it became a reader with may be lost on the way.
-            (Step::Acquire, Fault::Expired | Fault::Closed | Fault::Lost)
-                if self.first == Kind::Downgraded && matches!(error.kind(), ErrorKind::Lost(_)) =>
-            {
-                true
-            }
-            (Step::Acquire, Fault::Closed) => error.kind() == ErrorKind::Closed,
-            (Step::Verify | Step::Release, Fault::Closed) => {
-                matches!(error.kind(), ErrorKind::Closed | ErrorKind::Lost(_))
-            }
-            (Step::Verify | Step::Release, Fault::Expired | Fault::Lost) => {
-                matches!(error.kind(), ErrorKind::Lost(_))
-            }
-            _ => false,
-        }
+        // What it became a reader with may be lost on the way.
+        let lost_on_the_way = self.first == Kind::Downgraded
+            && step == Step::Acquire
+            && matches!(fault, Fault::Expired | Fault::Closed | Fault::Lost)
+            && matches!(error.kind(), ErrorKind::Lost(_));
+        lost_on_the_way || seats::is_documented(step, fault, &error.kind())
     }
 
     fn process(&self, seat: &Seat) -> Option<Command> {
         // It takes the first seat.
         self.seats.borrow_mut().insert(seat.namespace.clone(), 1);
-        let mut command = Command::new(env!("CARGO_BIN_EXE_holder"));
-        command.args([&seat.connect_string, &seat.namespace]);
-        command.args([seat.session_timeout, seat.tick].map(|time| time.as_millis().to_string()));
+        let mut command = seats::process(env!("CARGO_BIN_EXE_holder"), seat);
         command.args([LOCK, self.first.name()]);
         Some(command)
     }

@@ -3,24 +3,14 @@
 //!
 //! Prints `held` once it holds the lock; then, for each line it reads, what its guard says: `held` or `lost`.
 
-use docent::{Client, MultiLock, Mutex, RwLock, Semaphore};
+use docent::{MultiLock, Mutex, RwLock, Semaphore};
+use docent_tests::seats;
 use std::error::Error;
-use std::time::Duration;
-use tokio::io::{AsyncBufReadExt, BufReader};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [connect_string, namespace, timeout, tick, lock, kind] = &arguments[..] else {
-        return Err("six arguments are needed: see the source".into());
-    };
-    let millis = |text: &str| text.parse().map(Duration::from_millis);
-    let client = Client::builder(connect_string)
-        .namespace(namespace)
-        .session_timeout(millis(timeout)?)
-        .server_tick(millis(tick)?)
-        .connect()
-        .await?;
+    let (client, [lock, kind]) = seats::in_process().await?;
+    let lock = lock.as_str();
     let is_held: Box<dyn Fn() -> bool> = match kind.as_str() {
         "mutex" => {
             let guard = Mutex::new(&client, lock)?.acquire().await?;
@@ -53,10 +43,5 @@ async fn main() -> Result<(), Box<dyn Error>> {
         }
         kind => return Err(format!("there is no lock of kind {kind:?}").into()),
     };
-    println!("held");
-    let mut questions = BufReader::new(tokio::io::stdin()).lines();
-    while questions.next_line().await?.is_some() {
-        println!("{}", if is_held() { "held" } else { "lost" });
-    }
-    Ok(())
+    Ok(seats::answer(is_held).await?)
 }

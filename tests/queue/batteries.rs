@@ -4,7 +4,7 @@ use docent::{AckError, Client, CreateMode, Delivery, ErrorKind, Fence, Queue};
 use docent_proto::OpCode;
 use docent_testkit::battery::{self, Contender, Fault, Recipe, Seat, Step, unanswered};
 use docent_testkit::{Backend, FrameKind, Traced, both_backends};
-use docent_tests::PATIENCE;
+use docent_tests::seats;
 use std::process::Command;
 
 const QUEUE: &str = "/queue";
@@ -35,14 +35,7 @@ impl Recipe for Deliveries {
     type Contender = Consumer;
 
     async fn contender(&self, seat: &Seat) -> Consumer {
-        let client = Client::builder(&seat.connect_string)
-            .namespace(&seat.namespace)
-            .session_timeout(seat.session_timeout)
-            .server_tick(seat.tick)
-            .operation_timeout(PATIENCE)
-            .connect()
-            .await
-            .unwrap();
+        let client = seats::seated(seat).await;
         match client.create(ITEM, NODE, CreateMode::Persistent).await {
             Ok(_) => {}
             Err(error) => assert_eq!(error.kind(), ErrorKind::NodeExists),
@@ -66,24 +59,13 @@ impl Recipe for Deliveries {
     }
 
     fn permits(&self, step: Step, fault: Fault, error: &ErrorKind) -> bool {
-        match (step, fault) {
-            (Step::Acquire, Fault::Closed) => *error == ErrorKind::Closed,
-            (Step::Verify | Step::Release, Fault::Closed) => {
-                matches!(error, ErrorKind::Closed | ErrorKind::Lost(_))
-            }
-            (Step::Verify, Fault::Expired | Fault::Lost) => matches!(error, ErrorKind::Lost(_)),
-            (Step::Release, Fault::Expired | Fault::Lost) => {
-                let unknown = self.0 == Way::Ack && *error == ErrorKind::OutcomeUnknown;
-                matches!(error, ErrorKind::Lost(_)) || unknown
-            }
-            _ => false,
-        }
+        let acknowledged = self.0 == Way::Ack && step == Step::Release;
+        let unknown = acknowledged && *error == ErrorKind::OutcomeUnknown;
+        unknown && matches!(fault, Fault::Expired | Fault::Lost) || seats::is_documented(step, fault, error)
     }
 
     fn process(&self, seat: &Seat) -> Option<Command> {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_consumer"));
-        command.args([&seat.connect_string, &seat.namespace]);
-        command.args([seat.session_timeout, seat.tick].map(|time| time.as_millis().to_string()));
+        let mut command = seats::process(env!("CARGO_BIN_EXE_consumer"), seat);
         command.arg(QUEUE);
         Some(command)
     }

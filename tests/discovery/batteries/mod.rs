@@ -7,7 +7,7 @@ use docent::{Client, Error, ErrorKind};
 use docent_proto::OpCode;
 use docent_testkit::Traced;
 use docent_testkit::battery::{Contender, Fault, Recipe, Seat, Step, unanswered};
-use docent_tests::PATIENCE;
+use docent_tests::seats;
 use std::marker::PhantomData;
 
 /// A handle that keeps an ephemeral node of a given name.
@@ -51,14 +51,7 @@ impl<K: Keeps> Recipe for Keeping<K> {
     type Contender = Process<K>;
 
     async fn contender(&self, seat: &Seat) -> Process<K> {
-        let client = Client::builder(&seat.connect_string)
-            .namespace(&seat.namespace)
-            .session_timeout(seat.session_timeout)
-            .server_tick(seat.tick)
-            .operation_timeout(PATIENCE)
-            .connect()
-            .await
-            .unwrap();
+        let client = seats::seated(seat).await;
         let markers =
             async || client.children("/_docent/markers").await.map_or(0, |markers| markers.names.len());
         let before = markers().await;

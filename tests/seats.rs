@@ -1,0 +1,81 @@
+//! Contenders of the batteries of faults: in this process, and in ones of their own, to be frozen.
+
+use docent::{Client, ErrorKind};
+use docent_testkit::battery::{Fault, Seat, Step};
+use std::env;
+use std::error::Error;
+use std::io;
+use std::process::Command;
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, BufReader};
+
+/// The client of a contender.
+///
+/// # Panics
+/// When it does not connect.
+pub async fn seated(seat: &Seat) -> Client {
+    Client::builder(&seat.connect_string)
+        .namespace(&seat.namespace)
+        .session_timeout(seat.session_timeout)
+        .server_tick(seat.tick)
+        .operation_timeout(crate::PATIENCE)
+        .connect()
+        .await
+        .expect("a running server opens a session")
+}
+
+/// True when the documentation of every guard allows for an error of this kind.
+pub fn is_documented(step: Step, fault: Fault, kind: &ErrorKind) -> bool {
+    match (step, fault) {
+        (Step::Acquire, Fault::Closed) => *kind == ErrorKind::Closed,
+        (Step::Verify | Step::Release, Fault::Closed) => {
+            matches!(kind, ErrorKind::Closed | ErrorKind::Lost(_))
+        }
+        (Step::Verify | Step::Release, Fault::Expired | Fault::Lost) => matches!(kind, ErrorKind::Lost(_)),
+        _ => false,
+    }
+}
+
+/// A program that contends from `seat`. What else it has to know are further arguments.
+pub fn process(program: &str, seat: &Seat) -> Command {
+    let mut command = Command::new(program);
+    command.args([&seat.connect_string, &seat.namespace]);
+    command.args([seat.session_timeout, seat.tick].map(|time| time.as_millis().to_string()));
+    command
+}
+
+/// In such a program: its client, and its further arguments. On the command line stand
+/// `CONNECT-STRING NAMESPACE TIMEOUT-MS TICK-MS` before these.
+///
+/// # Errors
+/// When there are more arguments or less, or it does not connect.
+pub async fn in_process<const FURTHER: usize>() -> Result<(Client, [String; FURTHER]), Box<dyn Error>> {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let [connect_string, namespace, timeout, tick, further @ ..] = &arguments[..] else {
+        return Err("a seat is needed: see the source".into());
+    };
+    let Ok(further) = further.to_vec().try_into() else {
+        return Err(format!("{FURTHER} arguments are needed after the seat: see the source").into());
+    };
+    let millis = |text: &str| text.parse().map(Duration::from_millis);
+    let client = Client::builder(connect_string)
+        .namespace(namespace)
+        .session_timeout(millis(timeout)?)
+        .server_tick(millis(tick)?)
+        .connect()
+        .await?;
+    Ok((client, further))
+}
+
+/// In such a program, once it holds: prints `held`; then, for each line it reads, what its guard says, `held` or `lost`.
+///
+/// # Errors
+/// When its input cannot be read.
+pub async fn answer(is_held: impl Fn() -> bool) -> io::Result<()> {
+    println!("held");
+    let mut questions = BufReader::new(tokio::io::stdin()).lines();
+    while questions.next_line().await?.is_some() {
+        println!("{}", if is_held() { "held" } else { "lost" });
+    }
+    Ok(())
+}
