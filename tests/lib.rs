@@ -1,6 +1,9 @@
 //! What the suites in the folders beside this file share.
 
+mod refusals;
 pub mod seats;
+
+pub use refusals::{frames_since, refuses_bad_paths};
 
 use docent::{Client, ClientBuilder};
 use docent_testkit::{ServerOptions, TestServer};
@@ -30,6 +33,13 @@ pub fn builder(server: &TestServer, connect_string: impl AsRef<str>) -> ClientBu
         .session_timeout(SESSION)
         .server_tick(tick())
         .operation_timeout(PATIENCE)
+}
+
+/// Settings of a client whose session timeout is below four ticks: too short for a lease.
+pub fn short_of_a_lease(server: &TestServer) -> ClientBuilder {
+    builder(server, server.connect_string())
+        .session_timeout(Duration::from_secs(2))
+        .server_tick(Duration::from_secs(1))
 }
 
 /// A client with a session of its own.

@@ -2,9 +2,8 @@
 
 use crate::scene::{BASE, orders, registry};
 use docent::{ErrorKind, Instance, Registry, ServiceType};
-use docent_proto::OpCode;
 use docent_testkit::{Backend, both_backends};
-use docent_tests::{connect, soon};
+use docent_tests::{connect, frames_since, refuses_bad_paths, soon};
 use serde_json::json;
 
 both_backends! {
@@ -13,18 +12,7 @@ both_backends! {
         let client = connect(&server).await;
         let before = server.front().trace().len();
         let registry = registry(&client);
-        for (path, rule) in [
-            ("", "must not be empty"),
-            ("services", "must start with '/'"),
-            ("/services/", "must not end with '/'"),
-            ("/a//b", "must not have an empty segment"),
-            ("/", "must not be the root"),
-        ] {
-            let error = Registry::new(&client, path).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::InvalidInput);
-            let text = error.to_string();
-            assert!(text.contains(rule) && text.contains(&format!("{path:?}")), "{text}");
-        }
+        refuses_bad_paths(|path| Registry::new(&client, path));
         let mut bomb = json!(1);
         for _ in 0..65 {
             bomb = json!([bomb]);
@@ -63,7 +51,7 @@ both_backends! {
         assert!(error.to_string().contains("service name \"a/b\""), "{error}");
         let error = registry.announce(good().service_type(ServiceType::Static)).unwrap_err();
         assert!(error.to_string().contains("must be dynamic"), "{error}");
-        assert_eq!(server.front().trace()[before..].iter().filter(|frame| frame.op != Some(OpCode::Ping)).count(), 0);
+        assert_eq!(frames_since(&server, before), 0);
         assert_eq!(client.exists(BASE).await.unwrap(), None);
     }
 

@@ -1,9 +1,8 @@
 //! Bad input is an error that names value and rule, and nothing is sent.
 
 use docent::{Election, ElectionLayout, ErrorKind};
-use docent_proto::OpCode;
 use docent_testkit::{Backend, both_backends};
-use docent_tests::{builder, connect, soon};
+use docent_tests::{builder, connect, frames_since, refuses_bad_paths, short_of_a_lease, soon};
 use std::time::Duration;
 
 both_backends! {
@@ -11,18 +10,7 @@ both_backends! {
         let server = backend.start().await;
         let client = connect(&server).await;
         let before = server.front().trace().len();
-        for (path, rule) in [
-            ("", "must not be empty"),
-            ("election", "must start with '/'"),
-            ("/election/", "must not end with '/'"),
-            ("/a//b", "must not have an empty segment"),
-            ("/", "must not be the root"),
-        ] {
-            let error = Election::new(&client, path).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::InvalidInput);
-            let text = error.to_string();
-            assert!(text.contains(rule) && text.contains(&format!("{path:?}")), "{text}");
-        }
+        refuses_bad_paths(|path| Election::new(&client, path));
         let both = Election::builder(&client, "/e").id("host-7").data("10.0.0.7").build().unwrap_err();
         assert!(both.to_string().contains("id \"host-7\" and data must not both be given"), "{both}");
         for layout in [ElectionLayout::LeaderLatch, ElectionLayout::LeaderSelector] {
@@ -42,7 +30,7 @@ both_backends! {
         let hidden = Election::builder(&client, "/e").grace(Duration::from_secs(2)).data("payload");
         let text = format!("{hidden:?} {:?}", hidden.clone().build().unwrap());
         assert!(text.contains("/e") && !text.contains("payload"), "{text}");
-        assert_eq!(server.front().trace()[before..].iter().filter(|f| f.op != Some(OpCode::Ping)).count(), 0);
+        assert_eq!(frames_since(&server, before), 0);
     }
 
     async fn a_grace_that_does_not_fit_is_refused_when_campaigning_if_the_client_connects_later(backend: Backend) {
@@ -58,12 +46,7 @@ both_backends! {
 #[tokio::test]
 async fn a_candidate_is_refused_when_the_session_timeout_is_below_four_ticks() {
     let server = Backend::Embedded.start().await;
-    let client = builder(&server, server.connect_string())
-        .session_timeout(Duration::from_secs(2))
-        .server_tick(Duration::from_secs(1))
-        .connect()
-        .await
-        .unwrap();
+    let client = short_of_a_lease(&server).connect().await.unwrap();
     let error = soon(Election::new(&client, "/e").unwrap().campaign()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ShortLease);
     let run = Election::new(&client, "/e").unwrap().run(|_| async { Ok::<(), docent::Error>(()) });

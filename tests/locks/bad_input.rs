@@ -1,8 +1,8 @@
 //! Bad input is an error that names value and rule, and nothing is sent.
 
-use docent::{ErrorKind, Mutex};
+use docent::Mutex;
 use docent_testkit::{Backend, both_backends};
-use docent_tests::{builder, connect, soon};
+use docent_tests::{connect, frames_since, refuses_bad_paths, short_of_a_lease, soon};
 use std::time::Duration;
 
 both_backends! {
@@ -10,35 +10,20 @@ both_backends! {
         let server = backend.start().await;
         let client = connect(&server).await;
         let before = server.front().trace().len();
-        for (path, rule) in [
-            ("", "must not be empty"),
-            ("lock", "must start with '/'"),
-            ("/lock/", "must not end with '/'"),
-            ("/a//b", "must not have an empty segment"),
-            ("/a/../b", "must not have a segment"),
-            ("/a\u{0}", "must not contain a character"),
-            ("/", "must not be the root"),
-        ] {
-            let error = Mutex::new(&client, path).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::InvalidInput);
-            let text = error.to_string();
-            assert!(text.contains(rule) && text.contains(&format!("{path:?}")), "{text}");
-        }
+        refuses_bad_paths(|path| Mutex::new(&client, path));
         for (marker, rule) in [("", "must not be empty"), ("a/b", "must not contain '/'"), ("lock-", "be the lock's own")] {
             let error = Mutex::builder(&client, "/lock").neighbours(marker).build().unwrap_err();
             let text = error.to_string();
             assert!(text.contains(rule) && text.contains(&format!("{marker:?}")), "{text}");
         }
-        assert_eq!(server.front().trace()[before..].iter().filter(|f| f.op != Some(docent_proto::OpCode::Ping)).count(), 0);
+        assert_eq!(frames_since(&server, before), 0);
     }
 }
 
 #[tokio::test]
 async fn a_lock_is_refused_when_the_session_timeout_is_below_four_ticks() {
     let server = Backend::Embedded.start().await;
-    let short = builder(&server, server.connect_string())
-        .session_timeout(Duration::from_secs(2))
-        .server_tick(Duration::from_secs(1));
+    let short = short_of_a_lease(&server);
     let client = short.clone().connect().await.unwrap();
     let error = soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap_err();
     let text = error.to_string();

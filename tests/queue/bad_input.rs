@@ -3,11 +3,9 @@
 use crate::jobs::{QUEUE, queue};
 use bytes::Bytes;
 use docent::{AckError, Delivery, ErrorKind, PutError, Queue, QueueLayout, Raw, SimpleQueue};
-use docent_proto::OpCode;
 use docent_testkit::{Backend, both_backends};
-use docent_tests::{builder, connect, soon};
+use docent_tests::{connect, frames_since, refuses_bad_paths, short_of_a_lease, soon};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::time::Duration;
 
 /// What no codec takes.
 #[derive(Debug)]
@@ -30,29 +28,11 @@ both_backends! {
         let server = backend.start().await;
         let client = connect(&server).await;
         let before = server.front().trace().len();
-        for (path, rule) in [
-            ("", "must not be empty"),
-            ("queue", "must start with '/'"),
-            ("/queue/", "must not end with '/'"),
-            ("/a//b", "must not have an empty segment"),
-            ("/", "must not be the root"),
-        ] {
-            let simple = SimpleQueue::new(&client, path).unwrap_err();
-            let lock_path = path.to_owned();
-            let curator = Queue::<u64>::builder(&client, QUEUE).layout(QueueLayout::Curator { lock_path });
-            let dead = Queue::<u64>::builder(&client, QUEUE).dead_letters(path);
-            for error in [
-                Queue::<u64>::new(&client, path).unwrap_err(),
-                simple,
-                curator.build().unwrap_err(),
-                dead.build().unwrap_err(),
-            ] {
-                assert_eq!(error.kind(), ErrorKind::InvalidInput);
-                let text = error.to_string();
-                assert!(text.contains(rule) && text.contains(&format!("{path:?}")), "{text}");
-            }
-        }
         let with = || Queue::<u64>::builder(&client, QUEUE);
+        refuses_bad_paths(|path| Queue::<u64>::new(&client, path));
+        refuses_bad_paths(|path| SimpleQueue::new(&client, path));
+        refuses_bad_paths(|path| with().layout(QueueLayout::Curator { lock_path: path.to_owned() }).build());
+        refuses_bad_paths(|path| with().dead_letters(path).build());
         let lock_path = QUEUE.to_owned();
         for (builder, rule) in [
             (with().capacity(0), "a capacity of 0 must be at least 1"),
@@ -66,7 +46,7 @@ both_backends! {
             assert_eq!(error.kind(), ErrorKind::InvalidInput);
             assert!(error.to_string().contains(rule), "{error}");
         }
-        assert_eq!(server.front().trace()[before..].iter().filter(|f| f.op != Some(OpCode::Ping)).count(), 0);
+        assert_eq!(frames_since(&server, before), 0);
     }
 
     async fn what_cannot_be_put_is_refused_and_nothing_is_stored(backend: Backend) {
@@ -96,7 +76,7 @@ both_backends! {
         assert!(cause.detail().unwrap().contains("it does not want to"), "{cause:?}");
         let ephemeral = soon(queue(&client).put_ephemeral(&1)).await.unwrap_err();
         assert!(ephemeral.to_string().contains("ordered mode"), "{ephemeral}");
-        assert_eq!(server.front().trace()[before..].iter().filter(|f| f.op != Some(OpCode::Ping)).count(), 0);
+        assert_eq!(frames_since(&server, before), 0);
         // The largest that fits does fit, also among the dead letters.
         let largest = Bytes::from(vec![b'x'; limit]);
         soon(raw.put(&largest)).await.unwrap();
@@ -124,12 +104,7 @@ both_backends! {
 #[tokio::test]
 async fn taking_is_refused_when_the_session_timeout_is_below_four_ticks() {
     let server = Backend::Embedded.start().await;
-    let client = builder(&server, server.connect_string())
-        .session_timeout(Duration::from_secs(2))
-        .server_tick(Duration::from_secs(1))
-        .connect()
-        .await
-        .unwrap();
+    let client = short_of_a_lease(&server).connect().await.unwrap();
     let jobs = queue(&client);
     jobs.put(&1).await.unwrap();
     assert_eq!(soon(jobs.take()).await.unwrap_err().kind(), ErrorKind::ShortLease);
