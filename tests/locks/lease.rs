@@ -1,8 +1,9 @@
 //! The lease follows the timeout that the servers grant now, not the one they granted once; and the clock, not what was heard.
 
+use crate::granted_less::{LONG, loses_its_guard_in_time};
 use docent::{BootClock, Clock, LostReason, MultiLock, Mutex, Timestamp};
-use docent_testkit::{Backend, FrameKind, both_backends};
-use docent_tests::{SESSION, builder, connect, soon, within};
+use docent_testkit::{Backend, both_backends};
+use docent_tests::{SESSION, builder, soon};
 use futures_util::poll;
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -11,9 +12,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
 use std::time::Duration;
-
-const LONG: Duration = Duration::from_secs(20);
-const SHORT: Duration = Duration::from_secs(4);
 
 both_backends! {
     async fn work_is_not_polled_again_when_the_clock_jumped_past_the_lease(backend: Backend) {
@@ -44,25 +42,9 @@ both_backends! {
         let server = backend.start().await;
         let proxy = server.proxy().await;
         let client = builder(&server, proxy.connect_string()).session_timeout(LONG).connect().await.unwrap();
-        let guard = soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap();
-        let (next, session) = (connect(&server).await, client.session_id());
-        let next = Mutex::new(&next, "/lock").unwrap();
-        let acquire = async { (next.acquire().await.unwrap(), guard.is_held()) };
-        let lose = async {
-            crate::order::until_waiting(&next, 2).await;
-            proxy.set_longest_timeout(Some(SHORT));
-            let before = proxy.trace().len();
-            proxy.reset().await;
-            // It is attached again, and has no chance to renew its lease.
-            proxy.until(|trace| trace[before..].iter().filter(|frame| frame.kind == FrameKind::Connect).count() >= 2).await;
-            proxy.blackhole();
-            assert_eq!(guard.lost().await, LostReason::LeaseExpired);
-        };
-        // The server granted less: the next one need not wait for the end of a long session.
-        let ((_granted, is_held), ()) = within(LONG / 2, async { tokio::join!(biased; acquire, lose) }).await;
+        let session = client.session_id();
+        loses_its_guard_in_time(&client, &proxy, &server).await;
         assert_eq!(client.session_id(), session, "it was attached to again");
-        assert!(!is_held, "it says that it holds when the next one does");
-        assert!(!guard.is_held());
     }
 }
 

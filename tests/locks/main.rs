@@ -11,6 +11,7 @@ mod contender;
 mod cost;
 mod double_barrier;
 mod double_barrier_faults;
+mod granted_less;
 mod handoff;
 mod lease;
 mod loss;

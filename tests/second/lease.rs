@@ -1,13 +1,9 @@
 //! Servers that grant less than one did before.
 
+use crate::granted_less::{LONG, SHORT, loses_its_guard_in_time};
 use docent::zookeeper_client::ZookeeperClient;
-use docent::{LostReason, Mutex};
-use docent_testkit::{Backend, FrameKind, both_backends};
-use docent_tests::{connect, soon, within};
+use docent_testkit::{Backend, both_backends};
 use std::time::Duration;
-
-const LONG: Duration = Duration::from_secs(20);
-const SHORT: Duration = Duration::from_secs(4);
 
 #[tokio::test]
 async fn a_least_timeout_of_nothing_is_refused() {
@@ -24,21 +20,6 @@ both_backends! {
             .session_timeout(LONG)
             .zookeeper_client(ZookeeperClient::new().least_timeout(SHORT));
         let client = client.connect().await.unwrap();
-        let guard = soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap();
-        let next = connect(&server).await;
-        let next = Mutex::new(&next, "/lock").unwrap();
-        let acquire = async { (next.acquire().await.unwrap(), guard.is_held()) };
-        let lose = async {
-            crate::order::until_waiting(&next, 2).await;
-            proxy.set_longest_timeout(Some(SHORT));
-            let before = proxy.trace().len();
-            proxy.reset().await;
-            // It is attached again, and has no chance to renew its lease.
-            proxy.until(|trace| trace[before..].iter().filter(|frame| frame.kind == FrameKind::Connect).count() >= 2).await;
-            proxy.blackhole();
-            assert_eq!(guard.lost().await, LostReason::LeaseExpired);
-        };
-        let ((_granted, is_held), ()) = within(LONG / 2, async { tokio::join!(biased; acquire, lose) }).await;
-        assert!(!is_held, "it says that it holds when the next one does");
+        loses_its_guard_in_time(&client, &proxy, &server).await;
     }
 }

@@ -8,6 +8,8 @@ mod cancel;
 mod children_cache;
 #[path = "../core/close.rs"]
 mod close;
+#[path = "../locks/granted_less.rs"]
+mod granted_less;
 #[path = "../core/kept.rs"]
 mod kept;
 mod lease;
