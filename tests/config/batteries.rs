@@ -5,8 +5,8 @@ use crate::support::{Limits, PATH, config, json, limits};
 use docent::config::{CounterError, Revision};
 use docent::{Client, Counter, PublishError, SharedCount};
 use docent_proto::OpCode;
-use docent_testkit::battery::poll_times;
-use docent_testkit::{Backend, FrameKind, Proxy, Rule, TestServer, both_backends};
+use docent_testkit::battery::{Asked, BREAKS, Break, Fault, poll_times};
+use docent_testkit::{Backend, Proxy, TestServer, both_backends};
 use docent_tests::{PATIENCE, SESSION, soon, tick};
 use futures_util::stream::{self, StreamExt};
 use std::pin::pin;
@@ -37,16 +37,6 @@ const ACTIONS: [Action; 9] = [
     Action::CountFirst,
     Action::SetShared,
 ];
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fault {
-    ReplyLost,
-    ResetBefore,
-    ResetAfter,
-    Expired,
-}
-
-const FAULTS: [Fault; 4] = [Fault::ReplyLost, Fault::ResetBefore, Fault::ResetAfter, Fault::Expired];
 
 /// Cases at the same time: most of them wait for a link.
 const AT_ONCE: usize = 16;
@@ -202,57 +192,30 @@ async fn connect(namespace: &str, connect_string: String) -> Client {
     settings.server_tick(tick()).operation_timeout(PATIENCE).connect().await.unwrap()
 }
 
-/// The requests of an action without a fault: each operation, counted from 1.
-async fn requests(server: &TestServer, action: Action) -> Vec<(OpCode, usize)> {
+/// The requests of an action without a fault.
+async fn requests(server: &TestServer, action: Action) -> Vec<Asked> {
     let case = Case::new(server, action).await;
     let before = case.proxy.trace().len();
     let told = soon(case.act()).await.unwrap();
     assert_eq!(case.applied(told).await, Ok(1), "{action:?}");
-    let mut requests: Vec<(OpCode, usize)> = Vec::new();
-    for frame in &case.proxy.trace()[before..] {
-        if let (FrameKind::Request, Some(op)) = (frame.kind, frame.op.filter(|op| *op != OpCode::Ping)) {
-            let nth = 1 + requests.iter().filter(|(other, _)| *other == op).count();
-            requests.push((op, nth));
-        }
-    }
+    let requests = Asked::all(&case.proxy.trace()[before..]);
     case.close().await.unwrap();
     requests
 }
 
 /// Breaks the link at a request of an action.
-async fn broken(
-    server: &TestServer,
-    action: Action,
-    (op, nth): (OpCode, usize),
-    fault: Fault,
-) -> Result<(), String> {
+async fn broken(server: &TestServer, action: Action, asked: Asked, fault: Fault) -> Result<(), String> {
     let case = Case::new(server, action).await;
     let session = case.client.session_id().unwrap();
-    let on = Rule::on(op).nth(nth);
-    let rule = case.proxy.add(match fault {
-        Fault::ReplyLost => on.swallow_reply(),
-        Fault::ResetBefore => on.reset_before(),
-        Fault::ResetAfter => on.reset_after(),
-        Fault::Expired => on.cut_after(),
-    });
-    let breaking = async {
-        rule.fired().await;
-        match fault {
-            Fault::ReplyLost => case.proxy.reset().await,
-            Fault::Expired => {
-                case.server.expire(session).await.unwrap();
-                case.proxy.heal().await.unwrap();
-            }
-            _ => {}
-        }
-    };
-    let (result, ()) = soon(async { tokio::join!(case.act(), breaking) }).await;
+    let link = Break::at(asked, fault, case.server, &case.proxy, session);
+    let (result, broke) = soon(async { tokio::join!(case.act(), link.done()) }).await;
+    broke?;
     match result {
         Ok(told) => match case.applied(told).await? {
             1 => {}
             times => return Err(format!("it was applied {times} times")),
         },
-        Err(error) if fault == Fault::Expired && op == OpCode::Multi && error.may_have_applied() => {
+        Err(error) if fault == Fault::Expired && asked.op == OpCode::Multi && error.may_have_applied() => {
             let times = case.applied(None).await?;
             if times > 1 {
                 return Err(format!("it was applied {times} times, and told as unknown"));
@@ -341,9 +304,9 @@ both_backends! {
         let mut cases = Vec::new();
         for action in ACTIONS {
             let requests = requests(&server, action).await;
-            assert!(requests.iter().any(|(op, _)| *op == OpCode::Multi), "{requests:?}");
+            assert!(requests.iter().any(|asked| asked.op == OpCode::Multi), "{requests:?}");
             for request in requests {
-                for fault in FAULTS {
+                for fault in BREAKS {
                     let name = format!("{action:?}, {request:?}, {fault:?}");
                     cases.push((name, broken(&server, action, request, fault)));
                 }

@@ -3,8 +3,8 @@
 use crate::jobs::{QUEUE, drain, queue};
 use docent::{Client, ErrorKind, PutError, Queue};
 use docent_proto::OpCode;
-use docent_testkit::battery::poll_times;
-use docent_testkit::{Backend, FrameKind, Proxy, Rule, TestServer, both_backends};
+use docent_testkit::battery::{Asked, BREAKS, Break, Fault, poll_times};
+use docent_testkit::{Backend, Proxy, TestServer, both_backends};
 use docent_tests::{builder, connect, soon};
 use futures_util::future::join_all;
 use std::pin::pin;
@@ -29,57 +29,22 @@ async fn items_of(judge: &Client, case: &str) -> Vec<u64> {
     drain(&Queue::new(judge, &format!("/{case}{QUEUE}")).unwrap()).await
 }
 
-/// The requests of a put, by operation and number.
-async fn requests(server: &TestServer) -> Vec<(OpCode, usize)> {
+/// The requests of a put.
+async fn requests(server: &TestServer) -> Vec<Asked> {
     let (_client, queue, proxy) = producer(server, "recorded").await;
     let before = proxy.trace().len();
     queue.put(&1).await.unwrap();
-    let mut asked = Vec::new();
-    for frame in &proxy.trace()[before..] {
-        if let (FrameKind::Request, Some(op)) = (frame.kind, frame.op.filter(|op| *op != OpCode::Ping)) {
-            let nth = 1 + asked.iter().filter(|(other, _)| *other == op).count();
-            asked.push((op, nth));
-        }
-    }
-    asked
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Fault {
-    ReplyLost,
-    ResetBefore,
-    ResetAfter,
-    Expired,
+    Asked::all(&proxy.trace()[before..])
 }
 
 /// Puts 7 while the link breaks at a request; returns what was said.
-async fn put_broken(
-    server: &TestServer,
-    case: &str,
-    (op, nth): (OpCode, usize),
-    fault: Fault,
-) -> Result<(), PutError> {
+async fn put_broken(server: &TestServer, case: &str, asked: Asked, fault: Fault) -> Result<(), PutError> {
     let (client, queue, proxy) = producer(server, case).await;
     let session = client.session_id().unwrap();
-    let on = Rule::on(op).nth(nth);
-    let rule = proxy.add(match fault {
-        Fault::ReplyLost => on.swallow_reply(),
-        Fault::ResetBefore => on.reset_before(),
-        Fault::ResetAfter => on.reset_after(),
-        Fault::Expired => on.cut_after(),
-    });
-    let breaking = async {
-        rule.fired().await;
-        match fault {
-            Fault::ReplyLost => proxy.reset().await,
-            Fault::Expired => {
-                server.expire(session).await.unwrap();
-                proxy.heal().await.unwrap();
-            }
-            _ => {}
-        }
-    };
-    soon(async { tokio::join!(queue.put(&7), breaking) }).await.0
+    let link = Break::at(asked, fault, server, &proxy, session);
+    let (said, broke) = soon(async { tokio::join!(queue.put(&7), link.done()) }).await;
+    broke.unwrap();
+    said
 }
 
 fn tasks() -> usize {
@@ -101,8 +66,7 @@ both_backends! {
         let judge = connect(&server).await;
         let asked = requests(&server).await;
         assert!(asked.len() > 2, "{asked:?}");
-        let faults = [Fault::ReplyLost, Fault::ResetBefore, Fault::ResetAfter, Fault::Expired];
-        let cases = asked.iter().flat_map(|asked| faults.map(|fault| (*asked, fault))).enumerate();
+        let cases = asked.iter().flat_map(|asked| BREAKS.map(|fault| (*asked, fault))).enumerate();
         let cases = cases.map(|(number, (asked, fault))| {
             let (server, judge) = (&server, &judge);
             async move {

@@ -1,8 +1,9 @@
 use super::arena::{Arena, LONG, Player};
+use super::asked::Asked;
 use super::cases::{Cases, Failure, ensure, soon};
 use super::polls::{abandon_at, poll_times};
 use super::recipe::{Contender, Recipe, Step};
-use super::round::{Asked, LINES, Line, leave, play, record, take};
+use super::round::{LINES, Line, leave, play, record, take};
 use crate::{Rule, TestServer};
 use std::pin::pin;
 

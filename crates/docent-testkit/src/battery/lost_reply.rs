@@ -1,11 +1,10 @@
 use super::arena::{Arena, LONG};
+use super::asked::{Asked, BREAKS, Break};
 use super::cases::{Cases, Failure, ensure, soon};
 use super::recipe::{Fault, Recipe};
-use super::round::{Asked, LINES, Line, play, record};
-use crate::{Rule, TestServer};
+use super::round::{LINES, Line, play, record};
+use crate::TestServer;
 use std::pin::pin;
-
-const FAULTS: [Fault; 4] = [Fault::ReplyLost, Fault::ResetBefore, Fault::ResetAfter, Fault::Expired];
 
 /// Breaks the link at each request of acquire, verify and release, alone and behind a holder, in four ways: the reply is
 /// swallowed and the link breaks later; it breaks before the request; after it; after it, and the session ends before there
@@ -22,7 +21,7 @@ pub async fn lost_reply<R: Recipe>(recipe: &R, server: &TestServer) {
     for line in LINES {
         let asked = record(&Arena::new(recipe, server, LONG), line).await.expect("a round without faults");
         for asked in asked {
-            for fault in FAULTS {
+            for fault in BREAKS {
                 cases.add_request(format!("{line:?} line, {asked}, {fault:?}"), move || {
                     broken(Arena::new(recipe, server, LONG), line, asked, fault)
                 });
@@ -42,25 +41,8 @@ async fn broken<R: Recipe>(
     let other = arena.other().await?;
     let player = arena.player().await?;
     let session = player.session()?;
-    let on = Rule::on(asked.op).nth(asked.nth);
-    let rule = player.proxy.add(match fault {
-        Fault::ResetBefore => on.reset_before(),
-        Fault::ResetAfter => on.reset_after(),
-        Fault::Expired => on.cut_after(),
-        _ => on.swallow_reply(),
-    });
-    let mut breaking = pin!(async {
-        rule.fired().await;
-        match fault {
-            Fault::ReplyLost => player.proxy.reset().await,
-            Fault::Expired => {
-                arena.server.expire(session).await.map_err(|error| error.to_string())?;
-                player.proxy.heal().await.map_err(|error| error.to_string())?;
-            }
-            _ => {}
-        }
-        Ok::<_, Failure>(())
-    });
+    let link = Break::at(asked, fault, arena.server, &player.proxy, session);
+    let mut breaking = pin!(link.done());
     let mut broke = false;
     let played = {
         let mut round = pin!(play(&arena, &player, &other, line, Some(fault)));
@@ -71,11 +53,11 @@ async fn broken<R: Recipe>(
             }
         }
     };
-    if rule.has_fired() && !broke {
+    if link.has_begun() && !broke {
         soon("breaking the link", breaking).await??;
     }
     played?;
-    if !rule.has_fired() {
+    if !link.has_begun() {
         return Ok(false);
     }
     arena.is_free_for(&other).await?;

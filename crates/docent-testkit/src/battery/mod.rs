@@ -10,7 +10,10 @@
 //! - [`loss`]: the holder is cut off in all ways, its session is ended, its node deleted, its process frozen;
 //!   [`black_holes`] does the first of these a hundred times, at all moments.
 //!
-//! Each runs many cases, several at a time and each below a path of its own, and panics at the end with all that failed. Call
+//! For what has no guard there are their parts: a [`Break`] of the link at a request that was [`Asked`], [`poll_times`] and
+//! [`abandon_at`].
+//!
+//! Each battery runs many cases, several at a time and each below a path of its own, and panics at the end with all that failed. Call
 //! them from a test on tokio's current-thread runtime: [`close`] counts tasks.
 //!
 //! # Examples
@@ -54,6 +57,7 @@
 //! ```
 
 mod arena;
+mod asked;
 mod cancel;
 mod cases;
 mod close;
@@ -63,6 +67,7 @@ mod polls;
 mod recipe;
 mod round;
 
+pub use asked::{Asked, BREAKS, Break};
 pub use cancel::cancel;
 pub use close::close;
 pub use loss::{black_holes, loss};

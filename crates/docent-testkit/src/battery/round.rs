@@ -1,11 +1,9 @@
 //! One round of a contender: acquire, verify, release.
 
 use super::arena::{Arena, LONG, Player};
+use super::asked::Asked;
 use super::cases::{Failure, PROMPT, ensure, longest_pause, soon};
 use super::recipe::{Contender, Fault, Recipe, Step};
-use crate::FrameKind;
-use docent_proto::OpCode;
-use std::fmt;
 use std::time::Instant;
 
 /// What a contender finds.
@@ -18,20 +16,6 @@ pub(super) enum Line {
 }
 
 pub(super) const LINES: [Line; 2] = [Line::Free, Line::Taken];
-
-/// A request of a round.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Asked {
-    pub(super) op: OpCode,
-    /// Counted from 1, among those of the same operation.
-    pub(super) nth: usize,
-}
-
-impl fmt::Display for Asked {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} {}", self.op, self.nth)
-    }
-}
 
 /// The requests of every round without a fault, in their order: those of two, because a slow one has some of its own, such as a
 /// heartbeat more.
@@ -47,15 +31,7 @@ async fn record_one<R: Recipe>(arena: &Arena<'_, R>, line: Line) -> Result<Vec<A
     let other = arena.other().await?;
     let player = arena.player().await?;
     play(arena, &player, &other, line, None).await?;
-    let mut asked: Vec<Asked> = Vec::new();
-    let trace = player.proxy.trace();
-    for frame in &trace[player.before..] {
-        if let (FrameKind::Request, Some(op)) = (frame.kind, frame.op.filter(|op| *op != OpCode::Ping)) {
-            let nth = 1 + asked.iter().filter(|asked| asked.op == op).count();
-            asked.push(Asked { op, nth });
-        }
-    }
-    Ok(asked)
+    Ok(Asked::all(&player.proxy.trace()[player.before..]))
 }
 
 /// Plays a round, and checks what must hold in it whatever happens.
