@@ -5,7 +5,15 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 /// The packages that defects are planted into, and the one that chooses them.
-const PLANTED: [&str; 4] = ["docent-core", "docent-locks", "docent-election", "docent-simulation"];
+const PLANTED: [&str; 7] = [
+    "docent-core",
+    "docent-locks",
+    "docent-election",
+    "docent-queue",
+    "docent-discovery",
+    "docent-config",
+    "docent-simulation",
+];
 
 /// What must hold of every commit besides its tests.
 pub(crate) fn run() -> Result<()> {
