@@ -18,5 +18,5 @@ pub use proxy::{
     round_trips, watch_events,
 };
 pub use raw::{RawClient, RawError, Reply};
-pub use real::{Missing, RealServer, StartError};
+pub use real::{Missing, RealEnsemble, RealServer, StartError};
 pub use test_server::TestServer;

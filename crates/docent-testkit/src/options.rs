@@ -18,6 +18,8 @@ pub struct ServerOptions {
     pub container_check_interval: Duration,
     /// A real server listens on one more port, for TLS; the properties say with which keys. Default: false.
     pub secure_port: bool,
+    /// After how many silent ticks the leader of an ensemble and its followers give each other up. Default: 5.
+    pub sync_limit: u32,
     /// More system properties of the Java process of a real server. Default: none.
     pub properties: Vec<(String, String)>,
 }
@@ -31,6 +33,7 @@ impl Default for ServerOptions {
             extended_types: false,
             container_check_interval: Duration::from_millis(200),
             secure_port: false,
+            sync_limit: 5,
             properties: Vec::new(),
         }
     }
@@ -69,6 +72,13 @@ impl ServerOptions {
     #[must_use]
     pub fn secure_port(mut self, enabled: bool) -> Self {
         self.secure_port = enabled;
+        self
+    }
+
+    /// Sets [`sync_limit`](Self::sync_limit).
+    #[must_use]
+    pub fn sync_limit(mut self, ticks: u32) -> Self {
+        self.sync_limit = ticks;
         self
     }
 

@@ -35,6 +35,9 @@ pub enum StartError {
         /// The end of what it printed.
         log: String,
     },
+    /// It was stopped before it served.
+    #[error("the server was stopped before it served")]
+    Stopped,
     /// It runs but does not serve.
     #[error("the server did not serve within {seconds} s: {log}")]
     Late {

@@ -12,16 +12,18 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 use tokio::sync::OnceCell;
 
-const MAIN_CLASS: &str = "org.apache.zookeeper.server.ZooKeeperServerMain";
+const STANDALONE: &str = "org.apache.zookeeper.server.ZooKeeperServerMain";
+const MEMBER: &str = "org.apache.zookeeper.server.quorum.QuorumPeerMain";
 const START_LIMIT: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(20);
 const LOG_TAIL: usize = 2_000;
 /// Somebody who knows nothing of claimed ports may take one between the look and the start.
-const PORT_ATTEMPTS: usize = 3;
+pub(super) const PORT_ATTEMPTS: usize = 3;
 
 static SHARED: OnceCell<RealServer> = OnceCell::const_new();
 
-/// A real standalone ZooKeeper server: a Java process on a free loopback port, with a data folder of its own.
+/// A real ZooKeeper server: a Java process on a free loopback port, with a data folder of its own. It stands alone, or is a member
+/// of a [`RealEnsemble`](super::RealEnsemble).
 ///
 /// # On drop
 /// The process is killed (SIGKILL) and its folder removed, after a panic too. Both also go when the process that started
@@ -49,6 +51,19 @@ struct Inner {
     folder: PathBuf,
     port: Port,
     secure_port: Option<Port>,
+    /// `None` when it stands alone.
+    membership: Option<Membership>,
+}
+
+/// What makes a server a member of an ensemble.
+#[derive(Debug)]
+pub(super) struct Membership {
+    /// From 1.
+    pub(super) id: usize,
+    /// The lines of its configuration that name the members.
+    pub(super) members: String,
+    /// Where it meets the others, and where it votes.
+    pub(super) _ports: [Port; 2],
 }
 
 impl RealServer {
@@ -77,13 +92,45 @@ impl RealServer {
             let java = Java::find()?;
             let mut attempt = 1;
             loop {
-                match Inner::start(&java, &options) {
+                match Self::start_alone(&java, &options) {
                     Err(StartError::Ended { .. }) if attempt < PORT_ATTEMPTS => attempt += 1,
-                    started => return started.map(|inner| Self { inner: Arc::new(inner) }),
+                    started => return started,
                 }
             }
         })
         .await
+    }
+
+    fn start_alone(java: &Java, options: &ServerOptions) -> Result<Self, StartError> {
+        let server = Self::prepare(java, options, None)?;
+        server.inner.launch()?;
+        server.inner.until_it_serves()?;
+        Ok(server)
+    }
+
+    /// A server that does not run yet.
+    pub(super) fn prepare(
+        java: &Java,
+        options: &ServerOptions,
+        membership: Option<Membership>,
+    ) -> Result<Self, StartError> {
+        Ok(Self { inner: Arc::new(Inner::prepare(java, options, membership)?) })
+    }
+
+    /// Starts the process, and does not wait until it serves. What ran before is killed first. Blocks for a moment.
+    pub(super) fn launch(&self) -> Result<(), StartError> {
+        self.inner.launch()
+    }
+
+    /// Blocks until it serves: of an ensemble's member, until there is a quorum.
+    pub(super) fn until_it_serves(&self) -> Result<(), StartError> {
+        self.inner.until_it_serves()
+    }
+
+    /// What it says that it is: `standalone`, `leader`, `follower`. `None` when it does not serve. Blocks for a moment.
+    pub(super) fn mode(&self) -> Option<String> {
+        let answer = ask(self.address(), "srvr").ok()?;
+        answer.lines().find_map(|line| line.strip_prefix("Mode: ")).map(str::to_owned)
     }
 
     /// The server that all tests of this process share, started by the first that asks. It ends with the process. Tests
@@ -125,13 +172,18 @@ impl RealServer {
         self.inner.process().take();
     }
 
-    /// Starts a stopped server on the same port and data, and waits until it serves. A running one is killed first.
+    /// Starts a stopped server on the same port and data, and waits until it serves. A running one is killed first. The member of
+    /// an ensemble serves once there is a quorum.
     ///
     /// # Errors
     /// When it does not come up.
     pub async fn start_again(&self) -> Result<(), StartError> {
         let inner = Arc::clone(&self.inner);
-        blocking(move || inner.launch()).await
+        blocking(move || {
+            inner.launch()?;
+            inner.until_it_serves()
+        })
+        .await
     }
 
     /// Stops the process in its tracks (SIGSTOP): connections stay open, nothing is answered.
@@ -152,7 +204,11 @@ impl RealServer {
 }
 
 impl Inner {
-    fn start(java: &Java, options: &ServerOptions) -> Result<Self, StartError> {
+    fn prepare(
+        java: &Java,
+        options: &ServerOptions,
+        membership: Option<Membership>,
+    ) -> Result<Self, StartError> {
         let port = Port::claim()?;
         let secure_port = options.secure_port.then(Port::claim).transpose()?;
         let folder = tempfile::Builder::new().prefix("docent-zookeeper-").tempdir()?;
@@ -167,16 +223,20 @@ impl Inner {
             folder,
             port,
             secure_port,
+            membership,
         };
         inner.configure()?;
-        inner.launch()?;
         Ok(inner)
     }
 
     fn configure(&self) -> io::Result<()> {
         let data = self.data();
         fs::create_dir(&data)?;
-        let config = self.options.config(self.port.address(), self.secure_address(), &data);
+        let mut config = self.options.config(self.port.address(), self.secure_address(), &data);
+        if let Some(membership) = &self.membership {
+            fs::write(data.join("myid"), membership.id.to_string())?;
+            config.push_str(&membership.members);
+        }
         fs::write(self.config_file(), config)
     }
 
@@ -195,22 +255,23 @@ impl Inner {
     fn launch(&self) -> Result<(), StartError> {
         let mut arguments: Vec<OsString> =
             self.options.java_arguments().into_iter().map(OsString::from).collect();
-        arguments.extend(["-cp".into(), self.java.class_path.clone(), MAIN_CLASS.into()]);
+        let main_class = if self.membership.is_some() { MEMBER } else { STANDALONE };
+        arguments.extend(["-cp".into(), self.java.class_path.clone(), main_class.into()]);
         arguments.push(self.config_file().into());
         let mut running = self.process();
         // The old one ends before the new one binds the port.
         running.take();
-        let mut process = Process::launch(&self.folder, &self.java.program, &arguments)?;
-        self.until_it_serves(&mut process)?;
-        *running = Some(process);
+        *running = Some(Process::launch(&self.folder, &self.java.program, &arguments)?);
         Ok(())
     }
 
-    fn until_it_serves(&self, process: &mut Process) -> Result<(), StartError> {
+    fn until_it_serves(&self) -> Result<(), StartError> {
         let started = Instant::now();
         while !serves(self.port.address(), &self.data()) {
-            if let Some(status) = process.ended()? {
-                return Err(StartError::Ended { status, log: self.log_tail() });
+            match self.process().as_mut().map(Process::ended).transpose()? {
+                Some(None) => {}
+                Some(Some(status)) => return Err(StartError::Ended { status, log: self.log_tail() }),
+                None => return Err(StartError::Stopped),
             }
             if started.elapsed() > START_LIMIT {
                 return Err(StartError::Late { seconds: START_LIMIT.as_secs(), log: self.log_tail() });
@@ -253,7 +314,7 @@ fn ask(address: SocketAddr, word: &str) -> io::Result<String> {
 }
 
 /// Runs what blocks for seconds beside the runtime: on its own threads, a proxy of the same test would stand still.
-async fn blocking<T: Send + 'static>(
+pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StartError> + Send + 'static,
 ) -> Result<T, StartError> {
     match tokio::task::spawn_blocking(work).await {

@@ -1,0 +1,183 @@
+use super::StartError;
+use super::cable::Cable;
+use super::java::Java;
+use super::server::{Membership, PORT_ATTEMPTS, RealServer, blocking};
+use crate::ServerOptions;
+use crate::ports::Port;
+use std::fmt::Write;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+/// Three Java processes take a gigabyte: there is one ensemble at a time in a process.
+static ONE_AT_A_TIME: Semaphore = Semaphore::const_new(1);
+const SIZE: usize = 3;
+/// In ticks: how long a server may take to follow a new leader.
+const INIT_LIMIT: u32 = 20;
+const LEADER_LIMIT: Duration = Duration::from_secs(60);
+const POLL: Duration = Duration::from_millis(20);
+
+/// A real ensemble of three ZooKeeper servers, each of which can be killed, frozen and cut off from the others.
+///
+/// Servers reach each other through cables, which can be cut: a server that is [cut off](Self::cut_off) is not told, as when packets
+/// are lost. It serves its clients until it finds out by itself.
+///
+/// # On drop
+/// As for [`RealServer`].
+///
+/// # Examples
+/// ```no_run
+/// # async fn run() -> Result<(), docent_testkit::StartError> {
+/// let ensemble = docent_testkit::RealEnsemble::start().await?;
+/// let leader = ensemble.leader().await?;
+/// ensemble.servers()[leader].stop();
+/// println!("{}", ensemble.connect_string());
+/// # Ok(()) }
+/// ```
+#[derive(Debug)]
+pub struct RealEnsemble {
+    servers: Arc<Vec<RealServer>>,
+    cables: Vec<Between>,
+    _permit: SemaphorePermit<'static>,
+}
+
+/// The cables by which one server reaches another one.
+#[derive(Debug)]
+struct Between {
+    from: usize,
+    to: usize,
+    /// One for what a follower has to say to a leader, one for votes.
+    cables: [Cable; 2],
+}
+
+/// Where the servers of an ensemble meet each other and vote.
+type MeetingPoints = Vec<[Port; 2]>;
+
+impl RealEnsemble {
+    /// Starts three servers with a tick of half a second, and waits until they serve.
+    ///
+    /// It waits for an ensemble of this process that was started before: a test that asks for a second one waits for ever.
+    ///
+    /// # Errors
+    /// When ZooKeeper is not installed, or one of them does not come up.
+    pub async fn start() -> Result<Self, StartError> {
+        // With a shorter one, servers of a busy machine take each other for dead.
+        Self::start_with(ServerOptions::default().tick(Duration::from_millis(500))).await
+    }
+
+    /// As [`start`](Self::start), with options.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub async fn start_with(options: ServerOptions) -> Result<Self, StartError> {
+        let permit = ONE_AT_A_TIME.acquire().await.map_err(io::Error::other)?;
+        let mut attempt = 1;
+        loop {
+            let (ports, cables) = lay_cables().await?;
+            let options = options.clone();
+            let members: Vec<_> =
+                (0..SIZE).map(|server| members(server, &options, &ports, &cables)).collect();
+            match blocking(move || start_all(&options, ports, members)).await {
+                Err(StartError::Ended { .. }) if attempt < PORT_ATTEMPTS => attempt += 1,
+                started => {
+                    return Ok(Self { servers: Arc::new(started?), cables, _permit: permit });
+                }
+            }
+        }
+    }
+
+    /// The servers, three of them.
+    pub fn servers(&self) -> &[RealServer] {
+        &self.servers
+    }
+
+    /// Where clients connect: all servers.
+    pub fn connect_string(&self) -> String {
+        self.servers.iter().map(RealServer::connect_string).collect::<Vec<_>>().join(",")
+    }
+
+    /// Which server leads. Waits until one does and another follows it.
+    ///
+    /// # Errors
+    /// When none does within a minute.
+    pub async fn leader(&self) -> Result<usize, StartError> {
+        let servers = Arc::clone(&self.servers);
+        blocking(move || {
+            let started = Instant::now();
+            loop {
+                let modes: Vec<_> = servers.iter().map(RealServer::mode).collect();
+                let is = |mode: &str| modes.iter().position(|one| one.as_deref() == Some(mode));
+                if let (Some(leader), Some(_)) = (is("leader"), is("follower")) {
+                    return Ok(leader);
+                }
+                if started.elapsed() > LEADER_LIMIT {
+                    let log = format!("they say that they are {modes:?}");
+                    return Err(StartError::Late { seconds: LEADER_LIMIT.as_secs(), log });
+                }
+                std::thread::sleep(POLL);
+            }
+        })
+        .await
+    }
+
+    /// Cuts the cables between one server and the others.
+    pub fn cut_off(&self, server: usize) {
+        let touched = self.cables.iter().filter(|between| between.from == server || between.to == server);
+        touched.flat_map(|between| &between.cables).for_each(Cable::cut);
+    }
+
+    /// Mends all cables.
+    pub fn mend(&self) {
+        self.cables.iter().flat_map(|between| &between.cables).for_each(Cable::mend);
+    }
+}
+
+async fn lay_cables() -> io::Result<(MeetingPoints, Vec<Between>)> {
+    let ports: MeetingPoints =
+        (0..SIZE).map(|_| Ok([Port::claim()?, Port::claim()?])).collect::<io::Result<_>>()?;
+    let mut cables = Vec::new();
+    for from in 0..SIZE {
+        for to in (0..SIZE).filter(|to| *to != from) {
+            let [quorum, votes] = &ports[to];
+            let both = [Cable::lay(quorum.address()).await?, Cable::lay(votes.address()).await?];
+            cables.push(Between { from, to, cables: both });
+        }
+    }
+    Ok((ports, cables))
+}
+
+/// What one server's configuration says of the ensemble: the others are where its cables begin.
+fn members(server: usize, options: &ServerOptions, ports: &MeetingPoints, cables: &[Between]) -> String {
+    let mut lines = format!("initLimit={INIT_LIMIT}\nsyncLimit={}\n", options.sync_limit);
+    for (other, own) in ports.iter().enumerate() {
+        let between = cables.iter().find(|between| (between.from, between.to) == (server, other));
+        let [quorum, votes] = match between {
+            Some(between) => between.cables.each_ref().map(Cable::address),
+            None => own.each_ref().map(Port::address),
+        };
+        let _ = writeln!(lines, "server.{}=127.0.0.1:{}:{}", other + 1, quorum.port(), votes.port());
+    }
+    lines
+}
+
+fn start_all(
+    options: &ServerOptions,
+    ports: MeetingPoints,
+    members: Vec<String>,
+) -> Result<Vec<RealServer>, StartError> {
+    let java = Java::find()?;
+    let mut servers = Vec::new();
+    for (index, (ports, members)) in ports.into_iter().zip(members).enumerate() {
+        let membership = Membership { id: index + 1, members, _ports: ports };
+        servers.push(RealServer::prepare(&java, options, Some(membership))?);
+    }
+    // None serves before there is a quorum.
+    for server in &servers {
+        server.launch()?;
+    }
+    for server in &servers {
+        server.until_it_serves()?;
+    }
+    Ok(servers)
+}

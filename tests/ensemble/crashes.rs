@@ -1,0 +1,68 @@
+//! Servers that are killed.
+
+use crate::fleet::{Fleet, LONG, connect};
+use docent_testkit::RealEnsemble;
+use docent_tests::soon;
+use futures_util::future::join_all;
+
+#[tokio::test]
+#[ignore = "needs a real ZooKeeper: run `cargo xtask test`"]
+async fn a_leader_that_is_killed_costs_nothing_but_a_pause() {
+    let ensemble = RealEnsemble::start().await.unwrap();
+    let fleet = Fleet::start(&ensemble, LONG).await;
+    fleet.goes_on().await;
+    let leader = ensemble.leader().await.unwrap();
+    ensemble.servers()[leader].stop();
+    let next = ensemble.leader().await.unwrap();
+    assert_ne!(next, leader);
+    fleet.has_kept_everything().await;
+}
+
+#[tokio::test]
+#[ignore = "needs a real ZooKeeper: run `cargo xtask test`"]
+async fn a_follower_that_is_killed_costs_its_clients_nothing_but_a_pause() {
+    let ensemble = RealEnsemble::start().await.unwrap();
+    let leader = ensemble.leader().await.unwrap();
+    let server = &ensemble.servers()[(leader + 1) % 3];
+    // Both have their links there, and learn of the others then.
+    let clients =
+        [connect(server.connect_string(), LONG).await, connect(server.connect_string(), LONG).await];
+    for client in &clients {
+        client.update_servers(&ensemble.connect_string()).unwrap();
+    }
+    let fleet = Fleet::of(clients).await;
+    fleet.goes_on().await;
+    let before = fleet.clients.each_ref().map(|client| client.state().current().suspensions);
+    server.stop();
+    fleet.goes_on().await;
+    let after = fleet.clients.each_ref().map(|client| client.state().current().suspensions);
+    assert_eq!(after, before.map(|suspensions| suspensions + 1), "each has moved once");
+    fleet.has_kept_everything().await;
+}
+
+#[tokio::test]
+#[ignore = "needs a real ZooKeeper: run `cargo xtask test`"]
+async fn an_ensemble_that_is_restarted_at_once_costs_nothing_but_a_pause() {
+    let ensemble = RealEnsemble::start().await.unwrap();
+    let fleet = Fleet::start(&ensemble, LONG).await;
+    fleet.goes_on().await;
+    ensemble.servers().iter().for_each(docent_testkit::RealServer::stop);
+    for started in join_all(ensemble.servers().iter().map(docent_testkit::RealServer::start_again)).await {
+        started.unwrap();
+    }
+    fleet.has_kept_everything().await;
+}
+
+#[tokio::test]
+#[ignore = "needs a real ZooKeeper: run `cargo xtask test`"]
+async fn servers_that_are_restarted_one_after_the_other_cost_nothing_but_pauses() {
+    let ensemble = RealEnsemble::start().await.unwrap();
+    let fleet = Fleet::start(&ensemble, LONG).await;
+    for server in ensemble.servers() {
+        fleet.goes_on().await;
+        server.stop();
+        soon(server.start_again()).await.unwrap();
+        ensemble.leader().await.unwrap();
+    }
+    fleet.has_kept_everything().await;
+}

@@ -1,0 +1,139 @@
+//! Two clients with all recipes.
+
+use crate::exclusive::{self, Pair};
+use crate::jobs::Jobs;
+use crate::settings::Settings;
+use docent::{Client, Instance, Leadership, MutexGuard, Registration, Registry, ServiceChange};
+use docent_testkit::RealEnsemble;
+use docent_tests::{PATIENCE, soon};
+use futures_util::StreamExt;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::task::JoinHandle;
+
+/// A timeout that outlives everything which a test does to the servers.
+pub(crate) const LONG: Duration = Duration::from_secs(40);
+
+/// A timeout that does not: the lease is two thirds of it.
+pub(crate) const SHORT: Duration = Duration::from_secs(5);
+
+/// The tick of [`RealEnsemble::start`].
+const TICK: Duration = Duration::from_millis(500);
+
+/// A client of the servers in `connect_string`.
+pub(crate) async fn connect(connect_string: String, timeout: Duration) -> Client {
+    let builder = Client::builder(connect_string).session_timeout(timeout).server_tick(TICK);
+    soon(builder.operation_timeout(PATIENCE).connect()).await.unwrap()
+}
+
+/// One client holds a lock, leads, puts items, is registered and publishes; the other one waits for the lock, stands for the
+/// leadership, takes items, sees who is registered and follows what is published.
+pub(crate) struct Fleet {
+    pub(crate) clients: [Client; 2],
+    pub(crate) lock: Pair<MutexGuard>,
+    pub(crate) leadership: Pair<Leadership>,
+    pub(crate) jobs: Jobs,
+    settings: Settings,
+    registration: Registration,
+    seen: Seen,
+}
+
+/// Who left a service, as somebody saw it.
+struct Seen {
+    left: Arc<Mutex<Vec<String>>>,
+    task: JoinHandle<()>,
+}
+
+impl Fleet {
+    pub(crate) async fn start(ensemble: &RealEnsemble, timeout: Duration) -> Self {
+        let all = || connect(ensemble.connect_string(), timeout);
+        Self::of([all().await, all().await]).await
+    }
+
+    pub(crate) async fn of(clients: [Client; 2]) -> Self {
+        let [one, other] = &clients;
+        let instance = Instance::new("orders", "10.0.0.7", 8080).id("1").payload(());
+        let registration = soon(registry(one).register(instance)).await.unwrap();
+        Self {
+            lock: exclusive::mutex(one, other).await,
+            leadership: exclusive::election(one, other).await,
+            jobs: Jobs::start(one, other),
+            settings: Settings::start(one, other).await,
+            registration,
+            seen: Seen::start(other).await,
+            clients,
+        }
+    }
+
+    /// Waits until both clients are served, and the queue goes on.
+    pub(crate) async fn goes_on(&self) {
+        for client in &self.clients {
+            soon(client.sync("/")).await.unwrap();
+        }
+        self.jobs.go_on().await;
+    }
+
+    /// After a fault that was over before a lease: nobody has noticed more than a pause.
+    pub(crate) async fn has_kept_everything(self) {
+        self.goes_on().await;
+        for client in &self.clients {
+            assert_eq!(client.state().current().epoch, 1, "a session ended");
+        }
+        assert!(self.lock.is_held() && self.leadership.is_held());
+        assert_eq!(self.seen.left.lock().unwrap()[..], [""; 0], "an instance that was there all the time");
+        self.lock.is_handed_over().await;
+        self.leadership.is_handed_over().await;
+        finish(self.jobs, self.settings, self.registration, self.seen, self.clients).await;
+    }
+
+    /// After a fault that outlasted leases: what was lost is the other one's.
+    pub(crate) async fn has_recovered(self) {
+        self.lock.is_taken_over().await;
+        self.leadership.is_taken_over().await;
+        for client in &self.clients {
+            soon(client.sync("/")).await.unwrap();
+        }
+        finish(self.jobs, self.settings, self.registration, self.seen, self.clients).await;
+    }
+}
+
+async fn finish(
+    jobs: Jobs,
+    settings: Settings,
+    registration: Registration,
+    seen: Seen,
+    clients: [Client; 2],
+) {
+    jobs.finish().await;
+    settings.finish().await;
+    soon(registration.announced()).await.unwrap();
+    let instances = soon(registry(&clients[1]).service::<()>("orders")).await.unwrap().instances();
+    assert_eq!(instances.iter().map(|one| &one.id).collect::<Vec<_>>(), ["1"]);
+    seen.task.abort();
+    for client in clients {
+        soon(client.close()).await;
+    }
+}
+
+fn registry(client: &Client) -> Registry {
+    Registry::new(client, "/services").unwrap()
+}
+
+impl Seen {
+    async fn start(client: &Client) -> Self {
+        let service = soon(registry(client).service::<()>("orders")).await.unwrap();
+        let left = Arc::<Mutex<Vec<String>>>::default();
+        let task = tokio::spawn({
+            let left = Arc::clone(&left);
+            async move {
+                let mut changes = service.changes();
+                while let Some(change) = changes.next().await {
+                    if let ServiceChange::Removed(instance) = change {
+                        left.lock().unwrap().push(instance.id.clone());
+                    }
+                }
+            }
+        });
+        Self { left, task }
+    }
+}

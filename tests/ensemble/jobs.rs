@@ -1,0 +1,109 @@
+//! A queue at work.
+
+use docent::{Client, PutError, Queue};
+use docent_tests::{as_it_goes_on, soon};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+const PACE: Duration = Duration::from_millis(20);
+
+/// What became of an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Put {
+    Done,
+    Unknown,
+}
+
+/// One puts numbers, another one takes and acknowledges them.
+#[derive(Debug)]
+pub(crate) struct Jobs {
+    queue: Queue<u64>,
+    stop: CancellationToken,
+    producer: JoinHandle<BTreeMap<u64, Put>>,
+    /// How often each was acknowledged.
+    consumer: JoinHandle<BTreeMap<u64, usize>>,
+    done: Arc<AtomicUsize>,
+}
+
+impl Jobs {
+    pub(crate) fn start(producer: &Client, consumer: &Client) -> Self {
+        let queue = |client| Queue::new(client, "/jobs").unwrap();
+        let (stop, done) = (CancellationToken::new(), Arc::default());
+        Self {
+            producer: tokio::spawn(produce(queue(producer), stop.clone())),
+            consumer: tokio::spawn(consume(queue(consumer), stop.clone(), Arc::clone(&done))),
+            queue: queue(consumer),
+            stop,
+            done,
+        }
+    }
+
+    /// Waits until some more were acknowledged.
+    pub(crate) async fn go_on(&self) {
+        let before = self.done.load(Ordering::SeqCst);
+        soon(async {
+            while self.done.load(Ordering::SeqCst) < before + 5 {
+                tokio::time::sleep(PACE).await;
+            }
+        })
+        .await;
+    }
+
+    /// Ends the work, and checks that no item was lost, doubled or invented.
+    pub(crate) async fn finish(self) {
+        self.stop.cancel();
+        let put = soon(self.producer).await.unwrap();
+        let mut acknowledged =
+            as_it_goes_on(|| self.done.load(Ordering::SeqCst), self.consumer).await.unwrap();
+        while let Some(delivery) = soon(self.queue.try_take()).await.unwrap() {
+            *acknowledged.entry(*delivery.item()).or_default() += 1;
+            soon(delivery.ack()).await.unwrap();
+        }
+        for (item, times) in &acknowledged {
+            assert_eq!(*times, 1, "item {item} was acknowledged so often");
+            assert!(put.contains_key(item), "item {item} was never put");
+        }
+        for (item, put) in put {
+            assert!(put == Put::Unknown || acknowledged.contains_key(&item), "item {item} is gone");
+        }
+    }
+}
+
+async fn produce(queue: Queue<u64>, stop: CancellationToken) -> BTreeMap<u64, Put> {
+    let mut put = BTreeMap::new();
+    for item in 0.. {
+        if stop.run_until_cancelled(tokio::time::sleep(PACE)).await.is_none() {
+            break;
+        }
+        match queue.put(&item).await {
+            Ok(()) => drop(put.insert(item, Put::Done)),
+            Err(PutError::Core(error)) if error.may_have_applied() => drop(put.insert(item, Put::Unknown)),
+            // The session has ended before it was sent.
+            Err(PutError::Core(_)) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+    put
+}
+
+async fn consume(queue: Queue<u64>, stop: CancellationToken, done: Arc<AtomicUsize>) -> BTreeMap<u64, usize> {
+    let mut acknowledged = BTreeMap::new();
+    while let Some(taken) = stop.run_until_cancelled(queue.take()).await {
+        // Without a session there is nothing to take.
+        let Ok(delivery) = taken else { continue };
+        let item = *delivery.item();
+        match delivery.ack().await {
+            Ok(()) => {
+                *acknowledged.entry(item).or_default() += 1;
+                done.fetch_add(1, Ordering::SeqCst);
+            }
+            // It is back in the queue, or it is done: nobody has it twice then.
+            Err(error) => tracing::debug!(item, %error, "not acknowledged"),
+        }
+    }
+    acknowledged
+}

@@ -1,0 +1,11 @@
+//! All recipes at once, on a real ensemble of three servers with faults.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod crashes;
+mod exclusive;
+mod fleet;
+mod jobs;
+mod quorum;
+mod settings;
+mod silence;
