@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 
 /// A timeout that outlives everything which a test does to the servers.
-pub(crate) const LONG: Duration = Duration::from_secs(40);
+pub(crate) const LONG: Duration = Duration::from_secs(60);
 
 /// A timeout that does not: the lease is two thirds of it.
 pub(crate) const SHORT: Duration = Duration::from_secs(5);

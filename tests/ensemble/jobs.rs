@@ -1,8 +1,8 @@
 //! A queue at work.
 
-use docent::{Client, PutError, Queue};
+use docent::{AckError, Client, PutError, Queue};
 use docent_tests::{as_it_goes_on, soon};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -11,11 +11,20 @@ use tokio_util::sync::CancellationToken;
 
 const PACE: Duration = Duration::from_millis(20);
 
-/// What became of an item.
+/// What is known of an item that was put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Put {
     Done,
     Unknown,
+}
+
+/// What is known of items that were taken.
+#[derive(Debug, Default)]
+struct Taken {
+    /// How often each was acknowledged.
+    acknowledged: BTreeMap<u64, usize>,
+    /// Those of which an acknowledgement may have been applied.
+    perhaps: BTreeSet<u64>,
 }
 
 /// One puts numbers, another one takes and acknowledges them.
@@ -24,8 +33,7 @@ pub(crate) struct Jobs {
     queue: Queue<u64>,
     stop: CancellationToken,
     producer: JoinHandle<BTreeMap<u64, Put>>,
-    /// How often each was acknowledged.
-    consumer: JoinHandle<BTreeMap<u64, usize>>,
+    consumer: JoinHandle<Taken>,
     done: Arc<AtomicUsize>,
 }
 
@@ -57,7 +65,7 @@ impl Jobs {
     pub(crate) async fn finish(self) {
         self.stop.cancel();
         let put = soon(self.producer).await.unwrap();
-        let mut acknowledged =
+        let Taken { mut acknowledged, perhaps } =
             as_it_goes_on(|| self.done.load(Ordering::SeqCst), self.consumer).await.unwrap();
         while let Some(delivery) = soon(self.queue.try_take()).await.unwrap() {
             *acknowledged.entry(*delivery.item()).or_default() += 1;
@@ -68,7 +76,8 @@ impl Jobs {
             assert!(put.contains_key(item), "item {item} was never put");
         }
         for (item, put) in put {
-            assert!(put == Put::Unknown || acknowledged.contains_key(&item), "item {item} is gone");
+            let accounted = acknowledged.contains_key(&item) || perhaps.contains(&item);
+            assert!(put == Put::Unknown || accounted, "item {item} is gone");
         }
     }
 }
@@ -90,20 +99,21 @@ async fn produce(queue: Queue<u64>, stop: CancellationToken) -> BTreeMap<u64, Pu
     put
 }
 
-async fn consume(queue: Queue<u64>, stop: CancellationToken, done: Arc<AtomicUsize>) -> BTreeMap<u64, usize> {
-    let mut acknowledged = BTreeMap::new();
+async fn consume(queue: Queue<u64>, stop: CancellationToken, done: Arc<AtomicUsize>) -> Taken {
+    let mut all = Taken::default();
     while let Some(taken) = stop.run_until_cancelled(queue.take()).await {
         // Without a session there is nothing to take.
         let Ok(delivery) = taken else { continue };
         let item = *delivery.item();
         match delivery.ack().await {
             Ok(()) => {
-                *acknowledged.entry(item).or_default() += 1;
+                *all.acknowledged.entry(item).or_default() += 1;
                 done.fetch_add(1, Ordering::SeqCst);
             }
-            // It is back in the queue, or it is done: nobody has it twice then.
-            Err(error) => tracing::debug!(item, %error, "not acknowledged"),
+            Err(AckError::Core(error)) if error.may_have_applied() => drop(all.perhaps.insert(item)),
+            // It is back in the queue.
+            Err(_) => {}
         }
     }
-    acknowledged
+    all
 }

@@ -14,7 +14,10 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 static ONE_AT_A_TIME: Semaphore = Semaphore::const_new(1);
 const SIZE: usize = 3;
 /// In ticks: how long a server may take to follow a new leader.
-const INIT_LIMIT: u32 = 20;
+const INIT_LIMIT: u32 = 10;
+/// With the defaults, servers that do not hear from one of them may take a minute to agree on a leader.
+const ELECTION: [(&str, &str); 2] =
+    [("zookeeper.fastleader.maxNotificationInterval", "1000"), ("zookeeper.cnxTimeout", "1000")];
 const LEADER_LIMIT: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(20);
 
@@ -72,6 +75,7 @@ impl RealEnsemble {
     /// As [`start`](Self::start).
     pub async fn start_with(options: ServerOptions) -> Result<Self, StartError> {
         let permit = ONE_AT_A_TIME.acquire().await.map_err(io::Error::other)?;
+        let options = ELECTION.iter().fold(options, |options, (name, value)| options.property(*name, *value));
         let mut attempt = 1;
         loop {
             let (ports, cables) = lay_cables().await?;
