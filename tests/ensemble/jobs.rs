@@ -30,6 +30,8 @@ struct Taken {
 /// One puts numbers, another one takes and acknowledges them.
 #[derive(Debug)]
 pub(crate) struct Jobs {
+    /// The consumer's.
+    client: Client,
     queue: Queue<u64>,
     stop: CancellationToken,
     producer: JoinHandle<BTreeMap<u64, Put>>,
@@ -44,6 +46,7 @@ impl Jobs {
         Self {
             producer: tokio::spawn(produce(queue(producer), stop.clone())),
             consumer: tokio::spawn(consume(queue(consumer), stop.clone(), Arc::clone(&done))),
+            client: consumer.clone(),
             queue: queue(consumer),
             stop,
             done,
@@ -67,7 +70,11 @@ impl Jobs {
         let put = soon(self.producer).await.unwrap();
         let Taken { mut acknowledged, perhaps } =
             as_it_goes_on(|| self.done.load(Ordering::SeqCst), self.consumer).await.unwrap();
-        while let Some(delivery) = soon(self.queue.try_take()).await.unwrap() {
+        // What was put through another server is there.
+        soon(self.client.sync("/jobs")).await.unwrap();
+        // The one that the consumer was about to get when it was stopped comes back.
+        while !soon(self.queue.is_empty()).await.unwrap() {
+            let delivery = soon(self.queue.take()).await.unwrap();
             *acknowledged.entry(*delivery.item()).or_default() += 1;
             soon(delivery.ack()).await.unwrap();
         }
