@@ -5,7 +5,7 @@ use crate::jobs::Jobs;
 use crate::settings::Settings;
 use docent::{Client, Instance, Leadership, MutexGuard, Registration, Registry, ServiceChange};
 use docent_testkit::RealEnsemble;
-use docent_tests::{PATIENCE, soon};
+use docent_tests::soon;
 use futures_util::StreamExt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -13,6 +13,9 @@ use tokio::task::JoinHandle;
 
 /// A timeout that outlives everything which a test does to the servers.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
+
+/// A link that is silent is given up after up to half of a timeout: longer than other tests wait for anything.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A timeout that does not: the lease is two thirds of it.
 pub(crate) const SHORT: Duration = Duration::from_secs(5);
@@ -67,10 +70,13 @@ impl Fleet {
 
     /// Waits until both clients are served, and the queue goes on.
     pub(crate) async fn goes_on(&self) {
-        for client in &self.clients {
-            soon(client.sync("/")).await.unwrap();
-        }
-        self.jobs.go_on().await;
+        let going_on = async {
+            for client in &self.clients {
+                client.sync("/").await.unwrap();
+            }
+            self.jobs.go_on().await;
+        };
+        tokio::time::timeout(PATIENCE, going_on).await.unwrap();
     }
 
     /// After a fault that was over before a lease: nobody has noticed more than a pause.

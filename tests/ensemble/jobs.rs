@@ -56,12 +56,9 @@ impl Jobs {
     /// Waits until some more were acknowledged.
     pub(crate) async fn go_on(&self) {
         let before = self.done.load(Ordering::SeqCst);
-        soon(async {
-            while self.done.load(Ordering::SeqCst) < before + 5 {
-                tokio::time::sleep(PACE).await;
-            }
-        })
-        .await;
+        while self.done.load(Ordering::SeqCst) < before + 5 {
+            tokio::time::sleep(PACE).await;
+        }
     }
 
     /// Ends the work, and checks that no item was lost, doubled or invented.
