@@ -7,7 +7,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
-/// What one server of an ensemble reaches another one by: a TCP proxy on loopback that knows nothing of what it carries.
+/// What one server of an ensemble reaches another one by: a TCP proxy on loopback. It knows nothing of what it carries but one thing:
+/// servers tell each other where they can be called back, and are told of the cable that leads there instead.
 ///
 /// # On drop
 /// Its connections are closed.
@@ -18,12 +19,33 @@ pub(super) struct Cable {
     listens: JoinHandle<()>,
 }
 
+/// An address that is told, and the one to tell instead.
+#[derive(Debug, Clone)]
+pub(super) struct CallBack {
+    told: String,
+    instead: String,
+}
+
+impl CallBack {
+    /// Both have as many digits, because ports are from a range of five.
+    pub(super) fn new(told: SocketAddr, instead: SocketAddr) -> Self {
+        Self { told: told.to_string(), instead: instead.to_string() }
+    }
+
+    fn correct(&self, data: &mut [u8]) {
+        let (told, instead) = (self.told.as_bytes(), self.instead.as_bytes());
+        if let Some(at) = data.windows(told.len()).position(|window| window == told) {
+            data[at..at + told.len()].copy_from_slice(instead);
+        }
+    }
+}
+
 impl Cable {
-    pub(super) async fn lay(to: SocketAddr) -> io::Result<Self> {
-        let port = Port::claim()?;
+    /// From `port` to `to`.
+    pub(super) async fn lay(port: Port, to: SocketAddr, call_back: CallBack) -> io::Result<Self> {
         let listener = TcpListener::bind(port.address()).await?;
         let whole = watch::Sender::new(true);
-        let listens = tokio::spawn(listen(listener, to, whole.clone()));
+        let listens = tokio::spawn(listen(listener, to, call_back, whole.clone()));
         Ok(Self { port, whole, listens })
     }
 
@@ -48,16 +70,21 @@ impl Drop for Cable {
     }
 }
 
-async fn listen(listener: TcpListener, to: SocketAddr, whole: watch::Sender<bool>) {
+async fn listen(listener: TcpListener, to: SocketAddr, call_back: CallBack, whole: watch::Sender<bool>) {
     // The connections end with this task.
     let mut connections = JoinSet::new();
     while let Ok((near, _)) = listener.accept().await {
-        connections.spawn(connect(near, to, whole.subscribe()));
+        connections.spawn(connect(near, to, call_back.clone(), whole.subscribe()));
         while connections.try_join_next().is_some() {}
     }
 }
 
-async fn connect(near: TcpStream, to: SocketAddr, whole: watch::Receiver<bool>) -> io::Result<()> {
+async fn connect(
+    near: TcpStream,
+    to: SocketAddr,
+    call_back: CallBack,
+    whole: watch::Receiver<bool>,
+) -> io::Result<()> {
     if !*whole.borrow() {
         return Ok(());
     }
@@ -68,14 +95,15 @@ async fn connect(near: TcpStream, to: SocketAddr, whole: watch::Receiver<bool>) 
     let (from_far, to_far) = far.into_split();
     // Once one way has ended, the other one has no meaning for these servers.
     tokio::select! {
-        ended = carry(from_near, to_far, whole.clone()) => ended,
-        ended = carry(from_far, to_near, whole.clone()) => ended,
+        ended = carry(from_near, to_far, Some(call_back), whole.clone()) => ended,
+        ended = carry(from_far, to_near, None, whole.clone()) => ended,
     }
 }
 
 async fn carry(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
+    mut call_back: Option<CallBack>,
     mut whole: watch::Receiver<bool>,
 ) -> io::Result<()> {
     let mut buffer = vec![0; 16 * 1024];
@@ -84,6 +112,10 @@ async fn carry(
         whole.wait_for(|whole| *whole).await.map_err(io::Error::other)?;
         if length == 0 {
             return to.shutdown().await;
+        }
+        // It is told in what is sent first, which is written at once.
+        if let Some(call_back) = call_back.take() {
+            call_back.correct(&mut buffer[..length]);
         }
         to.write_all(&buffer[..length]).await?;
     }

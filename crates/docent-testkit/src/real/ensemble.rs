@@ -1,9 +1,10 @@
 use super::StartError;
-use super::cable::Cable;
+use super::cable::{Cable, CallBack};
 use super::java::Java;
 use super::server::{Membership, PORT_ATTEMPTS, RealServer, blocking};
 use crate::ServerOptions;
 use crate::ports::Port;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::io;
 use std::sync::Arc;
@@ -138,15 +139,22 @@ impl RealEnsemble {
 }
 
 async fn lay_cables() -> io::Result<(MeetingPoints, Vec<Between>)> {
-    let ports: MeetingPoints =
-        (0..SIZE).map(|_| Ok([Port::claim()?, Port::claim()?])).collect::<io::Result<_>>()?;
+    let claim_both = || Ok::<_, io::Error>([Port::claim()?, Port::claim()?]);
+    let ports = (0..SIZE).map(|_| claim_both()).collect::<io::Result<MeetingPoints>>()?;
+    let pairs =
+        (0..SIZE).flat_map(|from| (0..SIZE).map(move |to| (from, to))).filter(|(from, to)| from != to);
+    let mut ends = pairs.map(|pair| Ok((pair, claim_both()?))).collect::<io::Result<BTreeMap<_, _>>>()?;
+    let addresses: BTreeMap<_, _> =
+        ends.iter().map(|(pair, ports)| (*pair, ports.each_ref().map(Port::address))).collect();
     let mut cables = Vec::new();
-    for from in 0..SIZE {
-        for to in (0..SIZE).filter(|to| *to != from) {
-            let [quorum, votes] = &ports[to];
-            let both = [Cable::lay(quorum.address()).await?, Cable::lay(votes.address()).await?];
-            cables.push(Between { from, to, cables: both });
-        }
+    while let Some(((from, to), [near_quorum, near_votes])) = ends.pop_first() {
+        let ([quorum, votes], back) = (&ports[to], addresses[&(to, from)]);
+        let call_back = |which: usize| CallBack::new(ports[from][which].address(), back[which]);
+        let both = [
+            Cable::lay(near_quorum, quorum.address(), call_back(0)).await?,
+            Cable::lay(near_votes, votes.address(), call_back(1)).await?,
+        ];
+        cables.push(Between { from, to, cables: both });
     }
     Ok((ports, cables))
 }
