@@ -98,14 +98,14 @@ impl<G: Guard> Pair<G> {
     }
 
     /// Waits until what was lost is the other one's.
-    pub(crate) async fn is_taken_over(self) {
+    pub(crate) async fn taken_over(self) {
         let next = soon(self.waiting).await.unwrap();
         assert!(next.is_held());
         soon(next.release()).await;
     }
 
     /// Hands over what was held all the time.
-    pub(crate) async fn is_handed_over(self) {
+    pub(crate) async fn handed_over(self) {
         assert!(self.is_held(), "it was lost");
         let Self { holder, waiting } = self;
         soon(Arc::into_inner(holder).unwrap().release()).await;

@@ -87,15 +87,15 @@ impl Fleet {
         }
         assert!(self.lock.is_held() && self.leadership.is_held());
         assert_eq!(self.seen.left.lock().unwrap()[..], [""; 0], "an instance that was there all the time");
-        self.lock.is_handed_over().await;
-        self.leadership.is_handed_over().await;
+        self.lock.handed_over().await;
+        self.leadership.handed_over().await;
         finish(self.jobs, self.settings, self.registration, self.seen, self.clients).await;
     }
 
     /// After a fault that outlasted leases: what was lost is the other one's.
     pub(crate) async fn has_recovered(self) {
-        self.lock.is_taken_over().await;
-        self.leadership.is_taken_over().await;
+        self.lock.taken_over().await;
+        self.leadership.taken_over().await;
         for client in &self.clients {
             soon(client.sync("/")).await.unwrap();
         }

@@ -31,7 +31,7 @@ async fn a_leader_that_is_cut_off_grants_nothing_to_its_clients() {
     ensemble.cut_off(leader);
     // It takes writes of its clients for as long as it believes to lead, and answers none.
     held.is_lost().await;
-    held.is_taken_over().await;
+    held.taken_over().await;
     assert!(there.with_operation_timeout(Duration::from_secs(1)).get("/lock").await.is_err());
     ensemble.mend();
     soon(there.sync("/")).await.unwrap();
@@ -55,8 +55,8 @@ async fn a_guard_is_lost_before_another_has_it_when_its_follower_is_cut_off_and_
     ensemble.cut_off(follower);
     lock.is_lost().await;
     leadership.is_lost().await;
-    lock.is_taken_over().await;
-    leadership.is_taken_over().await;
+    lock.taken_over().await;
+    leadership.taken_over().await;
     ensemble.mend();
     soon(there.sync("/")).await.unwrap();
     assert_eq!(there.state().current().epoch, 2);
