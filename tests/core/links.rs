@@ -70,6 +70,10 @@ async fn survives(
     let back = Instant::now();
     let after = soon(state.reached(ConnectionState::Connected)).await;
     let took = back.elapsed();
+    if took > FOUND_AGAIN {
+        // Maybe too late for the session.
+        return Some(took);
+    }
     assert_eq!(after.epoch, before.epoch);
     assert_eq!(client.session_id(), session, "the session is kept");
     assert!(!guard.is_held(), "nothing un-loses");

@@ -18,7 +18,7 @@ pub(crate) const LONG: Duration = Duration::from_secs(60);
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A timeout that does not: the lease is two thirds of it.
-pub(crate) const SHORT: Duration = Duration::from_secs(5);
+pub(crate) const SHORT: Duration = Duration::from_secs(10);
 
 /// The tick of [`RealEnsemble::start`].
 const TICK: Duration = Duration::from_millis(500);
@@ -68,6 +68,18 @@ impl Fleet {
         }
     }
 
+    /// Nothing is lost yet.
+    pub(crate) fn holds(&self) -> bool {
+        self.lock.is_held() && self.leadership.is_held()
+    }
+
+    /// Moves both clients to other servers, if they are not there.
+    pub(crate) fn move_to(&self, connect_string: &str) {
+        for client in &self.clients {
+            client.update_servers(connect_string).unwrap();
+        }
+    }
+
     /// Waits until both clients are served, and the queue goes on.
     pub(crate) async fn goes_on(&self) {
         let going_on = async {
@@ -85,11 +97,12 @@ impl Fleet {
         for client in &self.clients {
             assert_eq!(client.state().current().epoch, 1, "a session ended");
         }
-        assert!(self.lock.is_held() && self.leadership.is_held());
+        assert!(self.holds(), "a guard was lost");
         assert_eq!(self.seen.left.lock().unwrap()[..], [""; 0], "an instance that was there all the time");
         self.lock.handed_over().await;
         self.leadership.handed_over().await;
-        finish(self.jobs, self.settings, self.registration, self.seen, self.clients).await;
+        let known = finish(self.jobs, self.settings, self.registration, self.seen, self.clients).await;
+        assert!(known, "a write has an unknown outcome");
     }
 
     /// After a fault that outlasted leases: what was lost is the other one's.
@@ -98,6 +111,7 @@ impl Fleet {
         self.leadership.taken_over().await;
         for client in &self.clients {
             soon(client.sync("/")).await.unwrap();
+            assert!(client.state().current().epoch > 1, "a session outlived the fault");
         }
         finish(self.jobs, self.settings, self.registration, self.seen, self.clients).await;
     }
@@ -109,16 +123,17 @@ async fn finish(
     registration: Registration,
     seen: Seen,
     clients: [Client; 2],
-) {
-    jobs.finish().await;
-    settings.finish().await;
+) -> bool {
+    let known = [jobs.finish().await, settings.finish().await];
     soon(registration.announced()).await.unwrap();
+    soon(clients[1].sync("/")).await.unwrap();
     let instances = soon(registry(&clients[1]).service::<()>("orders")).await.unwrap().instances();
     assert_eq!(instances.iter().map(|one| &one.id).collect::<Vec<_>>(), ["1"]);
     seen.task.abort();
     for client in clients {
         soon(client.close()).await;
     }
+    known == [true; 2]
 }
 
 fn registry(client: &Client) -> Registry {
@@ -127,7 +142,9 @@ fn registry(client: &Client) -> Registry {
 
 impl Seen {
     async fn start(client: &Client) -> Self {
+        soon(client.sync("/")).await.unwrap();
         let service = soon(registry(client).service::<()>("orders")).await.unwrap();
+        assert_eq!(service.instances().len(), 1);
         let left = Arc::<Mutex<Vec<String>>>::default();
         let task = tokio::spawn({
             let left = Arc::clone(&left);

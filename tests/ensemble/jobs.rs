@@ -61,8 +61,9 @@ impl Jobs {
         }
     }
 
-    /// Ends the work, and checks that no item was lost, doubled or invented.
-    pub(crate) async fn finish(self) {
+    /// Ends the work, and checks that no item was lost, doubled or invented. True when it is known of every put and acknowledgement
+    /// whether it was applied.
+    pub(crate) async fn finish(self) -> bool {
         self.stop.cancel();
         let put = soon(self.producer).await.unwrap();
         let Taken { mut acknowledged, perhaps } =
@@ -79,10 +80,11 @@ impl Jobs {
             assert_eq!(*times, 1, "item {item} was acknowledged so often");
             assert!(put.contains_key(item), "item {item} was never put");
         }
-        for (item, put) in put {
-            let accounted = acknowledged.contains_key(&item) || perhaps.contains(&item);
-            assert!(put == Put::Unknown || accounted, "item {item} is gone");
+        for (item, put) in &put {
+            let accounted = acknowledged.contains_key(item) || perhaps.contains(item);
+            assert!(*put == Put::Unknown || accounted, "item {item} is gone");
         }
+        perhaps.is_empty() && put.values().all(|put| *put == Put::Done)
     }
 }
 
@@ -106,8 +108,7 @@ async fn produce(queue: Queue<u64>, stop: CancellationToken) -> BTreeMap<u64, Pu
 async fn consume(queue: Queue<u64>, stop: CancellationToken, done: Arc<AtomicUsize>) -> Taken {
     let mut all = Taken::default();
     while let Some(taken) = stop.run_until_cancelled(queue.take()).await {
-        // Without a session there is nothing to take.
-        let Ok(delivery) = taken else { continue };
+        let delivery = taken.unwrap();
         let item = *delivery.item();
         match delivery.ack().await {
             Ok(()) => {

@@ -10,6 +10,7 @@ async fn without_a_quorum_what_is_held_is_lost_and_with_one_again_others_have_it
     let ensemble = RealEnsemble::start().await.unwrap();
     let fleet = Fleet::start(&ensemble, SHORT).await;
     fleet.goes_on().await;
+    assert!(fleet.holds());
     let stopped = &ensemble.servers()[..2];
     stopped.iter().for_each(RealServer::stop);
     fleet.lock.is_lost().await;

@@ -14,14 +14,16 @@ const PACE: Duration = Duration::from_millis(50);
 pub(crate) struct Settings {
     config: Config<u64>,
     stop: CancellationToken,
-    publisher: JoinHandle<u64>,
-    follower: JoinHandle<Subscription<u64>>,
+    publisher: JoinHandle<Published>,
+    /// Also how many values it saw.
+    follower: JoinHandle<(Subscription<u64>, usize)>,
 }
 
 impl Settings {
     pub(crate) async fn start(publisher: &Client, follower: &Client) -> Self {
         let config = Config::new(publisher, "/settings").unwrap();
         soon(config.publish(&0)).await.unwrap();
+        soon(follower.sync("/settings")).await.unwrap();
         let subscription = soon(Config::new(follower, "/settings").unwrap().subscribe()).await.unwrap();
         let stop = CancellationToken::new();
         Self {
@@ -32,12 +34,13 @@ impl Settings {
         }
     }
 
-    /// Ends the publisher, and checks that the follower comes to the last value.
-    pub(crate) async fn finish(self) {
+    /// Ends the publisher, and checks that the follower comes to the last value. True when every value was published.
+    pub(crate) async fn finish(self) -> bool {
         self.stop.cancel();
-        let tried = soon(self.publisher).await.unwrap();
-        let mut subscription = soon(self.follower).await.unwrap();
-        let last = tried + 1;
+        let published = soon(self.publisher).await.unwrap();
+        let (mut subscription, seen) = soon(self.follower).await.unwrap();
+        assert!(seen > 0, "nothing changed in all that time");
+        let last = published.tried + 1;
         soon(self.config.publish(&last)).await.unwrap();
         soon(async {
             while **subscription.current() != last {
@@ -46,30 +49,40 @@ impl Settings {
         })
         .await;
         assert_eq!(subscription.refused(), 0);
+        published.failed == 0
     }
 }
 
-/// The last number that was tried.
-async fn publish(config: Config<u64>, stop: CancellationToken) -> u64 {
-    for value in 1.. {
-        // Without a session it fails, and the next one is tried.
-        let _ = config.publish(&value).await;
-        if stop.run_until_cancelled(tokio::time::sleep(PACE)).await.is_none() {
-            return value;
+async fn publish(config: Config<u64>, stop: CancellationToken) -> Published {
+    let mut published = Published { tried: 0, failed: 0 };
+    while stop.run_until_cancelled(tokio::time::sleep(PACE)).await.is_some() {
+        published.tried += 1;
+        // One that comes to the end of its session may be unknown. The next number is tried then.
+        if let Err(error) = config.publish(&published.tried).await {
+            assert!(error.may_have_applied(), "{error}");
+            published.failed += 1;
         }
     }
-    unreachable!("numbers go on")
+    published
+}
+
+#[derive(Debug)]
+struct Published {
+    /// The last number that was tried.
+    tried: u64,
+    /// Of how many it is not known whether they were published.
+    failed: u64,
 }
 
 /// Checks that what is seen never goes back.
-async fn follow(mut subscription: Subscription<u64>, stop: CancellationToken) -> Subscription<u64> {
-    let mut newest = subscription.current();
+async fn follow(mut subscription: Subscription<u64>, stop: CancellationToken) -> (Subscription<u64>, usize) {
+    let (mut newest, mut count) = (subscription.current(), 0);
     while let Some(change) = stop.run_until_cancelled(subscription.changed()).await {
-        if let Some(Change::Value(seen)) = change {
+        if let Change::Value(seen) = change.unwrap() {
             let zxids = [newest.revision(), seen.revision()].map(|revision| revision.unwrap().mzxid);
             assert!(zxids[0] < zxids[1] && newest.value() < seen.value(), "{newest:?} came before {seen:?}");
-            newest = seen;
+            (newest, count) = (seen, count + 1);
         }
     }
-    subscription
+    (subscription, count)
 }

@@ -2,7 +2,9 @@
 
 use crate::exclusive;
 use crate::fleet::{Fleet, LONG, SHORT, connect};
-use docent_testkit::{RealEnsemble, ServerOptions};
+use docent::{CreateMode, ErrorKind};
+use docent_proto::Request;
+use docent_testkit::{RawClient, RealEnsemble, ServerOptions};
 use docent_tests::soon;
 use std::time::Duration;
 
@@ -10,13 +12,24 @@ use std::time::Duration;
 #[ignore = "needs a real ZooKeeper: run `cargo xtask test`"]
 async fn a_leader_that_is_frozen_is_replaced_and_shows_nothing_old_when_it_returns() {
     let ensemble = RealEnsemble::start().await.unwrap();
-    let fleet = Fleet::start(&ensemble, LONG).await;
-    fleet.goes_on().await;
     let leader = &ensemble.servers()[ensemble.leader().await.unwrap()];
+    // Both have their links there, and learn of the others then.
+    let clients =
+        [connect(leader.connect_string(), LONG).await, connect(leader.connect_string(), LONG).await];
+    let fleet = Fleet::of(clients).await;
+    fleet.move_to(&ensemble.connect_string());
+    fleet.goes_on().await;
     leader.freeze().unwrap();
     fleet.goes_on().await;
     leader.thaw().unwrap();
-    fleet.goes_on().await;
+    soon(async {
+        while leader.mode().await.as_deref() != Some("follower") {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    })
+    .await;
+    // What they have seen since, they see there.
+    fleet.move_to(&leader.connect_string());
     fleet.has_kept_everything().await;
 }
 
@@ -29,37 +42,46 @@ async fn a_leader_that_is_cut_off_grants_nothing_to_its_clients() {
     let elsewhere = connect(ensemble.servers()[(leader + 1) % 3].connect_string(), SHORT).await;
     let held = exclusive::mutex(&there, &elsewhere).await;
     ensemble.cut_off(leader);
-    // It takes writes of its clients for as long as it believes to lead, and answers none.
+    // It takes writes for as long as it believes to lead, and answers none.
+    let hurried = there.with_operation_timeout(Duration::from_secs(1));
+    let error = hurried.create("/written", "", CreateMode::Persistent).await.unwrap_err();
+    assert!(error.may_have_applied(), "{error}");
     held.is_lost().await;
     held.taken_over().await;
-    assert!(there.with_operation_timeout(Duration::from_secs(1)).get("/lock").await.is_err());
+    assert_eq!(hurried.get("/").await.unwrap_err().kind(), ErrorKind::Timeout);
     ensemble.mend();
-    soon(there.sync("/")).await.unwrap();
+    for client in [&elsewhere, &there] {
+        soon(client.sync("/")).await.unwrap();
+        assert_eq!(soon(client.exists("/written")).await.unwrap(), None);
+    }
     soon(there.close()).await;
     soon(elsewhere.close()).await;
 }
 
-/// The case that leases are for: the follower goes on answering pings and reads, so that its client notices nothing, while the
-/// leader hears nothing of the session and ends it.
+/// The case that leases are for: the follower goes on answering reads, while the leader hears nothing of the session and ends it.
 #[tokio::test]
 #[ignore = "needs a real ZooKeeper: run `cargo xtask test`"]
 async fn a_guard_is_lost_before_another_has_it_when_its_follower_is_cut_off_and_does_not_know() {
+    // Twenty seconds until they give each other up.
     let options = ServerOptions::default().tick(Duration::from_millis(500)).sync_limit(40);
     let ensemble = RealEnsemble::start_with(options).await.unwrap();
     let leader = ensemble.leader().await.unwrap();
-    let follower = (leader + 1) % 3;
-    let there = connect(ensemble.servers()[follower].connect_string(), SHORT).await;
+    let follower = &ensemble.servers()[(leader + 1) % 3];
+    let mut reader = RawClient::open(follower.address(), LONG).await.unwrap();
+    let there = connect(follower.connect_string(), SHORT).await;
     let elsewhere = connect(ensemble.servers()[leader].connect_string(), SHORT).await;
     let lock = exclusive::mutex(&there, &elsewhere).await;
     let leadership = exclusive::election(&there, &elsewhere).await;
-    ensemble.cut_off(follower);
+    assert!(lock.is_held() && leadership.is_held());
+    ensemble.cut_off((leader + 1) % 3);
     lock.is_lost().await;
     leadership.is_lost().await;
+    reader.call(Request::Exists { path: "/lock".into(), watch: false }).await.unwrap();
     lock.taken_over().await;
     leadership.taken_over().await;
     ensemble.mend();
     soon(there.sync("/")).await.unwrap();
-    assert_eq!(there.state().current().epoch, 2);
+    assert!(there.state().current().epoch > 1, "its session has ended");
     soon(there.close()).await;
     soon(elsewhere.close()).await;
 }

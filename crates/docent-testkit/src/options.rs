@@ -18,7 +18,7 @@ pub struct ServerOptions {
     pub container_check_interval: Duration,
     /// A real server listens on one more port, for TLS; the properties say with which keys. Default: false.
     pub secure_port: bool,
-    /// After how many silent ticks the leader of an ensemble and its followers give each other up. Default: 5.
+    /// After how many silent ticks the leader of an ensemble and its followers give each other up. Default: 10.
     pub sync_limit: u32,
     /// More system properties of the Java process of a real server. Default: none.
     pub properties: Vec<(String, String)>,
@@ -33,7 +33,7 @@ impl Default for ServerOptions {
             extended_types: false,
             container_check_interval: Duration::from_millis(200),
             secure_port: false,
-            sync_limit: 5,
+            sync_limit: 10,
             properties: Vec::new(),
         }
     }

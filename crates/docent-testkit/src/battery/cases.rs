@@ -123,7 +123,7 @@ pub(super) fn ensure(met: bool, failure: impl FnOnce() -> Failure) -> Result<(),
 }
 
 /// Runs `future`, and measures the longest time for which nothing on this thread was run: a busy machine pauses processes.
-pub(super) async fn longest_pause<F: Future>(future: F) -> (F::Output, Duration) {
+pub async fn longest_pause<F: Future>(future: F) -> (F::Output, Duration) {
     const BEAT: Duration = Duration::from_millis(10);
     let mut longest = Duration::ZERO;
     let mut future = pin!(future);

@@ -10,8 +10,8 @@
 //! - [`loss`]: the holder is cut off in all ways, its session is ended, its node deleted, its process frozen;
 //!   [`black_holes`] does the first of these a hundred times, at all moments.
 //!
-//! For what has no guard there are their parts: a [`Break`] of the link at a request that was [`Asked`], [`poll_times`] and
-//! [`abandon_at`].
+//! For what has no guard there are their parts: a [`Break`] of the link at a request that was [`Asked`], [`poll_times`],
+//! [`abandon_at`] and [`longest_pause`].
 //!
 //! Each battery runs many cases, several at a time and each below a path of its own, and panics at the end with all that failed. Call
 //! them from a test on tokio's current-thread runtime: [`close`] counts tasks.
@@ -69,6 +69,7 @@ mod round;
 
 pub use asked::{Asked, BREAKS, Break};
 pub use cancel::cancel;
+pub use cases::longest_pause;
 pub use close::close;
 pub use loss::{black_holes, loss};
 pub use lost_reply::lost_reply;

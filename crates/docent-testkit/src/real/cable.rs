@@ -1,11 +1,17 @@
 use crate::ports::Port;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
+
+/// After a connection that could not be accepted.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// What one server of an ensemble reaches another one by: a TCP proxy on loopback. It knows nothing of what it carries but one thing:
 /// servers tell each other where they can be called back, and are told of the cable that leads there instead.
@@ -16,6 +22,8 @@ use tokio::task::{JoinHandle, JoinSet};
 pub(super) struct Cable {
     port: Port,
     whole: watch::Sender<bool>,
+    /// A server that was not corrected may be called back past all cables.
+    bypassed: Arc<AtomicBool>,
     listens: JoinHandle<()>,
 }
 
@@ -32,21 +40,24 @@ impl CallBack {
         Self { told: told.to_string(), instead: instead.to_string() }
     }
 
-    fn correct(&self, data: &mut [u8]) {
+    /// False when it is not told.
+    fn correct(&self, data: &mut [u8]) -> bool {
         let (told, instead) = (self.told.as_bytes(), self.instead.as_bytes());
-        if let Some(at) = data.windows(told.len()).position(|window| window == told) {
+        let at = data.windows(told.len()).position(|window| window == told);
+        if let Some(at) = at {
             data[at..at + told.len()].copy_from_slice(instead);
         }
+        at.is_some()
     }
 }
 
 impl Cable {
-    /// From `port` to `to`.
-    pub(super) async fn lay(port: Port, to: SocketAddr, call_back: CallBack) -> io::Result<Self> {
+    /// From `port` to `to`, for servers that tell where to call back if there is a `call_back`.
+    pub(super) async fn lay(port: Port, to: SocketAddr, call_back: Option<CallBack>) -> io::Result<Self> {
         let listener = TcpListener::bind(port.address()).await?;
-        let whole = watch::Sender::new(true);
-        let listens = tokio::spawn(listen(listener, to, call_back, whole.clone()));
-        Ok(Self { port, whole, listens })
+        let (whole, bypassed) = (watch::Sender::new(true), Arc::<AtomicBool>::default());
+        let carries = Carries { to, call_back, whole: whole.clone(), bypassed: Arc::clone(&bypassed) };
+        Ok(Self { port, whole, bypassed, listens: tokio::spawn(carries.listen(listener)) })
     }
 
     pub(super) fn address(&self) -> SocketAddr {
@@ -55,7 +66,11 @@ impl Cable {
 
     /// From now on nothing comes through, and nobody is told. What is on the way comes through once it is whole again. New connections
     /// are closed at once: servers that wait for answers to those take long to agree on a leader.
+    ///
+    /// # Panics
+    /// When a server did not say where to call it back, and may be reached past all cables.
     pub(super) fn cut(&self) {
+        assert!(!self.bypassed.load(Relaxed), "this version of ZooKeeper tells addresses in another way");
         self.whole.send_replace(false);
     }
 
@@ -70,53 +85,65 @@ impl Drop for Cable {
     }
 }
 
-async fn listen(listener: TcpListener, to: SocketAddr, call_back: CallBack, whole: watch::Sender<bool>) {
-    // The connections end with this task.
-    let mut connections = JoinSet::new();
-    while let Ok((near, _)) = listener.accept().await {
-        connections.spawn(connect(near, to, call_back.clone(), whole.subscribe()));
-        while connections.try_join_next().is_some() {}
-    }
-}
-
-async fn connect(
-    near: TcpStream,
+/// What carries the data of a cable.
+#[derive(Debug, Clone)]
+struct Carries {
     to: SocketAddr,
-    call_back: CallBack,
-    whole: watch::Receiver<bool>,
-) -> io::Result<()> {
-    if !*whole.borrow() {
-        return Ok(());
-    }
-    let far = TcpStream::connect(to).await?;
-    near.set_nodelay(true)?;
-    far.set_nodelay(true)?;
-    let (from_near, to_near) = near.into_split();
-    let (from_far, to_far) = far.into_split();
-    // Once one way has ended, the other one has no meaning for these servers.
-    tokio::select! {
-        ended = carry(from_near, to_far, Some(call_back), whole.clone()) => ended,
-        ended = carry(from_far, to_near, None, whole.clone()) => ended,
-    }
+    call_back: Option<CallBack>,
+    whole: watch::Sender<bool>,
+    bypassed: Arc<AtomicBool>,
 }
 
-async fn carry(
-    mut from: OwnedReadHalf,
-    mut to: OwnedWriteHalf,
-    mut call_back: Option<CallBack>,
-    mut whole: watch::Receiver<bool>,
-) -> io::Result<()> {
-    let mut buffer = vec![0; 16 * 1024];
-    loop {
-        let length = from.read(&mut buffer).await?;
-        whole.wait_for(|whole| *whole).await.map_err(io::Error::other)?;
-        if length == 0 {
-            return to.shutdown().await;
+impl Carries {
+    async fn listen(self, listener: TcpListener) {
+        // The connections end with this task.
+        let mut connections = JoinSet::new();
+        loop {
+            match listener.accept().await {
+                Ok((near, _)) => drop(connections.spawn(self.clone().connect(near))),
+                Err(_) => tokio::time::sleep(PAUSE).await,
+            }
+            while connections.try_join_next().is_some() {}
         }
-        // It is told in what is sent first, which is written at once.
-        if let Some(call_back) = call_back.take() {
-            call_back.correct(&mut buffer[..length]);
+    }
+
+    async fn connect(self, near: TcpStream) -> io::Result<()> {
+        if !*self.whole.borrow() {
+            return Ok(());
         }
-        to.write_all(&buffer[..length]).await?;
+        let far = TcpStream::connect(self.to).await?;
+        near.set_nodelay(true)?;
+        far.set_nodelay(true)?;
+        let (from_near, to_near) = near.into_split();
+        let (from_far, to_far) = far.into_split();
+        // Once one way has ended, the other one has no meaning for these servers.
+        tokio::select! {
+            ended = self.carry(from_near, to_far, self.call_back.as_ref()) => ended,
+            ended = self.carry(from_far, to_near, None) => ended,
+        }
+    }
+
+    async fn carry(
+        &self,
+        mut from: OwnedReadHalf,
+        mut to: OwnedWriteHalf,
+        mut call_back: Option<&CallBack>,
+    ) -> io::Result<()> {
+        let (mut buffer, mut whole) = (vec![0; 16 * 1024], self.whole.subscribe());
+        loop {
+            // That one side is gone is not told over a cable that is cut, either.
+            let length = from.read(&mut buffer).await.unwrap_or(0);
+            whole.wait_for(|whole| *whole).await.map_err(io::Error::other)?;
+            if length == 0 {
+                return to.shutdown().await;
+            }
+            // It is told in what is sent first, which is written at once.
+            if let Some(call_back) = call_back.take()
+                && !call_back.correct(&mut buffer[..length])
+            {
+                self.bypassed.store(true, Relaxed);
+            }
+            to.write_all(&buffer[..length]).await?;
+        }
     }
 }

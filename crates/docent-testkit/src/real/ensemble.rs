@@ -7,12 +7,18 @@ use crate::ports::Port;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
+use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Three Java processes take a gigabyte: there is one ensemble at a time in a process.
 static ONE_AT_A_TIME: Semaphore = Semaphore::const_new(1);
+/// A test that blocks its thread for a moment must not stop what the servers say to each other.
+static CABLES: LazyLock<Runtime> = LazyLock::new(|| {
+    let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().thread_name("cables").build();
+    runtime.expect("a process that runs tests can start a thread")
+});
 const SIZE: usize = 3;
 /// In ticks: how long a server may take to follow a new leader.
 const INIT_LIMIT: u32 = 10;
@@ -79,15 +85,12 @@ impl RealEnsemble {
         let options = ELECTION.iter().fold(options, |options, (name, value)| options.property(*name, *value));
         let mut attempt = 1;
         loop {
-            let (ports, cables) = lay_cables().await?;
-            let options = options.clone();
-            let members: Vec<_> =
-                (0..SIZE).map(|server| members(server, &options, &ports, &cables)).collect();
-            match blocking(move || start_all(&options, ports, members)).await {
-                Err(StartError::Ended { .. }) if attempt < PORT_ATTEMPTS => attempt += 1,
-                started => {
-                    return Ok(Self { servers: Arc::new(started?), cables, _permit: permit });
+            match started(&options).await {
+                Err(StartError::Ended { .. } | StartError::Io(_)) if attempt < PORT_ATTEMPTS => attempt += 1,
+                Ok((servers, cables)) => {
+                    return Ok(Self { servers: Arc::new(servers), cables, _permit: permit });
                 }
+                Err(error) => return Err(error),
             }
         }
     }
@@ -111,14 +114,13 @@ impl RealEnsemble {
         blocking(move || {
             let started = Instant::now();
             loop {
-                let modes: Vec<_> = servers.iter().map(RealServer::mode).collect();
+                let modes: Vec<_> = servers.iter().map(RealServer::mode_now).collect();
                 let is = |mode: &str| modes.iter().position(|one| one.as_deref() == Some(mode));
                 if let (Some(leader), Some(_)) = (is("leader"), is("follower")) {
                     return Ok(leader);
                 }
                 if started.elapsed() > LEADER_LIMIT {
-                    let log = format!("they say that they are {modes:?}");
-                    return Err(StartError::Late { seconds: LEADER_LIMIT.as_secs(), log });
+                    return Err(StartError::NoLeader { seconds: LEADER_LIMIT.as_secs(), modes });
                 }
                 std::thread::sleep(POLL);
             }
@@ -138,6 +140,14 @@ impl RealEnsemble {
     }
 }
 
+async fn started(options: &ServerOptions) -> Result<(Vec<RealServer>, Vec<Between>), StartError> {
+    let (ports, cables) = CABLES.spawn(lay_cables()).await.map_err(io::Error::other)??;
+    let members: Vec<_> = (0..SIZE).map(|server| members(server, options, &ports, &cables)).collect();
+    let options = options.clone();
+    let servers = blocking(move || start_all(&options, ports, members)).await?;
+    Ok((servers, cables))
+}
+
 async fn lay_cables() -> io::Result<(MeetingPoints, Vec<Between>)> {
     let claim_both = || Ok::<_, io::Error>([Port::claim()?, Port::claim()?]);
     let ports = (0..SIZE).map(|_| claim_both()).collect::<io::Result<MeetingPoints>>()?;
@@ -149,10 +159,12 @@ async fn lay_cables() -> io::Result<(MeetingPoints, Vec<Between>)> {
     let mut cables = Vec::new();
     while let Some(((from, to), [near_quorum, near_votes])) = ends.pop_first() {
         let ([quorum, votes], back) = (&ports[to], addresses[&(to, from)]);
-        let call_back = |which: usize| CallBack::new(ports[from][which].address(), back[which]);
+        let [_, own_votes] = &ports[from];
+        let [_, votes_back] = back;
+        let call_back = CallBack::new(own_votes.address(), votes_back);
         let both = [
-            Cable::lay(near_quorum, quorum.address(), call_back(0)).await?,
-            Cable::lay(near_votes, votes.address(), call_back(1)).await?,
+            Cable::lay(near_quorum, quorum.address(), None).await?,
+            Cable::lay(near_votes, votes.address(), Some(call_back)).await?,
         ];
         cables.push(Between { from, to, cables: both });
     }

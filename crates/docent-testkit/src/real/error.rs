@@ -38,6 +38,14 @@ pub enum StartError {
     /// It was stopped before it served.
     #[error("the server was stopped before it served")]
     Stopped,
+    /// No server of an ensemble leads.
+    #[error("no server leads within {seconds} s: they are {modes:?}")]
+    NoLeader {
+        /// How long it was waited for.
+        seconds: u64,
+        /// What each says that it is.
+        modes: Vec<Option<String>>,
+    },
     /// It runs but does not serve.
     #[error("the server did not serve within {seconds} s: {log}")]
     Late {

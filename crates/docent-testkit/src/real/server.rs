@@ -127,8 +127,14 @@ impl RealServer {
         self.inner.until_it_serves()
     }
 
-    /// What it says that it is: `standalone`, `leader`, `follower`. `None` when it does not serve. Blocks for a moment.
-    pub(super) fn mode(&self) -> Option<String> {
+    /// What it says that it is: `standalone`, `leader`, `follower`; `None` when it does not serve.
+    pub async fn mode(&self) -> Option<String> {
+        let server = Self { inner: Arc::clone(&self.inner) };
+        blocking(move || Ok(server.mode_now())).await.unwrap_or_default()
+    }
+
+    /// As [`mode`](Self::mode); blocks for a moment.
+    pub(super) fn mode_now(&self) -> Option<String> {
         let answer = ask(self.address(), "srvr").ok()?;
         answer.lines().find_map(|line| line.strip_prefix("Mode: ")).map(str::to_owned)
     }
