@@ -1,4 +1,4 @@
-//! Two clients with all recipes.
+//! Two clients with five recipes.
 
 use crate::exclusive::{self, Pair};
 use crate::jobs::Jobs;

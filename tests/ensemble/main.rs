@@ -1,4 +1,4 @@
-//! All recipes at once, on a real ensemble of three servers with faults.
+//! Recipes at work on a real ensemble of three servers, with faults.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
