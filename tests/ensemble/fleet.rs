@@ -3,7 +3,10 @@
 use crate::exclusive::{self, Pair};
 use crate::jobs::Jobs;
 use crate::settings::Settings;
-use docent::{Client, Instance, Leadership, MutexGuard, Registration, Registry, ServiceChange};
+use docent::{
+    Client, Connection, ConnectionState, Instance, Leadership, MutexGuard, Registration, Registry,
+    ServiceChange,
+};
 use docent_testkit::RealEnsemble;
 use docent_tests::soon;
 use futures_util::StreamExt;
@@ -110,11 +113,15 @@ impl Fleet {
         self.lock.taken_over().await;
         self.leadership.taken_over().await;
         for client in &self.clients {
-            soon(client.sync("/")).await.unwrap();
-            assert!(client.state().current().epoch > 1, "a session outlived the fault");
+            assert!(is_connected(client).await.epoch > 1, "a session outlived the fault");
         }
         finish(self.jobs, self.settings, self.registration, self.seen, self.clients).await;
     }
+}
+
+/// Waits until the client tells that it is connected: of a new session it does so later than it lets others use it.
+pub(crate) async fn is_connected(client: &Client) -> Connection {
+    soon(client.state().reached(ConnectionState::Connected)).await
 }
 
 async fn finish(
