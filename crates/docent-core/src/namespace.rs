@@ -42,7 +42,7 @@ impl Namespace {
 
     /// As [`full_sequential`](Self::full_sequential), for a path that was [checked](check_sequential).
     pub(crate) fn join_sequential(&self, path: &str) -> String {
-        [&self.prefix, path].concat()
+        if self.prefix.is_empty() { path.to_owned() } else { [&self.prefix, path].concat() }
     }
 
     /// True when `chroot` is the first part of it.
@@ -57,9 +57,12 @@ impl Namespace {
 
     /// The path as the user knows it.
     pub(crate) fn relative(&self, full: impl AsRef<str> + Into<String>) -> String {
+        if self.prefix.is_empty() {
+            return full.into();
+        }
         match full.as_ref().strip_prefix(&self.prefix) {
             Some("") => "/".to_owned(),
-            Some(relative) if relative.starts_with('/') && !self.prefix.is_empty() => relative.to_owned(),
+            Some(relative) if relative.starts_with('/') => relative.to_owned(),
             _ => full.into(),
         }
     }

@@ -1,6 +1,9 @@
 use crate::DecodeError;
 use crate::wire::{Reader, Record};
-use bytes::BufMut;
+use bytes::{Buf, BufMut};
+
+/// Bytes of a stat: six long fields, five short ones.
+const SIZE: usize = 6 * 8 + 5 * 4;
 
 /// What the server keeps about a node besides its data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
@@ -45,18 +48,20 @@ impl Record for Stat {
     }
 
     fn read(reader: &mut Reader) -> Result<Self, DecodeError> {
+        let fields = reader.array::<SIZE>()?;
+        let mut fields = fields.as_slice();
         Ok(Self {
-            czxid: reader.i64()?,
-            mzxid: reader.i64()?,
-            ctime: reader.i64()?,
-            mtime: reader.i64()?,
-            version: reader.i32()?,
-            cversion: reader.i32()?,
-            aversion: reader.i32()?,
-            ephemeral_owner: reader.i64()?,
-            data_length: reader.i32()?,
-            num_children: reader.i32()?,
-            pzxid: reader.i64()?,
+            czxid: fields.get_i64(),
+            mzxid: fields.get_i64(),
+            ctime: fields.get_i64(),
+            mtime: fields.get_i64(),
+            version: fields.get_i32(),
+            cversion: fields.get_i32(),
+            aversion: fields.get_i32(),
+            ephemeral_owner: fields.get_i64(),
+            data_length: fields.get_i32(),
+            num_children: fields.get_i32(),
+            pzxid: fields.get_i64(),
         })
     }
 }

@@ -80,6 +80,14 @@ impl Reader {
         Ok(self.bytes.get_i64())
     }
 
+    /// The next `N` bytes.
+    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
+        self.need(N)?;
+        let mut array = [0; N];
+        self.bytes.copy_to_slice(&mut array);
+        Ok(array)
+    }
+
     /// A length prefix: `None` for −1, which stands for null.
     fn length(&mut self) -> Result<Option<usize>, DecodeError> {
         let length = self.i32()?;
@@ -97,9 +105,12 @@ impl Reader {
     }
 
     pub(crate) fn string(&mut self) -> Result<String, DecodeError> {
-        let bytes = self.buffer()?.ok_or(DecodeError::InvalidString)?;
+        let length = self.length()?.ok_or(DecodeError::InvalidString)?;
+        self.need(length)?;
         // A copy of just these bytes: turned into a vector, the last slice of a frame would keep the frame's whole buffer.
-        std::str::from_utf8(&bytes).map(str::to_owned).map_err(|_| DecodeError::InvalidString)
+        let string = std::str::from_utf8(&self.bytes[..length]).map(str::to_owned);
+        self.bytes.advance(length);
+        string.map_err(|_| DecodeError::InvalidString)
     }
 
     /// A counted vector; null reads as empty. Memory grows with the items that are there, not with the count.

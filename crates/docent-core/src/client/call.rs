@@ -1,5 +1,10 @@
 //! One logical operation: a deadline over waiting for a link, queueing and retries.
 
+#![expect(
+    clippy::manual_async_fn,
+    reason = "an `async fn` keeps its arguments twice, and with many calls in flight their size counts"
+)]
+
 use super::Client;
 use super::resolve::{Resolution, resolve};
 use crate::epoch::Epoch;
@@ -56,50 +61,56 @@ impl Client {
         deadline(self.operation_timeout)
     }
 
-    pub(crate) async fn read(
+    pub(crate) fn read(
         &self,
         operation: &'static str,
         path: &str,
         request: &Make<'_>,
-    ) -> Result<Response, Error> {
-        let (result, _) = self.call(operation, path, request, Outcomes::Repeatable).await?;
-        result.map_err(|code| Error::from_code(code, operation).at(path))
+    ) -> impl Future<Output = Result<Response, Error>> + Send {
+        async move {
+            let (result, _) = self.call(operation, path, request, Outcomes::Repeatable).await?;
+            result.map_err(|code| Error::from_code(code, operation).at(path))
+        }
     }
 
-    pub(crate) async fn write(
+    pub(crate) fn write(
         &self,
         operation: &'static str,
         path: &str,
         request: &Make<'_>,
-    ) -> Result<Response, Error> {
-        let (result, _) = self.call(operation, path, request, Outcomes::Once).await?;
-        result.map_err(|code| Error::from_code(code, operation).at(path))
+    ) -> impl Future<Output = Result<Response, Error>> + Send {
+        async move {
+            let (result, _) = self.call(operation, path, request, Outcomes::Once).await?;
+            result.map_err(|code| Error::from_code(code, operation).at(path))
+        }
     }
 
     /// Sends a `request` until a server answers, as far as `outcomes` and the retry policy allow. Returns the answer and the
     /// epoch it is from. `path` is the one for errors.
-    pub(crate) async fn call(
+    pub(crate) fn call(
         &self,
         operation: &'static str,
         path: &str,
         request: &Make<'_>,
         outcomes: Outcomes,
-    ) -> Result<(Result<Response, Code>, Arc<Epoch>), Error> {
-        let started = Started::now();
-        let mut attempts = Attempts::new(self, operation, path, outcomes);
-        let result = loop {
-            let epoch = match attempts.epoch().await {
-                Ok(epoch) => epoch,
-                Err(error) => break Err(error),
+    ) -> impl Future<Output = Result<(Result<Response, Code>, Arc<Epoch>), Error>> + Send {
+        async move {
+            let started = Started::now();
+            let mut attempts = Attempts::new(self, operation, path, outcomes);
+            let result = loop {
+                let epoch = match attempts.epoch().await {
+                    Ok(epoch) => epoch,
+                    Err(error) => break Err(error),
+                };
+                match attempts.send(&epoch, request).await {
+                    Ok(Some(result)) => break Ok((result, epoch)),
+                    Ok(None) => {}
+                    Err(error) => break Err(error),
+                }
             };
-            match attempts.send(&epoch, request).await {
-                Ok(Some(result)) => break Ok((result, epoch)),
-                Ok(None) => {}
-                Err(error) => break Err(error),
-            }
-        };
-        telemetry::operation(operation, started, &result);
-        result
+            telemetry::operation(operation, started, &result);
+            result
+        }
     }
 }
 
@@ -153,17 +164,20 @@ impl<'a> Attempts<'a> {
     }
 
     /// Sends a `request` in `epoch`. The answer, or `None` when it is to be sent again.
-    pub(crate) async fn send(
+    pub(crate) fn send(
         &mut self,
         epoch: &Epoch,
         request: &Make<'_>,
-    ) -> Result<Option<Result<Response, Code>>, Error> {
-        let seen = if self.outcomes == Outcomes::Once { epoch.session.last_zxid() } else { 0 };
-        let outcome = epoch.session.submit_until(request(), self.deadline).await;
-        match self.answer(epoch, outcome) {
-            Ok(answer) => Ok(Some(answer)),
+    ) -> impl Future<Output = Result<Option<Result<Response, Code>>, Error>> + Send {
+        async move {
+            let seen = if self.outcomes == Outcomes::Once { epoch.session.last_zxid() } else { 0 };
+            let outcome = epoch.session.submit_until(request(), self.deadline).await;
+            let unanswered = match self.answer(epoch, outcome) {
+                Ok(answer) => return Ok(Some(answer)),
+                Err(unanswered) => unanswered,
+            };
             // It is rare, and boxed for that: what every call carries along stays small.
-            Err(unanswered) => Box::pin(self.unanswered(epoch, request(), seen, unanswered)).await,
+            Box::pin(self.unanswered(epoch, request(), seen, unanswered)).await
         }
     }
 

@@ -44,25 +44,23 @@ pub(super) async fn create(
     loop {
         let epoch = attempts.epoch().await?;
         let parents = if missing_parents > 0 { create_parents(client, &epoch, &full()) } else { Vec::new() };
-        let result = attempts.send(&epoch, &request).await;
-        match result? {
-            Some(Err(Code::NO_NODE)) => {
-                let full = full();
-                // On the heap, because it is rare.
-                let refused = Box::pin(refused_parent(client.core(), "create", &full, parents)).await;
-                refused.map_or(Ok(()), Err)?;
-                if missing_parents == PARENT_ROUNDS {
-                    return Err(attempts.code(Code::NO_NODE));
-                }
-                missing_parents += 1;
-            }
+        match attempts.send(&epoch, &request).await? {
             Some(Ok(Response::Created { path, stat: Some(stat) })) => {
                 return Ok(Created { path: namespace.relative(path), stat: stat.into() });
             }
             Some(Ok(other)) => return Err(unexpected("create", &other)),
+            Some(Err(Code::NO_NODE)) => {}
             Some(Err(code)) => return Err(attempts.code(code)),
-            None => {}
+            None => continue,
         }
+        let full = full();
+        // On the heap, because it is rare.
+        let refused = Box::pin(refused_parent(client.core(), "create", &full, parents)).await;
+        refused.map_or(Ok(()), Err)?;
+        if missing_parents == PARENT_ROUNDS {
+            return Err(attempts.code(Code::NO_NODE));
+        }
+        missing_parents += 1;
     }
 }
 
