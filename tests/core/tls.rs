@@ -7,7 +7,7 @@ pub(crate) mod authority;
 mod terminator;
 
 use authority::{Authority, Issued, Validity};
-use docent::{Acl, Client, ClientBuilder, CreateMode, ErrorKind, Mutex, Tls};
+use docent::{Acl, Client, ClientBuilder, Connection, ConnectionState, CreateMode, ErrorKind, Mutex, Tls};
 use docent_testkit::{Backend, ServerOptions, TestServer};
 use docent_tests::{SESSION, builder, connect, soon, tick, with_causes, within};
 use std::fs;
@@ -160,6 +160,48 @@ async fn what_is_not_pem_is_refused_before_anything_is_sent() {
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
         assert!(error.to_string().contains(rule), "{error}");
     }
+}
+
+#[tokio::test]
+async fn files_are_read_again_for_each_link_and_kept_while_new_ones_are_of_no_use() {
+    let (old, new) = (Keys::new(Validity::Now), Keys::new(Validity::Now));
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let write = |name: &str, pem: String| fs::write(path(name), pem).unwrap();
+    let replace = |keys: &Keys| {
+        write("ca.pem", keys.authority.pem());
+        write("client.pem", keys.client.chain());
+        write("client.key", keys.client.key());
+    };
+    replace(&old);
+    let server = Backend::Embedded.start().await;
+    let serving =
+        async |keys: &Keys| Terminator::start(&keys.server, &keys.authority, &TLS13, server.address()).await;
+    let first = serving(&old).await;
+    let tls = Tls::new()
+        .ca_pem_file(path("ca.pem"))
+        .client_identity_pem_files(path("client.pem"), path("client.key"));
+    let client = soon(secure(&at("localhost", first.address()), tls).connect()).await.unwrap();
+    let moves_to = async |terminator: &Terminator| {
+        let suspensions = client.state().current().suspensions;
+        client.update_servers(&at("localhost", terminator.address())).unwrap();
+        let back = |now: &Connection| *now == ConnectionState::Connected && now.suspensions > suspensions;
+        assert_eq!(soon(client.state().wait_for(back)).await.epoch, 1);
+    };
+
+    replace(&new);
+    let second = serving(&new).await;
+    moves_to(&second).await;
+
+    // The key belongs to the new certificate still, and the authority is being written.
+    write("client.pem", old.client.chain());
+    moves_to(&serving(&new).await).await;
+    write("client.pem", new.client.chain());
+    write("ca.pem", String::new());
+    moves_to(&serving(&new).await).await;
+
+    replace(&old);
+    moves_to(&first).await;
 }
 
 /// A real server that speaks TLS `version` only, with clients that show a certificate.

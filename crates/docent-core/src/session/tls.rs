@@ -10,7 +10,7 @@ use std::fs;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
@@ -24,7 +24,9 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 /// the connect string names it: a DNS name, or an IP address that the certificate lists. There is no way around either, and
 /// no other certificate is trusted, not even the system's.
 ///
-/// PEM is read when the client is built, and errors in it are reported there.
+/// PEM is read when the client is built, and errors in it are reported there. Files are read again before each connection, so that
+/// certificates that are replaced before they run out need no restart. Where new files are not what they should be, as halfway
+/// through their replacement, what was read last stays in use, with a warning in the log.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), docent_core::Error> {
@@ -98,10 +100,21 @@ impl Tls {
     /// `InvalidInput` for what is not the PEM it should be.
     pub(crate) fn around(&self, inner: Arc<dyn Transport>) -> Result<TlsTransport, Error> {
         let name = self.server_name.as_deref().map(|name| server_name(name).map_err(invalid)).transpose()?;
+        let connector = Mutex::new(self.connector()?);
+        Ok(TlsTransport { inner, tls: self.clone(), connector, server_name: name })
+    }
+
+    /// Reads the files.
+    fn connector(&self) -> Result<TlsConnector, Error> {
         let mut config = self.config()?;
         // A session outlives its links by its own means; a resumed one would skip the look at the certificate.
         config.resumption = tokio_rustls::rustls::client::Resumption::disabled();
-        Ok(TlsTransport { inner, connector: TlsConnector::from(Arc::new(config)), server_name: name })
+        Ok(TlsConnector::from(Arc::new(config)))
+    }
+
+    fn has_files(&self) -> bool {
+        let identity = self.identity.iter().flat_map(|(chain, key)| [chain, key]);
+        self.authorities.iter().chain(identity).any(|pem| matches!(pem, Pem::File(_)))
     }
 
     fn config(&self) -> Result<ClientConfig, Error> {
@@ -189,8 +202,32 @@ impl fmt::Debug for Tls {
 /// A transport with TLS inside of another.
 pub(crate) struct TlsTransport {
     inner: Arc<dyn Transport>,
-    connector: TlsConnector,
+    tls: Tls,
+    /// With what was last read.
+    connector: Mutex<TlsConnector>,
     server_name: Option<ServerName<'static>>,
+}
+
+impl TlsTransport {
+    /// The connector for the next link, with what the files hold now, if that is of use.
+    async fn connector(&self) -> TlsConnector {
+        if self.tls.has_files() {
+            let tls = self.tls.clone();
+            match tokio::task::spawn_blocking(move || tls.connector()).await {
+                Ok(Ok(connector)) => *self.last_read() = connector,
+                Ok(Err(error)) => {
+                    tracing::warn!(%error, "what was read of the TLS files before stays in use");
+                }
+                // The runtime is shutting down.
+                Err(_) => {}
+            }
+        }
+        self.last_read().clone()
+    }
+
+    fn last_read(&self) -> MutexGuard<'_, TlsConnector> {
+        self.connector.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Transport for TlsTransport {
@@ -204,8 +241,9 @@ impl Transport for TlsTransport {
                 Some(name) => name.clone(),
                 None => server_name(&server.host).map_err(io::Error::other)?,
             };
+            let connector = self.connector().await;
             let stream = self.inner.dial(server, address).await?;
-            let stream = self.connector.connect(name, stream).await?;
+            let stream = connector.connect(name, stream).await?;
             Ok(Box::new(stream) as Box<dyn Io>)
         }
         .boxed()
