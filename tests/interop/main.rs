@@ -1,0 +1,6 @@
+//! Our recipes beside Curator's, on the same nodes of a real ZooKeeper.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod curator;
+mod mutex;
