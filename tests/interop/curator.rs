@@ -1,7 +1,8 @@
 //! A Curator client in a process of its own, and what it is told to do.
 
+use docent::Client;
 use docent_testkit::TestServer;
-use docent_tests::{SESSION, soon};
+use docent_tests::{SESSION, builder, soon};
 use std::collections::HashMap;
 use std::path::Path;
 use std::process::Stdio;
@@ -13,6 +14,10 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::{Semaphore, SemaphorePermit, mpsc, oneshot};
 
 const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/interop/Peer.java");
+
+/// What both write into nodes where nothing else is asked for.
+pub(crate) const IDENTITY: &str = "10.0.0.7";
+
 const JARS: [&str; 5] = [
     "/usr/share/java/curator-client.jar",
     "/usr/share/java/curator-framework.jar",
@@ -56,6 +61,12 @@ pub(crate) struct Doing {
     answer: oneshot::Receiver<String>,
 }
 
+/// A client of ours and one of Curator's.
+pub(crate) async fn both(server: &TestServer) -> (Client, Curator) {
+    let ours = builder(server, server.connect_string()).identity(IDENTITY);
+    (ours.connect().await.unwrap(), Curator::start(server).await)
+}
+
 impl Curator {
     /// Starts it and waits until it is connected.
     pub(crate) async fn start(server: &TestServer) -> Self {
@@ -70,8 +81,8 @@ impl Curator {
         let permit = PROCESSES.acquire().await.unwrap();
         let mut process = Command::new("java")
             .args(["-XX:TieredStopAtLevel=1", "-Xmx64m", "-cp", &JARS.join(":"), PROGRAM])
-            .arg(format!("{}{}", server.address(), server.root()))
-            .arg(session_timeout.as_millis().to_string())
+            .arg(format!("{}{}", server.connect_string(), server.root()))
+            .args([&session_timeout.as_millis().to_string(), IDENTITY])
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
