@@ -4,3 +4,4 @@
 
 mod curator;
 mod mutex;
+mod rw_lock;
