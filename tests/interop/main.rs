@@ -5,3 +5,4 @@
 mod curator;
 mod mutex;
 mod rw_lock;
+mod semaphore;
