@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod curator;
+mod election;
 mod mutex;
 mod rw_lock;
 mod semaphore;
