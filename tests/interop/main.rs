@@ -6,5 +6,6 @@ mod barriers;
 mod curator;
 mod election;
 mod mutex;
+mod queue;
 mod rw_lock;
 mod semaphore;
