@@ -4,6 +4,7 @@
 
 mod barriers;
 mod curator;
+mod discovery;
 mod election;
 mod mutex;
 mod queue;
