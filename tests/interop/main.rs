@@ -10,3 +10,4 @@ mod mutex;
 mod queue;
 mod rw_lock;
 mod semaphore;
+mod shared;
