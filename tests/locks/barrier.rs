@@ -100,8 +100,8 @@ both_backends! {
         let server = backend.start().await;
         let client = connect(&server).await;
         soon(barrier(&client).set()).await.unwrap();
-        let stat = soon(client.exists("/barriers/start")).await.unwrap().unwrap();
-        assert_eq!(stat.owner, None);
+        let node = soon(client.get("/barriers/start")).await.unwrap();
+        assert_eq!((node.stat.owner, node.data.as_ref()), (None, client.identity().as_bytes()));
         for (path, rule) in [("start", "must start with '/'"), ("/", "must not be the root")] {
             let error = Barrier::new(&client, path).unwrap_err();
             assert!(error.to_string().contains(rule), "{error}");

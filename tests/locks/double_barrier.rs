@@ -60,6 +60,24 @@ both_backends! {
         until_nodes(&clients[0], 0).await;
     }
 
+    async fn nodes_and_data_are_those_of_curators(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        // The door of a crashed round, too.
+        client.create(&format!("{PATH}/ready"), "", CreateMode::Persistent).await.unwrap();
+        for _ in 0..2 {
+            let entered = soon(barrier(&client, 1).enter()).await.unwrap();
+            let names = client.children(PATH).await.unwrap().names;
+            assert!(names.len() == 2 && names.contains(&"ready".to_owned()), "{names:?}");
+            for name in names {
+                let node = client.get(&format!("{PATH}/{name}")).await.unwrap();
+                assert_eq!(node.data, client.identity(), "{name}");
+                assert_eq!(node.stat.owner, client.session_id().filter(|_| name != "ready"));
+            }
+            soon(entered.leave()).await.unwrap();
+        }
+    }
+
     async fn more_members_than_asked_for_are_let_in_while_others_are(backend: Backend) {
         let server = backend.start().await;
         let clients = join_all((0..4).map(|_| connect(&server))).await;

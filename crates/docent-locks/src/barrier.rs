@@ -50,7 +50,8 @@ impl Barrier {
     /// This method is *not* cancel safe: the barrier may have been set.
     pub async fn set(&self) -> Result<bool, Error> {
         loop {
-            let create = self.client.transaction().create(&self.path, "", CreateMode::Persistent);
+            let identity = self.client.identity().to_owned();
+            let create = self.client.transaction().create(&self.path, identity, CreateMode::Persistent);
             match create.commit_exactly().await {
                 Ok(_) => return Ok(true),
                 Err(error) if error.kind() == ErrorKind::NodeExists => return Ok(false),

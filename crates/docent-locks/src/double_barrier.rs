@@ -77,7 +77,7 @@ impl DoubleBarrier {
     /// This method is cancel safe: it is no member any more.
     pub async fn enter(&self) -> Result<Entered, AcquireError> {
         let name = Uuid::new_v4().to_string();
-        let mut member = KeptNode::new(&self.client, &self.child(&name), "")?;
+        let mut member = KeptNode::new(&self.client, &self.child(&name), self.identity())?;
         member.present().await?;
         let mut changes = self.client.watch_data(&self.ready())?;
         let mut ready: Option<Node> = None;
@@ -212,8 +212,8 @@ impl DoubleBarrier {
             let there = members
                 .fold(self.client.transaction(), |opening, name| opening.check(&self.child(name), None));
             match &earlier {
-                None => there.create(&self.ready(), "", CreateMode::Persistent),
-                Some(stat) => there.set(&self.ready(), "", stat.version),
+                None => there.create(&self.ready(), self.identity(), CreateMode::Persistent),
+                Some(stat) => there.set(&self.ready(), self.identity(), stat.version),
             }
         };
         loop {
@@ -226,6 +226,10 @@ impl DoubleBarrier {
                 opened => return settled(opened.map(drop)).map(|()| true),
             }
         }
+    }
+
+    fn identity(&self) -> String {
+        self.client.identity().to_owned()
     }
 
     fn ready(&self) -> String {
