@@ -7,6 +7,7 @@ mod curator;
 mod discovery;
 mod election;
 mod mutex;
+mod nodes;
 mod queue;
 mod rw_lock;
 mod semaphore;
