@@ -16,7 +16,7 @@ use std::process::ExitCode;
 const USAGE: &str = "usage: cargo xtask check | test | fix | bench | simulate
 
 check   what must hold of every commit besides its tests: format, lints, docs, dependencies
-test    every test, also those that need a real ZooKeeper, which is installed when missing (Debian, as root)
+test    every test, also those that need a real ZooKeeper and Curator, which are installed when missing (Debian, as root)
 fix     applies what lints suggest, and formats
 bench   session [--rounds N] [--quick] [--embedded]: our session side by side with others, on a real ZooKeeper
 simulate  the unmodified stack on simulated machines, network and time, under faults drawn from seeds:

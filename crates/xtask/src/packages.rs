@@ -3,29 +3,46 @@ use anyhow::{Context, Result, bail};
 use std::path::Path;
 use std::process::Command;
 
-const PACKAGES: [&str; 2] = ["libzookeeper-java", "default-jre-headless"];
 const JAR: &str = "/usr/share/java/zookeeper.jar";
+const CURATOR_JARS: [&str; 2] =
+    ["/usr/share/java/curator-recipes.jar", "/usr/share/java/curator-x-discovery.jar"];
 
 /// Sees to it that a real ZooKeeper can be started: installs Debian's when it is missing and we may.
 pub(crate) fn ensure_zookeeper() -> Result<()> {
-    if is_installed() {
+    let classes = std::env::var_os("ZOOKEEPER_HOME").is_some() || Path::new(JAR).is_file();
+    let java = std::env::var_os("JAVA_HOME").is_some() || runs("java");
+    if classes && java {
         return Ok(());
     }
-    let wanted = PACKAGES.join(" ");
+    install("ZooKeeper", &["libzookeeper-java", "default-jre-headless"], ", or set ZOOKEEPER_HOME")
+}
+
+/// Sees to it that tests with real Curator clients can run: installs Debian's when it is missing and we may. Their program is run from
+/// its source, which a runtime without a compiler cannot do.
+pub(crate) fn ensure_curator() -> Result<()> {
+    let mut wanted = Vec::new();
+    if !CURATOR_JARS.iter().all(|jar| Path::new(jar).is_file()) {
+        wanted.extend(["libcurator-recipes-java", "libcurator-discovery-java"]);
+    }
+    if !runs("javac") {
+        wanted.push("default-jdk-headless");
+    }
+    if wanted.is_empty() { Ok(()) } else { install("Curator with a JDK", &wanted, "") }
+}
+
+fn runs(program: &str) -> bool {
+    succeeds(Command::new(program).arg("-version"))
+}
+
+/// Installs packages, or says how to, and what else would do.
+fn install(what: &str, packages: &[&str], or_else: &str) -> Result<()> {
+    let wanted = packages.join(" ");
     if !is_root() {
-        bail!(
-            "no ZooKeeper: run `apt-get install --no-install-recommends {wanted}` as root, or set ZOOKEEPER_HOME"
-        );
+        bail!("no {what}: run `apt-get install --no-install-recommends {wanted}` as root{or_else}");
     }
     run(&mut apt_get(&["update"]))?;
     let install = ["install", "--yes", "--no-install-recommends"];
-    run(&mut apt_get(&[&install[..], &PACKAGES].concat())).with_context(|| format!("cannot install {wanted}"))
-}
-
-fn is_installed() -> bool {
-    let classes = std::env::var_os("ZOOKEEPER_HOME").is_some() || Path::new(JAR).is_file();
-    let java = std::env::var_os("JAVA_HOME").is_some() || succeeds(Command::new("java").arg("-version"));
-    classes && java
+    run(&mut apt_get(&[&install[..], packages].concat())).with_context(|| format!("cannot install {wanted}"))
 }
 
 fn is_root() -> bool {

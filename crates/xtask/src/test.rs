@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 
 const TESTS: &str = "test --workspace --all-features --no-fail-fast";
 
-/// Every test, also those that need a real ZooKeeper. At the end it shows again what failed tests panicked with; the last line
+/// Every test, also those that need a real ZooKeeper or Curator. At the end it shows again what failed tests panicked with; the last line
 /// says how many passed, failed and were skipped.
 pub(crate) fn run() -> Result<()> {
     let (mut summary, mut panics) = (Summary::default(), Panics::default());
@@ -25,7 +25,10 @@ pub(crate) fn run() -> Result<()> {
 
 fn run_stages(summary: &mut Summary, panics: &mut Panics) -> Result<()> {
     let mut stages = Stages::start();
-    stages.run("packages", packages::ensure_zookeeper)?;
+    stages.run("packages", || {
+        packages::ensure_zookeeper()?;
+        packages::ensure_curator()
+    })?;
     let built = stages.run("build", || execute(&mut cargo(&format!("{TESTS} --no-run"))));
     // What could be built is tested all the same.
     let mut command = cargo(&format!("{TESTS} -- --include-ignored"));
