@@ -22,6 +22,7 @@ import java.util.concurrent.SynchronousQueue;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.recipes.atomic.AtomicValue;
+import org.apache.curator.framework.recipes.atomic.DistributedAtomicInteger;
 import org.apache.curator.framework.recipes.atomic.DistributedAtomicLong;
 import org.apache.curator.framework.recipes.barriers.DistributedBarrier;
 import org.apache.curator.framework.recipes.barriers.DistributedDoubleBarrier;
@@ -169,6 +170,7 @@ public final class Peer {
             case "count" -> count(shared(path, words.get(2)));
             case "value" -> value(path, words.get(2));
             case "long" -> atomicLong(path);
+            case "int" -> atomicInteger(path);
             default -> throw new IllegalArgumentException("no thing is called " + words.get(0));
         };
     }
@@ -411,7 +413,14 @@ public final class Peer {
                         after(number.compareAndSet(Long.parseLong(arguments.get(0)), Long.parseLong(arguments.get(1)))));
     }
 
-    private static Object after(AtomicValue<Long> result) {
+    private Thing atomicInteger(String path) {
+        DistributedAtomicInteger number = new DistributedAtomicInteger(client, path, new RetryForever(1));
+        return new Thing()
+                .tells("get", arguments -> after(number.get()))
+                .tells("add", arguments -> after(number.add(Integer.parseInt(arguments.get(0)))));
+    }
+
+    private static Object after(AtomicValue<?> result) {
         return result.succeeded() ? result.postValue() : false;
     }
 

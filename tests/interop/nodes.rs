@@ -106,6 +106,8 @@ async fn what_ours_and_curators_write_is_the_same_byte_for_byte() {
     theirs("count /theirs/count 1", &["set 258"]).await;
     soon(Counter::<i64>::new(&client, &ours("long")).unwrap().add(258)).await.unwrap();
     theirs("long /theirs/long", &["add 258"]).await;
+    soon(Counter::<i32>::new(&client, &ours("int")).unwrap().add(-258)).await.unwrap();
+    theirs("int /theirs/int", &["add -258"]).await;
 
     let nodes = tree(&client, OURS).await;
     assert_eq!(nodes, tree(&client, THEIRS).await);

@@ -1,4 +1,5 @@
-//! `SharedValue`, `SharedCount` and `Counter`, and Curator's `SharedValue`, `SharedCount` and `DistributedAtomicLong`.
+//! `SharedValue`, `SharedCount` and `Counter`, and Curator's `SharedValue`, `SharedCount`, `DistributedAtomicLong` and
+//! `DistributedAtomicInteger`.
 
 use crate::curator::both;
 use docent::config::Change;
@@ -73,4 +74,10 @@ async fn counts_of_both_at_the_same_time_add_up() {
     assert!(soon(ours.compare_and_set(sum, -1)).await.unwrap());
     assert_eq!(theirs.done("compare-and-set -1 -258").await, ["-258"]);
     assert_eq!(soon(ours.get()).await.unwrap(), -258);
+
+    let (ours, theirs) =
+        (Counter::<i32>::new(&client, "/counters/users").unwrap(), curator.make("int /counters/users").await);
+    soon(ours.add(i32::MIN)).await.unwrap();
+    assert_eq!(theirs.done("add 258").await, [(i32::MIN + 258).to_string()]);
+    assert_eq!(soon(ours.get()).await.unwrap(), i32::MIN + 258);
 }
