@@ -58,6 +58,19 @@ pub async fn soon<F: Future>(future: F) -> F::Output {
     tokio::time::timeout(PATIENCE, future).await.expect("it is done well before the test's patience ends")
 }
 
+/// Waits until `holds`, which is asked again and again.
+///
+/// # Panics
+/// When it takes longer than any test waits.
+pub async fn until(mut holds: impl AsyncFnMut() -> bool) {
+    soon(async {
+        while !holds().await {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
 /// Waits for `future`, at most for `limit` of the time that this thread was given: while a busy machine pauses the test, the
 /// limit is paused, too.
 ///

@@ -4,7 +4,7 @@ use crate::curator::both;
 use docent::{AcquireError, Barrier, Client, DoubleBarrier, Entered};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, Proxy};
-use docent_tests::soon;
+use docent_tests::{soon, until};
 use tokio::task::JoinHandle;
 
 const PATH: &str = "/barriers/work";
@@ -57,12 +57,7 @@ async fn a_barrier_of_either_holds_the_other_up_until_either_removes_it() {
 
 /// Waits until the number of nodes below the barrier is as `wanted`.
 async fn until_nodes(client: &Client, wanted: impl Fn(usize) -> bool) {
-    soon(async {
-        while !wanted(client.children(PATH).await.map_or(0, |children| children.names.len())) {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
+    until(async || wanted(client.children(PATH).await.map_or(0, |children| children.names.len()))).await;
 }
 
 fn enter(barrier: &DoubleBarrier) -> JoinHandle<Result<Entered, AcquireError>> {

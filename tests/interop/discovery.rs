@@ -3,7 +3,7 @@
 use crate::curator::both;
 use docent::{Instance, Membership, Registry, Service, ServiceType};
 use docent_testkit::Backend;
-use docent_tests::soon;
+use docent_tests::{soon, until};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -17,13 +17,8 @@ struct Meta {
 }
 
 /// Waits until the view shows an instance, or none.
-async fn until(view: &Service<Value>, id: &str, wanted: impl Fn(Option<&Instance<Value>>) -> bool) {
-    soon(async {
-        while !wanted(view.instances().get(id).map(|instance| &**instance)) {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
+async fn until_shown(view: &Service<Value>, id: &str, wanted: impl Fn(Option<&Instance<Value>>) -> bool) {
+    until(async || wanted(view.instances().get(id).map(|instance| &**instance))).await;
 }
 
 #[tokio::test]
@@ -70,7 +65,7 @@ async fn instances_of_curators_are_seen_with_all_that_they_say_and_written_as_ou
 
     let uri = "{scheme}://{address}:{port}";
     theirs.done(&format!("register orders theirs 10.0.0.9 80 null 1234567890123 DYNAMIC zone=a {uri}")).await;
-    until(&view, "theirs", |instance| instance.is_some()).await;
+    until_shown(&view, "theirs", |instance| instance.is_some()).await;
     let instance = view.instances().get("theirs").unwrap().clone();
     assert_eq!((instance.name.as_str(), instance.address.as_deref()), ("orders", Some("10.0.0.9")));
     assert_eq!((instance.port, instance.ssl_port, instance.weight), (Some(80), None, None));
@@ -91,7 +86,7 @@ async fn instances_of_curators_are_seen_with_all_that_they_say_and_written_as_ou
     assert_eq!(soon(client.get(&registration.path())).await.unwrap().data, node.data);
 
     theirs.done("update orders theirs 10.0.0.9 81 444 1234567890123 DYNAMIC text null").await;
-    until(&view, "theirs", |instance| instance.is_some_and(|instance| instance.port == Some(81))).await;
+    until_shown(&view, "theirs", |instance| instance.is_some_and(|instance| instance.port == Some(81))).await;
     assert_eq!(view.instances().get("theirs").unwrap().payload, Some(json!("text")));
     let mut ours = Instance::new("orders", "10.0.0.9", 81).id("theirs").ssl_port(444).payload("text");
     ours.registered_at_ms = 1_234_567_890_123;
@@ -100,7 +95,7 @@ async fn instances_of_curators_are_seen_with_all_that_they_say_and_written_as_ou
     assert_eq!(soon(client.get(&registration.path())).await.unwrap().data, theirs_now);
 
     theirs.done("unregister orders theirs 10.0.0.9 81 444 1234567890123 DYNAMIC text null").await;
-    until(&view, "theirs", |instance| instance.is_none()).await;
+    until_shown(&view, "theirs", |instance| instance.is_none()).await;
 }
 
 #[tokio::test]
@@ -113,12 +108,7 @@ async fn members_of_both_see_each_other_come_and_go() {
     let until_members = async |wanted: &[&str]| {
         let said = |peer: docent::Peer| format!("{}={}", peer.id, String::from_utf8_lossy(&peer.data));
         let now = || members.current().into_iter().map(said).collect::<Vec<_>>();
-        soon(async {
-            while now() != wanted {
-                tokio::task::yield_now().await;
-            }
-        })
-        .await;
+        until(async || now() == wanted).await;
     };
     let theirs = curator.make("member /cluster/web theirs hello").await;
     until_members(&["theirs=hello"]).await;

@@ -3,19 +3,14 @@
 use crate::curator::both;
 use docent::{Election, ElectionLayout};
 use docent_testkit::Backend;
-use docent_tests::soon;
+use docent_tests::{soon, until};
 use futures_util::StreamExt;
 
 const PATH: &str = "/election/scheduler";
 
 /// Waits until so many stand.
 async fn until_standing(election: &Election, count: usize) {
-    soon(async {
-        while election.candidates().await.unwrap().len() < count {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
+    until(async || election.candidates().await.unwrap().len() >= count).await;
 }
 
 /// Ours leads, then theirs, then ours; all say the same of that.

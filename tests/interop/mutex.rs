@@ -3,19 +3,14 @@
 use crate::curator::{Curator, IDENTITY, both};
 use docent::{AcquireError, Mutex};
 use docent_testkit::Backend;
-use docent_tests::{connect, in_time, soon, tick};
+use docent_tests::{connect, in_time, soon, tick, until};
 use std::time::{Duration, Instant};
 
 const PATH: &str = "/locks/report";
 
 /// Waits until so many are in the line.
 async fn until_waiting(mutex: &Mutex, count: usize) {
-    soon(async {
-        while mutex.participants().await.unwrap().len() < count {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
+    until(async || mutex.participants().await.unwrap().len() >= count).await;
 }
 
 #[tokio::test]

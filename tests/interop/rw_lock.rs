@@ -3,19 +3,14 @@
 use crate::curator::both;
 use docent::{AcquireError, RwLock};
 use docent_testkit::Backend;
-use docent_tests::soon;
+use docent_tests::{soon, until};
 
 const PATH: &str = "/locks/catalogue";
 const LOCK: &str = "rw-lock /locks/catalogue";
 
 /// Waits until so many are in the line.
 async fn until_waiting(lock: &RwLock, count: usize) {
-    soon(async {
-        while lock.participants().await.unwrap().len() < count {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
+    until(async || lock.participants().await.unwrap().len() >= count).await;
 }
 
 #[tokio::test]

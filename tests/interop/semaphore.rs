@@ -3,16 +3,11 @@
 use crate::curator::both;
 use docent::{AcquireError, Semaphore, SharedLimit};
 use docent_testkit::Backend;
-use docent_tests::soon;
+use docent_tests::{soon, until};
 
 /// Waits until so many permits are held or wanted.
 async fn until_wanted(semaphore: &Semaphore, count: usize) {
-    soon(async {
-        while semaphore.participants().await.unwrap().len() < count {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
+    until(async || semaphore.participants().await.unwrap().len() >= count).await;
 }
 
 #[tokio::test]
