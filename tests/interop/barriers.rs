@@ -23,16 +23,19 @@ async fn a_barrier_of_either_holds_the_other_up_until_either_removes_it() {
         (Barrier::new(&client, PATH).unwrap(), curator.make(&format!("barrier {PATH}")).await);
     let waiter = curator.make(&format!("barrier {PATH}")).await;
     for theirs_removes in [false, true] {
+        let remove = async || {
+            if theirs_removes {
+                theirs.done("remove").await;
+            } else {
+                soon(ours.remove()).await.unwrap();
+            }
+        };
         assert!(soon(ours.set()).await.unwrap());
         let before = server.front().trace().len();
         let waiting = waiter.tell("wait");
         until_looked_at(server.front(), before).await;
         assert!(!waiting.is_finished());
-        if theirs_removes {
-            theirs.done("remove").await;
-        } else {
-            soon(ours.remove()).await.unwrap();
-        }
+        remove().await;
         waiting.done().await;
         assert!(!soon(ours.is_set()).await.unwrap());
 
@@ -45,11 +48,7 @@ async fn a_barrier_of_either_holds_the_other_up_until_either_removes_it() {
         });
         until_looked_at(server.front(), before).await;
         assert!(!waiting.is_finished());
-        if theirs_removes {
-            theirs.done("remove").await;
-        } else {
-            soon(ours.remove()).await.unwrap();
-        }
+        remove().await;
         soon(waiting).await.unwrap().unwrap();
         waiter.done("wait").await;
     }
