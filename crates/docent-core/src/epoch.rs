@@ -1,7 +1,7 @@
 use crate::claim::ClaimNode;
-use crate::cleanup::Cleanup;
-use crate::client::Markers;
+use crate::cleanup::{Cleanup, LostCreates};
 use crate::clock::Clock;
+use crate::exact::Markers;
 use crate::held::{Held, HeldTable};
 use crate::kept::Witness;
 use crate::lease::Lease;
@@ -19,6 +19,8 @@ pub(crate) struct Epoch {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) cleanup: Cleanup,
     pub(crate) markers: Markers,
+    /// Creates of tickets and markers that may be applied late.
+    pub(crate) lost_creates: LostCreates,
     /// Shows to later sessions of the client whether this one lives.
     pub(crate) witness: Witness,
     /// Guards that this session holds.
@@ -43,6 +45,7 @@ impl Epoch {
             clock,
             cleanup,
             markers: Markers::default(),
+            lost_creates: LostCreates::default(),
             witness: Witness::new(),
             held: HeldTable::default(),
             max_request,

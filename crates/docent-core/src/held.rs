@@ -4,7 +4,7 @@ use crate::epoch::Epoch;
 use crate::fence::Fence;
 use crate::lease::LeaseMark;
 use crate::lost::LostReason;
-use crate::session::Lane;
+use crate::session::{Cause, Lane};
 use crate::telemetry;
 use docent_proto::Request;
 use std::fmt;
@@ -170,6 +170,33 @@ impl Held {
             Some(Over::Lost(reason, _)) => *reason,
             _ => reason,
         }
+    }
+
+    /// Finds out, where others may make a node at the path of this one's once it is gone, whether it is still the same. Known without
+    /// a request unless a link was lost since it was last seen.
+    ///
+    /// # Errors
+    /// `Err(Ok(reason))` when it is lost; `Err(Err(cause))` when the session ended before that was found out.
+    pub(crate) async fn confirm(&self) -> Result<(), Result<LostReason, Cause>> {
+        let Some(node) = &self.claim else { return Ok(()) };
+        match node.confirm().await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(Ok(self.lose(LostReason::NodeDeleted))),
+            Err(cause) => Err(Err(cause)),
+        }
+    }
+
+    /// As [`confirm`](Self::confirm), and looks in any case.
+    pub(crate) async fn look(&self) -> Result<(), Result<LostReason, Cause>> {
+        if let Some(node) = &self.claim {
+            node.doubt();
+        }
+        self.confirm().await
+    }
+
+    /// False when the node with this `czxid`, at the path of this one's, is another.
+    pub(crate) fn is_same(&self, czxid: i64) -> bool {
+        planted!(ClaimUnchecked) || self.claim.as_ref().is_none_or(|node| node.czxid == czxid)
     }
 
     /// The guard was released: its node is being deleted by us. Not lost from now on.

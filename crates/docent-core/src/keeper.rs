@@ -201,6 +201,7 @@ async fn until_deleted(held: &Held, mut readable: bool) {
                     readable = false;
                     continue;
                 }
+                Ok(Response::Data { stat, .. } | Response::Stat(stat)) if !held.is_same(stat.czxid) => return,
                 Ok(response) => {
                     if matches!(response, Response::Data { data: Some(data), .. } if data == REVOKE) {
                         held.revoked().cancel();

@@ -19,6 +19,7 @@ mod connect_string;
 mod core;
 mod epoch;
 mod error;
+mod exact;
 mod fence;
 mod health;
 mod held;

@@ -108,6 +108,13 @@ catalogue! {
     PutRetriedOnAbsence = "put-retried-on-absence",
     /// An idle consumer watches the folder of the items alone, which says nothing when a claim ends.
     FreedClaimNotNoticed = "freed-claim-not-noticed",
+    /// The marker of an exact write is set whatever its version, and one that does not show the write is taken for proof that the
+    /// write never will be applied.
+    MarkerWithoutVersion = "marker-without-version",
+    /// A create without a reply that was not found is taken for one that never will be applied.
+    LostCreateForgotten = "lost-create-forgotten",
+    /// A claim is taken for the same as long as there is one at its path, whoever made that.
+    ClaimUnchecked = "claim-unchecked",
     /// Whoever announces an instance deletes whatever is at its path first, also what another process announced.
     BlindDelete = "blind-delete",
     /// A cache lists its folder again after a lost link, and reads only what is new there.

@@ -1,17 +1,18 @@
 use super::guard::Claim;
 use super::node::ClaimNode;
+use crate::cleanup::Made;
 use crate::client::{Attempts, Client, Outcomes, resolve, unexpected};
 use crate::clock::Timestamp;
 use crate::epoch::Epoch;
 use crate::error::{Error, ErrorKind};
+use crate::exact::{self, Ended, ExactWrite, Marker, NoMarker};
 use crate::node::Node;
-use crate::session::{Cause, Lane, Outcome, Pending, Reply};
+use crate::session::{Cause, Lane, Outcome, Pending};
 use crate::telemetry;
 use bytes::Bytes;
 use docent_proto::{Code, Create, CreateMode, MultiOp, MultiResult, Request, Response};
 use std::sync::Arc;
 use tokio::time::Instant;
-use uuid::Uuid;
 
 /// What is to be claimed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,62 +39,44 @@ pub enum Claimed {
 struct Intent {
     epoch: Arc<Epoch>,
     paths: Vec<String>,
-    /// What the claims have for their data: by that they are known to be ours.
-    id: Bytes,
-    create: Pending,
+    /// `None` once it is settled that nothing is left to undo.
+    write: Option<ExactWrite>,
     submitted: Timestamp,
-    /// True when the reply was lost: they may be there.
-    unknown: bool,
+    /// How often the link had been lost by then.
+    losses: u64,
 }
 
 impl Intent {
-    fn submit(client: &Client, epoch: &Arc<Epoch>, paths: Vec<String>) -> Self {
-        let id = Bytes::from(format!("{} {}", Uuid::new_v4(), client.core().identity));
+    fn submit(client: &Client, marker: Marker, epoch: &Arc<Epoch>, paths: Vec<String>) -> Self {
+        let identity = Bytes::from(client.core().identity.clone());
         let create = |path: &String| {
             let acl = client.core().acl(path);
-            Create::new(path.clone(), id.clone(), acl, CreateMode::Ephemeral, 0)
+            MultiOp::Create(Create::new(path.clone(), identity.clone(), acl, CreateMode::Ephemeral, 0))
         };
-        let request = match paths.as_slice() {
-            [path] => Request::Create(create(path)),
-            paths => Request::Multi(paths.iter().map(|path| MultiOp::Create(create(path))).collect()),
-        };
-        let create = epoch.session.submit(request, Lane::Call);
+        let losses = epoch.losses();
+        let write = ExactWrite::submit(marker, paths.iter().map(create), Lane::Call);
         let submitted = epoch.clock.now();
-        Self { epoch: Arc::clone(epoch), paths, id, create, submitted, unknown: false }
-    }
-
-    /// Looks for the first claim after the reply was lost, in the same session: they are all there or none is. Returns the
-    /// transaction that made them.
-    async fn find(&mut self, attempts: &Attempts<'_>) -> Result<Option<i64>, Error> {
-        self.unknown = true;
-        let look = resolve::read(&self.epoch, &self.paths[0]);
-        match tokio::time::timeout_at(attempts.deadline, look).await {
-            Ok(Ok(found)) => {
-                self.unknown = false;
-                if planted!(NoNodeIsClaim) && found.is_none() {
-                    return Ok(Some(self.epoch.session.last_zxid()));
-                }
-                let ours = found.filter(|(data, _)| data.as_ref() == Some(&self.id));
-                Ok(ours.map(|(_, stat)| stat.czxid))
-            }
-            // They go with their session.
-            Ok(Err(Cause::Ended(_))) => Ok(None),
-            Ok(Err(_)) | Err(_) => Err(attempts.timeout()),
-        }
+        Self { epoch: Arc::clone(epoch), paths, write: Some(write), submitted, losses }
     }
 
     fn take_paths(&mut self) -> Vec<String> {
-        self.unknown = false;
         std::mem::take(&mut self.paths)
+    }
+
+    /// Deletes what was made by the transaction `czxid`.
+    fn undo(mut self, czxid: i64) {
+        for path in self.take_paths() {
+            let node = ClaimNode::new(Arc::clone(&self.epoch), path, czxid).confirmed_at(self.losses);
+            Claim::give_back(Arc::new(node));
+        }
     }
 }
 
 impl Drop for Intent {
     fn drop(&mut self) {
-        let reply = self.create.abandon();
-        if reply.is_some() || self.unknown {
-            let paths = std::mem::take(&mut self.paths);
-            self.epoch.cleanup.undo_claims(&self.epoch, paths, self.id.clone(), reply);
+        if let Some(write) = self.write.take() {
+            let made = Made::At(std::mem::take(&mut self.paths));
+            self.epoch.cleanup.undo_exact(&self.epoch, write, made);
         }
     }
 }
@@ -118,13 +101,21 @@ pub(super) async fn draw(client: &Client, wanted: &[Wanted], recipe: &'static st
     let mut attempts = Attempts::new(client, "claim", &first.claim, Outcomes::Repeatable);
     loop {
         let epoch = attempts.epoch().await?;
-        let mut intent = Intent::submit(client, &epoch, claims.clone());
+        let marker = match exact::take(client.core(), &epoch, attempts.deadline).await {
+            Ok(marker) => marker,
+            Err(NoMarker::Cause(cause)) => {
+                attempts.retry(&epoch, false, cause).await?;
+                continue;
+            }
+            Err(NoMarker::Refused(error)) => return Err(error),
+        };
+        let mut intent = Intent::submit(client, marker, &epoch, claims.clone());
         let reads: Vec<_> = nodes.iter().map(|path| epoch.session.submit(read(path), Lane::Call)).collect();
         match created(&mut intent, &mut attempts, &epoch).await? {
             Attempt::Created(czxid) => {
                 // Its timeout is known now. What was made is undone.
                 if let Some(detail) = epoch.refuses_guards(client.core().config.accept_short_lease) {
-                    intent.unknown = true;
+                    intent.undo(czxid);
                     return Err(attempts.error(ErrorKind::ShortLease).because(detail));
                 }
                 let held = hold(client, intent, wanted, czxid, recipe);
@@ -155,23 +146,28 @@ async fn created(
     attempts: &mut Attempts<'_>,
     epoch: &Arc<Epoch>,
 ) -> Result<Attempt, Error> {
-    let outcome = intent.create.by(attempts.deadline).await;
-    if let Outcome::Unknown(Cause::LinkLost) = outcome
-        && let Some(czxid) = intent.find(attempts).await?
-    {
-        return Ok(Attempt::Created(czxid));
+    let Some(write) = &mut intent.write else { return Ok(Attempt::Again) };
+    let ended = write.ended(attempts.deadline).await;
+    // What is not certain is seen to by the drop of the intent.
+    if !matches!(ended, Ended::Unknown(_)) {
+        intent.write = None;
     }
-    let zxid = if let Outcome::Reply(Reply { zxid, .. }) = &outcome { *zxid } else { 0 };
-    Ok(match attempts.judge(epoch, outcome).await? {
-        None => Attempt::Again,
-        Some(Ok(Response::Created { stat, .. })) => Attempt::Created(stat.map_or(zxid, |stat| stat.czxid)),
-        Some(Ok(Response::Multi(results))) => match refused(&results) {
-            Some((index, code)) => Attempt::Refused(index, code),
-            None => Attempt::Created(zxid),
+    let cause = match ended {
+        Ended::Answered(_, Some(stat)) | Ended::Applied(stat) => return Ok(Attempt::Created(stat.mzxid)),
+        Ended::Answered(results, None) => match refused(&results) {
+            Some((index, code)) => return Ok(Attempt::Refused(index, code)),
+            None => return Err(unexpected("claim", &Response::Multi(results))),
         },
-        Some(Ok(other)) => return Err(unexpected("claim", &other)),
-        Some(Err(code)) => Attempt::Refused(0, code),
-    })
+        Ended::NotApplied(Cause::LinkLost) if planted!(NoNodeIsClaim) => {
+            return Ok(Attempt::Created(epoch.session.last_zxid()));
+        }
+        Ended::NoMarker => return Ok(Attempt::Again),
+        Ended::Refused(Code::THROTTLED) => Cause::QueueFull,
+        Ended::Refused(code) => return Ok(Attempt::Refused(0, code)),
+        Ended::NotApplied(cause) | Ended::Unknown(cause) => cause,
+    };
+    attempts.retry(epoch, false, cause).await?;
+    Ok(Attempt::Again)
 }
 
 fn refused(results: &[MultiResult]) -> Option<(usize, Code)> {
@@ -193,7 +189,8 @@ fn hold(
     let paths = intent.take_paths();
     let epoch = &intent.epoch;
     let claims = paths.into_iter().zip(wanted).map(|(path, wanted)| {
-        let node = Arc::new(ClaimNode::new(Arc::clone(epoch), path, czxid));
+        let node = ClaimNode::new(Arc::clone(epoch), path, czxid).confirmed_at(intent.losses);
+        let node = Arc::new(node);
         match epoch.hold_claim(&node, recipe) {
             Some(held) => {
                 telemetry::acquired(recipe, epoch.clock.now().since(intent.submitted));

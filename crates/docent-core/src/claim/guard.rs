@@ -197,7 +197,8 @@ impl Claim {
             claim.ending = true;
         }
         let own = claims.iter().map(|claim| claim.node.path.clone()).collect();
-        let done = transaction.commit_ending(&epoch, own, nodes).await;
+        let held: Vec<_> = claims.iter().map(|claim| Arc::clone(&claim.held)).collect();
+        let done = transaction.commit_ending(&epoch, &held, own, nodes).await;
         if done.is_ok() {
             claims.into_iter().for_each(Self::forget_node);
         }

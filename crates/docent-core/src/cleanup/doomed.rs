@@ -4,10 +4,11 @@ use super::own::delete_node;
 use crate::claim::ClaimNode;
 use crate::core::Core;
 use crate::epoch::Epoch;
+use crate::exact::ExactWrite;
 use crate::session::Pending;
 use std::sync::Arc;
 
-/// A node that must go.
+/// Node of ours that is to be deleted.
 #[derive(Debug, Clone)]
 pub(super) enum Doomed {
     /// One whose name is ours alone, so that it can be deleted by its name in any session.
@@ -34,9 +35,22 @@ impl Doomed {
     }
 }
 
-pub(super) async fn delete_doomed(core: &Core, node: Doomed, reply: Option<Pending>) -> Left {
-    match node {
-        Doomed::Own { epoch, path } => delete_node(core, epoch, path, reply).await,
-        Doomed::Claim(node) => delete_claim(&node, reply).await,
+/// Delete that may have been submitted.
+#[derive(Debug)]
+pub(super) enum Delete {
+    /// Whether the node is there is looked at first.
+    NotYet,
+    /// Of a node whose name is ours alone.
+    Sent(Pending),
+    Exact(ExactWrite),
+}
+
+/// Deletes `node`, whose delete may be under way.
+pub(super) async fn delete_doomed(core: &Core, node: Doomed, delete: Delete) -> Left {
+    match (node, delete) {
+        (Doomed::Own { epoch, path }, Delete::Sent(reply)) => delete_node(core, epoch, path, Some(reply)).await,
+        (Doomed::Own { epoch, path }, _) => delete_node(core, epoch, path, None).await,
+        (Doomed::Claim(node), Delete::Exact(write)) => delete_claim(core, &node, Some(write)).await,
+        (Doomed::Claim(node), _) => delete_claim(core, &node, None).await,
     }
 }

@@ -1,8 +1,9 @@
-use super::claim::{LOOK_FIRST, delete_once};
+use super::claim::delete_exactly;
 use super::own::delete;
-use super::{Doomed, Job};
+use super::{Delete, Doomed, Job};
 use crate::claim::ClaimNode;
 use crate::epoch::Epoch;
+use crate::exact::Ended;
 use crate::session::{Lane, Outcome, Pending};
 use docent_proto::Code;
 use std::sync::Arc;
@@ -13,7 +14,9 @@ use tokio::time::Instant;
 #[derive(Debug)]
 pub(crate) struct Leaving {
     node: Doomed,
-    reply: Pending,
+    delete: Delete,
+    /// True once nothing is left to do for the worker.
+    done: bool,
 }
 
 /// What became of a node that was to be deleted.
@@ -33,37 +36,28 @@ impl Leaving {
     /// Submits the delete of a node whose name is ours alone: it has its place in the order of calls now.
     pub(crate) fn new(epoch: Arc<Epoch>, path: String) -> Self {
         let reply = epoch.session.submit(delete(&path), Lane::Cleanup);
-        Self { node: Doomed::Own { epoch, path }, reply }
+        Self { node: Doomed::Own { epoch, path }, delete: Delete::Sent(reply), done: false }
     }
 
-    /// Submits the delete of a claim's node.
+    /// Submits the delete of a claim's node. Where it is not certain that the node is still the same, or nothing can be sent exactly
+    /// at once, that is left to the worker.
     pub(crate) fn of_claim(node: Arc<ClaimNode>) -> Self {
-        let reply = node.epoch.session.submit(delete_once(&node.path), Lane::Cleanup);
-        Self { node: Doomed::Claim(node), reply }
+        let marker = Some(&node.epoch).filter(|_| node.is_confirmed()).and_then(|epoch| epoch.markers.try_take(epoch));
+        let delete = marker.map_or(Delete::NotYet, |marker| Delete::Exact(delete_exactly(&node, marker)));
+        Self { node: Doomed::Claim(node), delete, done: false }
     }
 
     /// Deletes a claim's node if it is still there: it may be gone already, and another claim in its place.
     pub(crate) fn of_claim_perhaps(node: Arc<ClaimNode>) -> Self {
-        Self { node: Doomed::Claim(node), reply: Pending::ready(LOOK_FIRST) }
+        Self { node: Doomed::Claim(node), delete: Delete::NotYet, done: false }
     }
 
     /// Waits until the node is gone, at most until `deadline`.
     pub(crate) async fn by(mut self, deadline: Instant) -> Left {
-        let wait = async {
-            match (&mut self.reply).await {
-                Outcome::Reply(reply) if matches!(reply.refusal(), None | Some(Code::NO_NODE)) => {
-                    Some(Left::Gone)
-                }
-                outcome => {
-                    self.reply = Pending::ready(outcome);
-                    None
-                }
-            }
-        };
-        match tokio::time::timeout_at(deadline, wait).await {
-            Ok(Some(left)) => return left,
-            Ok(None) => {}
-            Err(_) => return Left::Timeout,
+        match self.first_attempt(deadline).await {
+            Some(left) => return left,
+            None if Instant::now() >= deadline => return Left::Timeout,
+            None => {}
         }
         // It takes more than one attempt: that is the worker's business.
         let (done, left) = oneshot::channel();
@@ -75,11 +69,38 @@ impl Leaving {
         }
     }
 
+    /// What became of the delete that was submitted; `None` when it takes more, or more time.
+    async fn first_attempt(&mut self, deadline: Instant) -> Option<Left> {
+        let gone = match &mut self.delete {
+            Delete::NotYet => false,
+            Delete::Sent(reply) => match tokio::time::timeout_at(deadline, &mut *reply).await {
+                Ok(Outcome::Reply(answer)) if matches!(answer.refusal(), None | Some(Code::NO_NODE)) => true,
+                Ok(outcome) => {
+                    *reply = Pending::ready(outcome);
+                    false
+                }
+                Err(_) => false,
+            },
+            Delete::Exact(write) => match write.ended(deadline).await {
+                Ended::Answered(_, Some(_)) | Ended::Applied(_) => true,
+                // It may still be applied: the worker finds out before it sends another.
+                Ended::Unknown(_) => false,
+                // A look at the node shows what is left to do.
+                _ => {
+                    self.delete = Delete::NotYet;
+                    false
+                }
+            },
+        };
+        self.done = gone;
+        gone.then_some(Left::Gone)
+    }
+
     fn hand_over(&mut self, done: Option<oneshot::Sender<Left>>) {
-        if self.reply.is_open() {
-            let reply = std::mem::replace(&mut self.reply, Pending::taken());
+        if !std::mem::replace(&mut self.done, true) {
+            let delete = std::mem::replace(&mut self.delete, Delete::NotYet);
             let node = self.node.clone();
-            self.node.epoch().cleanup.send(Job::Node { node, reply, done });
+            self.node.epoch().cleanup.send(Job::Node { node, delete, done });
         }
     }
 }

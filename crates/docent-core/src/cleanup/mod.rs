@@ -6,22 +6,26 @@
 mod claim;
 mod doomed;
 mod leaving;
+mod lost_creates;
 mod own;
+mod undo;
 mod worker;
 
-use doomed::Doomed;
+use doomed::{Delete, Doomed};
 pub(crate) use leaving::{Leaving, Left};
+pub(crate) use lost_creates::LostCreates;
 pub(crate) use own::epoch_find;
+pub(crate) use undo::{Made, numbered};
 use worker::CleanupWorker;
 
 use crate::claim::ClaimNode;
 use crate::epoch::Epoch;
-use crate::session::{Farewell, Pending};
-use bytes::Bytes;
+use crate::exact::ExactWrite;
+use crate::session::{Farewell, Lane, Pending};
 use docent_proto::Code;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
 /// Between attempts when a server answers that it will not do it now.
 pub(crate) const PAUSE: Duration = Duration::from_millis(200);
@@ -47,15 +51,26 @@ impl Cleanup {
         self.send(Job::Later { node: Doomed::Claim(Arc::clone(node)), delay });
     }
 
-    /// Undoes claims once their outcome is known. `reply` is the outcome if it is still to come.
-    pub(crate) fn undo_claims(
-        &self,
-        epoch: &Arc<Epoch>,
-        paths: Vec<String>,
-        id: Bytes,
-        reply: Option<Pending>,
-    ) {
-        self.send(Job::Claims { epoch: Arc::clone(epoch), paths, id, reply });
+    /// Undoes an exact write that makes ephemeral nodes, once its outcome is known.
+    pub(crate) fn undo_exact(&self, epoch: &Arc<Epoch>, write: ExactWrite, made: Made) {
+        self.send(Job::Exact { epoch: Arc::clone(epoch), write, made });
+    }
+
+    /// Deletes a marker, and then gives up its `place`.
+    pub(crate) fn delete_marker(&self, epoch: &Arc<Epoch>, path: String, place: OwnedSemaphorePermit) {
+        // Submitted now: what was sent with it and not answered is fenced out as soon as this is applied.
+        let reply = epoch.session.submit(own::delete(&path), Lane::Cleanup);
+        self.send(Job::Marker { epoch: Arc::clone(epoch), path, reply, place });
+    }
+
+    /// Deletes markers that are not needed any more.
+    pub(crate) fn trim_markers(&self, epoch: &Arc<Epoch>) {
+        self.send(Job::Trim(Arc::clone(epoch)));
+    }
+
+    /// Looks for lost creates below `folder`, until none is left there or the session has ended.
+    fn look_for_lost(&self, epoch: &Arc<Epoch>, folder: String) {
+        self.send(Job::Lost { epoch: Arc::clone(epoch), folder });
     }
 
     /// Undoes a create of a node whose path begins with `prefix`, once its outcome is known. `reply` is the outcome if it
@@ -88,13 +103,19 @@ impl Cleanup {
 #[derive(Debug)]
 enum Job {
     /// Delete a node.
-    Node { node: Doomed, reply: Pending, done: Option<oneshot::Sender<Left>> },
+    Node { node: Doomed, delete: Delete, done: Option<oneshot::Sender<Left>> },
     /// Delete a node later, unless it is gone by then.
     Later { node: Doomed, delay: Duration },
     /// Find out what became of a create, and undo it.
     Create { epoch: Arc<Epoch>, prefix: String, reply: Option<Pending> },
-    /// Find out what became of claims that were made together, and undo them. All have `id` for their data.
-    Claims { epoch: Arc<Epoch>, paths: Vec<String>, id: Bytes, reply: Option<Pending> },
+    /// Find out what became of an exact write, and undo it.
+    Exact { epoch: Arc<Epoch>, write: ExactWrite, made: Made },
+    /// Delete a marker.
+    Marker { epoch: Arc<Epoch>, path: String, reply: Pending, place: OwnedSemaphorePermit },
+    /// Delete markers that were not needed for a while.
+    Trim(Arc<Epoch>),
+    /// Look for creates that may be applied late.
+    Lost { epoch: Arc<Epoch>, folder: String },
     /// End a session that was given up, once its guards are dropped: until then they may stop their work.
     Abandoned { epoch: Arc<Epoch>, farewell: Farewell },
     /// Tell when nothing is left to do.

@@ -23,7 +23,7 @@ pub(super) async fn delete_node(
 }
 
 /// Deletes a node that a session of the epoch `owner` made: only the end of that session is an end of the node.
-async fn delete_owned(
+pub(super) async fn delete_owned(
     core: &Core,
     owner: u64,
     mut epoch: Arc<Epoch>,
@@ -59,7 +59,8 @@ async fn delete_owned(
     }
 }
 
-/// Finds nodes of a create whose reply was lost, by the id in their names, and deletes them.
+/// Finds nodes of a create whose reply was lost, by the id in their names, and deletes them. A create that was not found may be
+/// applied as long as its session lives: it is looked for again and again.
 pub(super) async fn undo_create(core: &Core, mut epoch: Arc<Epoch>, prefix: String, reply: Option<Pending>) {
     let owner = epoch.number;
     if let Some(reply) = reply {
@@ -89,6 +90,9 @@ pub(super) async fn undo_create(core: &Core, mut epoch: Arc<Epoch>, prefix: Stri
     loop {
         match epoch_find(&epoch, folder, &prefix).await {
             Ok(paths) => {
+                if paths.is_empty() && epoch.number == owner && !planted!(LostCreateForgotten) {
+                    return epoch.lost_creates.add(&epoch, folder, &prefix);
+                }
                 for path in paths {
                     let _ = delete_owned(core, owner, Arc::clone(&epoch), path, None).await;
                 }
@@ -102,9 +106,16 @@ pub(super) async fn undo_create(core: &Core, mut epoch: Arc<Epoch>, prefix: Stri
     }
 }
 
-/// The children of `folder` whose path begins with `prefix`, after the server has caught up with its leader: a create that
-/// was sent on an earlier link of the session is seen then, or never happens.
+/// The children of `folder` whose path begins with `prefix`, after the server has caught up with its leader. That there is none
+/// proves only that the create was not applied yet.
 pub(crate) async fn epoch_find(epoch: &Epoch, folder: &str, prefix: &str) -> Result<Vec<String>, Cause> {
+    let mut paths = children(epoch, folder).await?;
+    paths.retain(|path| path.starts_with(prefix));
+    Ok(paths)
+}
+
+/// The paths of the children of `folder`, after the server has caught up with its leader.
+pub(super) async fn children(epoch: &Epoch, folder: &str) -> Result<Vec<String>, Cause> {
     loop {
         let sync = epoch.session.submit(sync(folder), Lane::Cleanup);
         let request = Request::GetChildren2 { path: folder.to_owned(), watch: false };
@@ -114,8 +125,7 @@ pub(crate) async fn epoch_find(epoch: &Epoch, folder: &str, prefix: &str) -> Res
             (Outcome::Reply(sync), Outcome::Reply(list)) => match (sync.result, list.result) {
                 (Ok(_), Ok(Response::Children { names, .. })) => {
                     let folder = if folder == "/" { "" } else { folder };
-                    let paths = names.into_iter().map(|name| format!("{folder}/{name}"));
-                    return Ok(paths.filter(|path| path.starts_with(prefix)).collect());
+                    return Ok(names.into_iter().map(|name| format!("{folder}/{name}")).collect());
                 }
                 (Ok(_), Err(Code::NO_NODE)) => return Ok(Vec::new()),
                 (_, Err(Code::SESSION_EXPIRED)) => return Err(Cause::Ended(SessionEnd::Expired)),

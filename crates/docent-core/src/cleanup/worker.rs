@@ -1,8 +1,10 @@
 use super::Job;
-use super::claim::undo_claims;
-use super::doomed::delete_doomed;
-use super::own::undo_create;
+use super::doomed::{Delete, delete_doomed};
+use super::lost_creates::look_for_lost;
+use super::own::{delete_node, undo_create};
+use super::undo::undo_exact;
 use crate::core::Core;
+use crate::exact;
 use crate::telemetry;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -18,6 +20,8 @@ impl CleanupWorker {
     /// Runs until the client is closed.
     pub(crate) async fn run(mut self, core: Arc<Core>) {
         let mut open: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
+        // Ends with the session at the latest, and nobody waits for it.
+        let mut aside: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
         let mut waiting: Vec<oneshot::Sender<()>> = Vec::new();
         loop {
             telemetry::cleanups(open.len());
@@ -29,6 +33,7 @@ impl CleanupWorker {
             let job = tokio::select! {
                 biased;
                 Some(()) = open.next() => continue,
+                Some(()) = aside.next() => continue,
                 job = self.queue.recv() => job,
                 () = core.finished.cancelled() => return,
             };
@@ -36,9 +41,9 @@ impl CleanupWorker {
             match job {
                 None => return,
                 Some(Job::Drained(done)) => waiting.push(done),
-                Some(Job::Node { node, reply, done }) => open.push(
+                Some(Job::Node { node, delete, done }) => open.push(
                     async move {
-                        let left = delete_doomed(core, node, Some(reply)).await;
+                        let left = delete_doomed(core, node, delete).await;
                         if let Some(done) = done {
                             let _ = done.send(left);
                         }
@@ -52,14 +57,23 @@ impl CleanupWorker {
                             () = core.closing.cancelled() => {}
                         }
                         if node.is_still_to_go() {
-                            let _ = delete_doomed(core, node, None).await;
+                            let _ = delete_doomed(core, node, Delete::NotYet).await;
                         }
                     }
                     .boxed(),
                 ),
-                Some(Job::Claims { epoch, paths, id, reply }) => {
-                    open.push(undo_claims(epoch, paths, id, reply).boxed());
+                Some(Job::Exact { epoch, write, made }) => {
+                    open.push(undo_exact(core, epoch, write, made).boxed());
                 }
+                Some(Job::Marker { epoch, path, reply, place }) => open.push(
+                    async move {
+                        let _ = delete_node(core, epoch, path, Some(reply)).await;
+                        drop(place);
+                    }
+                    .boxed(),
+                ),
+                Some(Job::Trim(epoch)) => aside.push(exact::trim(epoch).boxed()),
+                Some(Job::Lost { epoch, folder }) => aside.push(look_for_lost(core, epoch, folder).boxed()),
                 Some(Job::Abandoned { epoch, farewell }) => open.push(
                     async move {
                         let say = async {

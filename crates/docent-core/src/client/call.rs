@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorKind};
 use crate::retry::Backoff;
 use crate::session::{Cause, Outcome, SessionEnd};
 use crate::telemetry::{self, Started};
-use docent_proto::{Code, CreateMode, Request, Response};
+use docent_proto::{Code, Request, Response};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -125,6 +125,8 @@ pub(crate) struct Attempts<'a> {
     /// The epoch that has ended since the last attempt.
     ended: u64,
     attempt: u32,
+    /// An earlier attempt is unanswered, and may be applied at any time.
+    may_come_late: bool,
 }
 
 /// Why a request has no answer, and whether it may have reached a server.
@@ -141,7 +143,7 @@ impl<'a> Attempts<'a> {
         outcomes: Outcomes,
     ) -> Self {
         let deadline = client.deadline();
-        Self { client, operation, path, outcomes, deadline, backoff: None, ended: 0, attempt: 1 }
+        Self { client, operation, path, outcomes, deadline, backoff: None, ended: 0, attempt: 1, may_come_late: false }
     }
 
     /// The epoch for the next attempt.
@@ -173,6 +175,8 @@ impl<'a> Attempts<'a> {
             let seen = if self.outcomes == Outcomes::Once { epoch.session.last_zxid() } else { 0 };
             let outcome = epoch.session.submit_until(request(), self.deadline).await;
             let unanswered = match self.answer(epoch, outcome) {
+                // The refusal may be owed to an earlier attempt that was applied meanwhile.
+                Ok(Err(_)) if self.may_come_late => Unanswered { sent: true, cause: Cause::LinkLost },
                 Ok(answer) => return Ok(Some(answer)),
                 Err(unanswered) => unanswered,
             };
@@ -194,16 +198,14 @@ impl<'a> Attempts<'a> {
         }
         if sent && self.outcomes == Outcomes::Once && cause == Cause::LinkLost {
             match tokio::time::timeout_at(self.deadline, resolve(epoch, &request, seen)).await {
-                Ok(Ok(Resolution::Applied(response))) => return Ok(Some(Ok(response))),
                 Ok(Ok(Resolution::Refused(code))) => return Ok(Some(Err(code))),
-                Ok(Ok(Resolution::NotApplied)) => sent = false,
+                Ok(Ok(Resolution::Repeatable)) => {
+                    self.may_come_late = true;
+                    sent = false;
+                }
                 Ok(Ok(Resolution::Unknown)) | Err(_) => {}
                 Ok(Err(ended)) => cause = ended,
             }
-        }
-        if cause == Cause::Ended(SessionEnd::Expired) && is_ephemeral(&request) {
-            // Whatever was created went with the session.
-            sent = false;
         }
         self.retry(epoch, sent, cause).await?;
         Ok(None)
@@ -248,7 +250,9 @@ impl<'a> Attempts<'a> {
     }
 
     pub(crate) async fn retry(&mut self, epoch: &Epoch, sent: bool, cause: Cause) -> Result<(), Error> {
-        let unknown = sent && self.outcomes == Outcomes::Once;
+        // An earlier attempt that may come late is no reason not to try again, but to say so in the end.
+        let ends = !matches!(cause, Cause::LinkLost | Cause::QueueFull);
+        let unknown = (sent || (self.may_come_late && ends)) && self.outcomes == Outcomes::Once;
         match cause {
             Cause::Ended(SessionEnd::Closed) => {
                 return Err(self.error(self.client.core().closed()).maybe_applied(unknown));
@@ -270,10 +274,7 @@ impl<'a> Attempts<'a> {
     async fn pause(&mut self, cause: Cause) -> Result<(), Error> {
         let policy = &self.client.core().config.retry;
         let Some(pause) = self.backoff.get_or_insert_with(|| Box::new(policy.start())).next() else {
-            return Err(match cause {
-                Cause::QueueFull => self.error(ErrorKind::Overloaded),
-                _ => self.timeout(),
-            });
+            return Err(self.given_up(cause));
         };
         self.attempt += 1;
         telemetry::retry(self.operation);
@@ -286,15 +287,18 @@ impl<'a> Attempts<'a> {
             "trying again"
         );
         if Instant::now() + pause >= self.deadline {
-            return Err(if cause == Cause::QueueFull {
-                self.error(ErrorKind::Overloaded)
-            } else {
-                self.timeout()
-            });
+            return Err(self.given_up(cause));
         }
         tokio::select! {
             () = tokio::time::sleep(pause) => Ok(()),
             () = self.client.core().closing.cancelled() => Err(self.error(self.client.core().closed())),
+        }
+    }
+
+    fn given_up(&self, cause: Cause) -> Error {
+        match cause {
+            Cause::QueueFull if !self.may_come_late => self.error(ErrorKind::Overloaded),
+            _ => self.timeout(),
         }
     }
 
@@ -307,6 +311,9 @@ impl<'a> Attempts<'a> {
     }
 
     pub(crate) fn timeout(&self) -> Error {
+        if self.may_come_late {
+            return self.unknown();
+        }
         self.with_source(self.error(ErrorKind::Timeout))
     }
 
@@ -320,13 +327,6 @@ impl<'a> Attempts<'a> {
             Some(source) => error.caused_by(source),
             None => error,
         }
-    }
-}
-
-fn is_ephemeral(request: &Request) -> bool {
-    match request {
-        Request::Create(create) => CreateMode::from_flags(create.flags).is_some_and(CreateMode::is_ephemeral),
-        _ => false,
     }
 }
 

@@ -1,4 +1,4 @@
-use super::Client;
+use super::{Client, ephemeral};
 use super::call::{Attempts, Outcomes, unexpected};
 use crate::config::ParentKind;
 use crate::core::Core;
@@ -34,11 +34,15 @@ pub(super) async fn create(
     } else {
         namespace::check("create", path)?;
     }
-    let request = || {
+    let create = || {
         let full = full();
         let acl = client.core().acl(&full);
-        Request::Create(Create::new(full, data.clone(), acl, wire_mode, ttl))
+        Create::new(full, data.clone(), acl, wire_mode, ttl)
     };
+    if wire_mode.is_ephemeral() {
+        return Box::pin(ephemeral::create(client, path, &data, &create)).await;
+    }
+    let request = || Request::Create(create());
     let mut attempts = Attempts::new(client, "create", path, Outcomes::Once);
     let mut missing_parents = 0;
     loop {

@@ -3,6 +3,7 @@
 mod builder;
 mod call;
 mod create;
+mod ephemeral;
 mod exact;
 pub(crate) mod resolve;
 mod thread;
@@ -12,7 +13,6 @@ pub use builder::ClientBuilder;
 pub use call::in_time;
 pub(crate) use call::{Attempts, Outcomes, deadline, unexpected};
 pub(crate) use create::{PARENT_ROUNDS, create_parents_in, refused_parent};
-pub(crate) use exact::Markers;
 pub(crate) use transaction::Committed;
 pub use transaction::{Transaction, TransactionResult};
 
@@ -221,7 +221,8 @@ impl Client {
         let in_time = || self.with_operation_timeout(deadline.saturating_duration_since(Instant::now()));
         let Some(mut known) = in_time().exists(path).await? else { return Ok(()) };
         loop {
-            match in_time().delete(path, known.version).await {
+            // Exact, because one that is applied late could hit the next node at the path.
+            match in_time().transaction().delete(path, known.version).commit_exactly().await {
                 Err(error) if error.kind() == ErrorKind::NoNode => return Ok(()),
                 // Its data was set meanwhile, or it is another node by now.
                 Err(error) if matches!(error.kind(), ErrorKind::OutcomeUnknown | ErrorKind::BadVersion) => {
@@ -231,7 +232,7 @@ impl Client {
                         _ => return Ok(()),
                     }
                 }
-                result => return result,
+                result => return result.map(drop),
             }
         }
     }

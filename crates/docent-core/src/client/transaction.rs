@@ -167,7 +167,7 @@ impl Transaction {
         let mut attempts = Attempts::new(&client, "transaction", &path, Outcomes::Once);
         are_held(&self.held, &attempts)?;
         let bound = self.held.first().map(|held| &held.epoch);
-        match exact::commit(&client, &mut attempts, &self.ops, bound).await? {
+        match exact::commit(&client, &mut attempts, &self.ops, bound, &self.held).await? {
             Exact::Applied(marker) => Ok(Committed { results: None, marker: marker.into() }),
             Exact::Answered(results, marker) => {
                 still_there(&self.held, &results, &attempts)?;
@@ -178,14 +178,15 @@ impl Transaction {
         }
     }
 
-    /// Deletes the full paths `own`, by which something is held, and `nodes`, and applies the operations, all or none and exactly once, in `epoch` or not at
-    /// all.
+    /// Deletes the full paths `own`, by which `held` are held, and `nodes`, and applies the operations, all or none and exactly once,
+    /// in `epoch` or not at all.
     ///
     /// # Errors
     /// `Lost` when one of the nodes is gone; else as [`commit_exactly`](Self::commit_exactly).
     pub(crate) async fn commit_ending(
         mut self,
         epoch: &Arc<Epoch>,
+        held: &[Arc<Held>],
         mut own: Vec<String>,
         nodes: &[String],
     ) -> Result<Option<Vec<TransactionResult>>, Error> {
@@ -205,7 +206,7 @@ impl Transaction {
         let path = client.core().namespace.relative(self.ops[0].path());
         let mut attempts = Attempts::new(&client, "end", &path, Outcomes::Once);
         let lost = |attempts: &Attempts<'_>, reason| attempts.error(ErrorKind::Lost(reason));
-        match exact::commit(&client, &mut attempts, &self.ops, Some(epoch)).await {
+        match exact::commit(&client, &mut attempts, &self.ops, Some(epoch), held).await {
             // It ended before anything was sent.
             Err(error) if error.kind() == ErrorKind::SessionChanged => {
                 Err(lost(&attempts, epoch.lost_reason()))
@@ -249,6 +250,7 @@ impl Transaction {
         let epoch = &self.held[0].epoch;
         loop {
             are_held(&self.held, &attempts)?;
+            exact::confirm(&mut attempts, epoch, &self.held).await?;
             let request = Request::Multi(self.ops.clone());
             let outcome = epoch.session.submit(request, Lane::Call).by(attempts.deadline).await;
             match attempts.judge(epoch, outcome).await? {

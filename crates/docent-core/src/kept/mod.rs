@@ -1,5 +1,6 @@
 //! Kept nodes: ephemeral nodes that core keeps present, through link loss, new sessions and deletion by others.
 
+mod exact;
 mod node;
 mod reconcile;
 mod table;

@@ -1,11 +1,13 @@
 use super::node::{KeptStatus, Wish, occupied};
 use super::table::{Entered, Progress, Side};
 use super::trouble::{Trouble, reply};
-use super::witness::{self, Replaced};
+use super::witness;
+use super::exact::{self, Written};
 use crate::client::{create_parents_in, refused_parent, resolve};
 use crate::core::Core;
 use crate::epoch::Epoch;
 use crate::error::{Error, ErrorKind};
+use crate::exact::ExactWrite;
 use crate::retry::{Backoff, RetryPolicy};
 use crate::session::{Fired, Lane, SessionEnd, Watch};
 use bytes::Bytes;
@@ -17,7 +19,8 @@ use tokio::time::Instant;
 
 /// Brings one node to what is wanted, until it is to be absent and is.
 ///
-/// Every step reads before it writes and can be repeated, so that nothing depends on replies: what is true is looked up again.
+/// Every step reads before it writes and can be repeated, so that nothing depends on replies: what is true is looked up again. Every
+/// write is exact: one that is applied late could bring the node back, or change that of somebody else.
 pub(super) struct Reconciler {
     core: Arc<Core>,
     path: String,
@@ -186,11 +189,14 @@ impl Reconciler {
     }
 
     async fn look(&mut self, epoch: &Arc<Epoch>, data: &Bytes) -> Result<Found, Trouble> {
-        let create = (!self.is_present(epoch)).then(|| self.submit_create(epoch, data));
+        let create = match self.is_present(epoch) {
+            true => None,
+            false => Some(self.submit(epoch, [MultiOp::Create(self.create(data))]).await?),
+        };
         let read =
             epoch.session.submit(Request::GetData { path: self.full.clone(), watch: true }, Lane::Call);
         let created = match create {
-            Some(create) => Some(reply(create.await)?.result),
+            Some(create) => Some(exact::written(create).await?),
             None => None,
         };
         let read = reply(read.await)?;
@@ -199,8 +205,8 @@ impl Reconciler {
                 self.judge(epoch, data, found, stat, read.watch).await
             }
             Err(Code::NO_NODE) => match created {
-                Some(Err(Code::NO_NODE)) => self.make_parents(epoch).await,
-                Some(Err(code)) if code != Code::NODE_EXISTS => Err(self.refusal(code)),
+                Some(Written::Refused(_, Code::NO_NODE)) => self.make_parents(epoch).await,
+                Some(Written::Refused(_, code)) if code != Code::NODE_EXISTS => Err(self.refusal(code)),
                 _ => {
                     self.status.send_replace(KeptStatus::Pending);
                     Ok(Found::Changed)
@@ -211,8 +217,13 @@ impl Reconciler {
         }
     }
 
-    fn submit_create(&self, epoch: &Epoch, data: &Bytes) -> crate::session::Pending {
-        epoch.session.submit(Request::Create(self.create(data)), Lane::Call)
+    /// Submits `ops` as an exact write.
+    async fn submit(
+        &self,
+        epoch: &Arc<Epoch>,
+        ops: impl IntoIterator<Item = MultiOp>,
+    ) -> Result<ExactWrite, Trouble> {
+        exact::submit(&self.core, epoch, ops).await
     }
 
     fn create(&self, data: &Bytes) -> Create {
@@ -244,20 +255,19 @@ impl Reconciler {
             if found.unwrap_or_default() == *wanted {
                 return Ok(Found::AsWanted(watch));
             }
-            let request = Request::SetData {
+            let set = MultiOp::SetData {
                 path: self.full.clone(),
                 data: Some(wanted.clone()),
                 version: stat.version,
             };
-            return self.change(epoch, request).await;
+            return self.change(epoch, set).await;
         }
         if owner == 0 {
             let error = Error::new(ErrorKind::NodeExists, "keep").at(&self.path);
             return Err(Trouble::Refused(error.because("it is persistent")));
         }
         if planted!(BlindDelete) {
-            let request = Request::Delete { path: self.full.clone(), version: -1 };
-            return self.change(epoch, request).await;
+            return self.change(epoch, self.delete(-1)).await;
         }
         if let Some(witness) = self.core.witness_of(owner) {
             let ops = [self.delete(stat.version), MultiOp::Create(self.create(wanted))];
@@ -277,35 +287,34 @@ impl Reconciler {
     /// node goes with it, and what is at the path by then may be somebody else's.
     async fn replace(
         &self,
-        epoch: &Epoch,
+        epoch: &Arc<Epoch>,
         witness: String,
         ops: impl IntoIterator<Item = MultiOp>,
     ) -> Result<bool, Trouble> {
-        let request = witness::while_it_lives(witness, ops);
-        match reply(epoch.session.submit(request, Lane::Call).await)?.result {
-            Ok(Response::Multi(results)) => match Replaced::from(results.as_slice()) {
-                Replaced::Applied => Ok(true),
-                Replaced::NoWitness => Ok(false),
-                // Somebody else was faster: what is there now shows in the next look.
-                Replaced::Refused(Code::NO_NODE | Code::BAD_VERSION | Code::NODE_EXISTS) => Ok(true),
-                Replaced::Refused(code) => Err(self.refusal(code)),
-            },
-            Ok(_) => Err(Trouble::Busy),
-            Err(code) => Err(self.refusal(code)),
+        let write = self.submit(epoch, witness::while_it_lives(witness, ops)).await?;
+        match exact::written(write).await? {
+            Written::Applied => Ok(true),
+            // The session has ended, or nothing proves that it has not.
+            Written::Refused(0, _) => Ok(false),
+            // Somebody else was faster: what is there now shows in the next look.
+            Written::Refused(_, Code::NO_NODE | Code::BAD_VERSION | Code::NODE_EXISTS) => Ok(true),
+            Written::Refused(_, code) => Err(self.refusal(code)),
         }
     }
 
-    async fn change(&self, epoch: &Epoch, request: Request) -> Result<Found, Trouble> {
-        match reply(epoch.session.submit(request, Lane::Call).await)?.result {
+    async fn change(&self, epoch: &Arc<Epoch>, op: MultiOp) -> Result<Found, Trouble> {
+        match exact::written(self.submit(epoch, [op]).await?).await? {
             // Somebody else was faster: what is there now shows in the next look.
-            Ok(_) | Err(Code::NO_NODE | Code::BAD_VERSION | Code::NODE_EXISTS) => Ok(Found::Changed),
-            Err(code) => Err(self.refusal(code)),
+            Written::Applied | Written::Refused(_, Code::NO_NODE | Code::BAD_VERSION | Code::NODE_EXISTS) => {
+                Ok(Found::Changed)
+            }
+            Written::Refused(_, code) => Err(self.refusal(code)),
         }
     }
 
     /// Deletes the node if it is ours. True when it is gone, or somebody else's.
     async fn be_absent(&mut self, epoch: &Arc<Epoch>) -> Result<bool, Trouble> {
-        // An earlier create may still be on its way: what the leader has decides.
+        // No earlier create is on its way: each was answered or fenced out. What the leader has decides.
         let Some(stat) = resolve::stat(epoch, &self.full).await? else { return Ok(true) };
         if self.core.kept.has_heir(&self.full) {
             return Ok(false);
@@ -318,10 +327,10 @@ impl Reconciler {
         if owner != epoch.session.id() {
             return Ok(true);
         }
-        let delete = Request::Delete { path: self.full.clone(), version: stat.version };
-        match reply(epoch.session.submit(delete, Lane::Call).await)?.result {
-            Ok(_) | Err(Code::NO_NODE | Code::BAD_VERSION) => Ok(false),
-            Err(code) => Err(self.refusal(code)),
+        let delete = self.submit(epoch, [self.delete(stat.version)]).await?;
+        match exact::written(delete).await? {
+            Written::Applied | Written::Refused(_, Code::NO_NODE | Code::BAD_VERSION) => Ok(false),
+            Written::Refused(_, code) => Err(self.refusal(code)),
         }
     }
 

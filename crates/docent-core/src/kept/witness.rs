@@ -4,7 +4,7 @@ use crate::epoch::Epoch;
 use crate::namespace::Namespace;
 use crate::session::{Cause, Lane, Outcome};
 use bytes::Bytes;
-use docent_proto::{Code, Create, CreateMode, MultiOp, MultiResult, Request};
+use docent_proto::{Code, Create, CreateMode, MultiOp, Request};
 use std::time::Duration;
 use tokio::sync::OnceCell;
 use uuid::Uuid;
@@ -73,32 +73,11 @@ async fn make(core: &Core, epoch: &Epoch) {
     }
 }
 
-/// `ops`, to be applied only while the session lives whose witness is at `witness`.
-pub(super) fn while_it_lives(witness: String, ops: impl IntoIterator<Item = MultiOp>) -> Request {
+/// Adds to `ops` that they are applied only while the session lives whose witness is at `witness`. That is checked first.
+pub(super) fn while_it_lives(
+    witness: String,
+    ops: impl IntoIterator<Item = MultiOp>,
+) -> impl Iterator<Item = MultiOp> {
     let check = MultiOp::Check { path: witness, version: -1 };
-    Request::Multi(std::iter::once(check).chain(ops).collect())
-}
-
-/// What became of a request by [`while_it_lives`].
-pub(super) enum Replaced {
-    Applied,
-    /// The session has ended, or nothing proves that it has not.
-    NoWitness,
-    Refused(Code),
-}
-
-impl From<&[MultiResult]> for Replaced {
-    fn from(results: &[MultiResult]) -> Self {
-        // Those before the one that failed have no code of their own, and neither have those after it.
-        let failed = results.iter().enumerate().find_map(|(index, result)| match result {
-            MultiResult::Failed(Code::OK | Code::RUNTIME_INCONSISTENCY) => None,
-            MultiResult::Failed(code) => Some((index, *code)),
-            _ => None,
-        });
-        match failed {
-            None => Self::Applied,
-            Some((0, _)) => Self::NoWitness,
-            Some((_, code)) => Self::Refused(code),
-        }
-    }
+    std::iter::once(check).chain(ops)
 }

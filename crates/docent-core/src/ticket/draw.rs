@@ -34,12 +34,12 @@ impl Intent {
 
 impl Intent {
     /// Looks for the node after its reply was lost, in the same session. It must belong to this session: a node that does
-    /// not is no place in the line. Once absence is proven nothing is left to clean up.
+    /// not is no place in the line. A create that was not found may be applied yet: what makes the node stays to be undone.
     pub(super) async fn find(&mut self, attempts: &Attempts<'_>) -> Result<Option<(String, Stat)>, Error> {
         self.unknown = true;
         match tokio::time::timeout_at(attempts.deadline, self.look()).await {
             Ok(Ok(found)) => {
-                self.unknown = false;
+                self.unknown = found.is_none();
                 Ok(found)
             }
             // The session has ended: the cleanup worker sees to what may be left of it.
@@ -136,6 +136,7 @@ pub(super) async fn draw(line: &Line, data: Option<Bytes>) -> Result<Ticket, Err
                 if let Outcome::Reply(reply) = list.by(attempts.deadline).await
                     && let Ok(Response::Children { names, .. }) = reply.result
                 {
+                    epoch.lost_creates.pass_by(line.full_path(), &names);
                     ticket.place = line.place(ticket.name(), &names);
                     ticket.ahead = line.ahead_of(&ticket, &names);
                 }

@@ -218,7 +218,8 @@ impl Hold {
         self.held
             .hand_over()
             .map_err(|reason| Error::new(ErrorKind::Lost(reason), "end").at(self.ticket.line.path()))?;
-        let done = transaction.commit_ending(&self.held.epoch, vec![self.held.path.clone()], nodes).await;
+        let (held, own) = (Arc::clone(&self.held), vec![self.held.path.clone()]);
+        let done = transaction.commit_ending(&held.epoch, std::slice::from_ref(&held), own, nodes).await;
         if done.is_ok() {
             self.ticket.left.store(true, Ordering::Release);
         }
@@ -258,7 +259,15 @@ pub(crate) async fn verify(client: &Client, path: &str, held: &Held) -> Result<(
                     Err(attempts.error(ErrorKind::Lost(reason)))
                 }
                 Some(MultiResult::Failed(code)) => Err(Error::from_code(*code, "verify").at(path)),
-                _ => held.check().map_err(|reason| attempts.error(ErrorKind::Lost(reason))),
+                _ => match tokio::time::timeout_at(attempts.deadline, held.look()).await {
+                    Err(_) => Err(attempts.timeout()),
+                    Ok(Ok(())) => held.check().map_err(|reason| attempts.error(ErrorKind::Lost(reason))),
+                    Ok(Err(Ok(reason))) => Err(attempts.error(ErrorKind::Lost(reason))),
+                    Ok(Err(Err(cause))) => {
+                        attempts.retry(&held.epoch, false, cause).await?;
+                        continue;
+                    }
+                },
             },
             Some(Ok(_)) => Err(attempts.error(ErrorKind::Server(0))),
             Some(Err(code)) => Err(Error::from_code(code, "verify").at(path)),

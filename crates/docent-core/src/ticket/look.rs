@@ -22,7 +22,10 @@ impl Ticket {
         loop {
             if let Some(reply) = self.reply(listed).await? {
                 return match reply.result {
-                    Ok(Response::Children { names, .. }) => Ok(self.line.place(self.name(), &names)),
+                    Ok(Response::Children { names, .. }) => {
+                        self.epoch.lost_creates.pass_by(self.line.full_path(), &names);
+                        Ok(self.line.place(self.name(), &names))
+                    }
                     // Without the line there is no ticket.
                     Ok(_) | Err(Code::NO_NODE) => Err(WaitError::Gone),
                     Err(code) => Err(Error::from_code(code, "acquire").at(self.line.path()).into()),

@@ -1,7 +1,8 @@
 //! Instances that no session keeps: static and permanent ones.
 
 use bytes::Bytes;
-use docent_core::{Client, CreateMode, Error, ErrorKind};
+use docent_core::recipe::Cell;
+use docent_core::{Client, Error, ErrorKind};
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -88,23 +89,25 @@ impl Persistent {
 
     async fn bring_about(&self, data: &Bytes) -> Result<(), Error> {
         let Self { client, path, .. } = self;
+        let cell = Cell::new(client, path)?;
         loop {
+            // Exact, because one that is applied late could undo what somebody wrote since.
             let written = match client.get(path).await {
                 Ok(node) if node.stat.owner.is_some() => {
                     let detail = format!("{path:?} must not be the node of a dynamic instance, which it is");
                     return Err(Error::invalid_input("register", detail));
                 }
                 Ok(node) if node.data == *data => return Ok(()),
-                Ok(node) => client.set(path, data.clone(), node.stat.version).await.map(drop),
+                Ok(node) => cell.write(Some(&node.stat), data, |transaction| transaction).await,
                 Err(error) if error.kind() == ErrorKind::NoNode => {
-                    client.create(path, data.clone(), CreateMode::Persistent).await.map(drop)
+                    cell.write(None, data, |transaction| transaction).await
                 }
                 Err(error) => return Err(error),
             };
-            match written {
-                Err(error) if is_settled_by_a_look(&error) => self.client.sync(path).await?,
-                result => return result,
+            if is_done(written.map(|stat| stat.is_some()))? {
+                return Ok(());
             }
+            client.sync(path).await?;
         }
     }
 
@@ -115,22 +118,23 @@ impl Persistent {
         if self.wanted().data.is_some() {
             return Ok(());
         }
+        let cell = Cell::new(client, path)?;
         loop {
             let Some(stat) = client.exists(path).await?.filter(|stat| stat.owner.is_none()) else {
                 return Ok(());
             };
-            match client.delete(path, stat.version).await {
-                Err(error) if is_settled_by_a_look(&error) => self.client.sync(path).await?,
-                result => return result,
+            if is_done(cell.delete(&stat, |transaction| transaction).await)? {
+                return Ok(());
             }
+            client.sync(path).await?;
         }
     }
 }
 
-/// Whether another look at the node shows what to do.
-fn is_settled_by_a_look(error: &Error) -> bool {
-    matches!(
-        error.kind(),
-        ErrorKind::OutcomeUnknown | ErrorKind::BadVersion | ErrorKind::NodeExists | ErrorKind::NoNode
-    )
+/// False when another look at the node shows what to do: somebody else was faster, or the outcome is unknown.
+fn is_done(written: Result<bool, Error>) -> Result<bool, Error> {
+    match written {
+        Err(error) if error.kind() == ErrorKind::OutcomeUnknown => Ok(false),
+        written => written,
+    }
 }

@@ -1,0 +1,55 @@
+//! Undoing exact writes that nobody waits for any more.
+
+use super::claim::delete_claim;
+use super::own::children;
+use crate::claim::ClaimNode;
+use crate::client::{deadline, resolve};
+use crate::core::Core;
+use crate::epoch::Epoch;
+use crate::exact::{Ended, ExactWrite};
+use docent_proto::{MultiResult, parent};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Ephemeral nodes that an exact write makes.
+#[derive(Debug)]
+pub(crate) enum Made {
+    /// Nodes at these full paths.
+    At(Vec<String>),
+    /// One node whose full path is this and a number.
+    Numbered(String),
+}
+
+/// Waits until it is certain what became of `write`, and deletes the nodes that it made.
+pub(super) async fn undo_exact(core: &Core, epoch: Arc<Epoch>, mut write: ExactWrite, made: Made) {
+    // Its nodes went with the session, if it was neither answered nor fenced out before that ended.
+    let (results, stat) = match write.ended(deadline(Duration::MAX)).await {
+        Ended::Answered(results, Some(stat)) => (results, stat),
+        Ended::Applied(stat) => (Vec::new(), stat),
+        _ => return,
+    };
+    let paths = match made {
+        Made::At(paths) => paths,
+        Made::Numbered(prefix) => match results.into_iter().next() {
+            Some(MultiResult::Created { path, .. }) => vec![path],
+            _ => numbered(&epoch, &prefix, stat.mzxid).await.into_iter().collect(),
+        },
+    };
+    for path in paths {
+        let node = ClaimNode::new(Arc::clone(&epoch), path, stat.mzxid);
+        let _ = delete_claim(core, &node, None).await;
+    }
+}
+
+/// The node that the transaction `czxid` made, among those whose paths begin with `prefix`.
+pub(crate) async fn numbered(epoch: &Epoch, prefix: &str, czxid: i64) -> Option<String> {
+    let paths = children(epoch, parent(prefix).unwrap_or("/")).await.ok()?;
+    for path in paths.into_iter().filter(|path| path.starts_with(prefix)) {
+        if let Ok(Some(stat)) = resolve::stat(epoch, &path).await
+            && stat.czxid == czxid
+        {
+            return Some(path);
+        }
+    }
+    None
+}

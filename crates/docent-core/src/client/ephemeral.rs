@@ -1,0 +1,138 @@
+//! Creates of ephemeral nodes as exact writes: one that is applied late could bring back a node that was deleted since.
+
+use super::call::{Attempts, Outcomes, unexpected};
+use super::create::{PARENT_ROUNDS, create_parents, refused_parent};
+use super::Client;
+use crate::cleanup::{Made, numbered};
+use crate::epoch::Epoch;
+use crate::error::Error;
+use crate::exact::{self, Ended, ExactWrite, NoMarker};
+use crate::node::{Created, Stat};
+use crate::session::{Cause, Lane, SessionEnd};
+use bytes::Bytes;
+use docent_proto::{Code, Create, CreateMode, MultiOp, MultiResult, Response};
+use std::sync::Arc;
+
+/// The create of an ephemeral node on its way. If it is dropped, the node is deleted as soon as its fate is known.
+struct Making {
+    epoch: Arc<Epoch>,
+    full: String,
+    is_sequential: bool,
+    /// `None` once nothing is left to undo.
+    write: Option<ExactWrite>,
+}
+
+impl Making {
+    fn submit(epoch: &Arc<Epoch>, marker: exact::Marker, create: Create) -> Self {
+        let (full, mode) = (create.path.clone(), CreateMode::from_flags(create.flags));
+        let write = ExactWrite::submit(marker, [MultiOp::Create(create)], Lane::Call);
+        let is_sequential = mode.is_some_and(CreateMode::is_sequential);
+        Self { epoch: Arc::clone(epoch), full, is_sequential, write: Some(write) }
+    }
+
+    async fn ended(&mut self, attempts: &Attempts<'_>) -> Ended {
+        let Some(write) = &mut self.write else { return Ended::NotApplied(Cause::LinkLost) };
+        let ended = write.ended(attempts.deadline).await;
+        // What is not certain is undone by the drop.
+        if !matches!(ended, Ended::Unknown(_)) {
+            self.write = None;
+        }
+        ended
+    }
+}
+
+impl Drop for Making {
+    fn drop(&mut self) {
+        if let Some(write) = self.write.take() {
+            let full = std::mem::take(&mut self.full);
+            let made = if self.is_sequential { Made::Numbered(full) } else { Made::At(vec![full]) };
+            self.epoch.cleanup.undo_exact(&self.epoch, write, made);
+        }
+    }
+}
+
+/// Creates an ephemeral node; on `NoNode` its parents and then the node again, in one trip. `request` makes the create.
+pub(super) async fn create(
+    client: &Client,
+    path: &str,
+    data: &Bytes,
+    request: &(dyn Fn() -> Create + Send + Sync),
+) -> Result<Created, Error> {
+    let mut attempts = Attempts::new(client, "create", path, Outcomes::Once);
+    let mut missing_parents = 0;
+    loop {
+        let epoch = attempts.epoch().await?;
+        let marker = match exact::take(client.core(), &epoch, attempts.deadline).await {
+            Ok(marker) => marker,
+            Err(NoMarker::Cause(cause)) => {
+                attempts.retry(&epoch, false, cause).await?;
+                continue;
+            }
+            Err(NoMarker::Refused(error)) => return Err(error),
+        };
+        let create = request();
+        let full = create.path.clone();
+        let parents = if missing_parents > 0 { create_parents(client, &epoch, &full) } else { Vec::new() };
+        let mut making = Making::submit(&epoch, marker, create);
+        let (sent, cause) = match making.ended(&attempts).await {
+            Ended::Answered(results, Some(marker)) => {
+                let Some(MultiResult::Created { path, .. }) = results.into_iter().next() else {
+                    return Err(unexpected("create", &Response::Empty));
+                };
+                return Ok(created(client, &epoch, &path, data, &marker));
+            }
+            Ended::Applied(marker) if !making.is_sequential => {
+                return Ok(created(client, &epoch, &full, data, &marker));
+            }
+            Ended::Applied(marker) => match numbered(&epoch, &full, marker.mzxid).await {
+                Some(path) => return Ok(created(client, &epoch, &path, data, &marker)),
+                None => return Err(attempts.unknown()),
+            },
+            Ended::Answered(results, None) => match code(&results) {
+                Code::NO_NODE if missing_parents < PARENT_ROUNDS => {
+                    // On the heap, because it is rare.
+                    let refused = Box::pin(refused_parent(client.core(), "create", &full, parents)).await;
+                    refused.map_or(Ok(()), Err)?;
+                    missing_parents += 1;
+                    continue;
+                }
+                code => return Err(attempts.code(code)),
+            },
+            Ended::NoMarker => continue,
+            Ended::Refused(Code::THROTTLED) => (false, Cause::QueueFull),
+            Ended::Refused(code) => return Err(attempts.code(code)),
+            Ended::NotApplied(cause) => (false, cause),
+            // The node, if it was made, went with its session.
+            Ended::Unknown(cause @ Cause::Ended(SessionEnd::Expired)) => (false, cause),
+            Ended::Unknown(cause) => (true, cause),
+        };
+        drop(making);
+        attempts.retry(&epoch, sent, cause).await?;
+    }
+}
+
+/// The node as it was made: the marker was set in the same transaction.
+fn created(client: &Client, epoch: &Epoch, full: &str, data: &Bytes, marker: &docent_proto::Stat) -> Created {
+    let stat = docent_proto::Stat {
+        czxid: marker.mzxid,
+        mzxid: marker.mzxid,
+        pzxid: marker.mzxid,
+        ctime: marker.mtime,
+        mtime: marker.mtime,
+        version: 0,
+        cversion: 0,
+        aversion: 0,
+        ephemeral_owner: epoch.session.id(),
+        data_length: i32::try_from(data.len()).unwrap_or(i32::MAX),
+        num_children: 0,
+    };
+    Created { path: client.core().namespace.relative(full), stat: Stat::from(stat) }
+}
+
+fn code(results: &[MultiResult]) -> Code {
+    let failed = results.iter().find_map(|result| match result {
+        MultiResult::Failed(code) if *code != Code::OK => Some(*code),
+        _ => None,
+    });
+    failed.unwrap_or(Code::RUNTIME_INCONSISTENCY)
+}

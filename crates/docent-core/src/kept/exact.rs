@@ -1,0 +1,50 @@
+use super::trouble::Trouble;
+use crate::client::deadline;
+use crate::core::Core;
+use crate::epoch::Epoch;
+use crate::exact::{self, Ended, ExactWrite, NoMarker};
+use crate::session::Lane;
+use docent_proto::{Code, MultiOp, MultiResult};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Outcome of an exact write of a kept node.
+pub(super) enum Written {
+    Applied,
+    /// The operation with this index was refused; nothing was applied and nothing will be.
+    Refused(usize, Code),
+}
+
+/// Submits `ops` as an exact write.
+pub(super) async fn submit(
+    core: &Core,
+    epoch: &Arc<Epoch>,
+    ops: impl IntoIterator<Item = MultiOp>,
+) -> Result<ExactWrite, Trouble> {
+    match exact::take(core, epoch, deadline(Duration::MAX)).await {
+        Ok(marker) => Ok(ExactWrite::submit(marker, ops, Lane::Call)),
+        Err(NoMarker::Cause(cause)) => Err(cause.into()),
+        Err(NoMarker::Refused(error)) => Err(Trouble::Refused(error)),
+    }
+}
+
+/// Waits until it is certain what became of `write`.
+pub(super) async fn written(mut write: ExactWrite) -> Result<Written, Trouble> {
+    match write.ended(deadline(Duration::MAX)).await {
+        Ended::Answered(_, Some(_)) | Ended::Applied(_) => Ok(Written::Applied),
+        // Those before the one that failed have no code of their own, and neither have those after it.
+        Ended::Answered(results, None) => {
+            let failed = results.iter().enumerate().find_map(|(index, result)| match result {
+                MultiResult::Failed(Code::OK | Code::RUNTIME_INCONSISTENCY) => None,
+                MultiResult::Failed(code) => Some(Written::Refused(index, *code)),
+                _ => None,
+            });
+            failed.ok_or(Trouble::Busy)
+        }
+        Ended::Refused(Code::SESSION_EXPIRED) => Err(Trouble::Ended),
+        Ended::Refused(Code::THROTTLED) => Err(Trouble::Busy),
+        Ended::Refused(code) => Ok(Written::Refused(0, code)),
+        Ended::NoMarker => Err(Trouble::Again),
+        Ended::NotApplied(cause) | Ended::Unknown(cause) => Err(cause.into()),
+    }
+}
