@@ -2,6 +2,7 @@ use crate::acl_policy::AclPolicy;
 use crate::auth::Credentials;
 use crate::clock::{BootClock, Clock};
 use crate::retry::RetryPolicy;
+use crate::session::ephemerals::MOST_EPHEMERAL_BYTES;
 use crate::session::transport::{TcpTransport, Transport};
 #[cfg(feature = "zookeeper-client")]
 use crate::session::zookeeper_client::ZookeeperClient;
@@ -57,6 +58,7 @@ pub(crate) struct Config {
     pub(crate) max_request: usize,
     pub(crate) max_reply: usize,
     pub(crate) max_waiting: usize,
+    pub(crate) max_ephemeral_bytes: usize,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) transport: Arc<dyn Transport>,
     /// `None` for our own sessions.
@@ -87,6 +89,7 @@ impl Default for Config {
             max_request: 1024 * 1024 - 1,
             max_reply: 64 * 1024 * 1024,
             max_waiting: 10_000,
+            max_ephemeral_bytes: MOST_EPHEMERAL_BYTES,
             clock: Arc::new(BootClock),
             transport: Arc::new(TcpTransport),
             #[cfg(feature = "zookeeper-client")]

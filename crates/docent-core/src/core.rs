@@ -166,6 +166,7 @@ fn open(
         queue_limit: config.max_waiting,
         inbound_limit: config.max_reply,
         outbound_limit: config.max_request,
+        ephemeral_limit: config.max_ephemeral_bytes,
         credentials: config.credentials.clone(),
     };
     let lease = Arc::new(Lease::new(config.server_tick));

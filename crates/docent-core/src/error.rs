@@ -48,6 +48,8 @@ pub enum ErrorKind {
     AlreadyRegistered,
     /// Too many requests are waiting; this one was not sent.
     Overloaded,
+    /// The session would own so many ephemeral nodes that the servers might not survive its end; nothing was sent.
+    TooManyEphemerals,
     /// The servers were restored from an older copy, and the client stopped.
     EnsembleRolledBack,
     /// The client was closed.
@@ -79,6 +81,7 @@ impl ErrorKind {
             | Self::ShortLease
             | Self::SequenceExhausted
             | Self::AlreadyRegistered
+            | Self::TooManyEphemerals
             | Self::EnsembleRolledBack
             | Self::Closed
             | Self::Server(_) => false,
@@ -107,6 +110,7 @@ impl ErrorKind {
             Self::SequenceExhausted => "the sequence numbers of this path are nearly used up",
             Self::AlreadyRegistered => "this client keeps a node there already",
             Self::Overloaded => "too many requests are waiting",
+            Self::TooManyEphemerals => "the session owns too many ephemeral nodes",
             Self::EnsembleRolledBack => "the servers were restored from an older copy",
             Self::Closed => "the client is closed",
             Self::Server(_) => "the server answered with an error",

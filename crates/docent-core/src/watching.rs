@@ -227,7 +227,10 @@ impl<T: Send + 'static> Follower<T> {
                     Looked::Known
                 }
                 Cause::LinkLost => Looked::Known,
-                Cause::QueueFull | Cause::Deadline | Cause::TooLarge { .. } => self.pause().await,
+                Cause::QueueFull
+                | Cause::Deadline
+                | Cause::TooLarge { .. }
+                | Cause::TooManyEphemerals { .. } => self.pause().await,
             }),
         }
     }

@@ -186,7 +186,11 @@ impl NodeTask {
             Outcome::Reply(reply) => return Some(reply),
             Outcome::NotSent(cause) | Outcome::Unknown(cause) => match cause {
                 Cause::Ended(_) => self.up = false,
-                Cause::LinkLost | Cause::QueueFull | Cause::Deadline | Cause::TooLarge { .. } => self.pause(),
+                Cause::LinkLost
+                | Cause::QueueFull
+                | Cause::Deadline
+                | Cause::TooLarge { .. }
+                | Cause::TooManyEphemerals { .. } => self.pause(),
             },
         }
         None

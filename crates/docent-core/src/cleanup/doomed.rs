@@ -48,7 +48,9 @@ pub(super) enum Delete {
 /// Deletes `node`, whose delete may be under way.
 pub(super) async fn delete_doomed(core: &Core, node: Doomed, delete: Delete) -> Left {
     match (node, delete) {
-        (Doomed::Own { epoch, path }, Delete::Sent(reply)) => delete_node(core, epoch, path, Some(reply)).await,
+        (Doomed::Own { epoch, path }, Delete::Sent(reply)) => {
+            delete_node(core, epoch, path, Some(reply)).await
+        }
         (Doomed::Own { epoch, path }, _) => delete_node(core, epoch, path, None).await,
         (Doomed::Claim(node), Delete::Exact(write)) => delete_claim(core, &node, Some(write)).await,
         (Doomed::Claim(node), _) => delete_claim(core, &node, None).await,

@@ -57,7 +57,8 @@ impl LostCreates {
         let folders = self.lock();
         let Some(prefixes) = folders.get(folder) else { return };
         let is_lost = |name: &String| {
-            let in_folder = |prefix: &String| prefix.rsplit('/').next().is_some_and(|lost| name.starts_with(lost));
+            let in_folder =
+                |prefix: &String| prefix.rsplit('/').next().is_some_and(|lost| name.starts_with(lost));
             prefixes.iter().any(in_folder)
         };
         if names.iter().any(is_lost) {

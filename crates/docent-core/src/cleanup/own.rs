@@ -157,7 +157,7 @@ async fn after(core: &Core, owner: u64, epoch: &Arc<Epoch>, cause: Cause) -> Opt
         // The servers may keep the session, and its nodes, for a while.
         Cause::Ended(_) => core.epoch_after(epoch.number).await.ok(),
         Cause::LinkLost => Some(Arc::clone(epoch)),
-        Cause::Deadline | Cause::QueueFull | Cause::TooLarge { .. } => {
+        Cause::Deadline | Cause::QueueFull | Cause::TooLarge { .. } | Cause::TooManyEphemerals { .. } => {
             tokio::time::sleep(PAUSE).await;
             Some(Arc::clone(epoch))
         }

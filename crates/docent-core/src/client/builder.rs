@@ -125,6 +125,16 @@ impl ClientBuilder {
         self
     }
 
+    /// Most bytes that the paths of a session's ephemeral nodes may have, with four more for each. Default 512 KiB: some 9,000 nodes.
+    /// Tickets, claims, registrations and memberships count, too. More than that fails with `TooManyEphemerals`.
+    ///
+    /// The end of a session is one transaction that lists them all. Servers with default settings write one of more than 2 MiB and
+    /// cannot read it again: none of them starts any more. Raise this only together with the servers' `jute.maxbuffer`.
+    pub fn max_ephemeral_bytes(mut self, bytes: usize) -> Self {
+        self.config.max_ephemeral_bytes = bytes;
+        self
+    }
+
     /// Largest reply in bytes. Default 64 MiB: a listing of a million children is above the limit for requests. A larger one
     /// costs the link.
     pub fn max_reply(mut self, bytes: usize) -> Self {
@@ -319,6 +329,7 @@ impl ClientBuilder {
             ("largest request", config.max_request),
             ("largest reply", config.max_reply),
             ("number of waiting requests", config.max_waiting),
+            ("number of bytes of ephemeral nodes", config.max_ephemeral_bytes),
         ] {
             if value == 0 {
                 return invalid(format!("{name} 0 must be at least 1"));

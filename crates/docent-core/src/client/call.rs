@@ -143,7 +143,17 @@ impl<'a> Attempts<'a> {
         outcomes: Outcomes,
     ) -> Self {
         let deadline = client.deadline();
-        Self { client, operation, path, outcomes, deadline, backoff: None, ended: 0, attempt: 1, may_come_late: false }
+        Self {
+            client,
+            operation,
+            path,
+            outcomes,
+            deadline,
+            backoff: None,
+            ended: 0,
+            attempt: 1,
+            may_come_late: false,
+        }
     }
 
     /// The epoch for the next attempt.
@@ -262,6 +272,10 @@ impl<'a> Attempts<'a> {
             Cause::TooLarge { size, limit } => {
                 let detail = format!("{size} bytes, the limit is {limit}");
                 return Err(self.error(ErrorKind::TooLarge).because(detail));
+            }
+            Cause::TooManyEphemerals { bytes, limit } => {
+                let detail = format!("{bytes} bytes of paths in one session, the limit is {limit}");
+                return Err(self.error(ErrorKind::TooManyEphemerals).because(detail));
             }
             // Waiting would not help: the next attempt is far off, and needs somebody to change something.
             Cause::Ended(SessionEnd::AuthFailed) => return Err(self.error(ErrorKind::AuthFailed)),

@@ -1,5 +1,5 @@
-use super::{Client, ephemeral};
 use super::call::{Attempts, Outcomes, unexpected};
+use super::{Client, ephemeral};
 use crate::config::ParentKind;
 use crate::core::Core;
 use crate::epoch::Epoch;

@@ -1,8 +1,8 @@
 //! Creates of ephemeral nodes as exact writes: one that is applied late could bring back a node that was deleted since.
 
+use super::Client;
 use super::call::{Attempts, Outcomes, unexpected};
 use super::create::{PARENT_ROUNDS, create_parents, refused_parent};
-use super::Client;
 use crate::cleanup::{Made, numbered};
 use crate::epoch::Epoch;
 use crate::error::Error;

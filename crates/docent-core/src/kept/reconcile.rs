@@ -1,8 +1,8 @@
+use super::exact::{self, Written};
 use super::node::{KeptStatus, Wish, occupied};
 use super::table::{Entered, Progress, Side};
 use super::trouble::{Trouble, reply};
 use super::witness;
-use super::exact::{self, Written};
 use crate::client::{create_parents_in, refused_parent, resolve};
 use crate::core::Core;
 use crate::epoch::Epoch;

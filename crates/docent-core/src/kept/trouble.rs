@@ -24,6 +24,10 @@ impl From<Cause> for Trouble {
                 let detail = format!("{size} bytes, the limit is {limit}");
                 Self::Refused(Error::new(ErrorKind::TooLarge, "keep").because(detail))
             }
+            Cause::TooManyEphemerals { bytes, limit } => {
+                let detail = format!("{bytes} bytes of paths in one session, the limit is {limit}");
+                Self::Refused(Error::new(ErrorKind::TooManyEphemerals, "keep").because(detail))
+            }
             Cause::Ended(SessionEnd::Closed) => Self::Closed,
             Cause::Ended(_) => Self::Ended,
         }

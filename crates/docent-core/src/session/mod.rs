@@ -5,6 +5,7 @@
 
 pub(crate) mod dialer;
 mod driver;
+pub(crate) mod ephemerals;
 mod exchange;
 mod farewell;
 mod link_error;
@@ -99,7 +100,15 @@ pub(crate) enum Cause {
     Ended(SessionEnd),
     Deadline,
     QueueFull,
-    TooLarge { size: usize, limit: usize },
+    TooLarge {
+        size: usize,
+        limit: usize,
+    },
+    /// The session would own ephemeral nodes with more bytes of paths than the servers surely can take.
+    TooManyEphemerals {
+        bytes: usize,
+        limit: usize,
+    },
 }
 
 /// A server's answer.
@@ -332,6 +341,8 @@ pub(crate) struct SessionSettings {
     pub(crate) inbound_limit: usize,
     /// Largest frame sent, `jute.maxbuffer` of the servers.
     pub(crate) outbound_limit: usize,
+    /// Most bytes of the paths of the session's ephemeral nodes.
+    pub(crate) ephemeral_limit: usize,
     /// Sent on every new link before anything else.
     pub(crate) credentials: Vec<Credentials>,
 }

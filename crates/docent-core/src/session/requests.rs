@@ -1,3 +1,4 @@
+use super::ephemerals::Change;
 use super::{Cause, Lane, Outcome, SessionEnd, WatchKind};
 use crate::clock::Timestamp;
 use docent_proto::{OpCode, Request, RequestFrame};
@@ -34,6 +35,8 @@ pub(super) struct InFlight {
     pub(super) is_write: bool,
     pub(super) lane: Lane,
     pub(super) watch: Option<WatchRequest>,
+    /// Its effect on the ephemeral nodes of the session.
+    pub(super) ephemerals: Change,
     /// What is sent again, in its old place, when the link is lost.
     pub(super) again: Option<Request>,
     pub(super) deadline: Option<Instant>,

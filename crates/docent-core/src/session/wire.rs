@@ -189,6 +189,7 @@ mod tests {
             queue_limit: 10,
             inbound_limit: 1024,
             outbound_limit: 1024,
+            ephemeral_limit: 64 * 1024,
             credentials: Vec::new(),
         };
         let (lease, clock) = (Arc::new(Lease::new(SECOND)), Arc::new(TokioClock::new()));

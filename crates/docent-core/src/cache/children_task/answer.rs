@@ -41,7 +41,7 @@ impl ChildrenTask {
         match cause {
             Cause::Ended(_) => self.up = false,
             Cause::LinkLost | Cause::QueueFull | Cause::Deadline => self.pause(),
-            Cause::TooLarge { .. } => {
+            Cause::TooLarge { .. } | Cause::TooManyEphemerals { .. } => {
                 self.smaller_batches();
                 self.pause();
             }

@@ -6,8 +6,8 @@ use super::{Identity, Link, Machine};
 use crate::clock::Timestamp;
 use bytes::{Bytes, BytesMut};
 use docent_proto::{
-    Code, ConnectResponse, MultiResult, OpCode, Reader, Record, ReplyHeader, Request, Response, WatchEvent,
-    xid,
+    Code, ConnectResponse, EventKind, MultiResult, OpCode, Reader, Record, ReplyHeader, Request, Response,
+    WatchEvent, xid,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -95,6 +95,9 @@ impl Machine {
         match header.xid {
             xid::NOTIFICATION => {
                 let event = WatchEvent::decode(reader.into_rest())?;
+                if event.kind == EventKind::Deleted {
+                    self.ephemerals.deleted(&event.path);
+                }
                 self.watches.fire(&event, &mut self.deliveries.fires);
                 Ok(())
             }
@@ -162,6 +165,7 @@ impl Machine {
             _ => {}
         }
         let Some(in_flight) = self.requests.in_flight.pop_front() else { return Ok(()) };
+        self.ephemerals.answered(in_flight.ephemerals, &result);
         self.last_answered = self.last_answered.max(in_flight.sent_at);
         if (in_flight.is_write || planted!(LeaseFromReads)) && proves_session(verdict) {
             self.lease.renew(in_flight.sent_at, now);

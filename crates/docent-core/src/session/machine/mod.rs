@@ -12,6 +12,7 @@ mod time;
 #[cfg(feature = "zookeeper-client")]
 pub(in crate::session) use inbound::{proves_session, verdict};
 
+use super::ephemerals::Ephemerals;
 use super::requests::{Finished, Requests, check_size};
 use super::watches::{Fires, WatchTable};
 use super::{Cause, Farewell, Lane, LinkState, Outcome, SessionEnd, SessionSettings, WatchKind};
@@ -40,6 +41,7 @@ pub(in crate::session) struct Machine {
     /// Smallest timeout granted so far, or the one to ask for.
     timeout: Duration,
     requests: Requests,
+    ephemerals: Ephemerals,
     next_xid: i32,
     /// Credentials that are to be sent on a new link, before anything else.
     to_authenticate: bool,
@@ -121,7 +123,6 @@ impl Machine {
             frames: Frames::new(settings.inbound_limit),
             timeout: settings.timeout,
             last_zxid: settings.last_zxid,
-            settings,
             lease,
             phase: Phase::Open,
             link: Link::Down,
@@ -129,6 +130,8 @@ impl Machine {
             told: LinkState { up: false, losses: 0 },
             identity: None,
             requests: Requests::default(),
+            ephemerals: Ephemerals::new(settings.ephemeral_limit),
+            settings,
             next_xid: 1,
             to_authenticate: false,
             restore: VecDeque::new(),
@@ -224,6 +227,7 @@ impl Machine {
         self.to_authenticate = false;
         self.restore.clear();
         self.pings.clear();
+        self.ephemerals.link_lost();
         self.requests.link_lost(&mut self.deliveries.finished);
         match self.phase {
             // The request to close may or may not have arrived; a session nobody re-attaches to ends by itself.

@@ -1,7 +1,7 @@
 //! What goes to the server.
 
-use super::super::Lane;
 use super::super::requests::{InFlight, Queued, WatchRequest};
+use super::super::{Lane, Outcome};
 use super::{Link, Machine, Phase};
 use crate::clock::Timestamp;
 use bytes::Bytes;
@@ -69,6 +69,13 @@ impl Machine {
 
     fn send(&mut self, now: Timestamp, xid: i32, queued: Queued, out: &mut Vec<u8>) {
         let Queued { id, request, lane, deadline, done } = queued;
+        let ephemerals = match self.ephemerals.send(&request, lane) {
+            Ok(change) => change,
+            Err(cause) => {
+                self.deliveries.finished.extend(done.map(|done| (done, Outcome::NotSent(cause))));
+                return;
+            }
+        };
         let repeatable = lane == Lane::Cleanup && request.op() == OpCode::Delete;
         RequestFrame::encode_parts(xid, &request, out);
         self.last_sent = now;
@@ -80,6 +87,7 @@ impl Machine {
             is_write: request.is_write(),
             lane,
             watch: WatchRequest::of(&request),
+            ephemerals,
             deadline,
             done,
             // A delete of a node whose name is ours alone can be repeated, and must stay ahead of what came after it.

@@ -6,6 +6,7 @@ use super::driver;
 use crate::clock::{Clock, Timestamp};
 use crate::lease::Lease;
 use crate::session::dialer::{Ensemble, Start};
+use crate::session::ephemerals::{Change, Ephemerals};
 use crate::session::machine::{proves_session, verdict};
 use crate::session::requests::{Finished, Queued, Requests, check_size};
 use crate::session::{
@@ -47,6 +48,7 @@ struct State {
     waiting: Requests,
     /// How many are at the crate.
     in_flight: usize,
+    ephemerals: Ephemerals,
     id: i64,
     last_zxid: i64,
     /// When the newest request that was answered was handed to the crate.
@@ -84,6 +86,7 @@ struct Sent {
     at: Timestamp,
     lane: Lane,
     is_write: bool,
+    ephemerals: Change,
     done: oneshot::Sender<Outcome>,
 }
 
@@ -103,6 +106,7 @@ impl ZookeeperClientSession {
             down_since: Some(clock.now()),
             waiting: Requests::default(),
             in_flight: 0,
+            ephemerals: Ephemerals::new(settings.ephemeral_limit),
             id: 0,
             last_zxid: settings.last_zxid,
             last_answered: clock.now(),
@@ -232,7 +236,14 @@ impl Shared {
     fn pass_on(self: &Arc<Self>, state: &mut State) {
         let Some(client) = state.client.clone().filter(|_| state.down_since.is_none()) else { return };
         while let Some(Queued { request, lane, done: Some(done), .. }) = state.waiting.queue.pop_front() {
-            let sent = Sent { at: self.clock.now(), lane, is_write: request.is_write(), done };
+            let ephemerals = match state.ephemerals.send(&request, lane) {
+                Ok(change) => change,
+                Err(cause) => {
+                    let _ = done.send(Outcome::NotSent(cause));
+                    continue;
+                }
+            };
+            let sent = Sent { at: self.clock.now(), lane, is_write: request.is_write(), ephemerals, done };
             let mut call = call::call(client.clone(), request);
             // The crate enqueues at the first poll, so that is made here, where the order of calls is known.
             let early = (&mut call).now_or_never();
@@ -244,7 +255,7 @@ impl Shared {
     }
 
     /// Waits for the outcome of a request, and then for its watch.
-    async fn serve(self: Arc<Self>, sent: Sent, call: Call, early: Option<Result<Answer, Failure>>) {
+    async fn serve(self: Arc<Self>, mut sent: Sent, call: Call, early: Option<Result<Answer, Failure>>) {
         let gone = early.as_ref().is_some_and(|result| matches!(result, Err(Failure::Lost)));
         if gone {
             // Nothing can have been lost yet: the crate's own task is gone.
@@ -259,7 +270,14 @@ impl Shared {
                 end = ended(&mut phase, sent.lane) => Err(end),
             },
         };
-        self.lock().in_flight -= 1;
+        {
+            let mut state = self.lock();
+            state.in_flight -= 1;
+            let unanswered = Err(Code::RUNTIME_INCONSISTENCY);
+            let answer =
+                result.as_ref().ok().and_then(|result| result.as_ref().ok()).map(|(result, _)| result);
+            state.ephemerals.answered(std::mem::take(&mut sent.ephemerals), answer.unwrap_or(&unanswered));
+        }
         let (outcome, watching) = match result {
             Ok(Ok(answer)) => self.answered(&sent, answer),
             Ok(Err(failure)) => (Outcome::Unknown(self.failed(failure)), None),

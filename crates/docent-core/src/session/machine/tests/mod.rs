@@ -61,6 +61,7 @@ impl World {
             queue_limit: 3,
             inbound_limit: 1024,
             outbound_limit: 64 * 1024,
+            ephemeral_limit: 64 * 1024,
             credentials,
         };
         let lease = Arc::new(Lease::new(TICK));
