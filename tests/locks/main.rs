@@ -24,6 +24,7 @@ mod refused;
 mod restart;
 mod rw_lock;
 mod semaphore;
+mod stall;
 
 // Modules that are also run on another kind of session take clients from here.
 use docent_tests::{builder, connect};

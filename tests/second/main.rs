@@ -28,6 +28,8 @@ mod reentry;
 #[path = "../locks/restart.rs"]
 mod restart;
 mod sasl;
+#[path = "../locks/stall.rs"]
+mod stall;
 #[path = "../core/watches.rs"]
 mod watches;
 

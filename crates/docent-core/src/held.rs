@@ -369,13 +369,14 @@ mod tests {
         let (lease, now) = (&epoch.lease, epoch.clock.now());
         // The lease is 20 s of 30 s, and has just run out.
         lease.attached(SECOND * 30, now - SECOND * 20);
-        lease.renew(now - SECOND * 20, now - SECOND * 20);
+        let then = now - SECOND * 20;
+        lease.renew(then, then, then);
         let mark = lease.mark(now - SECOND).unwrap();
         let held = Held::new(Arc::clone(&epoch), "/lock/a".to_owned(), 1, "lock", mark);
         assert_eq!(held.check(), Err(LostReason::LeaseExpired));
         assert_eq!(held.grace_end(SECOND), Some(now + SECOND));
         // The driver looked at its clock just before the end, and came to renew the lease just after the guard was lost.
-        lease.renew(now - SECOND, now - Duration::from_nanos(1));
+        lease.renew(now - SECOND, now - SECOND, now - Duration::from_nanos(1));
         assert!(held.grace_end(SECOND) <= Some(epoch.clock.now() + SECOND));
         assert_eq!(held.check(), Err(LostReason::LeaseExpired));
     }

@@ -81,9 +81,10 @@ impl Keeper<'_> {
         }
     }
 
-    /// When the next heartbeat is due: a sixth of the timeout after the last acknowledged write was sent.
+    /// When the next heartbeat is due: a sixth of the timeout after the last acknowledged write was sent, sooner when that
+    /// proved less than it could have.
     fn due(&self) -> Timestamp {
-        (self.epoch.lease.proof() + self.epoch.lease.timeout() / 6).max(self.not_before)
+        (self.epoch.lease.proof() + self.epoch.lease.timing().pulse()).max(self.not_before)
     }
 
     fn next_deadline(&self, beating: bool) -> Option<Timestamp> {
@@ -138,7 +139,7 @@ impl Keeper<'_> {
         // A request that was lost is due again at once, and waits in the queue until the link is back.
         let Outcome::Reply(reply) = outcome else { return None };
         // What was answered and did not renew the lease, as by a server that throttles, is not repeated in a hurry.
-        self.not_before = self.epoch.clock.now() + self.epoch.lease.timeout() / 24;
+        self.not_before = self.epoch.clock.now() + self.epoch.lease.timing().pause();
         let Ok(Response::Multi(results)) = reply.result else { return None };
         let (index, code) = results.iter().enumerate().find_map(|(index, result)| match result {
             MultiResult::Failed(code) if *code != Code::OK => Some((index, *code)),
@@ -214,7 +215,7 @@ async fn until_deleted(held: &Held, mut readable: bool) {
             Outcome::NotSent(_) | Outcome::Unknown(_) => return pending().await,
         };
         let Some(watch) = watch else {
-            tokio::time::sleep(held.epoch.lease.timeout() / 24).await;
+            tokio::time::sleep(held.epoch.lease.timing().pause()).await;
             continue;
         };
         tokio::select! {
@@ -231,7 +232,7 @@ async fn until_deleted(held: &Held, mut readable: bool) {
 /// Resolves when a look from time to time finds the node gone, or the guard is over.
 async fn until_absent(held: &Held) {
     loop {
-        tokio::time::sleep(held.epoch.lease.timeout() / 6).await;
+        tokio::time::sleep(held.epoch.lease.timing().pulse()).await;
         let look = Request::Exists { path: held.path.clone(), watch: false };
         if held.is_over() || is_absent(held.epoch.session.submit(look, Lane::Cleanup).await) {
             return;

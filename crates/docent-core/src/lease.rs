@@ -2,17 +2,15 @@
 //!
 //! Only an acknowledged *write* proves that a quorum knew the session when the write was sent; reads, pings and `sync` are
 //! answered by a server that may have lost its leader. So the lease runs from the send time of the last acknowledged
-//! write, and ends a margin before the servers may end the session.
+//! write, or from an earlier time when the servers had heard little of the session before it: [`Timing`] has the rule.
 
 use crate::clock::Timestamp;
 use crate::session::SessionEnd;
+use crate::timing::Timing;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use std::time::Duration;
 use tokio::sync::Notify;
-
-/// What the servers' pace adds to a margin besides their tick.
-pub(crate) const RELAY_SLACK: Duration = Duration::from_millis(100);
 
 /// The lease of one session. Written by the session's driver alone, read by every guard.
 #[derive(Debug)]
@@ -20,7 +18,7 @@ pub(crate) struct Lease {
     tick: Duration,
     /// Smallest timeout the server ever granted this session.
     timeout: AtomicU64,
-    /// Send time of the newest acknowledged write; 0 for none.
+    /// What the newest acknowledged write proves; 0 for none.
     proof: AtomicU64,
     /// End of the lease; 0 when there is none.
     deadline: AtomicU64,
@@ -64,16 +62,18 @@ impl Lease {
         }
     }
 
-    /// A write sent at `sent` was acknowledged, as is seen `now`.
-    pub(crate) fn renew(&self, sent: Timestamp, now: Timestamp) {
+    /// A write sent at `sent` was acknowledged, as is seen `now`. The servers' leader had heard of the session at `heard` at the
+    /// earliest when it applied it.
+    pub(crate) fn renew(&self, sent: Timestamp, heard: Timestamp, now: Timestamp) {
         if self.ended().is_some() {
             return;
         }
-        if sent.as_nanos() <= self.proof.load(Relaxed) {
+        let proof = self.timing().proof(sent, heard);
+        if proof.as_nanos() <= self.proof.load(Relaxed) {
             return;
         }
-        self.proof.store(sent.as_nanos(), Relaxed);
-        let end = self.end_after(sent).as_nanos();
+        self.proof.store(proof.as_nanos(), Relaxed);
+        let end = self.end_after(proof).as_nanos();
         let old = self.deadline.load(Relaxed);
         if old <= now.as_nanos() {
             // Guards of the lease that ran out must see the lapse no later than the new deadline.
@@ -100,9 +100,12 @@ impl Lease {
         self.end.get().copied()
     }
 
-    fn end_after(&self, sent: Timestamp) -> Timestamp {
-        let timeout = self.timeout();
-        sent + timeout.saturating_sub(margin(timeout, self.tick))
+    fn end_after(&self, proof: Timestamp) -> Timestamp {
+        self.timing().lease_end(proof)
+    }
+
+    pub(crate) fn timing(&self) -> Timing {
+        Timing { timeout: self.timeout(), tick: self.tick }
     }
 
     /// Smallest timeout granted, zero before the first link.
@@ -112,12 +115,12 @@ impl Lease {
 
     /// The part of the timeout that the lease leaves unused.
     pub(crate) fn margin(&self) -> Duration {
-        margin(self.timeout(), self.tick)
+        self.timing().margin()
     }
 
     /// True when the timeout is too short, in ticks of the server, for the lease to be trusted.
     pub(crate) fn is_short(&self) -> bool {
-        self.timeout() < self.tick * 4
+        self.timeout() < self.tick.saturating_mul(4)
     }
 
     /// True when the margin leaves nothing of the timeout.
@@ -133,7 +136,7 @@ impl Lease {
         Timestamp::from_nanos(self.deadline.load(Acquire))
     }
 
-    /// Send time of the newest acknowledged write.
+    /// Send time of the newest acknowledged write, or an earlier one that it counts as.
     pub(crate) fn proof(&self) -> Timestamp {
         Timestamp::from_nanos(self.proof.load(Relaxed))
     }
@@ -164,14 +167,6 @@ impl Lease {
     }
 }
 
-/// A third of the timeout, or what one relay between servers and one tick of their expiry clock may hide.
-fn margin(timeout: Duration, tick: Duration) -> Duration {
-    if planted!(MarginWithoutRelayLag) {
-        return RELAY_SLACK;
-    }
-    (timeout / 3).max(timeout / 6 + tick + RELAY_SLACK)
-}
-
 fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -193,12 +188,6 @@ mod tests {
     }
 
     #[test]
-    fn the_margin_is_a_third_or_what_a_relay_and_a_tick_may_hide() {
-        assert_eq!(margin(SECOND * 30, SECOND), SECOND * 10);
-        assert_eq!(margin(SECOND * 6, SECOND * 2), SECOND * 3 + Duration::from_millis(100));
-    }
-
-    #[test]
     fn an_attached_session_has_no_lease_before_its_first_acknowledged_write() {
         assert_eq!(lease(30).mark(at(100)), None);
     }
@@ -206,18 +195,28 @@ mod tests {
     #[test]
     fn the_lease_runs_from_the_send_time_of_the_write() {
         let lease = lease(30);
-        lease.renew(at(101), at(105));
+        lease.renew(at(101), at(101), at(105));
         assert_eq!(lease.deadline(), at(121));
+    }
+
+    #[test]
+    fn a_write_before_which_little_was_heard_renews_less() {
+        let lease = lease(30);
+        lease.renew(at(115), at(104), at(115));
+        assert_eq!(lease.deadline(), at(134) - Duration::from_millis(100));
+        assert!(lease.proof() < at(115), "the next one is due sooner");
+        lease.renew(at(115), at(110), at(116));
+        assert_eq!(lease.deadline(), at(135));
     }
 
     #[test]
     fn a_guard_from_before_a_lapse_stays_lost() {
         let lease = lease(30);
-        lease.renew(at(101), at(101));
+        lease.renew(at(101), at(101), at(101));
         let mark = lease.mark(at(102)).unwrap();
         assert!(lease.holds(mark, at(120)));
         assert!(!lease.holds(mark, at(121)));
-        lease.renew(at(120), at(122));
+        lease.renew(at(120), at(120), at(122));
         assert!(!lease.holds(mark, at(123)), "the reply came after the lease had run out");
         assert!(lease.mark(at(123)).is_some(), "new guards may begin");
     }
@@ -225,16 +224,16 @@ mod tests {
     #[test]
     fn a_renewal_in_time_keeps_guards() {
         let lease = lease(30);
-        lease.renew(at(101), at(101));
+        lease.renew(at(101), at(101), at(101));
         let mark = lease.mark(at(102)).unwrap();
-        lease.renew(at(110), at(112));
+        lease.renew(at(110), at(110), at(112));
         assert!(lease.holds(mark, at(125)));
     }
 
     #[test]
     fn a_smaller_timeout_cuts_the_running_lease() {
         let lease = lease(30);
-        lease.renew(at(101), at(101));
+        lease.renew(at(101), at(101), at(101));
         let mark = lease.mark(at(102)).unwrap();
         lease.attached(SECOND * 6, at(103));
         assert_eq!(lease.deadline(), at(103) + SECOND * 4 - Duration::from_millis(100));
@@ -246,10 +245,10 @@ mod tests {
     #[test]
     fn an_ended_session_has_no_lease() {
         let lease = lease(30);
-        lease.renew(at(101), at(101));
+        lease.renew(at(101), at(101), at(101));
         let mark = lease.mark(at(102)).unwrap();
         lease.end(SessionEnd::Expired);
-        lease.renew(at(103), at(103));
+        lease.renew(at(103), at(103), at(103));
         assert!(!lease.holds(mark, at(102)));
         assert_eq!(lease.mark(at(102)), None);
     }
@@ -257,8 +256,8 @@ mod tests {
     #[test]
     fn an_older_write_acknowledged_later_changes_nothing() {
         let lease = lease(30);
-        lease.renew(at(110), at(110));
-        lease.renew(at(105), at(111));
+        lease.renew(at(110), at(110), at(110));
+        lease.renew(at(105), at(105), at(111));
         assert_eq!(lease.deadline(), at(130));
     }
 }

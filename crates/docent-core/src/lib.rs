@@ -40,6 +40,7 @@ mod state;
 mod supervisor;
 mod telemetry;
 mod ticket;
+mod timing;
 mod watching;
 
 pub use acl::{Acl, Permissions};

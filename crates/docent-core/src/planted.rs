@@ -62,6 +62,9 @@ catalogue! {
     LeaseFromReads = "lease-from-reads",
     /// The margin of the lease is 100 ms: neither the pace of heartbeats nor the relay and tick of the servers are counted.
     MarginWithoutRelayLag = "margin-without-relay-lag",
+    /// A link is left only after nothing was sent over it for nearly the whole timeout, and the lease goes by the send time of a write
+    /// alone, whatever the servers had heard before it.
+    StaleByTimeout = "stale-by-timeout",
     /// The lease is computed from the largest timeout that was granted, and a smaller one cuts nothing.
     LargestTimeout = "largest-timeout",
     /// A waiter does not watch its own node: the fast hand-off is taken although that was deleted before.

@@ -8,6 +8,7 @@ mod driver;
 pub(crate) mod ephemerals;
 mod exchange;
 mod farewell;
+mod heard;
 mod link_error;
 mod machine;
 mod requests;

@@ -32,6 +32,8 @@ pub(super) struct InFlight {
     pub(super) xid: i32,
     pub(super) op: OpCode,
     pub(super) sent_at: Timestamp,
+    /// Of whom the servers' leader had heard by then, at the earliest.
+    pub(super) heard: Timestamp,
     pub(super) is_write: bool,
     pub(super) lane: Lane,
     pub(super) watch: Option<WatchRequest>,

@@ -9,18 +9,23 @@ use docent_proto::{Code, MultiOp, MultiResult, Request, Response};
 impl Ticket {
     /// True when the ticket was drawn so recently that its listing still counts.
     pub(super) fn is_new(&self) -> bool {
-        self.epoch.clock.now().since(self.drawn) < self.epoch.lease.timeout() / 24
+        self.epoch.clock.now().since(self.drawn) < self.epoch.lease.timing().pause()
     }
 
     /// True when a write was acknowledged so recently that the session surely lives.
     pub(super) fn is_fresh(&self) -> bool {
         let lease = &self.epoch.lease;
-        self.epoch.clock.now().since(lease.proof()) < lease.timeout() / 6
+        self.epoch.clock.now().since(lease.proof()) < lease.timing().pulse()
     }
 
     /// Checks, at a quorum, that the own node is there. The acknowledgement renews the lease.
     pub(super) async fn prove(&self) -> Result<(), WaitError> {
+        let lease = &self.epoch.lease;
         while !self.proven(self.submit_check().await).await? {}
+        if lease.mark(self.epoch.clock.now()).is_none() {
+            // The servers had heard so little of this client before the check that it proves nothing, nor would another at once.
+            tokio::time::sleep(lease.timing().pause()).await;
+        }
         Ok(())
     }
 

@@ -64,6 +64,7 @@ impl Machine {
             self.settings.timeout = granted;
         }
         self.lease.attached(granted, sent_at);
+        self.heard.attached(sent_at);
         let password = response.password.to_vec().into();
         self.identity = Some(Identity { id: response.session_id, password });
         self.last_answered = sent_at;
@@ -103,9 +104,9 @@ impl Machine {
             }
             xid::PING => {
                 if let Some(sent_at) = self.pings.pop_front() {
-                    self.last_answered = self.last_answered.max(sent_at);
+                    self.answered(sent_at, now);
                     if planted!(LeaseFromReads) {
-                        self.lease.renew(sent_at, now);
+                        self.lease.renew(sent_at, sent_at, now);
                     }
                 }
                 Ok(())
@@ -166,9 +167,9 @@ impl Machine {
         }
         let Some(in_flight) = self.requests.in_flight.pop_front() else { return Ok(()) };
         self.ephemerals.answered(in_flight.ephemerals, &result);
-        self.last_answered = self.last_answered.max(in_flight.sent_at);
+        self.answered(in_flight.sent_at, now);
         if (in_flight.is_write || planted!(LeaseFromReads)) && proves_session(verdict) {
-            self.lease.renew(in_flight.sent_at, now);
+            self.lease.renew(in_flight.sent_at, in_flight.heard, now);
         }
         if op == OpCode::CloseSession {
             self.end(SessionEnd::Closed);
@@ -186,6 +187,11 @@ impl Machine {
             _ => {}
         }
         Ok(())
+    }
+
+    fn answered(&mut self, sent: Timestamp, now: Timestamp) {
+        self.last_answered = self.last_answered.max(sent);
+        self.heard.answered(sent, now);
     }
 
     /// The watch that a read left at the server: none when the node is missing, except by `exists`.

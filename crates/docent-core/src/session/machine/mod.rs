@@ -13,6 +13,7 @@ mod time;
 pub(in crate::session) use inbound::{proves_session, verdict};
 
 use super::ephemerals::Ephemerals;
+use super::heard::Heard;
 use super::requests::{Finished, Requests, check_size};
 use super::watches::{Fires, WatchTable};
 use super::{Cause, Farewell, Lane, LinkState, Outcome, SessionEnd, SessionSettings, WatchKind};
@@ -55,6 +56,8 @@ pub(in crate::session) struct Machine {
     watches: WatchTable,
     last_zxid: i64,
     last_sent: Timestamp,
+    /// What the servers have heard over this link.
+    heard: Heard,
     /// When something came that is, or may become, a reply.
     last_received: Timestamp,
     /// Send time of the newest request that was answered, whatever it was.
@@ -120,6 +123,7 @@ impl Deliveries {
 impl Machine {
     pub(in crate::session) fn new(settings: SessionSettings, lease: Arc<Lease>, now: Timestamp) -> Self {
         Self {
+            heard: Heard::new(lease.timing().relay()),
             frames: Frames::new(settings.inbound_limit),
             timeout: settings.timeout,
             last_zxid: settings.last_zxid,

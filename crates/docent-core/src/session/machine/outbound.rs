@@ -59,7 +59,7 @@ impl Machine {
             let xid = self.next_xid();
             self.send(now, xid, Queued::own(Request::CloseSession), out);
         }
-        if now >= self.last_sent + self.timeout / 6 {
+        if now >= self.last_sent + self.timing().pulse() {
             RequestFrame::encode_parts(xid::PING, &Request::Ping, out);
             self.pings.push_back(now);
             self.last_sent = now;
@@ -84,6 +84,7 @@ impl Machine {
             xid,
             op: request.op(),
             sent_at: now,
+            heard: self.heard.by(now),
             is_write: request.is_write(),
             lane,
             watch: WatchRequest::of(&request),

@@ -3,7 +3,7 @@
 use super::super::{LinkError, SessionEnd};
 use super::{Link, Machine};
 use crate::clock::Timestamp;
-use crate::lease::RELAY_SLACK;
+use crate::timing::Timing;
 
 impl Machine {
     /// Looks at the time. An error means that the link is of no use any more.
@@ -31,21 +31,21 @@ impl Machine {
                 Some(self.abandon_at().map_or(until, |at| at.min(until)))
             }
             Link::Up => {
-                let ping = self.last_sent + self.timeout / 6;
+                let ping = self.last_sent + self.timing().pulse();
                 Some(self.silent_at().map_or(ping, |at| at.min(ping)))
             }
         }
     }
 
-    /// True when nothing was sent over the link for so long, because the process stood still, that the servers may be about to
-    /// end the session. What is sent now would prove little: a server passes a write on at once, but tells its leader only
-    /// with the next relay that it has heard of the session, and until then that goes by what it knew before. Attaching the
-    /// session anew counts with the leader at once.
+    pub(super) fn timing(&self) -> Timing {
+        Timing { timeout: self.timeout, tick: self.lease.tick() }
+    }
+
+    /// True when nothing was sent over the link for so long, because the process stood still, that what is sent now would prove
+    /// little. A server passes a write on at once, but tells its leader only with the next relay that it has heard of the session, and
+    /// until then that goes by what it knew before. Attaching the session anew counts with the leader at once.
     pub(super) fn is_stale(&self, now: Timestamp) -> bool {
-        let silence = now.since(self.last_sent);
-        let relay = self.lease.tick() + RELAY_SLACK;
-        // Who accepts a timeout of few ticks accepts that risk, too: a third of it is no pause.
-        self.link == Link::Up && silence > self.timeout / 3 && silence > self.timeout.saturating_sub(relay)
+        self.link == Link::Up && now.since(self.last_sent) > self.timing().silence()
     }
 
     /// When a link that owes a reply counts as lost: a third of the timeout after the last byte of any reply, or the whole timeout
@@ -53,7 +53,7 @@ impl Machine {
     fn silent_at(&self) -> Option<Timestamp> {
         let request = self.requests.in_flight.front().map(|in_flight| in_flight.sent_at);
         let oldest = request.into_iter().chain(self.pings.front().copied()).min()?;
-        let quiet = self.last_received.max(oldest) + self.timeout / 3;
+        let quiet = self.last_received.max(oldest) + self.timing().silence();
         Some(quiet.min(oldest + self.timeout))
     }
 

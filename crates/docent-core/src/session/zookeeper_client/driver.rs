@@ -33,6 +33,7 @@ pub(super) async fn run(
             Ok(()) = phase.changed() => {}
             Some(call) = calls.recv() => open.push(call),
             Some(()) = open.next() => {}
+            () = wait_for(shared.clock.as_ref(), shared.pulse_at()) => shared.pulse(),
             () = wait_for(shared.clock.as_ref(), shared.abandon_at()) => shared.end(SessionEnd::Abandoned),
         }
     };

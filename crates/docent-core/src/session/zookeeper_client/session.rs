@@ -7,6 +7,7 @@ use crate::clock::{Clock, Timestamp};
 use crate::lease::Lease;
 use crate::session::dialer::{Ensemble, Start};
 use crate::session::ephemerals::{Change, Ephemerals};
+use crate::session::heard::Heard;
 use crate::session::machine::{proves_session, verdict};
 use crate::session::requests::{Finished, Queued, Requests, check_size};
 use crate::session::{
@@ -53,6 +54,10 @@ struct State {
     last_zxid: i64,
     /// When the newest request that was answered was handed to the crate.
     last_answered: Timestamp,
+    /// When the newest request was handed to the crate.
+    last_sent: Timestamp,
+    /// What the servers have heard, as far as answers show it: those to the crate's own pings are not seen.
+    heard: Heard,
 }
 
 /// How far a session is. It never goes back.
@@ -84,6 +89,8 @@ impl Phase {
 /// A request at the crate.
 struct Sent {
     at: Timestamp,
+    /// Of whom the servers' leader had heard by then, at the earliest.
+    heard: Timestamp,
     lane: Lane,
     is_write: bool,
     ephemerals: Change,
@@ -110,6 +117,8 @@ impl ZookeeperClientSession {
             id: 0,
             last_zxid: settings.last_zxid,
             last_answered: clock.now(),
+            last_sent: clock.now(),
+            heard: Heard::new(lease.timing().relay()),
         };
         let connect = Connect::new(options, ensemble, start);
         let shared = Arc::new(Shared {
@@ -243,7 +252,9 @@ impl Shared {
                     continue;
                 }
             };
-            let sent = Sent { at: self.clock.now(), lane, is_write: request.is_write(), ephemerals, done };
+            let at = self.clock.now();
+            let sent = Sent { at, heard: state.heard.by(at), lane, is_write: request.is_write(), ephemerals, done };
+            state.last_sent = at;
             let mut call = call::call(client.clone(), request);
             // The crate enqueues at the first poll, so that is made here, where the order of calls is known.
             let early = (&mut call).now_or_never();
@@ -306,13 +317,17 @@ impl Shared {
         sent: &Sent,
         (result, watcher): Answer,
     ) -> (Outcome, Option<(zk::OneshotWatcher, oneshot::Sender<Fired>)>) {
-        let code = verdict(&result);
+        let (code, now) = (verdict(&result), self.clock.now());
         // The crate refuses some lists by itself.
-        if sent.is_write && proves_session(code) && code != Code::INVALID_ACL {
-            self.lease.renew(sent.at, self.clock.now());
+        let by_servers = proves_session(code) && code != Code::INVALID_ACL;
+        if sent.is_write && by_servers {
+            self.lease.renew(sent.at, sent.heard, now);
         }
         let zxid = {
             let mut state = self.lock();
+            if by_servers {
+                state.heard.answered(sent.at, now);
+            }
             state.last_answered = state.last_answered.max(sent.at);
             state.last_zxid = state.last_zxid.max(result.as_ref().map_or(0, call::newest_zxid));
             state.last_zxid
@@ -360,6 +375,7 @@ impl Shared {
         let mut state = self.lock();
         state.id = client.session_id().0;
         state.last_answered = sent;
+        state.heard.attached(sent);
         state.down_since = Some(self.clock.now());
         // A session that was closed meanwhile closes with the last clone of the client.
         if self.phase.borrow().is_before(Phase::Closing) {
@@ -371,6 +387,10 @@ impl Shared {
         let mut state = self.lock();
         // The crate tells of the newest state alone: up again means that it was down.
         let missed = state.down_since.take().is_none();
+        // All that was answered until now was so over earlier links.
+        if !missed {
+            state.heard.settle();
+        }
         self.pass_on(&mut state);
         if *self.phase.borrow() == Phase::Closing {
             state.client = None;
@@ -387,6 +407,24 @@ impl Shared {
             link.losses += u64::from(link.up);
             link.up = false;
         });
+    }
+
+    /// When something is to be asked, so that an answer shows that the servers hear of this client.
+    pub(super) fn pulse_at(&self) -> Option<Timestamp> {
+        let state = self.lock();
+        let linked = state.client.is_some() && state.down_since.is_none();
+        let open = linked && *self.phase.borrow() == Phase::Open;
+        open.then(|| state.last_sent + self.lease.timing().pulse())
+    }
+
+    /// Asks for what anybody may ask for.
+    pub(super) fn pulse(self: &Arc<Self>) {
+        let mut state = self.lock();
+        // Nobody waits for what it says.
+        let (done, _) = oneshot::channel();
+        let look = Request::Exists { path: "/".to_owned(), watch: false };
+        state.waiting.push(look, Lane::Cleanup, None, Some(done));
+        self.pass_on(&mut state);
     }
 
     /// When a session that is not re-attached is given up: one timeout after the last possible lease.

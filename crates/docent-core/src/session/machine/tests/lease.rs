@@ -14,6 +14,43 @@ fn an_acknowledged_write_renews_the_lease_from_its_send_time_and_reads_do_not() 
     assert_eq!(world.lease.deadline(), sent + T * 2 / 3);
 }
 
+/// Sends a ping in its time.
+fn ping(world: &mut World) {
+    world.pass(T / 6);
+    assert_eq!(world.written()[0].xid, xid::PING);
+}
+
+#[test]
+fn a_write_behind_replies_that_were_held_back_proves_no_more_than_the_servers_surely_heard() {
+    let mut world = World::attached();
+    let attached = world.now;
+    ping(&mut world);
+    ping(&mut world);
+    world.pass(T / 6 - TICK / 10);
+    // All that was under way arrives at once. The leader may not be told of it by the time the write comes.
+    world.answer(xid::PING, Code::OK, &Response::Empty).unwrap();
+    world.answer(xid::PING, Code::OK, &Response::Empty).unwrap();
+    let _check = world.check();
+    world.written();
+    world.answer(1, Code::OK, &Response::Multi(vec![])).unwrap();
+    let shown = world.lease.deadline().since(attached);
+    assert!(shown < T, "until {shown:?} after the servers' leader heard of the session");
+}
+
+#[test]
+fn what_was_heard_counts_once_it_had_the_time_to_be_relayed() {
+    let mut world = World::attached();
+    for _ in 0..5 {
+        ping(&mut world);
+        world.answer(xid::PING, Code::OK, &Response::Empty).unwrap();
+    }
+    world.pass(T / 6 - Duration::from_millis(1));
+    let (sent, _check) = (world.now, world.check());
+    world.written();
+    world.answer(1, Code::OK, &Response::Multi(vec![])).unwrap();
+    assert_eq!(world.lease.deadline(), sent + T * 2 / 3, "one that pings in time has the whole lease");
+}
+
 #[test]
 fn a_refusal_by_the_quorum_renews_the_lease_and_one_by_a_single_server_does_not() {
     for (code, renews) in [

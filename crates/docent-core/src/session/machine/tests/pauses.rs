@@ -2,8 +2,10 @@ use super::*;
 
 #[test]
 fn after_a_long_pause_nothing_is_sent_before_the_session_is_attached_anew() {
-    let longest = T - TICK - Duration::from_millis(100);
-    for (pause, stale) in [(longest, false), (longest + Duration::from_millis(1), true)] {
+    let longest = T / 3;
+    let much_longer = T * 7 / 10;
+    for (pause, stale) in [(longest, false), (longest + Duration::from_millis(1), true), (much_longer, true)]
+    {
         let mut world = World::attached();
         world.pass(pause);
         let _check = world.check();
@@ -14,6 +16,18 @@ fn after_a_long_pause_nothing_is_sent_before_the_session_is_attached_anew() {
         let ticked = world.machine.tick(world.now);
         assert_eq!(matches!(ticked, Err(LinkError::Paused)), stale, "{pause:?}: {ticked:?}");
     }
+}
+
+#[test]
+fn a_write_after_a_pause_proves_no_more_than_the_servers_heard_before_it() {
+    let mut world = World::attached();
+    let attached = world.now;
+    world.pass(T / 3);
+    let _check = world.check();
+    world.written();
+    world.answer(1, Code::OK, &Response::Multi(vec![])).unwrap();
+    let shown = world.lease.deadline().since(attached);
+    assert!(shown < T, "until {shown:?} after the servers' leader heard of the session");
 }
 
 #[test]

@@ -1,0 +1,61 @@
+//! Two guards never hold one lock, also when a holder stood still before it became one.
+
+use crate::builder;
+use docent::server::Follower;
+use docent::{ClientBuilder, Mutex, MutexGuard};
+use docent_testkit::Backend;
+use docent_tests::soon;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+use tokio::runtime;
+use tokio::sync::oneshot;
+
+/// The longest that clients think it takes a follower to tell its leader of them, as long as it takes it here.
+const RELAY: Duration = Duration::from_millis(500);
+const SESSION: Duration = Duration::from_secs(4);
+
+/// Three quarters of the timeout.
+const STALL: Duration = Duration::from_secs(3);
+
+/// Stands still, acquires, and loses its follower's leader at once. The guard lives until it is `dismissed`.
+async fn hold_after_a_stall(
+    builder: ClientBuilder,
+    follower: &Follower,
+    granted: oneshot::Sender<Arc<MutexGuard>>,
+    dismissed: oneshot::Receiver<()>,
+) {
+    let client = builder.connect().await.unwrap();
+    let mutex = Mutex::new(&client, "/lock").unwrap();
+    // The runtime stands still, and not the network.
+    thread::sleep(STALL);
+    let guard = Arc::new(mutex.acquire().await.unwrap());
+    follower.cut_off();
+    assert!(granted.send(Arc::clone(&guard)).is_ok());
+    let _ = dismissed.await;
+}
+
+#[tokio::test]
+async fn after_a_stall_and_a_cut_no_two_guards_hold_one_lock() {
+    let server = Backend::Embedded.start().await;
+    let leader = server.as_embedded().unwrap();
+    let follower = leader.follower().relay_interval(RELAY).sync_limit(SESSION * 10).start().await.unwrap();
+    let settings =
+        |connect_string| builder(&server, connect_string).session_timeout(SESSION).server_tick(RELAY);
+    let (of_first, of_next) = (settings(follower.connect_string()), settings(leader.connect_string()));
+    let next = of_next.connect().await.unwrap();
+    let (granted, first) = oneshot::channel();
+    let (dismiss, dismissed) = oneshot::channel();
+    let stalled = thread::spawn(move || {
+        let runtime = runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(hold_after_a_stall(of_first, &follower, granted, dismissed));
+    });
+    let first = soon(first).await.unwrap();
+    let mutex = Mutex::new(&next, "/lock").unwrap();
+    let second = soon(mutex.acquire()).await.unwrap();
+    assert!(!first.is_held(), "the first says that it holds when the second one does");
+    assert!(second.fence() > first.fence());
+    dismiss.send(()).unwrap();
+    drop(first);
+    soon(tokio::task::spawn_blocking(|| stalled.join())).await.unwrap().unwrap();
+}
