@@ -14,6 +14,7 @@ mod growth;
 mod heartbeat;
 mod hostile_server;
 mod kept;
+mod late;
 mod links;
 mod many_watches;
 mod metrics;

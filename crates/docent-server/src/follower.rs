@@ -22,7 +22,8 @@ use tokio_util::sync::CancellationToken;
 ///   true at once also where it lags; `getACL` shows the present, too.
 /// - A session that moves closes its old link at once, unless that is one of a follower that is cut off. ZooKeeper closes a
 ///   link on another server only at its next write.
-/// - A follower that rejoins drops its links, and what it had swallowed stays lost. In ZooKeeper both may survive a short cut.
+/// - A follower that rejoins drops its links, which in ZooKeeper may survive a short cut. What it was to pass on is lost, or delivered
+///   late: that is for [who cuts it off](Self::cut_off_holding) to say.
 /// - There is no election, no follower becomes the leader, and none serves read-only sessions.
 ///
 /// # On drop
@@ -60,15 +61,44 @@ impl Follower {
     ///
     /// After the [sync limit](crate::FollowerBuilder::sync_limit) it gives up: it closes its links, and new ones at once.
     pub fn cut_off(&self) {
+        self.lose_leader(false);
+    }
+
+    /// Cuts the follower off as [`cut_off`](Self::cut_off) does, but what needs the leader waits for [`rejoin`](Self::rejoin) and is
+    /// delivered then, as it is in an ensemble where the network between the two fails for less than the sync limit.
+    ///
+    /// What waits there is not tied to the link it came over: the client may have dropped that, moved to another member, and seen
+    /// by `sync` and a read there that nothing was done. What becomes of it in the end:
+    /// - Writes are made in the order they came, over all links, each as the client that it was sent by.
+    /// - A write of a session that ended is refused. So is one of a session that was attached to another member meanwhile, with
+    ///   one exception:
+    /// - If the session had asked *this* follower for a new link before it went elsewhere, or since, the leader takes that for the
+    ///   latest move, and the old writes pass (ZOOKEEPER-2886). The link that the session really has is closed at its next write.
+    /// - The end of a session is never refused.
+    /// - The leader hears which sessions the follower heard from, with the next relay after it is back.
+    ///
+    /// When the follower gives up at the [sync limit](crate::FollowerBuilder::sync_limit), or the server goes away, all of it is lost.
+    /// Sessions that clients asked to be opened are never opened.
+    pub fn cut_off_holding(&self) {
+        self.lose_leader(true);
+    }
+
+    /// How many writes and moves of sessions wait for the leader, after [`cut_off_holding`](Self::cut_off_holding).
+    pub fn held_count(&self) -> usize {
+        self.hub.lock().held_count(self.member)
+    }
+
+    fn lose_leader(&self, holds: bool) {
         let until = self.hub.clock.now_ms().saturating_add(millis(self.sync_limit));
-        self.hub.lock().cut_off(self.member, until);
+        self.hub.lock().cut_off(self.member, until, holds);
         self.changed.notify_one();
     }
 
-    /// Lets a follower that was cut off find its leader again. It closes the links it still has, and serves the live tree to
-    /// those who come. Nothing happens when it was not cut off.
+    /// Lets a follower that was cut off find its leader again. It closes the links it still has, delivers what it
+    /// [held](Self::cut_off_holding), and serves the live tree to those who come. Nothing happens when it was not cut off.
     pub fn rejoin(&self) {
-        self.hub.lock().rejoin(self.member);
+        let now = self.hub.clock.now_ms();
+        self.hub.lock().rejoin(self.member, now);
     }
 
     /// Sets the shortest and the longest session timeout granted from now on to clients of this follower; see

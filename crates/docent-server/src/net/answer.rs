@@ -1,7 +1,7 @@
 use super::hub::{Inner, Link};
 use super::member::{LEADER, MemberId};
 use super::words;
-use crate::state::{Behind, Effects, Event, Handshake, Reply, needs_leader};
+use crate::state::{Behind, Effects, Event, Handshake, Reply, is_write, needs_leader};
 use bytes::{Buf, Bytes, BytesMut};
 use docent_proto::{
     Code, ConnectRequest, DecodeError, OpCode, Reader, Record, ReplyHeader, Request, write_frame, xid,
@@ -34,7 +34,7 @@ impl Inner {
             self.cut(old);
         }
         if world != LEADER && !is_ahead {
-            return self.hold(id);
+            return self.hold_handshake(id, member, request);
         }
         let timeouts = self.timeouts_ms(member);
         let state = self.state_of(world);
@@ -48,6 +48,7 @@ impl Inner {
                 let (session, timeout_ms) = (response.session_id, response.timeout_ms);
                 (link.session, link.timeout_ms, link.seen) = (Some(session), timeout_ms, seen);
                 self.by_session.insert((LEADER, session), id);
+                self.state.set_owner(session, member);
                 // The leader knows by itself when a session was opened or moved, and hears of a new one once more.
                 if request.session_id == 0 {
                     self.hear(member, session, timeout_ms, now);
@@ -71,23 +72,28 @@ impl Inner {
         }
         let (number, op) = (frame.get_i32(), frame.get_i32());
         let Some(link) = self.links.get(&id) else { return };
-        let (member, timeout_ms, seen) = (link.member, link.timeout_ms, link.seen);
+        let (member, timeout_ms, seen, held) = (link.member, link.timeout_ms, link.seen, link.held);
         self.hear(member, session, timeout_ms, now);
         let world = self.world(member);
-        if world != LEADER && OpCode::from_number(op).is_ok_and(needs_leader) {
-            return self.hold(id);
+        // Credentials do not wait in line.
+        let waits = |op| needs_leader(op) || (held && op != OpCode::Auth);
+        if world != LEADER && OpCode::from_number(op).is_ok_and(waits) {
+            return self.hold_request(id, member, session, read_request(op, frame));
         }
         let behind = Behind { lag_ms: self.lag_ms(member), seen };
-        let state = self.state_of(world);
         let mut effects = Effects::default();
         let (reply, number) = match read_request(op, frame) {
+            Ok(request) if world == LEADER && self.is_refused(member, session, &request) => {
+                self.state.refuse(request.op(), now);
+                return self.end(id);
+            }
             Ok(request) => {
                 let number = if request == Request::Ping { xid::PING } else { number };
-                (state.apply_behind(behind, session, &request, now, &mut effects), number)
+                (self.state_of(world).apply_behind(behind, session, &request, now, &mut effects), number)
             }
             Err(Unreadable::Body(OpCode::Auth)) => return self.cut(id),
-            Err(Unreadable::Body(op)) => (state.unreadable(op, now), number),
-            Err(Unreadable::Operation) => (state.unimplemented(), number),
+            Err(Unreadable::Body(op)) => (self.state_of(world).unreadable(op, now), number),
+            Err(Unreadable::Operation) => (self.state_of(world).unimplemented(), number),
         };
         // The events of a change come before the reply to a request that saw it, also on the link that caused it.
         self.send_events(world, &effects.events);
@@ -98,10 +104,49 @@ impl Inner {
         self.leave_ended(&effects, Some(id));
     }
 
+    /// True when the leader has to do with a request that it refuses, because the session went elsewhere.
+    fn is_refused(&self, member: MemberId, session: i64, request: &Request) -> bool {
+        let is_asked = member == LEADER || needs_leader(request.op());
+        is_asked && self.state.refuses_as_moved(session, member, request)
+    }
+
+    /// A follower that is cut off leaves a link without an answer to its handshake.
+    fn hold_handshake(&mut self, id: u64, member: MemberId, request: ConnectRequest) {
+        self.hold(id);
+        let timeouts = self.timeouts_ms(member);
+        if let Some((_, pipe)) = self.holding(member) {
+            pipe.attach(request, timeouts);
+        }
+    }
+
+    /// A follower that is cut off leaves a link without an answer to a request.
+    fn hold_request(
+        &mut self,
+        id: u64,
+        member: MemberId,
+        session: i64,
+        request: Result<Request, Unreadable>,
+    ) {
+        self.hold(id);
+        if let Some((state, pipe)) = self.holding(member)
+            && let Ok(request) = request
+            && is_write(request.op())
+        {
+            pipe.write(state, session, request);
+        }
+    }
+
     /// Leaves a link without any further answer.
     fn hold(&mut self, id: u64) {
         if let Some(link) = self.links.get_mut(&id) {
             link.held = true;
+        }
+    }
+
+    /// Closes a link once it was told what it is to be told.
+    fn end(&mut self, id: u64) {
+        if let Some(link) = self.links.get_mut(&id) {
+            link.ending = true;
         }
     }
 

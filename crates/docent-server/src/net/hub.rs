@@ -43,7 +43,7 @@ pub(super) struct Link {
     pub(super) seen: i64,
     pub(super) output: BytesMut,
     pub(super) ending: bool,
-    /// It waits for an answer of the leader that will not come, and nothing behind that is answered either.
+    /// It waits for an answer of the leader that will not come on it, and nothing behind that is answered either.
     pub(super) held: bool,
     pub(super) wake: Arc<Notify>,
 }
@@ -119,11 +119,12 @@ impl Hub {
             if link.output.len() >= FULL {
                 return Progress::Full;
             }
-            if link.held {
+            let (session, member, held) = (link.session, link.member, link.held);
+            // What comes behind that may wait for the leader, too; behind a handshake nothing does.
+            if held && (session.is_none() || inner.holding(member).is_none()) {
                 input.clear();
                 return Progress::Hungry;
             }
-            let session = link.session;
             if session.is_none() && inner.answer_word(id, input) {
                 continue;
             }

@@ -1,6 +1,7 @@
 //! The servers of the ensemble that is played: the leader, which is the server itself, and its followers.
 
 use super::hub::{Hub, Inner};
+use super::pipe::Pipe;
 use crate::state::State;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,9 +33,11 @@ pub(crate) enum Role {
 
 /// What a follower that was cut off goes on to show.
 pub(crate) struct View {
-    state: State,
+    pub(super) state: State,
     /// When it gives up.
     until_ms: i64,
+    /// What waits for the leader; `None` where that is lost.
+    pub(super) pipe: Option<Pipe>,
 }
 
 impl Member {
@@ -110,7 +113,12 @@ impl Inner {
             Some(Role::Follower(heard)) => {
                 heard.insert(session, timeout_ms);
             }
-            Some(Role::CutOff(_) | Role::Down) | None => {}
+            Some(Role::CutOff(view)) => {
+                if let Some(pipe) = &mut view.pipe {
+                    pipe.heard.insert(session, timeout_ms);
+                }
+            }
+            Some(Role::Down) | None => {}
         }
     }
 
@@ -124,10 +132,15 @@ impl Inner {
         }
     }
 
-    /// From here on a follower and the leader do not hear of each other. What it had not relayed yet is lost.
-    pub(crate) fn cut_off(&mut self, id: MemberId, until_ms: i64) {
-        let Some(Role::Follower(_)) = self.members.get(&id).map(|member| &member.role) else { return };
-        let view = Box::new(View { state: self.state.snapshot(), until_ms });
+    /// From here on a follower and the leader do not hear of each other. What it had not relayed yet waits if it `holds` that, and
+    /// is lost otherwise.
+    pub(crate) fn cut_off(&mut self, id: MemberId, until_ms: i64, holds: bool) {
+        let Some(Role::Follower(heard)) = self.members.get_mut(&id).map(|member| &mut member.role) else {
+            return;
+        };
+        let heard = std::mem::take(heard);
+        let pipe = holds.then(|| Pipe::new(heard));
+        let view = Box::new(View { state: self.state.snapshot(), until_ms, pipe });
         let attached = self.links_of(id).into_iter().filter_map(|link| Some((link, self.session_of(link)?)));
         for (link, session) in attached.collect::<Vec<_>>() {
             self.by_session.remove(&(LEADER, session));
@@ -135,6 +148,27 @@ impl Inner {
             self.state.detach(session);
         }
         self.set_role(id, Role::CutOff(view));
+    }
+
+    /// What a follower that is cut off knows, if what its clients send waits there.
+    pub(super) fn holding(&mut self, id: MemberId) -> Option<(&State, &mut Pipe)> {
+        match self.members.get_mut(&id).map(|member| &mut member.role) {
+            Some(Role::CutOff(view)) => view.pipe.as_mut().map(|pipe| (&view.state, pipe)),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn held_count(&mut self, id: MemberId) -> usize {
+        self.holding(id).map_or(0, |(_, pipe)| pipe.len())
+    }
+
+    /// The leader is gone, and with it the followers' ways to it and what waits there.
+    pub(super) fn lose_pipes(&mut self) {
+        for member in self.members.values_mut() {
+            if let Role::CutOff(view) = &mut member.role {
+                view.pipe = view.pipe.take().map(|_| Pipe::default());
+            }
+        }
     }
 
     /// When a follower that is cut off gives up.
@@ -151,12 +185,15 @@ impl Inner {
         self.set_role(id, Role::Down);
     }
 
-    /// A follower that was cut off finds its leader again.
-    pub(crate) fn rejoin(&mut self, id: MemberId) {
-        if let Some(Role::CutOff(_) | Role::Down) = self.members.get(&id).map(|member| &member.role) {
-            self.cut_links_of(id);
-            self.set_role(id, Role::Follower(BTreeMap::new()));
-        }
+    /// A follower that was cut off finds its leader again, which gets what waited there.
+    pub(crate) fn rejoin(&mut self, id: MemberId, now: i64) {
+        let Some(Role::CutOff(_) | Role::Down) = self.members.get(&id).map(|member| &member.role) else {
+            return;
+        };
+        self.cut_links_of(id);
+        let mut pipe = self.holding(id).map(|(_, pipe)| std::mem::take(pipe)).unwrap_or_default();
+        self.set_role(id, Role::Follower(std::mem::take(&mut pipe.heard)));
+        self.deliver(id, pipe, now);
     }
 
     fn set_role(&mut self, id: MemberId, role: Role) {

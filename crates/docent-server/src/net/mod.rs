@@ -8,6 +8,7 @@ mod hub;
 mod link;
 mod listener;
 mod member;
+mod pipe;
 mod serve;
 mod words;
 

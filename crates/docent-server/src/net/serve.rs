@@ -62,6 +62,7 @@ impl<B: Bind> Serve<B> {
                 self.listener = None;
                 let mut inner = self.entrance.hub.lock();
                 inner.cut_all();
+                inner.lose_pipes();
                 inner.state.freeze();
                 let _ = done.send(());
             }

@@ -30,8 +30,7 @@ impl State {
         if request.last_zxid_seen > self.zxid {
             return Handshake::Refused("the client has seen newer transactions than this server has");
         }
-        let (min, max) = timeouts_ms;
-        let timeout_ms = request.timeout_ms.clamp(min, max);
+        let timeout_ms = granted(request, timeouts_ms);
         let id = if request.session_id == 0 {
             if self.sessions.len() >= self.config.limits.sessions {
                 return Handshake::Refused("there are as many sessions as the limit allows");
@@ -71,7 +70,7 @@ impl State {
     }
 
     /// Takes over an existing session; false when there is none with that id and password.
-    fn attach(&mut self, request: &ConnectRequest, timeout_ms: i32, now: i64) -> bool {
+    pub(super) fn attach(&mut self, request: &ConnectRequest, timeout_ms: i32, now: i64) -> bool {
         let Some(session) = self.sessions.get_mut(request.session_id) else { return false };
         if request.password != session.password.as_slice() {
             return false;
@@ -89,4 +88,9 @@ impl State {
             session.identities.clear();
         }
     }
+}
+
+/// The timeout that a link is granted.
+pub(crate) fn granted(request: &ConnectRequest, (min, max): (i32, i32)) -> i32 {
+    request.timeout_ms.clamp(min, max)
 }

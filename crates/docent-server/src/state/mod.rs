@@ -5,6 +5,7 @@ mod auth;
 mod commit;
 mod handshake;
 mod inspect;
+mod late;
 mod life;
 mod node;
 mod past;
@@ -18,7 +19,8 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use handshake::Handshake;
+pub(crate) use handshake::{Handshake, granted};
+pub(crate) use late::Late;
 pub(crate) use past::Behind;
 pub(crate) use watches::Event;
 
@@ -162,7 +164,8 @@ pub(crate) fn needs_leader(op: OpCode) -> bool {
     is_write(op) || op == OpCode::Sync
 }
 
-fn is_write(op: OpCode) -> bool {
+/// True for what is made as a transaction.
+pub(crate) fn is_write(op: OpCode) -> bool {
     match op {
         OpCode::Create
         | OpCode::Create2

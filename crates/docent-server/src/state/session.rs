@@ -13,6 +13,8 @@ pub(crate) struct Session {
     pub(crate) identities: Vec<Identity>,
     pub(crate) ephemerals: BTreeSet<String>,
     pub(crate) attached: bool,
+    /// The member that attached it last, as the leader knows.
+    pub(crate) owner: u32,
     pub(crate) events_sent: u64,
 }
 
@@ -52,6 +54,7 @@ impl Sessions {
             identities: Vec::new(),
             ephemerals: BTreeSet::new(),
             attached: false,
+            owner: 0,
             events_sent: 0,
         };
         self.sessions.insert(self.last_id, session);

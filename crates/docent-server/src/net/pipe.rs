@@ -1,0 +1,55 @@
+use super::hub::Inner;
+use super::member::MemberId;
+use crate::state::{Effects, Late, State, granted};
+use docent_proto::{ConnectRequest, Request};
+use std::collections::BTreeMap;
+
+/// Messages to the leader that wait in a follower that is cut off from it.
+#[derive(Default)]
+pub(crate) struct Pipe {
+    /// Sessions it heard from, as those of a follower that is not cut off.
+    pub(super) heard: BTreeMap<i64, i32>,
+    /// Sessions that were asked for, each with the timeout granted.
+    attaches: Vec<(ConnectRequest, i32)>,
+    /// In the order they came, over all links.
+    writes: Vec<Late>,
+}
+
+impl Pipe {
+    /// One in which nothing waits yet but what was not relayed.
+    pub(super) fn new(heard: BTreeMap<i64, i32>) -> Self {
+        Self { heard, ..Self::default() }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.attaches.len() + self.writes.len()
+    }
+
+    /// Takes a session that was asked for over a link. One that is to be opened is not kept: nobody would ever know of it.
+    pub(super) fn attach(&mut self, request: ConnectRequest, timeouts_ms: (i32, i32)) {
+        if request.session_id != 0 {
+            let timeout_ms = granted(&request, timeouts_ms);
+            self.attaches.push((request, timeout_ms));
+        }
+    }
+
+    /// Takes a write. `state` is what the follower knows of its client.
+    pub(super) fn write(&mut self, state: &State, session: i64, request: Request) {
+        self.writes.push(state.keep(session, request));
+    }
+}
+
+impl Inner {
+    /// Hands what waited in a follower to the leader. That looks at the sessions first: ZooKeeper's leader does so at once for
+    /// each message of a follower, while writes wait for another thread (ZOOKEEPER-2886).
+    pub(super) fn deliver(&mut self, id: MemberId, pipe: Pipe, now: i64) {
+        for (request, timeout_ms) in &pipe.attaches {
+            self.state.revalidate(request, *timeout_ms, id, now);
+        }
+        for late in pipe.writes {
+            let mut effects = Effects::default();
+            self.state.apply_late(late, id, now, &mut effects);
+            self.carry_out(&effects);
+        }
+    }
+}
