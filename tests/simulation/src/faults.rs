@@ -85,6 +85,10 @@ impl Victims<'_, '_> {
                 let Some(follower) = self.servers.follower() else { return false };
                 follower.cut_off();
             }
+            Fault::CutOffHolding => {
+                let Some(follower) = self.servers.follower() else { return false };
+                follower.cut_off_holding();
+            }
         }
         self.record(fault, What::Fault);
         true
@@ -102,7 +106,9 @@ impl Victims<'_, '_> {
             Fault::Crash(client) => self.sim.bounce(self.clients[*client].name.as_str()),
             Fault::Bounce => self.servers.set_away(false),
             Fault::ShortTimeouts(_) => self.servers.grant(self.setting.timeout),
-            Fault::CutOff => self.servers.follower().into_iter().for_each(Follower::rejoin),
+            Fault::CutOff | Fault::CutOffHolding => {
+                self.servers.follower().into_iter().for_each(Follower::rejoin);
+            }
             Fault::Trap(..) | Fault::Expire(_) | Fault::Delete(..) => return,
         }
         self.record(fault, What::Healed);
@@ -161,7 +167,7 @@ impl Victims<'_, '_> {
             Fault::Expire(client) => (Some(*client), FaultKind::Expired),
             Fault::Bounce => (None, FaultKind::Bounced),
             Fault::ShortTimeouts(_) => (None, FaultKind::ShortTimeouts),
-            Fault::CutOff => (None, FaultKind::CutOff),
+            Fault::CutOff | Fault::CutOffHolding => (None, FaultKind::CutOff),
             Fault::Trap(..) | Fault::Delete(..) => return,
         };
         match client {

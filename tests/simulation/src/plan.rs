@@ -35,8 +35,10 @@ pub(crate) enum Fault {
     Bounce,
     /// The servers grant at most this timeout to those who attach.
     ShortTimeouts(Duration),
-    /// The follower loses its leader.
+    /// The follower loses its leader, and the leader what comes through it.
     CutOff,
+    /// The follower loses its leader, which gets what comes through it when that is over.
+    CutOffHolding,
 }
 
 /// A client's links: to all servers, or to one of them.
@@ -108,7 +110,7 @@ pub(crate) fn draw(setting: &Setting, rng: &mut Rng) -> Vec<Planned> {
         let mut rng = rng.fork();
         fill(setting, &mut rng, &mut plan, |rng| {
             // A follower that lost its leader does the more harm the longer its clients believe it.
-            let longer = rng.bool() && fault == Fault::CutOff;
+            let longer = rng.bool() && matches!(fault, Fault::CutOff | Fault::CutOffHolding);
             (
                 fault.clone(),
                 if longer { setting.timeout.mul_f64(1.0 + 2.0 * rng.f64()) } else { setting.span(rng) },
@@ -136,9 +138,14 @@ fn common_faults(setting: &Setting, rng: &mut Rng) -> Vec<Fault> {
         faults.push(Fault::ShortTimeouts(setting.timeout.mul_f64(0.4 + 0.5 * rng.f64())));
     }
     if setting.relay.is_some() && rng.u8(..4) < 3 {
-        faults.push(Fault::CutOff);
+        faults.push(if holds(setting) { Fault::CutOffHolding } else { Fault::CutOff });
     }
     faults
+}
+
+/// Whether what comes through a follower that is cut off is late or lost. Drawn apart from all else, as it is no other fault.
+fn holds(setting: &Setting) -> bool {
+    Rng::with_seed(setting.seed ^ u64::from_be_bytes(*b"\0\0\0\0hold")).bool()
 }
 
 /// One fault after the other for as long as there are any.
@@ -245,7 +252,7 @@ mod tests {
     #[test]
     fn where_a_follower_lags_replies_are_lost_besides_all_else_that_happens() {
         let (mut lagging, mut with) = (0, 0);
-        for seed in 0..200 {
+        for seed in 0..300 {
             let (setting, mut plan) = draw_from(seed);
             let Some(_) = setting.lag else { continue };
             assert!(setting.relay.is_some(), "seed {seed}: there is nobody who could lag");
@@ -273,7 +280,7 @@ mod tests {
             };
             kinds.insert(kind.split(['(', ' ']).next().unwrap_or_default().to_owned());
         }
-        let all = "Bounce Crash Cut CutOff CutToClient CutToServer Delete Expire Freeze Hold ShortTimeouts Slow Trap";
+        let all = "Bounce Crash Cut CutOff CutOffHolding CutToClient CutToServer Delete Expire Freeze Hold ShortTimeouts Slow Trap";
         assert_eq!(kinds.into_iter().collect::<Vec<_>>().join(" "), all);
     }
 }

@@ -14,6 +14,9 @@ pub(crate) enum Theme {
     /// Some clients hear nothing of what they write, and then the servers are away for so long that sessions are given up. When the
     /// servers come back these are alive, with what was written in them.
     GivenUpAlive,
+    /// The follower loses its leader for as long as it takes clients to go to the leader themselves, and delivers then what they
+    /// had sent through it.
+    LateWrites,
 }
 
 impl Theme {
@@ -22,6 +25,7 @@ impl Theme {
         match rng(setting).u8(..10) {
             0 => Some(Self::SmallerTimeouts),
             1 => Some(Self::GivenUpAlive),
+            8 | 9 if setting.relay.is_some() => Some(Self::LateWrites),
             _ => None,
         }
     }
@@ -35,6 +39,7 @@ impl Theme {
             let ends = match self {
                 Self::SmallerTimeouts => scene.smaller_timeouts(),
                 Self::GivenUpAlive => scene.given_up_alive(),
+                Self::LateWrites => scene.late_writes(),
             };
             // Time for new sessions, and for holds to begin.
             begin = ends + setting.timeout.mul_f64(1.0 + 2.0 * rng.f64());
@@ -82,6 +87,14 @@ impl Scene<'_> {
         let lasts = self.between(1.6, 2.2);
         self.push(away, lasts, Fault::Bounce);
         self.after(away + lasts)
+    }
+
+    fn late_writes(&mut self) -> Duration {
+        // A client leaves a link after a third of the timeout. The follower gives up at its limit, and nothing is late then.
+        let limit = self.setting.sync_limit.div_duration_f64(self.setting.timeout);
+        let lasts = self.between(0.3, 1.2).min(0.95 * limit);
+        self.push(0.0, lasts, Fault::CutOffHolding);
+        self.after(lasts)
     }
 
     /// Each client or not.
@@ -158,6 +171,24 @@ mod tests {
                 assert!(ends - begins > setting.timeout.mul_f64(0.7), "seed {}", setting.seed);
             }
         }
+    }
+
+    #[test]
+    fn a_follower_loses_its_leader_again_and_again_and_finds_it_before_it_gives_up() {
+        let plans = plans(Theme::LateWrites);
+        assert!((20..60).contains(&plans.len()), "{} of 400 runs", plans.len());
+        let mut longer = 0;
+        for (setting, plan) in &plans {
+            assert!(setting.relay.is_some() && plan.len() > 2, "seed {}", setting.seed);
+            assert!(plan.iter().all(|planned| planned.fault == Fault::CutOffHolding));
+            assert!(plan.iter().all(|planned| planned.lasts < setting.sync_limit), "seed {}", setting.seed);
+            longer += usize::from(plan.iter().any(|planned| planned.lasts > setting.timeout.mul_f64(0.5)));
+        }
+        assert!(
+            longer > plans.len() / 2,
+            "{longer} of {} leave clients the time to go elsewhere",
+            plans.len()
+        );
     }
 
     #[test]
