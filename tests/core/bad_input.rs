@@ -3,7 +3,7 @@
 use crate::fake::{FakeServer, reply};
 use docent::{Client, CreateMode, ErrorKind};
 use docent_proto::{Acl, Code, Create, CreateMode as WireMode, Request};
-use docent_testkit::{Backend, RawError, both_backends};
+use docent_testkit::{Backend, Port, RawError, both_backends};
 use docent_tests::{connect, soon, within};
 use std::net::TcpListener;
 use std::time::Duration;
@@ -127,9 +127,8 @@ async fn an_address_that_does_not_resolve_is_named_by_the_deadline() {
 
 #[tokio::test]
 async fn an_address_where_nobody_listens_is_named_by_the_deadline() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    drop(listener);
+    let port = Port::claim().unwrap();
+    let address = port.address().to_string();
     fails_to_connect(&address, &address).await;
 }
 

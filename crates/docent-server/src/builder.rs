@@ -104,7 +104,7 @@ impl Builder {
     /// # Panics
     /// Outside a tokio runtime with time and I/O enabled.
     pub async fn start(self) -> Result<Server, StartError> {
-        self.start_on(TcpBind).await
+        self.start_on(TcpBind::default()).await
     }
 
     /// Starts the server on listeners of another kind.

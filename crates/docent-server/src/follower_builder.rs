@@ -81,7 +81,7 @@ impl<'a> FollowerBuilder<'a> {
     /// # Panics
     /// Outside a tokio runtime with time and I/O enabled.
     pub async fn start(self) -> Result<Follower, StartError> {
-        self.start_on(TcpBind).await
+        self.start_on(TcpBind::default()).await
     }
 
     /// Starts the follower on a listener of another kind. It runs on the runtime this is called on, which may be another one

@@ -19,5 +19,5 @@ pub use follower_builder::FollowerBuilder;
 pub use info::{NodeInfo, SessionInfo};
 pub use journal::{EndCause, Transaction, TransactionKind};
 pub use limits::Limits;
-pub use net::{Bind, Listener, TcpBind};
+pub use net::{Bind, Listener, Listening, TcpBind};
 pub use server::Server;

@@ -5,8 +5,8 @@ mod support;
 use docent_proto::{Code, CreateMode, EventKind, Request, Response, WatchEvent};
 use docent_server::{Builder, Follower, FollowerBuilder, Server, StartError};
 use std::time::Duration;
-use support::Peer;
 use support::world::{Dial, World};
+use support::{Peer, kept_port};
 use tokio::time::timeout;
 
 const TIMEOUT_MS: i32 = 4_000;
@@ -342,8 +342,8 @@ async fn an_outage_of_the_server_is_one_of_its_followers() {
 #[tokio::test]
 async fn a_follower_listens_on_tcp_and_ends_when_it_is_stopped_dropped_or_its_server_stops() {
     let server = Server::start().await.unwrap();
-    let follower = server.follower().start().await.unwrap();
-    let address = follower.local_addr();
+    let (_kept, address) = kept_port();
+    let follower = server.follower().bind(address).start().await.unwrap();
     let mut peer = Peer::connect(follower.connect_string()).await;
     follower.stop().await;
     assert!(peer.is_closed().await);

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use docent_proto::{Acl, Code, CreateMode, EventKind, Request, Response, WatchEvent};
 use docent_server::{Server, StartError};
 use std::time::Duration;
-use support::{Peer, fresh};
+use support::{Peer, fresh, kept_port};
 
 #[tokio::test]
 async fn a_timeout_is_granted_within_two_and_twenty_ticks() {
@@ -144,8 +144,9 @@ async fn a_restarted_server_keeps_its_port_tree_and_sessions() {
 
 #[tokio::test]
 async fn stopping_and_dropping_a_server_close_its_links_and_free_its_port() {
-    let server = Server::start().await.unwrap();
-    let (address, mut peer) = (server.local_addr(), Peer::open(&server).await);
+    let (_kept, address) = kept_port();
+    let server = Server::builder().bind(address).start().await.unwrap();
+    let mut peer = Peer::open(&server).await;
     server.stop().await;
     assert!(peer.is_closed().await);
     let server = Server::builder().bind(address).start().await.unwrap();

@@ -1,18 +1,19 @@
 //! Loopback ports that stay ours while nothing listens on them.
 
+use docent_server::{Bind, Listening, TcpBind};
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 
-/// Below the range from which systems take the ports of outgoing connections. A port from that range could be taken
-/// while its server is down for a restart, and a client that dials it could even connect to itself.
+/// Below the range from which systems mostly take the ports of outgoing connections: what is kept there is in nobody's way.
 const RANGE: std::ops::Range<u16> = 15_000..31_000;
 const ATTEMPTS: usize = 200;
 
-/// A loopback port for TCP that no other test takes: neither before its server listens, nor while that is down.
+/// A loopback port for TCP that no other test and no outgoing connection takes: neither before its server listens, nor while
+/// that is down. Connections to it are refused then. The server may be another process.
 ///
-/// A socket for UDP with the same number stands for it. That is exclusive between processes too, takes nothing away from
+/// A socket for UDP with the same number stands for the claim. That is exclusive between processes too, takes nothing away from
 /// the server, and goes with the process however that ends.
 ///
 /// # On drop
@@ -20,6 +21,7 @@ const ATTEMPTS: usize = 200;
 #[derive(Debug)]
 pub struct Port {
     address: SocketAddr,
+    bind: TcpBind,
     _claim: UdpSocket,
 }
 
@@ -43,13 +45,20 @@ impl Port {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, number));
         let claim = UdpSocket::bind(address)?;
         // Somebody may listen who knows nothing of claims.
-        drop(TcpListener::bind(address)?);
-        Ok(Self { address, _claim: claim })
+        Ok(Self { address, bind: TcpBind::keep(address)?, _claim: claim })
     }
 
     /// Where a server on this port listens.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Listens on it, until what is returned is dropped.
+    ///
+    /// # Errors
+    /// When another one listens on it.
+    pub async fn listen(&self) -> io::Result<Listening> {
+        self.bind.bind(self.address).await
     }
 }
 
@@ -62,6 +71,7 @@ fn random_number() -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::{TcpListener, TcpStream};
 
     #[test]
     fn a_claimed_port_is_nobody_elses_though_nothing_listens_on_it() {
@@ -72,5 +82,21 @@ mod tests {
         drop(port);
         assert_eq!(Port::claim_number(number).unwrap_err().kind(), io::ErrorKind::AddrInUse);
         drop(listener);
+    }
+
+    #[test]
+    fn outgoing_connections_take_no_claimed_port() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let connect = || TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        // The system takes ports for the same destination one after the other, and leaves some out.
+        let first = connect().local_addr().unwrap().port();
+        let claims: Vec<_> =
+            (1..150).filter_map(|n| Port::claim_number(first.checked_add(2 * n)?).ok()).collect();
+        assert!(!claims.is_empty());
+        let connections: Vec<_> = (0..60).map(|_| connect()).collect();
+        for connection in &connections {
+            let taken = connection.local_addr().unwrap();
+            assert!(claims.iter().all(|port| port.address() != taken), "{taken} was claimed");
+        }
     }
 }

@@ -50,16 +50,3 @@ impl Listener for TcpListener {
         TcpListener::local_addr(self)
     }
 }
-
-/// Listens by TCP.
-#[derive(Debug, Clone, Copy, Default)]
-#[non_exhaustive]
-pub struct TcpBind;
-
-impl Bind for TcpBind {
-    type Listener = TcpListener;
-
-    async fn bind(&self, address: SocketAddr) -> io::Result<TcpListener> {
-        TcpListener::bind(address).await
-    }
-}

@@ -10,12 +10,14 @@ mod listener;
 mod member;
 mod pipe;
 mod serve;
+mod tcp;
 mod words;
 
 #[cfg(test)]
 mod tests;
 
-pub use listener::{Bind, Listener, TcpBind};
+pub use listener::{Bind, Listener};
+pub use tcp::{Listening, TcpBind};
 
 pub(crate) use clock::Clock;
 pub(crate) use entrance::Entrance;

@@ -12,15 +12,25 @@ use docent_proto::{
 use docent_server::Server;
 use std::collections::VecDeque;
 use std::future::Future;
+use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 
 /// Nothing here takes longer unless it is broken.
 const BOUND: Duration = Duration::from_secs(10);
 
 pub(crate) async fn bounded<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(BOUND, future).await.expect("it should have happened by now")
+}
+
+/// A port that no outgoing connection takes while the socket is there, for servers that listen on it one after the other.
+pub(crate) fn kept_port() -> (TcpSocket, SocketAddr) {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_reuseaddr(true).unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = socket.local_addr().unwrap();
+    (socket, address)
 }
 
 /// Any transport.

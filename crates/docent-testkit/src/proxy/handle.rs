@@ -5,13 +5,13 @@ use super::rule::{Armed, Rule};
 use super::state::State;
 use super::trace::{Direction, Traced};
 use crate::ports::Port;
+use docent_server::{Listener, Listening};
 use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::net::TcpListener;
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::task::JoinHandle;
 
@@ -187,9 +187,10 @@ impl Proxy {
     async fn listen(&self) -> io::Result<()> {
         let mut listening = self.listening.lock().await;
         if listening.is_none() {
-            let listener = TcpListener::bind(self.port.address()).await?;
+            let mut listener = self.port.listen().await?;
             let (server, state, links) = (self.server, Arc::clone(&self.state), Arc::clone(&self.links));
-            *listening = Some(tokio::spawn(async move { accept(&listener, server, &state, &links).await }));
+            *listening =
+                Some(tokio::spawn(async move { accept(&mut listener, server, &state, &links).await }));
         }
         Ok(())
     }
@@ -210,7 +211,7 @@ impl Links {
     }
 }
 
-async fn accept(listener: &TcpListener, server: SocketAddr, state: &Arc<State>, links: &Links) {
+async fn accept(listener: &mut Listening, server: SocketAddr, state: &Arc<State>, links: &Links) {
     loop {
         // What fails here is the one connection that was about to be made, not the listener.
         let Ok((client, _)) = listener.accept().await else { continue };

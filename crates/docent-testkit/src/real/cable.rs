@@ -1,12 +1,13 @@
 use crate::ports::Port;
+use docent_server::{Listener, Listening};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
@@ -54,7 +55,7 @@ impl CallBack {
 impl Cable {
     /// From `port` to `to`, for servers that tell where to call back if there is a `call_back`.
     pub(super) async fn lay(port: Port, to: SocketAddr, call_back: Option<CallBack>) -> io::Result<Self> {
-        let listener = TcpListener::bind(port.address()).await?;
+        let listener = port.listen().await?;
         let (whole, bypassed) = (watch::Sender::new(true), Arc::<AtomicBool>::default());
         let carries = Carries { to, call_back, whole: whole.clone(), bypassed: Arc::clone(&bypassed) };
         Ok(Self { port, whole, bypassed, listens: tokio::spawn(carries.listen(listener)) })
@@ -95,7 +96,7 @@ struct Carries {
 }
 
 impl Carries {
-    async fn listen(self, listener: TcpListener) {
+    async fn listen(self, mut listener: Listening) {
         // The connections end with this task.
         let mut connections = JoinSet::new();
         loop {
