@@ -1,10 +1,10 @@
 //! Bad input is an error that names value and rule, by its deadline.
 
 use crate::fake::{FakeServer, reply};
-use docent::{Client, CreateMode, ErrorKind};
-use docent_proto::{Acl, Code, Create, CreateMode as WireMode, Request};
-use docent_testkit::{Backend, Port, RawError, both_backends};
-use docent_tests::{connect, soon, within};
+use docent::{Client, CreateMode, ErrorKind, Mutex, RetryPolicy};
+use docent_proto::{Acl, Code, Create, CreateMode as WireMode, OpCode, Request};
+use docent_testkit::{Backend, Port, RawError, Rule, both_backends};
+use docent_tests::{builder, connect, soon, within};
 use std::net::TcpListener;
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ both_backends! {
         let no_ttl = CreateMode::PersistentTtl(Duration::ZERO);
         assert_eq!(client.create("/ttl", "", no_ttl).await.unwrap_err().kind(), ErrorKind::InvalidInput);
         let trace = server.front().trace();
-        assert!(trace[before..].iter().all(|frame| frame.op == Some(docent_proto::OpCode::Ping)));
+        assert!(trace[before..].iter().all(|frame| frame.op == Some(OpCode::Ping)));
         // The largest that fits is taken.
         client.create("/fits", vec![0; 1_048_575 - 200], CreateMode::Persistent).await.unwrap();
     }
@@ -151,10 +151,32 @@ async fn settings_that_break_a_rule_are_refused() {
         (Client::builder("a").session_timeout(Duration::MAX), "must be from 1 ms"),
         (Client::builder("a").operation_timeout(Duration::ZERO), "must be longer than nothing"),
         (Client::builder("a").max_waiting(0), "must be at least 1"),
+        (Client::builder("a").server_tick(Duration::ZERO), "must be from 1 ms"),
+        (Client::builder("a").server_tick(Duration::MAX), "must be from 1 ms to 536870911 ms"),
     ] {
         let error = builder.build().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
         assert!(error.to_string().contains(rule), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn the_longest_durations_are_as_good_as_no_limit() {
+    let server = Backend::Embedded.start().await;
+    let proxy = server.proxy().await;
+    let settings = builder(&server, proxy.connect_string()).operation_timeout(Duration::MAX);
+    // The pause before a second attempt is longer than the operation may take; or it is short, and the attempts end never.
+    let (never, soon_again) =
+        (RetryPolicy::fixed(Duration::MAX), RetryPolicy::exponential().within(Duration::MAX));
+    for (policy, found) in [(never, Err(ErrorKind::Timeout)), (soon_again, Ok(None))] {
+        let client = soon(settings.clone().retry(policy).connect()).await.unwrap();
+        soon(client.ensure_absent("/a")).await.unwrap();
+        proxy.add(Rule::on(OpCode::Exists).reset_before());
+        let patient = client.with_operation_timeout(Duration::from_secs(5));
+        assert_eq!(soon(patient.exists("/a")).await.map_err(|error| error.kind()), found);
+        let guard = soon(Mutex::new(&client, "/lock").unwrap().acquire_timeout(Duration::MAX)).await.unwrap();
+        soon(guard.release()).await.unwrap();
+        soon(client.close()).await;
     }
 }
 

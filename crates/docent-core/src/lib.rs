@@ -17,6 +17,7 @@ mod clock;
 mod config;
 mod connect_string;
 mod core;
+mod deadline;
 mod epoch;
 mod error;
 mod exact;
@@ -72,6 +73,7 @@ pub mod recipe {
     pub use crate::cell::{Cell, Race, count};
     pub use crate::claim::{Claim, Claimed, Wanted};
     pub use crate::client::in_time;
+    pub use crate::deadline::after;
     pub use crate::kept::{KeptNode, KeptStatus};
     pub use crate::spawn::spawn;
     pub use crate::ticket::{Hold, HoldSet, Line, LineKey, Ticket, WaitError};

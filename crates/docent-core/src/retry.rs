@@ -1,3 +1,4 @@
+use crate::deadline::deadline;
 use backon::{BackoffBuilder, ExponentialBuilder};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -72,11 +73,7 @@ impl RetryPolicy {
             Some(attempts) => delays.with_max_times(attempts),
             None => delays.without_max_times(),
         };
-        Backoff {
-            delays: delays.build(),
-            jitter: self.jitter,
-            until: self.elapsed.map(|e| Instant::now() + e),
-        }
+        Backoff { delays: delays.build(), jitter: self.jitter, until: self.elapsed.map(deadline) }
     }
 }
 
@@ -125,6 +122,17 @@ mod tests {
         assert_eq!(RetryPolicy::none().start().count(), 0);
         assert_eq!(RetryPolicy::fixed(Duration::from_secs(1)).limit(3).start().count(), 3);
         assert_eq!(RetryPolicy::exponential().within(Duration::ZERO).start().count(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_policy_with_the_longest_durations_has_delays_and_no_end() {
+        for policy in [
+            RetryPolicy::fixed(Duration::MAX),
+            RetryPolicy::exponential().between(Duration::MAX, Duration::MAX),
+            RetryPolicy::exponential().between(Duration::ZERO, Duration::MAX).within(Duration::MAX),
+        ] {
+            assert_eq!(policy.start().take(200).count(), 200, "{policy:?}");
+        }
     }
 
     #[tokio::test]

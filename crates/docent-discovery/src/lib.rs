@@ -2,7 +2,6 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod balance;
-mod deadline;
 mod instance;
 mod kept;
 mod layout;

@@ -3,7 +3,8 @@
 mod support;
 
 use docent_proto::{Code, CreateMode, EventKind, Request, Response, WatchEvent};
-use docent_server::Server;
+use docent_server::{Limits, Server};
+use std::time::Duration;
 use support::Peer;
 
 #[tokio::test]
@@ -43,4 +44,18 @@ async fn numbers_of_sequential_children_can_be_skipped_but_do_not_go_back() {
     let first = peer.create("/line/n-", CreateMode::EphemeralSequential).await;
     assert_eq!(first, Ok("/line/n-2146435071".to_owned()));
     assert!(!server.skip_numbers("/line", 2_146_435_071), "that number is taken");
+}
+
+#[tokio::test]
+async fn the_longest_durations_are_as_good_as_never() {
+    let limits = Limits::default().handshake(Duration::MAX);
+    let settings = Server::builder().tick(Duration::MAX).container_check(Duration::MAX).limits(limits);
+    let server = settings.session_timeouts(Duration::ZERO, Duration::MAX).start().await.unwrap();
+    let follower = server.follower().relay_interval(Duration::MAX).lag(Duration::MAX).start().await.unwrap();
+    let mut peer = Peer::open(&server).await;
+    peer.create("/a", CreateMode::Persistent).await.unwrap();
+    peer.get_data("/a", false).await.unwrap();
+    follower.cut_off();
+    follower.rejoin();
+    peer.delete("/a").await.unwrap();
 }

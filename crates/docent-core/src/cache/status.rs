@@ -1,6 +1,6 @@
-use crate::client::deadline;
 use crate::clock::{Clock, Timestamp};
 use crate::core::Core;
+use crate::deadline::deadline;
 use crate::error::{Error, ErrorKind};
 use std::time::Duration;
 use tokio::sync::watch;

@@ -20,8 +20,13 @@ use crate::supervisor::supervise;
 use secrecy::{SecretSlice, SecretString};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// What a server's tick may be, in milliseconds: with a longer one the longest session timeout is below four ticks, which is too short
+/// for a lease.
+const TICKS: RangeInclusive<u128> = 1..=i32::MAX as u128 / 4;
 
 /// Settings of a client. The defaults are safe.
 #[derive(Clone)]
@@ -64,7 +69,8 @@ impl ClientBuilder {
         self
     }
 
-    /// The servers' `tickTime`. Default 2 s, as in the configuration that ZooKeeper ships.
+    /// The servers' `tickTime`. Default 2 s, as in the configuration that ZooKeeper ships; from 1 ms to a quarter of the longest
+    /// session timeout.
     ///
     /// A server may end a session up to a tick early as its client sees it, so the lease of locks leaves a tick unused.
     /// Setting this lower than the servers' value makes a lock's lease unsafe.
@@ -322,8 +328,12 @@ impl ClientBuilder {
         if config.operation_timeout.is_zero() {
             return invalid("operation timeout 0 must be longer than nothing".to_owned());
         }
-        if config.server_tick.is_zero() {
-            return invalid("server tick 0 must be longer than nothing".to_owned());
+        if !TICKS.contains(&config.server_tick.as_millis()) {
+            return invalid(format!(
+                "server tick {:?} must be from 1 ms to {} ms",
+                config.server_tick,
+                TICKS.end()
+            ));
         }
         for (name, value) in [
             ("largest request", config.max_request),

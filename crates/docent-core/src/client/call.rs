@@ -7,6 +7,7 @@
 
 use super::Client;
 use super::resolve::{Resolution, resolve};
+use crate::deadline::{after, deadline};
 use crate::epoch::Epoch;
 use crate::error::{Error, ErrorKind};
 use crate::retry::Backoff;
@@ -14,7 +15,6 @@ use crate::session::{Cause, Outcome, SessionEnd};
 use crate::telemetry::{self, Started};
 use docent_proto::{Code, Request, Response};
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::time::Instant;
 
 /// Makes the request for an attempt. There is mostly one attempt, and what is made for it is moved all the way into the
@@ -28,13 +28,6 @@ pub(crate) enum Outcomes {
     Repeatable,
     /// It could be doubled: tell the caller.
     Once,
-}
-
-/// The end of a `timeout` that begins now.
-pub(crate) fn deadline(timeout: Duration) -> Instant {
-    // A timeout beyond the range of the clock is no timeout; a century will do.
-    const A_CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
-    Instant::now() + timeout.min(A_CENTURY)
 }
 
 /// Waits for `future`, at most for the operation timeout of `client`: what it waits for besides the servers is in time, too.
@@ -300,7 +293,7 @@ impl<'a> Attempts<'a> {
             ?pause,
             "trying again"
         );
-        if Instant::now() + pause >= self.deadline {
+        if after(Instant::now(), pause) >= self.deadline {
             return Err(self.given_up(cause));
         }
         tokio::select! {

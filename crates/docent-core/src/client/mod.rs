@@ -11,7 +11,7 @@ mod transaction;
 
 pub use builder::ClientBuilder;
 pub use call::in_time;
-pub(crate) use call::{Attempts, Outcomes, deadline, unexpected};
+pub(crate) use call::{Attempts, Outcomes, unexpected};
 pub(crate) use create::{PARENT_ROUNDS, create_parents_in, refused_parent};
 pub(crate) use transaction::Committed;
 pub use transaction::{Transaction, TransactionResult};

@@ -1,4 +1,4 @@
-use crate::deadline;
+use docent_core::recipe::after;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -80,7 +80,7 @@ impl Health {
     fn at(&mut self, now: Instant, period: Duration) -> &mut Self {
         match *self {
             Self::Aside { until } if now >= until => {
-                *self = Self::Probation { until: deadline::after(now, period), on_trial: false }
+                *self = Self::Probation { until: after(now, period), on_trial: false }
             }
             Self::Probation { until, .. } if now >= until => *self = SOUND,
             _ => {}
@@ -153,7 +153,7 @@ impl Load {
             }
         };
         if is_aside {
-            *health = Health::Aside { until: deadline::after(now, rule.period) };
+            *health = Health::Aside { until: after(now, rule.period) };
         }
         is_aside
     }

@@ -1,8 +1,8 @@
 use super::{Instances, Spoiled};
 use crate::Instance;
 use crate::balance::{Load, Member};
-use crate::deadline;
 use crate::layout::Tree;
+use docent_core::recipe::after;
 use docent_core::{ChildrenEvent, ChildrenEvents, Node, planted};
 use futures_util::{FutureExt, StreamExt};
 use serde::de::DeserializeOwned;
@@ -176,7 +176,7 @@ impl<P: DeserializeOwned + Send + Sync + 'static> Task<P> {
         if self.removal_grace.is_zero() {
             self.state.known.remove(&name);
         } else if self.state.known.contains_key(&name) {
-            let until = deadline::after(Instant::now(), self.removal_grace);
+            let until = after(Instant::now(), self.removal_grace);
             self.state.leaving.entry(name).or_insert(until);
         }
     }

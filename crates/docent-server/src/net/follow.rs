@@ -19,7 +19,7 @@ pub(crate) struct Follow<L> {
 
 pub(crate) async fn follow<L: Listener>(mut follow: Follow<L>) {
     let (hub, id) = (Arc::clone(&follow.membership.hub), follow.membership.id);
-    let mut next_relay = hub.clock.now_ms() + follow.relay_ms;
+    let mut next_relay = hub.clock.now_ms().saturating_add(follow.relay_ms);
     loop {
         let gives_up_at = hub.lock().gives_up_at(id);
         let next = gives_up_at.map_or(next_relay, |at| at.min(next_relay));
@@ -36,7 +36,7 @@ pub(crate) async fn follow<L: Listener>(mut follow: Follow<L>) {
                 }
                 if next_relay <= now {
                     inner.relay(id, now);
-                    next_relay = (next_relay + follow.relay_ms).max(now + 1);
+                    next_relay = next_relay.saturating_add(follow.relay_ms).max(now + 1);
                 }
             }
             () = follow.entrance.admit(&mut follow.listener) => {}

@@ -29,7 +29,7 @@ pub(crate) struct Serve<B: Bind> {
 pub(crate) async fn serve<B: Bind>(mut serve: Serve<B>, mut commands: mpsc::Receiver<Command>) {
     let (clock, stop) = (serve.entrance.hub.clock.clone(), serve.stop.clone());
     let (tick, check) = (serve.config.tick_ms(), millis(serve.config.container_check).max(1));
-    let mut next_check = clock.now_ms() + check;
+    let mut next_check = clock.now_ms().saturating_add(check);
     loop {
         let next_tick = (clock.now_ms() / tick + 1) * tick;
         // In a fixed order, so that runs of a simulation repeat.
@@ -44,7 +44,7 @@ pub(crate) async fn serve<B: Bind>(mut serve: Serve<B>, mut commands: mpsc::Rece
                 let now = clock.now_ms();
                 serve.pass_time(now, now >= next_check);
                 if now >= next_check {
-                    next_check = now + check;
+                    next_check = now.saturating_add(check);
                 }
             }
             () = serve.accept() => {}
