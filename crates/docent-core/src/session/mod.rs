@@ -16,6 +16,7 @@ pub(crate) mod rollback;
 #[cfg(feature = "tls")]
 pub(crate) mod tls;
 pub(crate) mod transport;
+mod watch_reads;
 mod watches;
 mod wire;
 #[cfg(feature = "zookeeper-client")]

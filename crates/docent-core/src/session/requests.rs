@@ -1,4 +1,5 @@
 use super::ephemerals::Change;
+use super::watch_reads::WatchReads;
 use super::{Cause, Lane, Outcome, SessionEnd, WatchKind};
 use crate::clock::Timestamp;
 use docent_proto::{OpCode, Request, RequestFrame};
@@ -66,10 +67,9 @@ impl WatchRequest {
         }
     }
 
-    /// True when the server keeps it in the same table as watches of `kind`.
-    pub(super) fn shares_table(&self, kind: WatchKind) -> bool {
-        let on_children = matches!(self.op, OpCode::GetChildren | OpCode::GetChildren2);
-        on_children == (kind == WatchKind::Child)
+    /// True when the server keeps it in the table of watches on children.
+    pub(super) fn is_on_children(&self) -> bool {
+        matches!(self.op, OpCode::GetChildren | OpCode::GetChildren2)
     }
 }
 
@@ -79,6 +79,8 @@ pub(super) struct Requests {
     next_id: u64,
     /// The earliest deadline. It may be that of a request that has ended.
     earliest: Option<Instant>,
+    /// What of the queue and of what is in flight will leave watches.
+    watch_reads: WatchReads,
     pub(super) queue: VecDeque<Queued>,
     pub(super) in_flight: VecDeque<InFlight>,
 }
@@ -100,6 +102,9 @@ impl Requests {
     ) -> u64 {
         self.next_id += 1;
         self.earliest = earlier(self.earliest, deadline);
+        if let Some(watch) = WatchRequest::of(&request) {
+            self.watch_reads.add(watch);
+        }
         self.queue.push_back(Queued { id: self.next_id, request, lane, deadline, done });
         self.next_id
     }
@@ -122,6 +127,7 @@ impl Requests {
         self.queue.retain_mut(|queued| {
             let expired = queued.deadline.is_some_and(|deadline| deadline <= now);
             if expired {
+                self.watch_reads.forget(&queued.request);
                 finished.extend(queued.done.take().map(|done| (done, Outcome::NotSent(Cause::Deadline))));
             } else {
                 self.earliest = earlier(self.earliest, queued.deadline);
@@ -132,17 +138,22 @@ impl Requests {
 
     /// Removes a request that was not written yet.
     pub(super) fn withdraw(&mut self, id: u64) -> bool {
-        match self.queue.binary_search_by_key(&id, |queued| queued.id) {
-            Ok(index) => self.queue.remove(index).is_some(),
-            Err(_) => false,
-        }
+        let Ok(index) = self.queue.binary_search_by_key(&id, |queued| queued.id) else { return false };
+        let withdrawn = self.queue.remove(index);
+        withdrawn.iter().for_each(|queued| self.watch_reads.forget(&queued.request));
+        withdrawn.is_some()
+    }
+
+    /// Removes the oldest one that was written: it is answered.
+    pub(super) fn answered(&mut self) -> Option<InFlight> {
+        let in_flight = self.in_flight.pop_front()?;
+        in_flight.watch.iter().for_each(|watch| self.watch_reads.remove(watch));
+        Some(in_flight)
     }
 
     /// True when a read that is on its way will leave a watch on `path` in the same table of the server.
     pub(super) fn will_watch(&self, path: &str, kind: WatchKind) -> bool {
-        let waiting = self.queue.iter().filter_map(|queued| WatchRequest::of(&queued.request));
-        let written = self.in_flight.iter().filter_map(|in_flight| in_flight.watch.clone());
-        waiting.chain(written).any(|watch| watch.path == path && watch.shares_table(kind))
+        self.watch_reads.contains(path, kind)
     }
 
     /// The link is gone: nobody will answer what was written.
@@ -150,6 +161,7 @@ impl Requests {
         // The session's own requests are about the link that is gone.
         self.queue.retain(|queued| queued.done.is_some());
         for in_flight in self.in_flight.drain(..).rev() {
+            in_flight.watch.iter().for_each(|watch| self.watch_reads.remove(watch));
             match (in_flight.done, in_flight.again) {
                 (Some(done), Some(request)) => {
                     let InFlight { id, lane, deadline, .. } = in_flight;
@@ -177,6 +189,7 @@ impl Requests {
             std::mem::take(&mut self.queue).into_iter().partition(|queued| keep == Some(queued.lane));
         self.queue = kept;
         for queued in ended {
+            self.watch_reads.forget(&queued.request);
             if let Some(done) = queued.done {
                 finished.push((done, Outcome::NotSent(Cause::Ended(end))));
             }

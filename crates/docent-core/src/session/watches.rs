@@ -1,6 +1,6 @@
 use super::{Fired, SessionEnd, WatchKind};
 use docent_proto::{EventKind, WatchEvent, Watches};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::mem;
 use tokio::sync::oneshot;
 
@@ -11,22 +11,19 @@ const CHUNK: usize = 128 * 1024;
 #[derive(Debug, Default)]
 pub(super) struct WatchTable {
     next_id: u64,
-    data: HashMap<String, Vec<Subscriber>>,
-    exist: HashMap<String, Vec<Subscriber>>,
-    child: HashMap<String, Vec<Subscriber>>,
+    data: HashMap<String, Subscribers>,
+    exist: HashMap<String, Subscribers>,
+    child: HashMap<String, Subscribers>,
 }
 
-#[derive(Debug)]
-struct Subscriber {
-    id: u64,
-    fired: oneshot::Sender<Fired>,
-}
+/// By their numbers, because there may be many of one path, each with an end of its own.
+type Subscribers = BTreeMap<u64, oneshot::Sender<Fired>>;
 
 /// Watches that fired, to be delivered once the machine is no longer locked.
 pub(super) type Fires = Vec<(oneshot::Sender<Fired>, Fired)>;
 
 impl WatchTable {
-    fn table(&mut self, kind: WatchKind) -> &mut HashMap<String, Vec<Subscriber>> {
+    fn table(&mut self, kind: WatchKind) -> &mut HashMap<String, Subscribers> {
         match kind {
             WatchKind::Data => &mut self.data,
             WatchKind::Exist => &mut self.exist,
@@ -39,7 +36,7 @@ impl WatchTable {
         self.next_id += 1;
         let id = self.next_id;
         let (fired, receiver) = oneshot::channel();
-        self.table(kind).entry(path.to_owned()).or_default().push(Subscriber { id, fired });
+        self.table(kind).entry(path.to_owned()).or_default().insert(id, fired);
         (id, receiver)
     }
 
@@ -47,7 +44,7 @@ impl WatchTable {
     pub(super) fn unregister(&mut self, id: u64, path: &str, kind: WatchKind) -> bool {
         let table = self.table(kind);
         let Some(subscribers) = table.get_mut(path) else { return false };
-        subscribers.retain(|subscriber| subscriber.id != id);
+        subscribers.remove(&id);
         if !subscribers.is_empty() {
             return false;
         }
@@ -68,15 +65,15 @@ impl WatchTable {
         };
         for kind in kinds {
             let subscribers = self.table(*kind).remove(&event.path).unwrap_or_default();
-            fires.extend(subscribers.into_iter().map(|s| (s.fired, Fired::Event(event.kind))));
+            fires.extend(subscribers.into_values().map(|fired| (fired, Fired::Event(event.kind))));
         }
     }
 
     /// The session is over: every watch ends.
     pub(super) fn end(&mut self, end: SessionEnd, fires: &mut Fires) {
         for table in [&mut self.data, &mut self.exist, &mut self.child] {
-            let subscribers = mem::take(table).into_values().flatten();
-            fires.extend(subscribers.map(|s| (s.fired, Fired::Ended(end))));
+            let subscribers = mem::take(table).into_values().flat_map(Subscribers::into_values);
+            fires.extend(subscribers.map(|fired| (fired, Fired::Ended(end))));
         }
     }
 

@@ -165,7 +165,7 @@ impl Machine {
             (_, Code::SESSION_EXPIRED) => result = Err(verdict),
             _ => {}
         }
-        let Some(in_flight) = self.requests.in_flight.pop_front() else { return Ok(()) };
+        let Some(in_flight) = self.requests.answered() else { return Ok(()) };
         self.ephemerals.answered(in_flight.ephemerals, &result);
         self.answered(in_flight.sent_at, now);
         if (in_flight.is_write || planted!(LeaseFromReads)) && proves_session(verdict) {

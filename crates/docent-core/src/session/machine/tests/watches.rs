@@ -98,3 +98,63 @@ fn a_reply_nobody_waits_for_leaves_no_watch_to_be_dropped_under_the_lock() {
     world.machine.drain();
     world.answer(1, Code::OK, &data()).unwrap();
 }
+
+/// So many that looking through all of them for each would not end in a test's time.
+const MANY: usize = 200_000;
+
+#[test]
+fn dropping_many_watches_looks_at_none_of_the_requests_that_wait() {
+    let mut world = World::attached();
+    let path = |n: usize| format!("/{n}");
+    let watches: Vec<_> =
+        (0..MANY).map(|n| world.machine.watches.register(&path(n), WatchKind::Data)).collect();
+    for (n, (id, _fired)) in watches.into_iter().enumerate() {
+        world.machine.unregister(id, &path(n), WatchKind::Data);
+    }
+    assert_eq!(world.machine.requests.len(), MANY, "each is removed at the server");
+}
+
+#[test]
+fn dropping_many_subscribers_of_one_node_looks_at_none_of_the_others() {
+    let mut world = World::attached();
+    let watches: Vec<_> = (0..MANY).map(|_| world.machine.watches.register("/a", WatchKind::Child)).collect();
+    for (id, _fired) in watches {
+        world.machine.unregister(id, "/a", WatchKind::Child);
+    }
+    assert_eq!(world.machine.requests.len(), 1, "the last one's is removed at the server");
+}
+
+#[test]
+fn a_read_on_the_way_wants_its_watch_until_it_is_answered_withdrawn_late_or_lost() {
+    fn answered(world: &mut World, xid: i32) {
+        world.written();
+        world.answer(xid, Code::NO_NODE, &Response::Empty).unwrap();
+    }
+    /// How the read ends, and what the world has to do to it.
+    type End = fn(&mut World, u64);
+    let ends: [(&str, End); 4] = [
+        ("answered", |world, _| answered(world, 1)),
+        ("withdrawn", |world, id| assert!(world.machine.withdraw(id))),
+        ("late", |world, _| world.machine.expire(Instant::now() + Duration::from_secs(2))),
+        ("lost", |world, _| {
+            world.written();
+            world.lose_link();
+            world.attach(SESSION, T).unwrap();
+        }),
+    ];
+    for (how, end) in ends {
+        let mut world = World::attached();
+        let read = Request::GetData { path: "/a".to_owned(), watch: true };
+        let deadline = Some(Instant::now() + Duration::from_secs(1));
+        let (read, _outcome) = world.machine.submit(read, Lane::Call, deadline).unwrap();
+        for wanted in [true, false] {
+            let (id, _fired) = world.machine.watches.register("/a", WatchKind::Exist);
+            let before = world.machine.requests.len();
+            world.machine.unregister(id, "/a", WatchKind::Exist);
+            assert_eq!(world.machine.requests.len() == before, wanted, "{how}");
+            if wanted {
+                end(&mut world, read);
+            }
+        }
+    }
+}
