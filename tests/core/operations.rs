@@ -1,7 +1,7 @@
 //! What a client does with nodes.
 
 use crate::{builder, connect};
-use docent::{CreateMode, ErrorKind, Mutex, ParentKind, TransactionResult};
+use docent::{CreateMode, ErrorKind, Mutex, ParentKind, Transaction, TransactionResult};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, Proxy, Rule, both_backends};
 use docent_tests::soon;
@@ -131,6 +131,37 @@ both_backends! {
             [TransactionResult::Checked, TransactionResult::Created(created), TransactionResult::Set(stat), TransactionResult::Deleted]
             if created.path == "/a/b-0000000000" && stat.version == 1
         ), "{results:?}");
+    }
+
+    async fn an_error_of_a_transaction_shows_the_path_that_it_was_given(backend: Backend) {
+        let server = backend.start().await;
+        let proxy = server.proxy().await;
+        let chroot = format!("{}{}", proxy.connect_string(), server.path("chroot"));
+        let client = builder(&server, chroot).namespace("/name").connect().await.unwrap();
+        client.create("/a", "", CreateMode::Persistent).await.unwrap();
+        let guard = soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap();
+        let lost = || proxy.add(Rule::on(OpCode::Multi).path(|path| path.ends_with("/a")).reset_after());
+        let set = |transaction: Transaction| transaction.set("/a", "x", None);
+        lost();
+        let unknown = soon(set(client.transaction()).commit()).await.unwrap_err();
+        lost();
+        let unknown_of_guard = soon(set(guard.transaction()).commit()).await.unwrap_err();
+        for (error, kind) in [
+            (unknown, ErrorKind::OutcomeUnknown),
+            (unknown_of_guard, ErrorKind::OutcomeUnknown),
+            (client.transaction().set("/a", "", 7).commit().await.unwrap_err(), ErrorKind::BadVersion),
+            (guard.transaction().set("/a", "", 7).commit().await.unwrap_err(), ErrorKind::BadVersion),
+        ] {
+            assert_eq!((error.kind(), error.path()), (kind, Some("/a")), "{error}");
+        }
+        let large = vec![0; 1_100_000];
+        for transaction in [client.transaction(), guard.transaction()] {
+            let large = || large.clone();
+            let error = transaction.set("/a", large(), None).commit().await.unwrap_err();
+            assert_eq!((error.kind(), error.path()), (ErrorKind::TooLarge, Some("/a")), "{error}");
+            let error = client.transaction().set("/a", large(), None).commit_exactly().await.unwrap_err();
+            assert_eq!((error.kind(), error.path()), (ErrorKind::TooLarge, Some("/a")), "{error}");
+        }
     }
 
     async fn reads_survive_a_broken_link_and_writes_without_a_reply_say_so(backend: Backend) {

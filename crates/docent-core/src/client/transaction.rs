@@ -163,7 +163,7 @@ impl Transaction {
     pub(crate) async fn commit_marked(mut self) -> Result<Committed, Error> {
         let guard_checks = self.check_input()?;
         let client = self.client.clone();
-        let path = client.core().namespace.relative(self.ops[0].path());
+        let path = self.path();
         let mut attempts = Attempts::new(&client, "transaction", &path, Outcomes::Once);
         are_held(&self.held, &attempts)?;
         let bound = self.held.first().map(|held| &held.epoch);
@@ -235,9 +235,14 @@ impl Transaction {
         Ok(guard_checks)
     }
 
+    /// The path of the caller's first operation, as it was given: what an error of the whole is about.
+    fn path(&self) -> String {
+        self.client.core().namespace.relative(self.ops[self.held.len()].path())
+    }
+
     async fn commit_anywhere(&mut self) -> Result<Vec<MultiResult>, Error> {
         let request = || Request::Multi(self.ops.clone());
-        match self.client.write("transaction", self.ops[0].path(), &request).await? {
+        match self.client.write("transaction", &self.path(), &request).await? {
             Response::Multi(results) => Ok(results),
             other => Err(unexpected("transaction", &other)),
         }
@@ -245,7 +250,7 @@ impl Transaction {
 
     /// In the guards' session or not at all.
     async fn commit_held(&self) -> Result<Vec<MultiResult>, Error> {
-        let path = self.client.core().namespace.relative(self.ops[0].path());
+        let path = self.path();
         let mut attempts = Attempts::new(&self.client, "transaction", &path, Outcomes::Once);
         let epoch = &self.held[0].epoch;
         loop {
