@@ -25,6 +25,7 @@ mod restart;
 mod rw_lock;
 mod semaphore;
 mod stall;
+mod unkept;
 
 // Modules that are also run on another kind of session take clients from here.
 use docent_tests::{builder, connect};

@@ -8,9 +8,11 @@ use crate::session::{Cause, Lane};
 use crate::telemetry;
 use docent_proto::Request;
 use std::fmt;
+use std::future::pending;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
+use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -263,14 +265,34 @@ impl Held {
         &self.token
     }
 
-    /// Resolves with the reason when lost, or given up by another who shares it.
+    /// Resolves with the reason when lost, or given up by another who shares it: also when nobody runs any more who would tell.
     pub(crate) async fn lost(&self) -> LostReason {
-        self.token.cancelled().await;
+        tokio::select! {
+            biased;
+            () = self.token.cancelled() => {}
+            () = self.lapsed() => {}
+        }
         match self.over.get() {
             Some(Over::Lost(reason, _)) => *reason,
             // The token is cancelled when it is lost or given up.
             _ => LostReason::Released,
         }
+    }
+}
+
+impl Held {
+    /// Resolves when the lease has run out, going by the clock and a timer of whoever waits: the keeper may be stuck on a thread that
+    /// is blocked. Never when it was released before that.
+    async fn lapsed(&self) {
+        // Without a runtime there are no timers.
+        while !self.is_over() && Handle::try_current().is_ok() {
+            let left = self.epoch.lease.deadline().since(self.epoch.clock.now());
+            tokio::time::sleep(left).await;
+            if !self.is_over() && self.check_clock().is_err() {
+                return;
+            }
+        }
+        pending::<()>().await;
     }
 }
 

@@ -6,6 +6,7 @@ mod macros;
 
 mod acl;
 mod acl_policy;
+mod aftermath;
 mod auth;
 mod bell;
 mod cache;

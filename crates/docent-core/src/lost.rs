@@ -15,7 +15,7 @@ pub enum LostReason {
     AuthFailed,
     /// Somebody deleted the guard's node.
     NodeDeleted,
-    /// The client was closed.
+    /// The client was closed; or its task is gone, because it panicked or its runtime was shut down.
     Closed,
     /// It was given up by another who shares it.
     Released,

@@ -44,7 +44,7 @@ pub struct Connection {
 
 impl Connection {
     /// True when no other state follows.
-    fn is_final(&self) -> bool {
+    pub(crate) fn is_final(&self) -> bool {
         matches!(self.state, ConnectionState::Closed | ConnectionState::RolledBack)
     }
 }

@@ -1,5 +1,6 @@
 //! The one task that owns a client's sessions: runs the present one, keeps its guards' lease, opens the next.
 
+use crate::aftermath::Aftermath;
 use crate::config::RollbackPolicy;
 use crate::core::{Core, SessionTask};
 use crate::epoch::Epoch;
@@ -19,8 +20,8 @@ const REFUSED_PAUSE: Duration = Duration::from_secs(30);
 
 /// Runs until the client is closed and its session is.
 pub(crate) async fn supervise(core: Arc<Core>, mut task: SessionTask) {
-    // Whoever waits for the end does not wait for ever, whatever happens here.
-    let _finished = core.finished.clone().drop_guard();
+    // Whoever rests on this, or waits for its end, is told, whatever happens here.
+    let _aftermath = Aftermath(Arc::clone(&core));
     let mut epoch = core.epoch();
     loop {
         let end = run_epoch(&core, &epoch, task).await;

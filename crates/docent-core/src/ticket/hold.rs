@@ -89,7 +89,7 @@ impl Hold {
         self.held.check().map_err(lost)
     }
 
-    /// Resolves when it is lost.
+    /// Resolves when it is lost: also when the client's task is gone, and at the end of the lease when its threads are blocked.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
