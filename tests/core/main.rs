@@ -17,6 +17,7 @@ mod kept;
 mod late;
 mod links;
 mod many_watches;
+mod markers;
 mod metrics;
 mod node_cache;
 mod operations;

@@ -1,0 +1,36 @@
+//! The nodes by which exact writes learn what became of them.
+
+use crate::builder;
+use docent::CreateMode;
+use docent_testkit::Backend;
+use docent_tests::{as_it_goes_on, soon};
+use futures_util::future::join_all;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// More would make the end of the session one large transaction, which no server reads beyond some size.
+const MOST: usize = 64;
+
+#[tokio::test]
+async fn a_burst_of_exact_writes_does_not_take_a_marker_each() {
+    const WRITES: usize = 2_000;
+    let server = Backend::Embedded.start().await;
+    let embedded = server.as_embedded().unwrap();
+    // Past the proxies, which keep a note of every frame.
+    let client = builder(&server, embedded.connect_string()).connect().await.unwrap();
+    client.create("/burst", "", CreateMode::Persistent).await.unwrap();
+    let markers = || embedded.nodes().iter().filter(|path| path.contains("/_docent/markers/")).count();
+    let (done, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let write = async |number: usize| {
+        let path = format!("/burst/{number}");
+        client.transaction().create(&path, "", CreateMode::Persistent).commit_exactly().await.unwrap();
+        if done.fetch_add(1, Ordering::Relaxed).is_multiple_of(MOST) {
+            most.fetch_max(markers(), Ordering::Relaxed);
+        }
+    };
+    as_it_goes_on(|| done.load(Ordering::Relaxed), join_all((0..WRITES).map(write))).await;
+    assert!(most.into_inner() <= MOST, "there were more while writes were under way");
+    assert!(markers() <= MOST, "{} are left", markers());
+    assert_eq!(soon(client.children("/burst")).await.unwrap().names.len(), WRITES);
+    soon(client.close()).await;
+    assert_eq!(markers(), 0);
+}
