@@ -6,6 +6,7 @@ mod crashes;
 mod exclusive;
 mod fleet;
 mod jobs;
+mod ownership;
 mod quorum;
 mod settings;
 mod silence;
