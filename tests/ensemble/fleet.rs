@@ -10,6 +10,7 @@ use docent::{
 use docent_testkit::RealEnsemble;
 use docent_tests::soon;
 use futures_util::StreamExt;
+use std::slice;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::task::JoinHandle;
@@ -63,7 +64,7 @@ impl Fleet {
         Self {
             lock: exclusive::mutex(one, other).await,
             leadership: exclusive::election(one, other).await,
-            jobs: Jobs::start(one, other),
+            jobs: Jobs::start(slice::from_ref(one), slice::from_ref(other)),
             settings: Settings::start(one, other).await,
             registration,
             seen: Seen::start(other).await,

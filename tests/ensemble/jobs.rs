@@ -9,7 +9,9 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-const PACE: Duration = Duration::from_millis(20);
+const PACE: Duration = Duration::from_millis(50);
+/// Many items make a slow queue.
+const CAPACITY: usize = 100;
 
 /// What is known of an item that was put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,27 +29,32 @@ struct Taken {
     perhaps: BTreeSet<u64>,
 }
 
-/// One puts numbers, another one takes and acknowledges them.
+/// Some put numbers, others take and acknowledge them.
 #[derive(Debug)]
 pub(crate) struct Jobs {
-    /// The consumer's.
+    /// A consumer's.
     client: Client,
     queue: Queue<u64>,
     stop: CancellationToken,
-    producer: JoinHandle<BTreeMap<u64, Put>>,
-    consumer: JoinHandle<Taken>,
+    producers: Vec<JoinHandle<BTreeMap<u64, Put>>>,
+    consumers: Vec<JoinHandle<Taken>>,
     done: Arc<AtomicUsize>,
 }
 
 impl Jobs {
-    pub(crate) fn start(producer: &Client, consumer: &Client) -> Self {
-        let queue = |client| Queue::new(client, "/jobs").unwrap();
+    /// One each for every client that is named, which may be the same ones.
+    pub(crate) fn start(producers: &[Client], consumers: &[Client]) -> Self {
+        let queue = |client| Queue::builder(client, "/jobs").capacity(CAPACITY).build().unwrap();
         let (stop, done) = (CancellationToken::new(), Arc::default());
+        let produce = |(first, client)| {
+            tokio::spawn(produce(queue(client), first as u64, producers.len(), stop.clone()))
+        };
+        let consume = |client| tokio::spawn(consume(queue(client), stop.clone(), Arc::clone(&done)));
         Self {
-            producer: tokio::spawn(produce(queue(producer), stop.clone())),
-            consumer: tokio::spawn(consume(queue(consumer), stop.clone(), Arc::clone(&done))),
-            client: consumer.clone(),
-            queue: queue(consumer),
+            producers: producers.iter().enumerate().map(produce).collect(),
+            consumers: consumers.iter().map(consume).collect(),
+            client: consumers[0].clone(),
+            queue: queue(&consumers[0]),
             stop,
             done,
         }
@@ -64,41 +71,74 @@ impl Jobs {
     /// Ends the work, and checks that no item was lost, doubled or invented. True when it is known of every put and acknowledgement
     /// whether it was applied.
     pub(crate) async fn finish(self) -> bool {
+        let (wrong, known) = self.account().await;
+        assert_eq!(wrong, [""; 0]);
+        known
+    }
+
+    /// As [`finish`](Self::finish), but tells all that is wrong.
+    pub(crate) async fn account(self) -> (Vec<String>, bool) {
         self.stop.cancel();
-        let put = soon(self.producer).await.unwrap();
-        let Taken { mut acknowledged, perhaps } =
-            as_it_goes_on(|| self.done.load(Ordering::SeqCst), self.consumer).await.unwrap();
+        let mut put = BTreeMap::new();
+        for producer in self.producers {
+            put.append(&mut soon(producer).await.unwrap());
+        }
+        let mut taken = Taken::default();
+        for consumer in self.consumers {
+            taken.add(as_it_goes_on(|| self.done.load(Ordering::SeqCst), consumer).await.unwrap());
+        }
         // What was put through another server is there.
         soon(self.client.sync("/jobs")).await.unwrap();
-        // The one that the consumer was about to get when it was stopped comes back.
+        // Those that consumers were about to get when they were stopped come back.
         while !soon(self.queue.is_empty()).await.unwrap() {
             let delivery = soon(self.queue.take()).await.unwrap();
-            *acknowledged.entry(*delivery.item()).or_default() += 1;
+            *taken.acknowledged.entry(*delivery.item()).or_default() += 1;
             soon(delivery.ack()).await.unwrap();
         }
-        for (item, times) in &acknowledged {
-            assert_eq!(*times, 1, "item {item} was acknowledged so often");
-            assert!(put.contains_key(item), "item {item} was never put");
-        }
-        for (item, put) in &put {
-            let accounted = acknowledged.contains_key(item) || perhaps.contains(item);
-            assert!(*put == Put::Unknown || accounted, "item {item} is gone");
-        }
-        perhaps.is_empty() && put.values().all(|put| *put == Put::Done)
+        (wrong(&put, &taken), taken.perhaps.is_empty() && put.values().all(|put| *put == Put::Done))
     }
 }
 
-async fn produce(queue: Queue<u64>, stop: CancellationToken) -> BTreeMap<u64, Put> {
+impl Taken {
+    fn add(&mut self, more: Self) {
+        for (item, times) in more.acknowledged {
+            *self.acknowledged.entry(item).or_default() += times;
+        }
+        self.perhaps.extend(more.perhaps);
+    }
+}
+
+fn wrong(put: &BTreeMap<u64, Put>, taken: &Taken) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (item, times) in &taken.acknowledged {
+        if *times > 1 {
+            wrong.push(format!("item {item} was acknowledged {times} times"));
+        }
+        if !put.contains_key(item) {
+            wrong.push(format!("item {item} was never put"));
+        }
+    }
+    for (item, put) in put {
+        let accounted = taken.acknowledged.contains_key(item) || taken.perhaps.contains(item);
+        if *put == Put::Done && !accounted {
+            wrong.push(format!("item {item} is gone"));
+        }
+    }
+    wrong
+}
+
+/// Puts every `step`-th number.
+async fn produce(queue: Queue<u64>, first: u64, step: usize, stop: CancellationToken) -> BTreeMap<u64, Put> {
     let mut put = BTreeMap::new();
-    for item in 0.. {
+    for item in (first..).step_by(step) {
         if stop.run_until_cancelled(tokio::time::sleep(PACE)).await.is_none() {
             break;
         }
         match queue.put(&item).await {
             Ok(()) => drop(put.insert(item, Put::Done)),
             Err(PutError::Core(error)) if error.may_have_applied() => drop(put.insert(item, Put::Unknown)),
-            // The session has ended before it was sent.
-            Err(PutError::Core(_)) => {}
+            // It was not put, and never will be.
+            Err(PutError::Core(_) | PutError::Full { .. }) => {}
             Err(error) => panic!("{error}"),
         }
     }
