@@ -13,6 +13,8 @@ pub(crate) trait Guard: Debug + Send + Sync + 'static {
     fn fence(&self) -> Fence;
     fn lost(&self) -> impl Future<Output = ()> + Send;
     fn release(self) -> impl Future<Output = ()> + Send;
+    /// As `release`, but it may be lost by now, or the outcome unknown.
+    fn give_back(self) -> impl Future<Output = ()> + Send;
 }
 
 impl Guard for MutexGuard {
@@ -31,6 +33,10 @@ impl Guard for MutexGuard {
     async fn release(self) {
         MutexGuard::release(self).await.unwrap();
     }
+
+    async fn give_back(self) {
+        let _ = MutexGuard::release(self).await;
+    }
 }
 
 impl Guard for Leadership {
@@ -48,6 +54,10 @@ impl Guard for Leadership {
 
     async fn release(self) {
         self.resign().await.unwrap();
+    }
+
+    async fn give_back(self) {
+        let _ = self.resign().await;
     }
 }
 

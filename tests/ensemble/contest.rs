@@ -1,0 +1,104 @@
+//! Something that several hold in turn, again and again.
+
+use crate::exclusive::Guard;
+use docent_tests::soon;
+use std::fmt::Display;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+const HOLD: Duration = Duration::from_millis(20);
+
+/// Contenders for one exclusive thing.
+pub(crate) struct Contest<G> {
+    name: String,
+    turns: Arc<Turns<G>>,
+    stop: CancellationToken,
+    contenders: Vec<JoinHandle<()>>,
+    blocked: AtomicBool,
+}
+
+/// Who had it.
+struct Turns<G> {
+    count: watch::Sender<usize>,
+    last: Mutex<Weak<G>>,
+    wrong: Mutex<Vec<String>>,
+}
+
+impl<G: Guard> Contest<G> {
+    pub(crate) fn new(name: impl Into<String>) -> Self {
+        let turns = Turns { count: watch::Sender::new(0), last: Mutex::default(), wrong: Mutex::default() };
+        let (turns, stop) = (Arc::new(turns), CancellationToken::new());
+        Self { name: name.into(), turns, stop, contenders: Vec::new(), blocked: AtomicBool::new(false) }
+    }
+
+    /// Adds one that does what `acquire` says, holds for a moment and releases.
+    pub(crate) fn join<F, E>(&mut self, acquire: impl Fn() -> F + Send + 'static)
+    where
+        F: Future<Output = Result<G, E>> + Send + 'static,
+        E: Display + Send,
+    {
+        let (turns, stop) = (Arc::clone(&self.turns), self.stop.clone());
+        self.contenders.push(tokio::spawn(async move {
+            // One that waits when it is stopped gives up its place.
+            while let Some(acquired) = stop.run_until_cancelled(acquire()).await {
+                match acquired {
+                    Ok(guard) => turns.take(guard).await,
+                    Err(error) => turns.wrong(format!("it was not acquired: {error}")),
+                }
+            }
+        }));
+    }
+
+    /// Waits until it was held twice more. If that takes too long, it is said once.
+    pub(crate) async fn is_blocked(&self, limit: Duration) -> Option<String> {
+        let mut count = self.turns.count.subscribe();
+        let before = *count.borrow();
+        let going_on = count.wait_for(|count| *count >= before + 2);
+        if self.blocked.load(Relaxed) || tokio::time::timeout(limit, going_on).await.is_ok() {
+            return None;
+        }
+        self.blocked.store(true, Relaxed);
+        Some(format!("{} is blocked", self.name))
+    }
+
+    /// Ends it, and tells what was wrong.
+    pub(crate) async fn finish(self) -> Vec<String> {
+        self.stop.cancel();
+        for contender in self.contenders {
+            soon(contender).await.unwrap();
+        }
+        let wrong = std::mem::take(&mut *self.turns.wrong.lock().unwrap());
+        wrong.into_iter().map(|wrong| format!("{}: {wrong}", self.name)).collect()
+    }
+}
+
+impl<G: Guard> Turns<G> {
+    /// At the moment somebody gets it nobody else may hold it.
+    async fn take(&self, guard: G) {
+        let guard = Arc::new(guard);
+        let before = std::mem::replace(&mut *self.last.lock().unwrap(), Arc::downgrade(&guard));
+        if let Some(before) = before.upgrade() {
+            if before.is_held() && guard.is_held() {
+                self.wrong("two hold it".to_owned());
+            }
+            if before.fence() >= guard.fence() {
+                self.wrong(format!("fence {:?} came after {:?}", guard.fence(), before.fence()));
+            }
+        }
+        self.count.send_modify(|count| *count += 1);
+        tokio::time::sleep(HOLD).await;
+        // Whoever looks at it right now deletes it.
+        if let Some(guard) = Arc::into_inner(guard) {
+            guard.give_back().await;
+        }
+    }
+
+    fn wrong(&self, what: String) {
+        self.wrong.lock().unwrap().push(what);
+    }
+}
