@@ -214,7 +214,7 @@ both_backends! {
         assert_eq!(client.health().missing_nodes, ["/closed/refused"]);
 
         // Nothing is heard of the create, nor of what is sent after it, for as long as it is held.
-        let held = proxy.add(Rule::on(OpCode::Create2).path(|path| path.ends_with("/unanswered")).hold());
+        let held = proxy.add(Rule::on(OpCode::Multi).path(|path| path.ends_with("/unanswered")).hold());
         server.expire(client.session_id().unwrap()).await.unwrap();
         soon(held.fired()).await;
         // The link would be given up a third of the timeout later.

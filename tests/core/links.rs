@@ -166,6 +166,8 @@ both_backends! {
         let proxy = server.proxy().await;
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
         client.create("/folder", "", CreateMode::Persistent).await.unwrap();
+        // The first one in a session makes a marker before it.
+        client.create("/first", "", CreateMode::Ephemeral).await.unwrap();
         proxy.set_delay(Direction::ToClient, DELAY);
         for run in 0..RUNS {
             let before = proxy.trace().len();

@@ -14,7 +14,6 @@ mod growth;
 mod heartbeat;
 mod hostile_server;
 mod kept;
-mod late;
 mod links;
 mod many_watches;
 mod markers;

@@ -125,8 +125,11 @@ both_backends! {
         let proxy = server.proxy().await;
         let client = builder(&server, proxy.connect_string()).session_timeout(SHORT_SESSION).connect().await.unwrap();
         client.create("/a", "0", CreateMode::Persistent).await.unwrap();
-        // Its marker is there from now on.
-        soon(client.transaction().set("/a", "1", None).commit_exactly()).await.unwrap();
+        // Their markers are there from now on.
+        let first = client.transaction().set("/a", "1", None).commit_exactly();
+        let second = client.transaction().set("/a", "1", None).commit_exactly();
+        let (first, second) = soon(async { tokio::join!(first, second) }).await;
+        (first.unwrap(), second.unwrap());
         let session = client.session_id().unwrap();
         // Both are sent, and nothing is answered.
         proxy.set_flow(Direction::ToClient, Flow::Swallow);
@@ -134,8 +137,10 @@ both_backends! {
         let write = tokio::spawn(client.transaction().set("/a", "2", None).commit_exactly());
         let ephemeral = client.clone();
         let create = tokio::spawn(async move { ephemeral.create("/ephemeral", "", CreateMode::Ephemeral).await });
-        let sent = |trace: &[Traced], op| trace[before..].iter().any(|frame| frame.is_request(op));
-        proxy.until(|trace| sent(trace, OpCode::Multi) && sent(trace, OpCode::Create2)).await;
+        let sent = |trace: &[Traced], path: &str| {
+            trace[before..].iter().any(|frame| frame.is_request(OpCode::Multi) && frame.path.as_deref() == Some(path))
+        };
+        proxy.until(|trace| sent(trace, "/a") && sent(trace, "/ephemeral")).await;
         proxy.cut().await;
         // The servers keep the session, and nobody may conclude anything from its end.
         let _alive = soon(server.front().sessions().keep_alive(session, server.address())).await.unwrap();
@@ -166,48 +171,45 @@ both_backends! {
         assert_eq!(soon(client.set("/a", "4", 2)).await.unwrap_err().kind(), ErrorKind::BadVersion);
     }
 
-    async fn a_delete_is_sent_again_only_if_the_node_is_still_the_same(backend: Backend) {
+    async fn a_delete_without_a_reply_is_not_sent_again_and_says_so(backend: Backend) {
         let server = backend.start().await;
         let (client, proxy) = client(&server).await;
         client.create("/a", "", CreateMode::Persistent).await.unwrap();
+        // It may be applied at any later time: a second one could hit the node of somebody else.
         proxy.add(Rule::on(OpCode::Delete).reset_before());
-        soon(client.delete("/a", None)).await.unwrap();
-        client.create("/a", "", CreateMode::Persistent).await.unwrap();
+        assert_eq!(soon(client.delete("/a", None)).await.unwrap_err().kind(), ErrorKind::OutcomeUnknown);
+        assert!(client.exists("/a").await.unwrap().is_some());
         proxy.add(Rule::on(OpCode::Delete).reset_after());
         assert_eq!(soon(client.delete("/a", None)).await.unwrap_err().kind(), ErrorKind::OutcomeUnknown);
-        client.create("/a", "", CreateMode::Persistent).await.unwrap();
-        proxy.add(Rule::on(OpCode::Delete).reset_after());
+        for applied in [false, true] {
+            client.create("/a", "", CreateMode::Persistent).await.unwrap();
+            let rule = Rule::on(OpCode::Multi);
+            proxy.add(if applied { rule.reset_after() } else { rule.reset_before() });
+            soon(client.ensure_absent("/a")).await.unwrap();
+            assert_eq!(client.exists("/a").await.unwrap(), None);
+        }
         soon(client.ensure_absent("/a")).await.unwrap();
-        soon(client.ensure_absent("/a")).await.unwrap();
-        assert_eq!(client.exists("/a").await.unwrap(), None);
     }
 
     async fn a_delete_leaves_a_node_alone_that_another_made_meanwhile(backend: Backend) {
         let server = backend.start().await;
         let (client, proxy) = client(&server).await;
         let other = connect(&server).await;
-        for quietly in [false, true] {
-            for applied in [true, false] {
-                client.ensure_absent("/a").await.unwrap();
-                client.create("/a", "ours", CreateMode::Persistent).await.unwrap();
-                let rule = Rule::on(OpCode::Delete);
-                proxy.add(if applied { rule.reset_after() } else { rule.reset_before() });
-                // It is about to find out what became of its delete.
-                let looks = proxy.add(Rule::on(OpCode::Sync).hold());
-                let client = client.clone();
-                let deleted = tokio::spawn(async move {
-                    if quietly { client.ensure_absent("/a").await } else { client.delete("/a", None).await }
-                });
-                soon(looks.fired()).await;
-                soon(other.ensure_absent("/a")).await.unwrap();
-                soon(other.create("/a", "theirs", CreateMode::Persistent)).await.unwrap();
-                proxy.heal().await.unwrap();
-                match soon(deleted).await.unwrap() {
-                    Ok(()) => assert!(quietly, "nothing proves that it was our delete"),
-                    Err(error) => assert_eq!((quietly, error.kind()), (false, ErrorKind::OutcomeUnknown)),
-                }
-                assert_eq!(soon(other.get("/a")).await.unwrap().data, "theirs");
-            }
+        for applied in [true, false] {
+            client.ensure_absent("/a").await.unwrap();
+            client.create("/a", "ours", CreateMode::Persistent).await.unwrap();
+            let rule = Rule::on(OpCode::Multi);
+            proxy.add(if applied { rule.reset_after() } else { rule.reset_before() });
+            // It is about to find out what became of its delete.
+            let looks = proxy.add(Rule::on(OpCode::Multi).hold());
+            let client = client.clone();
+            let deleted = tokio::spawn(async move { client.ensure_absent("/a").await });
+            soon(looks.fired()).await;
+            soon(other.ensure_absent("/a")).await.unwrap();
+            soon(other.create("/a", "theirs", CreateMode::Persistent)).await.unwrap();
+            proxy.heal().await.unwrap();
+            soon(deleted).await.unwrap().unwrap();
+            assert_eq!(soon(other.get("/a")).await.unwrap().data, "theirs");
         }
     }
 
@@ -247,11 +249,11 @@ both_backends! {
     async fn an_ephemeral_create_recognises_its_own_node_after_a_lost_reply(backend: Backend) {
         let server = backend.start().await;
         let (client, proxy) = client(&server).await;
-        proxy.add(Rule::on(OpCode::Create2).reset_after());
+        proxy.add(Rule::on(OpCode::Multi).reset_after());
         let created = soon(client.create("/a", "x", CreateMode::Ephemeral)).await.unwrap();
         assert_eq!(created.stat.owner, client.session_id());
         // A node that was there before is not taken for the new one.
-        proxy.add(Rule::on(OpCode::Create2).reset_after());
+        proxy.add(Rule::on(OpCode::Multi).reset_after());
         let error = soon(client.create("/a", "y", CreateMode::Ephemeral)).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NodeExists);
         proxy.add(Rule::on(OpCode::Create2).reset_after());

@@ -124,7 +124,7 @@ both_backends! {
             soon(node.present()).await.unwrap();
         }
         let attempts = proxy.trace().iter().filter(|frame| {
-            frame.is_request(OpCode::Create2) && frame.path.as_deref().is_some_and(|path| path.ends_with("/ro/x"))
+            frame.is_request(OpCode::Multi) && frame.path.as_deref().is_some_and(|path| path.ends_with("/ro/x"))
         }).count();
         assert!((1..MOST).contains(&attempts), "{attempts}");
         // Its own heir is not kept waiting.

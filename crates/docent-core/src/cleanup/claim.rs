@@ -2,8 +2,9 @@
 
 use super::{Left, PAUSE, is_final};
 use crate::claim::ClaimNode;
-use crate::client::{deadline, resolve};
+use crate::client::resolve;
 use crate::core::Core;
+use crate::deadline::deadline;
 use crate::exact::{self, Ended, ExactWrite, NoMarker};
 use crate::session::{Cause, Lane, SessionEnd};
 use docent_proto::{Code, MultiOp, MultiResult};

@@ -3,8 +3,9 @@
 use super::claim::delete_claim;
 use super::own::children;
 use crate::claim::ClaimNode;
-use crate::client::{deadline, resolve};
+use crate::client::resolve;
 use crate::core::Core;
+use crate::deadline::deadline;
 use crate::epoch::Epoch;
 use crate::exact::{Ended, ExactWrite};
 use docent_proto::{MultiResult, parent};

@@ -1,5 +1,5 @@
 use super::trouble::Trouble;
-use crate::client::deadline;
+use crate::deadline::deadline;
 use crate::core::Core;
 use crate::epoch::Epoch;
 use crate::exact::{self, Ended, ExactWrite, NoMarker};

@@ -4,7 +4,7 @@ use super::state::State;
 use super::trace::{Direction, Fate, FrameKind, Traced};
 use bytes::{Buf, Bytes, BytesMut};
 use docent_proto::{
-    ConnectRequest, ConnectResponse, OpCode, Record, ReplyHeader, Request, RequestFrame, WatchEvent, xid,
+    ConnectRequest, ConnectResponse, MultiOp, OpCode, Record, ReplyHeader, Request, RequestFrame, WatchEvent, xid,
 };
 use std::collections::VecDeque;
 use std::sync::PoisonError;
@@ -71,7 +71,7 @@ impl Tap {
         traced.kind = FrameKind::Request;
         traced.xid = Some(number);
         traced.op = request.as_ref().map(Request::op);
-        traced.path = request.as_ref().and_then(Request::path).map(str::to_owned);
+        traced.path = request.as_ref().and_then(path).map(str::to_owned);
         let rule = request.as_ref().and_then(|request| state.rule_for(request));
         if let Some(rule) = rule.as_ref().filter(|rule| rule.reaction() == Reaction::ResetBefore) {
             traced.fate = Fate::Swallowed;
@@ -146,5 +146,13 @@ impl Tap {
 
     fn traced(&self, direction: Direction, kind: FrameKind, frame: &Bytes) -> Traced {
         Traced::new(self.link, direction, kind, frame.len())
+    }
+}
+
+/// The node that a request is about; of a multi the first one, the marker of an exact write apart.
+fn path(request: &Request) -> Option<&str> {
+    match request {
+        Request::Multi(ops) => ops.iter().map(MultiOp::path).find(|path| !path.contains("/_docent/markers/")),
+        other => other.path(),
     }
 }

@@ -53,7 +53,7 @@ pub struct Traced {
     pub op: Option<OpCode>,
     /// Number of a request, reply or event.
     pub xid: Option<i32>,
-    /// The node that a request, the request of a reply or an event is about.
+    /// The node that a request, the request of a reply or an event is about; of a multi the first that is no marker of an exact write.
     pub path: Option<String>,
     /// Transaction in the header of a reply or event.
     pub zxid: Option<i64>,

@@ -1,0 +1,74 @@
+use crate::scene::Scene;
+use docent::recipe::{Claim, Claimed, Wanted};
+use docent::{Client, CreateMode, ErrorKind};
+use docent_tests::soon;
+
+async fn draw(client: &Client) -> Option<Claim> {
+    let wanted = Wanted { claim: "/item/claim".to_owned(), node: "/item".to_owned() };
+    match soon(Claim::draw(client, &[wanted], "test")).await.unwrap() {
+        Claimed::All(mut all) => all.pop().map(|(claim, _)| claim),
+        _ => None,
+    }
+}
+
+async fn is_claimed(scene: &Scene) -> bool {
+    scene.other.exists("/item/claim").await.unwrap().is_some()
+}
+
+#[tokio::test]
+async fn a_claim_that_is_made_late_is_refused() {
+    let scene = Scene::start().await;
+    scene.other.create("/item", "", CreateMode::Persistent).await.unwrap();
+    let client = scene.client.clone();
+    let drawn = scene.begin(async move { draw(&client).await }).await;
+    let claim = soon(drawn).await.unwrap().unwrap();
+    soon(claim.release()).await.unwrap();
+    scene.deliver();
+    assert!(!is_claimed(&scene).await);
+}
+
+#[tokio::test]
+async fn a_release_that_comes_late_leaves_the_next_claim_alone() {
+    let scene = Scene::start().await;
+    scene.other.create("/item", "", CreateMode::Persistent).await.unwrap();
+    let claim = draw(&scene.client).await.unwrap();
+    let released = scene.begin(async move { claim.release().await }).await;
+    soon(released).await.unwrap().unwrap();
+    let next = draw(&scene.other).await.unwrap();
+    scene.deliver();
+    assert!(is_claimed(&scene).await);
+    soon(next.verify()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_claim_that_was_made_anew_by_others_while_the_link_was_lost_is_not_held_nor_ended() {
+    let scene = Scene::start().await;
+    scene.other.create("/item", "", CreateMode::Persistent).await.unwrap();
+    for end in [false, true] {
+        let (client, proxy) = scene.at_leader().await;
+        let claim = draw(&client).await.unwrap();
+        proxy.cut().await;
+        soon(client.state().reached(docent::ConnectionState::Suspended)).await;
+        scene.other.delete("/item/claim", None).await.unwrap();
+        let next = draw(&scene.other).await.unwrap();
+        let ended = async {
+            match end {
+                true => Claim::end_with(vec![claim], &["/item".to_owned()], client.transaction()).await.map(drop),
+                false => {
+                    let verified = claim.verify().await;
+                    assert!(verified.is_err() && !claim.is_held());
+                    drop(claim);
+                    client.sync("/").await.unwrap();
+                    verified
+                }
+            }
+        };
+        let (ended, healed) = soon(async { tokio::join!(ended, proxy.heal()) }).await;
+        healed.unwrap();
+        let error = ended.unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::Lost(_)), "{error}");
+        assert!(is_claimed(&scene).await, "that of the next one");
+        soon(next.verify()).await.unwrap();
+        soon(next.release()).await.unwrap();
+    }
+}

@@ -1,0 +1,53 @@
+use crate::scene::Scene;
+use docent::{Barrier, Mutex};
+use docent_tests::soon;
+
+#[tokio::test]
+async fn a_ticket_that_is_made_late_is_deleted() {
+    let scene = Scene::start().await;
+    let mutex = Mutex::new(&scene.client, "/lock").unwrap();
+    soon(soon(mutex.acquire()).await.unwrap().release()).await.unwrap();
+    let acquired = scene.begin({
+        let mutex = mutex.clone();
+        async move { mutex.acquire().await }
+    });
+    let guard = soon(acquired.await).await.unwrap().unwrap();
+    assert_eq!(scene.other.children("/lock").await.unwrap().names.len(), 1);
+    scene.deliver();
+    assert_eq!(scene.other.children("/lock").await.unwrap().names.len(), 2, "it was made after all");
+    scene.until_children("/lock", 1).await;
+    soon(guard.release()).await.unwrap();
+    soon(soon(mutex.acquire()).await.unwrap().release()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_line_is_not_blocked_by_a_ticket_that_is_made_late() {
+    let scene = Scene::start().await;
+    let mutex = Mutex::new(&scene.client, "/lock").unwrap();
+    soon(soon(mutex.acquire()).await.unwrap().release()).await.unwrap();
+    // Given up while it is under way: nobody waits for it any more.
+    let acquired = scene.begin({
+        let mutex = mutex.clone();
+        async move { drop(tokio::time::timeout(std::time::Duration::from_secs(1), mutex.acquire()).await) }
+    });
+    soon(acquired.await).await.unwrap();
+    scene.deliver();
+    let others = Mutex::new(&scene.other, "/lock").unwrap();
+    soon(soon(others.acquire()).await.unwrap().release()).await.unwrap();
+    scene.until_children("/lock", 0).await;
+}
+
+#[tokio::test]
+async fn a_barrier_that_is_set_again_is_not_removed_by_the_past() {
+    let scene = Scene::start().await;
+    let barrier = Barrier::new(&scene.client, "/barrier").unwrap();
+    assert!(soon(barrier.set()).await.unwrap());
+    let removed = scene.begin({
+        let barrier = barrier.clone();
+        async move { barrier.remove().await }
+    });
+    soon(removed.await).await.unwrap().unwrap();
+    assert!(soon(Barrier::new(&scene.other, "/barrier").unwrap().set()).await.unwrap());
+    scene.deliver();
+    assert!(scene.other.exists("/barrier").await.unwrap().is_some());
+}

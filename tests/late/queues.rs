@@ -1,0 +1,44 @@
+use crate::scene::Scene;
+use docent::{Config, Queue};
+use docent_tests::soon;
+
+#[tokio::test]
+async fn a_put_that_comes_late_is_not_a_second_item() {
+    let scene = Scene::start().await;
+    let queue = Queue::<String>::new(&scene.client, "/queue").unwrap();
+    soon(queue.put(&"first".to_owned())).await.unwrap();
+    let put = scene.begin({
+        let queue = queue.clone();
+        async move { queue.put(&"second".to_owned()).await }
+    });
+    soon(put.await).await.unwrap().unwrap();
+    scene.deliver();
+    assert_eq!(Queue::<String>::new(&scene.other, "/queue").unwrap().len().await.unwrap(), 2);
+}
+
+#[tokio::test]
+async fn an_acknowledgement_is_never_reported_as_lost_when_it_was_applied() {
+    let scene = Scene::start().await;
+    let queue = Queue::<String>::new(&scene.client, "/queue").unwrap();
+    soon(queue.put(&"item".to_owned())).await.unwrap();
+    let delivery = soon(queue.take()).await.unwrap();
+    let acked = scene.begin_and_deliver_first(async move { delivery.ack().await }).await;
+    soon(acked).await.unwrap().unwrap();
+    assert_eq!(Queue::<String>::new(&scene.other, "/queue").unwrap().len().await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn a_publish_that_comes_late_does_not_go_over_a_newer_value() {
+    let scene = Scene::start().await;
+    let config = Config::<u32>::new(&scene.client, "/config").unwrap();
+    soon(config.publish(&1)).await.unwrap();
+    let published = scene.begin({
+        let config = config.clone();
+        async move { config.publish(&2).await }
+    });
+    soon(published.await).await.unwrap().unwrap();
+    let others = Config::<u32>::new(&scene.other, "/config").unwrap();
+    soon(others.publish(&3)).await.unwrap();
+    scene.deliver();
+    assert_eq!(*soon(others.subscribe()).await.unwrap().current().value(), 3);
+}

@@ -1,0 +1,80 @@
+use docent::server::Follower;
+use docent::{Client, CreateMode};
+use docent_testkit::{Backend, Direction, Flow, Proxy, TestServer};
+use docent_tests::{SHORT_SESSION, builder, connect, soon, until};
+use std::time::Duration;
+use tokio::task::JoinHandle;
+
+/// A leader and a follower, a client that has its link at the follower, and one that is at the leader.
+pub(crate) struct Scene {
+    server: TestServer,
+    follower: Follower,
+    /// Of the client's links to the leader.
+    proxy: Proxy,
+    pub(crate) client: Client,
+    pub(crate) other: Client,
+}
+
+impl Scene {
+    pub(crate) async fn start() -> Self {
+        let server = Backend::Embedded.start().await;
+        let leader = server.as_embedded().unwrap();
+        let follower = leader.follower().sync_limit(Duration::from_secs(60)).start().await.unwrap();
+        let client = builder(&server, follower.connect_string()).session_timeout(SHORT_SESSION);
+        let client = soon(client.connect()).await.unwrap();
+        // A marker for exact writes is there from now on.
+        client.create("/first", "", CreateMode::Ephemeral).await.unwrap();
+        let (proxy, other) = (server.proxy().await, connect(&server).await);
+        Self { server, follower, proxy, client, other }
+    }
+
+    /// Begins `write` while the follower is cut off: it is held there, and so is the session's wish for a new link. Then the client
+    /// hears of the leader.
+    pub(crate) async fn begin<F>(&self, write: F) -> JoinHandle<F::Output>
+    where
+        F: Future<Output: Send> + Send + 'static,
+    {
+        self.hold(write, self.server.connect_string()).await
+    }
+
+    /// As [`begin`](Self::begin), but the client's first multi at the leader has to wait until the late writes are delivered.
+    pub(crate) async fn begin_and_deliver_first<F>(&self, write: F) -> JoinHandle<F::Output>
+    where
+        F: Future<Output: Send> + Send + 'static,
+    {
+        self.proxy.set_flow(Direction::ToServer, Flow::Hold);
+        let written = self.hold(write, self.proxy.connect_string()).await;
+        self.deliver();
+        self.proxy.heal().await.unwrap();
+        written
+    }
+
+    async fn hold<F>(&self, write: F, then: String) -> JoinHandle<F::Output>
+    where
+        F: Future<Output: Send> + Send + 'static,
+    {
+        self.follower.cut_off_holding();
+        let written = tokio::spawn(write);
+        until(async || self.follower.held_count() >= 2).await;
+        self.client.update_servers(&then).unwrap();
+        written
+    }
+
+    /// Lets the follower find its leader again: what it held is delivered when this returns.
+    pub(crate) fn deliver(&self) {
+        assert!(self.follower.held_count() >= 2, "something comes late");
+        self.follower.rejoin();
+        assert_eq!(self.follower.held_count(), 0);
+    }
+
+    /// A client at the leader, through a proxy.
+    pub(crate) async fn at_leader(&self) -> (Client, Proxy) {
+        let proxy = self.server.proxy().await;
+        (soon(builder(&self.server, proxy.connect_string()).connect()).await.unwrap(), proxy)
+    }
+
+    /// Waits until `path` has as many children as that.
+    pub(crate) async fn until_children(&self, path: &str, count: usize) {
+        until(async || self.other.children(path).await.is_ok_and(|children| children.names.len() == count)).await;
+    }
+}
