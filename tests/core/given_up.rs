@@ -27,7 +27,8 @@ both_backends! {
         proxy.until(|trace| trace[before..].iter().any(|frame| frame.op == Some(OpCode::CloseSession))).await;
         let trace = proxy.trace();
         let answered = trace[before..].iter().take_while(|frame| frame.op != Some(OpCode::CloseSession));
-        assert_eq!(answered.filter(|frame| frame.is_reply(OpCode::Multi)).count(), nodes.len());
+        // An attempt to create each, and a replacement of what is there.
+        assert!(answered.filter(|frame| frame.is_reply(OpCode::Multi)).count() >= 2 * nodes.len());
         for node in &nodes {
             let owner = || async { other.get(node.path()).await.unwrap().stat.owner };
             soon(async { while owner().await != client.session_id() {} }).await;

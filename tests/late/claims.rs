@@ -53,7 +53,9 @@ async fn a_claim_that_was_made_anew_by_others_while_the_link_was_lost_is_not_hel
         let next = draw(&scene.other).await.unwrap();
         let ended = async {
             match end {
-                true => Claim::end_with(vec![claim], &["/item".to_owned()], client.transaction()).await.map(drop),
+                true => {
+                    Claim::end_with(vec![claim], &["/item".to_owned()], client.transaction()).await.map(drop)
+                }
                 false => {
                     let verified = claim.verify().await;
                     assert!(verified.is_err() && !claim.is_held());

@@ -73,7 +73,9 @@ async fn one_of_two_creators_of_an_ephemeral_node_is_told_that_it_exists() {
     let scene = Scene::start().await;
     let (one, two) = (scene.client.clone(), scene.client.clone());
     let both = async move {
-        let create = |client: docent::Client| async move { client.create("/node", "same", CreateMode::Ephemeral).await };
+        let create = |client: docent::Client| async move {
+            client.create("/node", "same", CreateMode::Ephemeral).await
+        };
         tokio::join!(create(one), create(two))
     };
     // The second one's marker is there, too.

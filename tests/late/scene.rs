@@ -75,6 +75,7 @@ impl Scene {
 
     /// Waits until `path` has as many children as that.
     pub(crate) async fn until_children(&self, path: &str, count: usize) {
-        until(async || self.other.children(path).await.is_ok_and(|children| children.names.len() == count)).await;
+        until(async || self.other.children(path).await.is_ok_and(|children| children.names.len() == count))
+            .await;
     }
 }

@@ -1,7 +1,7 @@
 use super::guard::Claim;
 use super::node::ClaimNode;
 use crate::cleanup::Made;
-use crate::client::{Attempts, Client, Outcomes, resolve, unexpected};
+use crate::client::{Attempts, Client, Outcomes, resolve};
 use crate::clock::Timestamp;
 use crate::epoch::Epoch;
 use crate::error::{Error, ErrorKind};
@@ -10,7 +10,7 @@ use crate::node::Node;
 use crate::session::{Cause, Lane, Outcome, Pending};
 use crate::telemetry;
 use bytes::Bytes;
-use docent_proto::{Code, Create, CreateMode, MultiOp, MultiResult, Request, Response};
+use docent_proto::{Code, Create, CreateMode, MultiOp, Request, Response};
 use std::sync::Arc;
 use tokio::time::Instant;
 
@@ -153,11 +153,8 @@ async fn created(
         intent.write = None;
     }
     let cause = match ended {
-        Ended::Answered(_, Some(stat)) | Ended::Applied(stat) => return Ok(Attempt::Created(stat.mzxid)),
-        Ended::Answered(results, None) => match refused(&results) {
-            Some((index, code)) => return Ok(Attempt::Refused(index, code)),
-            None => return Err(unexpected("claim", &Response::Multi(results))),
-        },
+        Ended::Applied(_, stat) => return Ok(Attempt::Created(stat.mzxid)),
+        Ended::Failed(index, code) => return Ok(Attempt::Refused(index, code)),
         Ended::NotApplied(Cause::LinkLost) if planted!(NoNodeIsClaim) => {
             return Ok(Attempt::Created(epoch.session.last_zxid()));
         }
@@ -168,13 +165,6 @@ async fn created(
     };
     attempts.retry(epoch, false, cause).await?;
     Ok(Attempt::Again)
-}
-
-fn refused(results: &[MultiResult]) -> Option<(usize, Code)> {
-    results.iter().enumerate().find_map(|(index, result)| match result {
-        MultiResult::Failed(code) if *code != Code::OK => Some((index, *code)),
-        _ => None,
-    })
 }
 
 /// Holds what was claimed; `None`, and it is deleted, when the lease has run out.

@@ -7,7 +7,7 @@ use crate::core::Core;
 use crate::deadline::deadline;
 use crate::exact::{self, Ended, ExactWrite, NoMarker};
 use crate::session::{Cause, Lane, SessionEnd};
-use docent_proto::{Code, MultiOp, MultiResult};
+use docent_proto::{Code, MultiOp};
 use std::time::Duration;
 
 /// Deletes the node of a claim, in its own session: with that it would go anyway, and in another one the name may be that of a claim
@@ -28,9 +28,8 @@ pub(super) async fn delete_claim(core: &Core, node: &ClaimNode, first: Option<Ex
             },
         };
         let refusal = match sent.ended(deadline(Duration::MAX)).await {
-            Ended::Answered(_, Some(_)) | Ended::Applied(_) => return Left::Gone,
-            Ended::Answered(results, None) => refusal(&results),
-            Ended::Refused(code) => code,
+            Ended::Applied(..) => return Left::Gone,
+            Ended::Failed(_, code) | Ended::Refused(code) => code,
             Ended::NotApplied(Cause::Ended(end)) | Ended::Unknown(Cause::Ended(end)) => return ended(end),
             Ended::NotApplied(Cause::LinkLost) | Ended::NoMarker => continue,
             Ended::NotApplied(_) | Ended::Unknown(_) => Code::THROTTLED,
@@ -66,14 +65,6 @@ async fn send_again(core: &Core, node: &ClaimNode) -> Result<ExactWrite, Option<
 pub(super) fn delete_exactly(node: &ClaimNode, marker: exact::Marker) -> ExactWrite {
     let delete = MultiOp::Delete { path: node.path.clone(), version: -1 };
     ExactWrite::submit(marker, [delete], Lane::Cleanup)
-}
-
-fn refusal(results: &[MultiResult]) -> Code {
-    let refused = results.iter().find_map(|result| match result {
-        MultiResult::Failed(code) if *code != Code::OK => Some(*code),
-        _ => None,
-    });
-    refused.unwrap_or(Code::THROTTLED)
 }
 
 /// Says what becomes of a claim whose session has ended.

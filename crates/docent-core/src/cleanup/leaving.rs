@@ -83,7 +83,7 @@ impl Leaving {
                 Err(_) => false,
             },
             Delete::Exact(write) => match write.ended(deadline).await {
-                Ended::Answered(_, Some(_)) | Ended::Applied(_) => true,
+                Ended::Applied(..) => true,
                 // It may still be applied: the worker finds out before it sends another.
                 Ended::Unknown(_) => false,
                 // A look at the node shows what is left to do.

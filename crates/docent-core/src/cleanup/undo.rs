@@ -24,14 +24,10 @@ pub(crate) enum Made {
 /// Waits until it is certain what became of `write`, and deletes the nodes that it made.
 pub(super) async fn undo_exact(core: &Core, epoch: Arc<Epoch>, mut write: ExactWrite, made: Made) {
     // Its nodes went with the session, if it was neither answered nor fenced out before that ended.
-    let (results, stat) = match write.ended(deadline(Duration::MAX)).await {
-        Ended::Answered(results, Some(stat)) => (results, stat),
-        Ended::Applied(stat) => (Vec::new(), stat),
-        _ => return,
-    };
+    let Ended::Applied(results, stat) = write.ended(deadline(Duration::MAX)).await else { return };
     let paths = match made {
         Made::At(paths) => paths,
-        Made::Numbered(prefix) => match results.into_iter().next() {
+        Made::Numbered(prefix) => match results.and_then(|results| results.into_iter().next()) {
             Some(MultiResult::Created { path, .. }) => vec![path],
             _ => numbered(&epoch, &prefix, stat.mzxid).await.into_iter().collect(),
         },

@@ -1,7 +1,7 @@
 //! Creates of ephemeral nodes as exact writes: one that is applied late could bring back a node that was deleted since.
 
 use super::Client;
-use super::call::{Attempts, Outcomes, unexpected};
+use super::call::{Attempts, Outcomes};
 use super::create::{PARENT_ROUNDS, create_parents, refused_parent};
 use crate::cleanup::{Made, numbered};
 use crate::epoch::Epoch;
@@ -10,7 +10,7 @@ use crate::exact::{self, Ended, ExactWrite, NoMarker};
 use crate::node::{Created, Stat};
 use crate::session::{Cause, Lane, SessionEnd};
 use bytes::Bytes;
-use docent_proto::{Code, Create, CreateMode, MultiOp, MultiResult, Response};
+use docent_proto::{Code, Create, CreateMode, MultiOp, MultiResult};
 use std::sync::Arc;
 
 /// The create of an ephemeral node on its way. If it is dropped, the node is deleted as soon as its fate is known.
@@ -75,32 +75,26 @@ pub(super) async fn create(
         let parents = if missing_parents > 0 { create_parents(client, &epoch, &full) } else { Vec::new() };
         let mut making = Making::submit(&epoch, marker, create);
         let (sent, cause) = match making.ended(&attempts).await {
-            Ended::Answered(results, Some(marker)) => {
-                let Some(MultiResult::Created { path, .. }) = results.into_iter().next() else {
-                    return Err(unexpected("create", &Response::Empty));
+            Ended::Applied(results, marker) => {
+                let path = match results.and_then(|results| results.into_iter().next()) {
+                    Some(MultiResult::Created { path, .. }) => Some(path),
+                    Some(_) => None,
+                    None if making.is_sequential => numbered(&epoch, &full, marker.mzxid).await,
+                    None => Some(full),
                 };
+                let path = path.ok_or_else(|| attempts.unknown())?;
                 return Ok(created(client, &epoch, &path, data, &marker));
             }
-            Ended::Applied(marker) if !making.is_sequential => {
-                return Ok(created(client, &epoch, &full, data, &marker));
+            Ended::Failed(_, Code::NO_NODE) if missing_parents < PARENT_ROUNDS => {
+                // On the heap, because it is rare.
+                let refused = Box::pin(refused_parent(client.core(), "create", &full, parents)).await;
+                refused.map_or(Ok(()), Err)?;
+                missing_parents += 1;
+                continue;
             }
-            Ended::Applied(marker) => match numbered(&epoch, &full, marker.mzxid).await {
-                Some(path) => return Ok(created(client, &epoch, &path, data, &marker)),
-                None => return Err(attempts.unknown()),
-            },
-            Ended::Answered(results, None) => match code(&results) {
-                Code::NO_NODE if missing_parents < PARENT_ROUNDS => {
-                    // On the heap, because it is rare.
-                    let refused = Box::pin(refused_parent(client.core(), "create", &full, parents)).await;
-                    refused.map_or(Ok(()), Err)?;
-                    missing_parents += 1;
-                    continue;
-                }
-                code => return Err(attempts.code(code)),
-            },
             Ended::NoMarker => continue,
             Ended::Refused(Code::THROTTLED) => (false, Cause::QueueFull),
-            Ended::Refused(code) => return Err(attempts.code(code)),
+            Ended::Failed(_, code) | Ended::Refused(code) => return Err(attempts.code(code)),
             Ended::NotApplied(cause) => (false, cause),
             // The node, if it was made, went with its session.
             Ended::Unknown(cause @ Cause::Ended(SessionEnd::Expired)) => (false, cause),
@@ -127,12 +121,4 @@ fn created(client: &Client, epoch: &Epoch, full: &str, data: &Bytes, marker: &do
         num_children: 0,
     };
     Created { path: client.core().namespace.relative(full), stat: Stat::from(stat) }
-}
-
-fn code(results: &[MultiResult]) -> Code {
-    let failed = results.iter().find_map(|result| match result {
-        MultiResult::Failed(code) if *code != Code::OK => Some(*code),
-        _ => None,
-    });
-    failed.unwrap_or(Code::RUNTIME_INCONSISTENCY)
 }

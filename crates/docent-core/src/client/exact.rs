@@ -11,13 +11,12 @@ use docent_proto::{Code, MultiOp, MultiResult, Stat};
 use std::sync::Arc;
 use tokio::time::timeout_at;
 
-/// Answer to an exact write, or what was found out after it was lost.
+/// Outcome of an exact write, when it is certain.
 pub(super) enum Exact {
-    /// A server answered; with the marker's stat when it was applied.
-    Answered(Vec<MultiResult>, Option<Stat>),
-    /// The reply was lost, and the marker says that the write was applied. Its stat tells when: it was set in the same
-    /// transaction.
-    Applied(Stat),
+    /// It was applied: the results, unless the reply was lost, and the stat of the marker, which was set in the same transaction.
+    Applied(Option<Vec<MultiResult>>, Stat),
+    /// The operation with this index was refused.
+    Failed(usize, Code),
 }
 
 /// Applies `ops` once. With `bound` it happens in that epoch or not at all, and only while the nodes of `held` are the same.
@@ -51,8 +50,8 @@ pub(super) async fn commit(
         confirm(attempts, &epoch, held).await?;
         let mut write = ExactWrite::submit(marker, ops.iter().cloned(), Lane::Call);
         let cause = match write.ended(attempts.deadline).await {
-            Ended::Answered(results, stat) => return Ok(Exact::Answered(results, stat)),
-            Ended::Applied(stat) => return Ok(Exact::Applied(stat)),
+            Ended::Applied(results, stat) => return Ok(Exact::Applied(results, stat)),
+            Ended::Failed(index, code) => return Ok(Exact::Failed(index, code)),
             Ended::Refused(Code::THROTTLED) => Cause::QueueFull,
             Ended::Refused(code) => return Err(attempts.code(code)),
             Ended::NoMarker => continue,

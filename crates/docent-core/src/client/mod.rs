@@ -3,6 +3,7 @@
 mod builder;
 mod call;
 mod create;
+mod ensure_absent;
 mod ephemeral;
 mod exact;
 pub(crate) mod resolve;
@@ -19,7 +20,7 @@ pub use transaction::{Transaction, TransactionResult};
 use crate::acl::Acl;
 use crate::connect_string::ConnectString;
 use crate::core::Core;
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::namespace;
 use crate::node::{Children, CreateMode, Created, Node, NodeAcl, Stat};
 use crate::state::StateWatcher;
@@ -28,7 +29,6 @@ use docent_proto::{Code, Request, Response};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::Instant;
 
 /// A client of a ZooKeeper ensemble: one session at a time, healed by itself.
 ///
@@ -216,25 +216,7 @@ impl Client {
     /// # Cancel safety
     /// This method is cancel safe: doing it again does no harm.
     pub async fn ensure_absent(&self, path: &str) -> Result<(), Error> {
-        let deadline = self.deadline();
-        // What is left of the time for the whole.
-        let in_time = || self.with_operation_timeout(deadline.saturating_duration_since(Instant::now()));
-        let Some(mut known) = in_time().exists(path).await? else { return Ok(()) };
-        loop {
-            // Exact, because one that is applied late could hit the next node at the path.
-            match in_time().transaction().delete(path, known.version).commit_exactly().await {
-                Err(error) if error.kind() == ErrorKind::NoNode => return Ok(()),
-                // Its data was set meanwhile, or it is another node by now.
-                Err(error) if matches!(error.kind(), ErrorKind::OutcomeUnknown | ErrorKind::BadVersion) => {
-                    in_time().sync(path).await?;
-                    match in_time().exists(path).await? {
-                        Some(stat) if stat.czxid == known.czxid => known = stat,
-                        _ => return Ok(()),
-                    }
-                }
-                result => return result.map(drop),
-            }
-        }
+        ensure_absent::ensure_absent(self, path).await
     }
 
     /// Deletes a node, if it has `version`; `None` for any.

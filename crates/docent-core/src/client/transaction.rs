@@ -168,13 +168,11 @@ impl Transaction {
         are_held(&self.held, &attempts)?;
         let bound = self.held.first().map(|held| &held.epoch);
         match exact::commit(&client, &mut attempts, &self.ops, bound, &self.held).await? {
-            Exact::Applied(marker) => Ok(Committed { results: None, marker: marker.into() }),
-            Exact::Answered(results, marker) => {
-                still_there(&self.held, &results, &attempts)?;
-                let results = self.results(results, guard_checks)?;
-                let marker = marker.ok_or_else(|| unexpected("transaction", &Response::Empty))?;
-                Ok(Committed { results: Some(results), marker: marker.into() })
+            Exact::Applied(results, marker) => {
+                let results = results.map(|results| self.results(results, guard_checks)).transpose()?;
+                Ok(Committed { results, marker: marker.into() })
             }
+            Exact::Failed(index, code) => Err(self.failed(index, code, &attempts)),
         }
     }
 
@@ -212,14 +210,11 @@ impl Transaction {
                 Err(lost(&attempts, epoch.lost_reason()))
             }
             Err(error) => Err(error),
-            Ok(Exact::Applied(_)) => Ok(None),
-            Ok(Exact::Answered(results, _)) => {
-                let gone = |result: &MultiResult| *result == MultiResult::Failed(Code::NO_NODE);
-                if results.iter().take(skip).any(gone) {
-                    return Err(lost(&attempts, LostReason::NodeDeleted));
-                }
-                self.results(results, skip).map(Some)
+            Ok(Exact::Applied(results, _)) => results.map(|results| self.results(results, skip)).transpose(),
+            Ok(Exact::Failed(index, Code::NO_NODE)) if index < skip => {
+                Err(lost(&attempts, LostReason::NodeDeleted))
             }
+            Ok(Exact::Failed(index, code)) => Err(self.failed(index, code, &attempts)),
         }
     }
 
@@ -270,15 +265,30 @@ impl Transaction {
         }
     }
 
+    /// The error of an operation that was refused. The first ones check the guards' nodes.
+    fn failed(&self, index: usize, code: Code, attempts: &Attempts<'_>) -> Error {
+        if let (Some(held), Code::NO_NODE) = (self.held.get(index), code) {
+            let reason = held.lose(LostReason::NodeDeleted);
+            return attempts.error(ErrorKind::Lost(reason));
+        }
+        self.refused(index, code)
+    }
+
+    fn refused(&self, index: usize, code: Code) -> Error {
+        let Some(op) = self.ops.get(index) else { return Error::from_code(code, "transaction") };
+        let path = self.client.core().namespace.relative(op.path());
+        let error = Error::from_code(code, "transaction").at(&path);
+        if code == Code::NO_AUTH { error.because(needed(op)) } else { error }
+    }
+
     fn results(&self, results: Vec<MultiResult>, skip: usize) -> Result<Vec<TransactionResult>, Error> {
         let namespace = &self.client.core().namespace;
-        let failed = results.iter().zip(&self.ops).find_map(|(result, op)| match result {
-            MultiResult::Failed(code) if *code != Code::OK => Some((*code, op)),
+        let failed = results.iter().enumerate().find_map(|(index, result)| match result {
+            MultiResult::Failed(code) if *code != Code::OK => Some((index, *code)),
             _ => None,
         });
-        if let Some((code, op)) = failed {
-            let error = Error::from_code(code, "transaction").at(&namespace.relative(op.path()));
-            return Err(if code == Code::NO_AUTH { error.because(needed(op)) } else { error });
+        if let Some((index, code)) = failed {
+            return Err(self.refused(index, code));
         }
         let results = results.into_iter().skip(skip).map(|result| match result {
             MultiResult::Created { path, stat } => Ok(TransactionResult::Created(Created {

@@ -25,11 +25,11 @@ pub(crate) struct ExactWrite {
 /// Outcome of an exact write.
 #[derive(Debug)]
 pub(crate) enum Ended {
-    /// A server answered: the results of the operations; with the marker's stat when they were applied, which has the time and
-    /// the number of the transaction.
-    Answered(Vec<MultiResult>, Option<Stat>),
-    /// The reply was lost, and the write was applied.
-    Applied(Stat),
+    /// It was applied: the results of the operations, unless the reply was lost, and the marker's stat, which has the time and the
+    /// number of the transaction.
+    Applied(Option<Vec<MultiResult>>, Stat),
+    /// The operation with this index was refused: nothing was applied and nothing will be.
+    Failed(usize, Code),
     /// It was not applied and never will be.
     NotApplied(Cause),
     /// As `NotApplied`: a server refused it as a whole.
@@ -96,7 +96,7 @@ impl ExactWrite {
         match results.remove(0) {
             MultiResult::Set(stat) => {
                 self.settled(Some(stat.version));
-                Ended::Answered(results, Some(stat))
+                Ended::Applied(Some(results), stat)
             }
             MultiResult::Failed(Code::NO_NODE | Code::BAD_VERSION) => Ended::NoMarker,
             MultiResult::Failed(code) if code != Code::OK && code != Code::RUNTIME_INCONSISTENCY => {
@@ -105,7 +105,7 @@ impl ExactWrite {
             }
             _ => {
                 self.settled(None);
-                Ended::Answered(results, None)
+                failed(&results)
             }
         }
     }
@@ -144,7 +144,7 @@ impl ExactWrite {
                 Code::BAD_VERSION => match resolve::read(&epoch, &path).await {
                     Ok(Some((data, stat))) if data.as_ref() == Some(&self.id) => {
                         self.settled(Some(stat.version));
-                        return Ended::Applied(stat);
+                        return Ended::Applied(None, stat);
                     }
                     Ok(Some((data, stat))) if data.as_ref() == Some(&fence) => {
                         self.settled(Some(stat.version));
@@ -169,7 +169,7 @@ impl ExactWrite {
         match resolve::read(&marker.epoch, &marker.path).await {
             Ok(Some((data, stat))) if data.as_ref() == Some(&self.id) => {
                 self.settled(Some(stat.version));
-                Ended::Applied(stat)
+                Ended::Applied(None, stat)
             }
             Ok(Some((_, stat))) => {
                 self.settled(Some(stat.version));
@@ -187,6 +187,16 @@ impl Drop for ExactWrite {
             self.settled(None);
         }
     }
+}
+
+/// The operation that was refused. Those before it have no code of their own, and neither have those after it.
+fn failed(results: &[MultiResult]) -> Ended {
+    let failed = results.iter().enumerate().find_map(|(index, result)| match result {
+        MultiResult::Failed(Code::OK | Code::RUNTIME_INCONSISTENCY) => None,
+        MultiResult::Failed(code) => Some(Ended::Failed(index, *code)),
+        _ => None,
+    });
+    failed.unwrap_or(Ended::Refused(Code::RUNTIME_INCONSISTENCY))
 }
 
 /// Sets the marker to `id` from the version that it has.

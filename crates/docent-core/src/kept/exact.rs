@@ -1,10 +1,10 @@
 use super::trouble::Trouble;
-use crate::deadline::deadline;
 use crate::core::Core;
+use crate::deadline::deadline;
 use crate::epoch::Epoch;
 use crate::exact::{self, Ended, ExactWrite, NoMarker};
 use crate::session::Lane;
-use docent_proto::{Code, MultiOp, MultiResult};
+use docent_proto::{Code, MultiOp};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,16 +31,8 @@ pub(super) async fn submit(
 /// Waits until it is certain what became of `write`.
 pub(super) async fn written(mut write: ExactWrite) -> Result<Written, Trouble> {
     match write.ended(deadline(Duration::MAX)).await {
-        Ended::Answered(_, Some(_)) | Ended::Applied(_) => Ok(Written::Applied),
-        // Those before the one that failed have no code of their own, and neither have those after it.
-        Ended::Answered(results, None) => {
-            let failed = results.iter().enumerate().find_map(|(index, result)| match result {
-                MultiResult::Failed(Code::OK | Code::RUNTIME_INCONSISTENCY) => None,
-                MultiResult::Failed(code) => Some(Written::Refused(index, *code)),
-                _ => None,
-            });
-            failed.ok_or(Trouble::Busy)
-        }
+        Ended::Applied(..) => Ok(Written::Applied),
+        Ended::Failed(index, code) => Ok(Written::Refused(index, code)),
         Ended::Refused(Code::SESSION_EXPIRED) => Err(Trouble::Ended),
         Ended::Refused(Code::THROTTLED) => Err(Trouble::Busy),
         Ended::Refused(code) => Ok(Written::Refused(0, code)),

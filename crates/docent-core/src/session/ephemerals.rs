@@ -169,8 +169,13 @@ mod tests {
     use docent_proto::Create;
 
     fn create(path: &str) -> Request {
-        let acl = docent_proto::Acl::open_unsafe();
-        Request::Create(Create::new(path.to_owned(), Bytes::new(), vec![acl], CreateMode::Ephemeral, 0))
+        Request::Create(Create::new(
+            path.to_owned(),
+            Bytes::new(),
+            docent_proto::Acl::open(),
+            CreateMode::Ephemeral,
+            0,
+        ))
     }
 
     fn delete(path: &str) -> Request {

@@ -4,7 +4,8 @@ use super::state::State;
 use super::trace::{Direction, Fate, FrameKind, Traced};
 use bytes::{Buf, Bytes, BytesMut};
 use docent_proto::{
-    ConnectRequest, ConnectResponse, MultiOp, OpCode, Record, ReplyHeader, Request, RequestFrame, WatchEvent, xid,
+    ConnectRequest, ConnectResponse, MultiOp, OpCode, Record, ReplyHeader, Request, RequestFrame, WatchEvent,
+    xid,
 };
 use std::collections::VecDeque;
 use std::sync::PoisonError;

@@ -253,7 +253,8 @@ impl Shared {
                 }
             };
             let at = self.clock.now();
-            let sent = Sent { at, heard: state.heard.by(at), lane, is_write: request.is_write(), ephemerals, done };
+            let sent =
+                Sent { at, heard: state.heard.by(at), lane, is_write: request.is_write(), ephemerals, done };
             state.last_sent = at;
             let mut call = call::call(client.clone(), request);
             // The crate enqueues at the first poll, so that is made here, where the order of calls is known.

@@ -1,0 +1,54 @@
+use super::call::{Attempts, Outcomes};
+use super::{Client, resolve};
+use crate::error::{Error, ErrorKind};
+use crate::exact::{self, Ended, ExactWrite, NoMarker};
+use crate::session::{Cause, Lane};
+use docent_proto::{Code, MultiOp};
+use tokio::time::timeout_at;
+
+/// Deletes a node if there is one, by exact writes: one that is applied late could hit the next node at the path. Before each attempt
+/// it looks whether the node is still the same.
+pub(super) async fn ensure_absent(client: &Client, path: &str) -> Result<(), Error> {
+    let full = client.core().namespace.full("delete", path)?;
+    let mut attempts = Attempts::new(client, "delete", path, Outcomes::Repeatable);
+    let mut known: Option<i64> = None;
+    loop {
+        let epoch = attempts.epoch().await?;
+        let version = match timeout_at(attempts.deadline, resolve::stat(&epoch, &full)).await {
+            Ok(Ok(Some(stat))) if known.is_none_or(|czxid| czxid == stat.czxid) => {
+                known = Some(stat.czxid);
+                stat.version
+            }
+            // There is none, or it is another one by now.
+            Ok(Ok(_)) => return Ok(()),
+            Ok(Err(cause)) => {
+                attempts.retry(&epoch, false, cause).await?;
+                continue;
+            }
+            Err(_) => return Err(attempts.timeout()),
+        };
+        let marker = match exact::take(client.core(), &epoch, attempts.deadline).await {
+            Ok(marker) => marker,
+            Err(NoMarker::Cause(cause)) => {
+                attempts.retry(&epoch, false, cause).await?;
+                continue;
+            }
+            Err(NoMarker::Refused(error)) => return Err(error),
+        };
+        let delete = MultiOp::Delete { path: full.clone(), version };
+        let mut write = ExactWrite::submit(marker, [delete], Lane::Call);
+        let cause = match write.ended(attempts.deadline).await {
+            Ended::Applied(..) | Ended::Failed(_, Code::NO_NODE) => return Ok(()),
+            // Its data was set meanwhile, or it is another node by now.
+            Ended::Failed(_, Code::BAD_VERSION) | Ended::NoMarker => continue,
+            Ended::Refused(Code::THROTTLED) => Cause::QueueFull,
+            Ended::Failed(_, code) | Ended::Refused(code) => return Err(attempts.code(code)),
+            Ended::Unknown(Cause::Deadline) => {
+                return Err(attempts.error(ErrorKind::Timeout).maybe_applied(true));
+            }
+            Ended::NotApplied(cause) | Ended::Unknown(cause) => cause,
+        };
+        drop(write);
+        attempts.retry(&epoch, false, cause).await?;
+    }
+}
