@@ -154,12 +154,17 @@ impl Client {
 
     /// Creates a node, and missing parents before it.
     ///
+    /// An ephemeral node is created exactly once: when the reply is lost it is found out whether it was created, and it is sent again
+    /// if not. The first one of a session takes one round trip more, for a node below `/_docent/markers`.
+    ///
     /// # Errors
-    /// `NodeExists`, `NoAuth`, `NoChildrenForEphemerals`, `InvalidInput`, `TooLarge`, `Timeout`, `Closed`; `OutcomeUnknown`
-    /// when the reply was lost.
+    /// `NodeExists`, `NoAuth`, `NoChildrenForEphemerals`, `InvalidInput`, `TooLarge`, `Timeout`, `Closed`. `OutcomeUnknown` when the
+    /// reply was lost: a persistent node may then be created at any time as long as the session lives; an ephemeral one was not
+    /// created, is deleted again, or goes with its session. `TooManyEphemerals` when the session owns as many as it may.
     ///
     /// # Cancel safety
-    /// This method is *not* cancel safe: the node may have been created.
+    /// An ephemeral node is deleted when the future is dropped before it returned. For a persistent one this method is *not* cancel
+    /// safe: it may have been created.
     pub async fn create(
         &self,
         path: &str,
@@ -189,7 +194,7 @@ impl Client {
     ///
     /// # Errors
     /// `NoNode`, `BadVersion`, `NoAuth`, `InvalidInput`, `TooLarge`, `Timeout`, `Closed`; `OutcomeUnknown` when the reply was
-    /// lost.
+    /// lost: without a version it may then be applied at any time as long as the session lives.
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the data may have been set.
@@ -221,9 +226,12 @@ impl Client {
 
     /// Deletes a node, if it has `version`; `None` for any.
     ///
+    /// It is sent once: applied late, a second one could hit a node that somebody made at the path since. Use
+    /// [`ensure_absent`](Self::ensure_absent), or a [transaction](Self::transaction) that is committed exactly, where that matters.
+    ///
     /// # Errors
     /// `NoNode`, `BadVersion`, `NotEmpty`, `NoAuth`, `InvalidInput`, `Timeout`, `Closed`; `OutcomeUnknown` when the reply was
-    /// lost.
+    /// lost: it may then be applied at any time as long as the session lives.
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the node may have been deleted.
