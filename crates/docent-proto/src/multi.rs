@@ -126,6 +126,8 @@ impl fmt::Debug for MultiOp {
 }
 
 /// The result of one operation of a multi.
+///
+/// Most take up nine bytes of a frame, so what is larger is on the heap.
 #[derive(Clone, PartialEq, Eq)]
 pub enum MultiResult {
     /// The node was created.
@@ -133,12 +135,12 @@ pub enum MultiResult {
         /// Its path, with the number if it is sequential.
         path: String,
         /// Its stat, for the kinds of create that report it.
-        stat: Option<Stat>,
+        stat: Option<Box<Stat>>,
     },
     /// The node was deleted.
     Deleted,
     /// The data was set.
-    Set(Stat),
+    Set(Box<Stat>),
     /// The check held.
     Checked,
     /// What was read.
@@ -146,7 +148,7 @@ pub enum MultiResult {
         /// The data; `None` is null.
         data: Option<Bytes>,
         /// The node's stat.
-        stat: Stat,
+        stat: Box<Stat>,
     },
     /// The children listed.
     Children(Vec<String>),
@@ -248,13 +250,42 @@ pub(crate) fn write_results(results: &[MultiResult], out: &mut impl BufMut) {
 }
 
 pub(crate) fn read_results(reader: &mut Reader) -> Result<Vec<MultiResult>, DecodeError> {
-    let mut results = Vec::new();
+    // One that grew would have room for twice as many, each several times larger than what it is read from.
+    let mut results = Vec::with_capacity(count_results(reader.clone()));
     loop {
         let header = Header::read(reader)?;
         if header.done {
             return Ok(results);
         }
         results.push(read_result(header.kind, reader)?);
+    }
+}
+
+/// How many results can be read.
+fn count_results(mut reader: Reader) -> usize {
+    let skip = || {
+        let header = Header::read(&mut reader).ok().filter(|header| !header.done)?;
+        skip_result(header.kind, &mut reader).ok()
+    };
+    std::iter::from_fn(skip).count()
+}
+
+fn skip_result(kind: i32, reader: &mut Reader) -> Result<(), DecodeError> {
+    if kind == NO_TYPE {
+        return reader.i32().map(|_| ());
+    }
+    match OpCode::from_number(kind)? {
+        OpCode::Create => reader.buffer().map(|_| ()),
+        OpCode::Create2 | OpCode::CreateContainer | OpCode::CreateTtl | OpCode::GetData => {
+            reader.buffer()?;
+            Stat::read(reader).map(|_| ())
+        }
+        OpCode::SetData => Stat::read(reader).map(|_| ()),
+        OpCode::GetChildren => {
+            let count = reader.i32()?;
+            (0..count).try_for_each(|_| reader.buffer().map(|_| ()))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -265,12 +296,12 @@ fn read_result(kind: i32, reader: &mut Reader) -> Result<MultiResult, DecodeErro
     Ok(match OpCode::from_number(kind)? {
         OpCode::Create => MultiResult::Created { path: reader.string()?, stat: None },
         OpCode::Create2 | OpCode::CreateContainer | OpCode::CreateTtl => {
-            MultiResult::Created { path: reader.string()?, stat: Some(Stat::read(reader)?) }
+            MultiResult::Created { path: reader.string()?, stat: Some(Stat::read(reader)?.into()) }
         }
         OpCode::Delete => MultiResult::Deleted,
-        OpCode::SetData => MultiResult::Set(Stat::read(reader)?),
+        OpCode::SetData => MultiResult::Set(Stat::read(reader)?.into()),
         OpCode::Check => MultiResult::Checked,
-        OpCode::GetData => MultiResult::Data { data: reader.buffer()?, stat: Stat::read(reader)? },
+        OpCode::GetData => MultiResult::Data { data: reader.buffer()?, stat: Stat::read(reader)?.into() },
         OpCode::GetChildren => MultiResult::Children(reader.vec(Reader::string)?),
         other => return Err(DecodeError::UnknownOpCode(other as i32)),
     })

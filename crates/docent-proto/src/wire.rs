@@ -27,7 +27,7 @@ pub trait Record: Sized {
 }
 
 /// Reads primitive values from received bytes. Buffers are slices of those bytes, not copies.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Reader {
     bytes: Bytes,
 }

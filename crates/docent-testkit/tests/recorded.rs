@@ -87,9 +87,11 @@ fn without_chance(response: Response, before: i64) -> Response {
         Response::Acl { acl, stat } => Response::Acl { acl, stat: plain(stat) },
         Response::Multi(results) => {
             let result = |result| match result {
-                MultiResult::Created { path, stat } => MultiResult::Created { path, stat: stat.map(plain) },
-                MultiResult::Set(stat) => MultiResult::Set(plain(stat)),
-                MultiResult::Data { data, stat } => MultiResult::Data { data, stat: plain(stat) },
+                MultiResult::Created { path, stat } => {
+                    MultiResult::Created { path, stat: stat.map(|stat| plain(*stat).into()) }
+                }
+                MultiResult::Set(stat) => MultiResult::Set(plain(*stat).into()),
+                MultiResult::Data { data, stat } => MultiResult::Data { data, stat: plain(*stat).into() },
                 MultiResult::Children(names) => MultiResult::Children(sorted(names)),
                 other => other,
             };

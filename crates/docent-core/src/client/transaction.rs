@@ -293,9 +293,9 @@ impl Transaction {
         let results = results.into_iter().skip(skip).map(|result| match result {
             MultiResult::Created { path, stat } => Ok(TransactionResult::Created(Created {
                 path: namespace.relative(&path),
-                stat: stat.unwrap_or_default().into(),
+                stat: stat.map(|stat| *stat).unwrap_or_default().into(),
             })),
-            MultiResult::Set(stat) => Ok(TransactionResult::Set(stat.into())),
+            MultiResult::Set(stat) => Ok(TransactionResult::Set((*stat).into())),
             MultiResult::Deleted => Ok(TransactionResult::Deleted),
             MultiResult::Checked => Ok(TransactionResult::Checked),
             other => Err(unexpected("transaction", &Response::Multi(vec![other]))),

@@ -96,7 +96,7 @@ impl ExactWrite {
         match results.remove(0) {
             MultiResult::Set(stat) => {
                 self.settled(Some(stat.version));
-                Ended::Applied(Some(results), stat)
+                Ended::Applied(Some(results), *stat)
             }
             MultiResult::Failed(Code::NO_NODE | Code::BAD_VERSION) => Ended::NoMarker,
             MultiResult::Failed(code) if code != Code::OK && code != Code::RUNTIME_INCONSISTENCY => {

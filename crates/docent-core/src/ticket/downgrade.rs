@@ -77,7 +77,9 @@ impl Hold {
 
     fn stepped_down(&self, results: &[MultiResult], attempts: &Attempts<'_>) -> Result<(String, i64), Error> {
         match results {
-            [_, MultiResult::Created { path, stat }] => Ok((path.clone(), stat.map_or(0, |stat| stat.czxid))),
+            [_, MultiResult::Created { path, stat }] => {
+                Ok((path.clone(), stat.as_ref().map_or(0, |stat| stat.czxid)))
+            }
             [MultiResult::Failed(Code::NO_NODE), ..] => {
                 let reason = self.held().lose(LostReason::NodeDeleted);
                 Err(attempts.error(ErrorKind::Lost(reason)))

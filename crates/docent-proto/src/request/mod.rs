@@ -219,7 +219,7 @@ mod tests {
         }];
         let create = Create::new("/a".into(), secret.clone(), acl.clone(), CreateMode::Persistent, 0);
         let set = MultiOp::SetData { path: "/a".into(), data: Some(secret.clone()), version: -1 };
-        let read = MultiResult::Data { data: Some(secret), stat: crate::Stat::default() };
+        let read = MultiResult::Data { data: Some(secret), stat: crate::Stat::default().into() };
         let printed = format!("{acl:?} {create:?} {set:?} {read:?} {:?}", Request::Create(create.clone()));
         assert!(!printed.contains("planted"), "{printed}");
     }

@@ -104,13 +104,13 @@ fn multis() -> Vec<Expected> {
     let written = vec![
         MultiResult::Created { path: "/golden/m".into(), stat: None },
         MultiResult::Checked,
-        MultiResult::Set(ephemeral_m()),
+        MultiResult::Set(ephemeral_m().into()),
         MultiResult::Deleted,
-        MultiResult::Created { path: "/golden/mc".into(), stat: Some(container) },
+        MultiResult::Created { path: "/golden/mc".into(), stat: Some(container.into()) },
     ];
     let refused = [Code::OK, Code::BAD_VERSION, Code::RUNTIME_INCONSISTENCY].map(MultiResult::Failed);
     let read = vec![
-        MultiResult::Data { data: Some(Bytes::from_static(b"set")), stat: ephemeral_m() },
+        MultiResult::Data { data: Some(Bytes::from_static(b"set")), stat: ephemeral_m().into() },
         MultiResult::Children(["c", "t", "m", "mc"].map(String::from).to_vec()),
         MultiResult::Failed(Code::NO_NODE),
     ];

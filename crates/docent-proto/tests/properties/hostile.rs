@@ -1,8 +1,8 @@
 use crate::strategies::{request, response};
 use bytes::{BufMut, Bytes, BytesMut};
 use docent_proto::{
-    Acl, ConnectRequest, ConnectResponse, DecodeError, Frames, OpCode, Reader, Record, ReplyHeader, Request,
-    RequestFrame, Response, Stat, WatchEvent,
+    Acl, Code, ConnectRequest, ConnectResponse, DecodeError, Frames, MultiResult, OpCode, Reader, Record,
+    ReplyHeader, Request, RequestFrame, Response, Stat, WatchEvent,
 };
 use proptest::prelude::{any, prop_assert, proptest};
 use std::time::{Duration, Instant};
@@ -142,5 +142,38 @@ fn a_frame_that_is_only_announced_reserves_nothing() {
         let mut received = BytesMut::from(&length.to_be_bytes()[..]);
         let refused = DecodeError::FrameLength { length, limit: 1 << 20 };
         assert_eq!(Frames::new(1 << 20).next(&mut received), Err(refused));
+    }
+}
+
+/// Bytes that the results of a multi take up besides their data, which stays where it was received.
+fn memory(results: &[MultiResult], capacity: usize) -> usize {
+    let on_heap = |result: &MultiResult| match result {
+        MultiResult::Created { path, stat } => {
+            path.capacity() + stat.as_ref().map_or(0, |_| size_of::<Stat>())
+        }
+        MultiResult::Set(_) | MultiResult::Data { .. } => size_of::<Stat>(),
+        _ => 0,
+    };
+    capacity * size_of::<MultiResult>() + results.iter().map(on_heap).sum::<usize>()
+}
+
+#[test]
+fn the_results_of_a_multi_take_a_few_times_their_frame() {
+    for result in [
+        MultiResult::Deleted,
+        MultiResult::Checked,
+        MultiResult::Failed(Code::NO_NODE),
+        MultiResult::Set(Stat::default().into()),
+        MultiResult::Created { path: "/a".to_owned(), stat: None },
+        MultiResult::Data { data: None, stat: Stat::default().into() },
+    ] {
+        let mut out = BytesMut::new();
+        // One more than vectors like to have room for.
+        Response::Multi(vec![result.clone(); 1_025]).write(&mut out);
+        let frame = out.len();
+        let decoded = Response::decode(OpCode::Multi, out.freeze()).unwrap();
+        let Response::Multi(results) = decoded else { panic!("{decoded:?}") };
+        let memory = memory(&results, results.capacity());
+        assert!(memory <= frame * 6, "{memory} bytes for {frame} of {result:?}");
     }
 }

@@ -170,11 +170,12 @@ fn session_request() -> impl Strategy<Value = Request> {
 
 fn multi_result() -> impl Strategy<Value = MultiResult> {
     prop_oneof![
-        (text(), proptest::option::of(stat())).prop_map(|(path, stat)| MultiResult::Created { path, stat }),
+        (text(), proptest::option::of(stat().prop_map(Box::new)))
+            .prop_map(|(path, stat)| MultiResult::Created { path, stat }),
         Just(MultiResult::Deleted),
-        stat().prop_map(MultiResult::Set),
+        stat().prop_map(|stat| MultiResult::Set(stat.into())),
         Just(MultiResult::Checked),
-        (data(), stat()).prop_map(|(data, stat)| MultiResult::Data { data, stat }),
+        (data(), stat()).prop_map(|(data, stat)| MultiResult::Data { data, stat: stat.into() }),
         texts().prop_map(MultiResult::Children),
         any::<i32>().prop_map(|code| MultiResult::Failed(Code(code))),
     ]

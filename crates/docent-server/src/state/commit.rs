@@ -25,17 +25,17 @@ impl State {
             Change::Create { path, data, acl, lifetime, parent_creates, with_stat } => {
                 let node = Node::new(data, acl, lifetime, commit.zxid, commit.now);
                 let stat = self.add_node(commit, &path, node, parent_creates, events);
-                MultiResult::Created { path, stat: with_stat.then_some(stat) }
+                MultiResult::Created { path, stat: with_stat.then(|| stat.into()) }
             }
             Change::Delete { path } => {
                 self.remove_node(commit, &path, events);
                 MultiResult::Deleted
             }
             Change::SetData { path, data, version } => {
-                MultiResult::Set(self.replace_data(commit, &path, data, version, events))
+                MultiResult::Set(self.replace_data(commit, &path, data, version, events).into())
             }
             Change::SetAcl { path, acl, version } => {
-                MultiResult::Set(self.replace_acl(commit, &path, acl, version))
+                MultiResult::Set(self.replace_acl(commit, &path, acl, version).into())
             }
             Change::Check => MultiResult::Checked,
         }

@@ -66,7 +66,7 @@ impl State {
             let result = match op {
                 MultiOp::GetData { path } => self
                     .readable(session, path)
-                    .map(|node| MultiResult::Data { data: node.data.clone(), stat: node.stat() }),
+                    .map(|node| MultiResult::Data { data: node.data.clone(), stat: node.stat().into() }),
                 MultiOp::GetChildren { path } => self
                     .readable(session, path)
                     .map(|node| MultiResult::Children(node.children.iter().cloned().collect())),

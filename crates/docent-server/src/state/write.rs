@@ -24,8 +24,8 @@ impl State {
             _ => Err(Code::UNIMPLEMENTED),
         })?;
         Ok(match self.commit(commit, change, &mut effects.events) {
-            MultiResult::Created { path, stat } => Response::Created { path, stat },
-            MultiResult::Set(stat) => Response::Stat(stat),
+            MultiResult::Created { path, stat } => Response::Created { path, stat: stat.map(|stat| *stat) },
+            MultiResult::Set(stat) => Response::Stat(*stat),
             _ => Response::Empty,
         })
     }

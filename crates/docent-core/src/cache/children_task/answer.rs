@@ -131,7 +131,7 @@ impl ChildrenTask {
             Ok(Response::Multi(results)) if results.len() == names.len() => {
                 for (name, result) in names.iter().zip(results) {
                     match result {
-                        MultiResult::Data { data, stat } => self.read(name, data.as_ref(), stat),
+                        MultiResult::Data { data, stat } => self.read(name, data.as_ref(), *stat),
                         MultiResult::Failed(code) => self.cannot_read(name, code),
                         _ => self.cannot_read(name, Code::MARSHALLING_ERROR),
                     }

@@ -167,8 +167,10 @@ fn multi_result(result: zk::MultiWriteResult) -> Result<MultiResult, Failure> {
     Ok(match result {
         zk::MultiWriteResult::Check => MultiResult::Checked,
         zk::MultiWriteResult::Delete => MultiResult::Deleted,
-        zk::MultiWriteResult::Create { path, stat } => MultiResult::Created { path, stat: valid(&stat) },
-        zk::MultiWriteResult::SetData { stat } => MultiResult::Set(from_stat(&stat)),
+        zk::MultiWriteResult::Create { path, stat } => {
+            MultiResult::Created { path, stat: valid(&stat).map(Box::new) }
+        }
+        zk::MultiWriteResult::SetData { stat } => MultiResult::Set(from_stat(&stat).into()),
         _ => return Err(Failure::Lost),
     })
 }
@@ -190,7 +192,7 @@ async fn multi_read(client: &zk::Client, ops: &[MultiOp]) -> Result<Response, Fa
     };
     let results = commit.await?.into_iter().map(|result| match result {
         zk::MultiReadResult::Data { data, stat } => {
-            Ok(MultiResult::Data { data: Some(data.into()), stat: from_stat(&stat) })
+            Ok(MultiResult::Data { data: Some(data.into()), stat: from_stat(&stat).into() })
         }
         zk::MultiReadResult::Children { children } => Ok(MultiResult::Children(children)),
         zk::MultiReadResult::Error { err } => match err.into() {
