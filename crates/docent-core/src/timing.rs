@@ -63,11 +63,15 @@ impl Timing {
     /// The longest silence on a link, of the server or of the client itself: two pulses. After a longer one the session is
     /// attached anew, of which the leader hears at once: what is written over the old link would prove little.
     pub(crate) fn silence(self) -> Duration {
-        if planted!(StaleByTimeout) {
-            let relay = self.relay() + SLACK;
-            return (self.timeout / 3).max(self.timeout.saturating_sub(relay));
-        }
         self.timeout / 3
+    }
+
+    /// The longest time that a client may have stood still without having to attach its session anew.
+    pub(crate) fn standstill(self) -> Duration {
+        if planted!(StaleByTimeout) {
+            return self.silence().max(self.timeout.saturating_sub(self.relay() + SLACK));
+        }
+        self.silence()
     }
 
     /// A pause before what proved nothing is tried again.

@@ -45,7 +45,7 @@ impl Machine {
     /// little. A server passes a write on at once, but tells its leader only with the next relay that it has heard of the session, and
     /// until then that goes by what it knew before. Attaching the session anew counts with the leader at once.
     pub(super) fn is_stale(&self, now: Timestamp) -> bool {
-        self.link == Link::Up && now.since(self.last_sent) > self.timing().silence()
+        self.link == Link::Up && now.since(self.last_sent) > self.timing().standstill()
     }
 
     /// When a link that owes a reply counts as lost: a third of the timeout after the last byte of any reply, or the whole timeout
