@@ -21,6 +21,7 @@ mod metrics;
 mod node_cache;
 mod operations;
 mod outcomes;
+mod oversize;
 mod renewed;
 mod retries;
 mod rollback;

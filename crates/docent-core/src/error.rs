@@ -10,7 +10,8 @@ use std::sync::Arc;
 pub enum ErrorKind {
     /// An argument breaks a rule; nothing was sent.
     InvalidInput,
-    /// Data or request is larger than the servers accept; nothing was sent.
+    /// Data or request is larger than the servers accept: nothing was sent. Or the reply is larger than the client accepts
+    /// ([`max_reply`](crate::ClientBuilder::max_reply)): it only read.
     TooLarge,
     /// No server could be reached, or none answered, before the deadline. It surely was not applied.
     Timeout,
@@ -91,7 +92,7 @@ impl ErrorKind {
     fn text(self) -> &'static str {
         match self {
             Self::InvalidInput => "invalid input",
-            Self::TooLarge => "request is too large",
+            Self::TooLarge => "request or reply is too large",
             Self::Timeout => "no server answered in time",
             Self::OutcomeUnknown => "sent, but no reply came: it may have been applied",
             Self::NoNode => "no such node",
@@ -152,6 +153,11 @@ impl Error {
     /// An error of a recipe whose client was closed, about `path`.
     pub fn closed(operation: &'static str, path: &str) -> Self {
         Self::new(ErrorKind::Closed, operation).at(path)
+    }
+
+    /// For a request or its reply of `size` bytes.
+    pub(crate) fn too_large(operation: &'static str, size: usize, limit: usize) -> Self {
+        Self::new(ErrorKind::TooLarge, operation).because(format!("{size} bytes, the limit is {limit}"))
     }
 
     pub(crate) fn from_code(code: Code, operation: &'static str) -> Self {

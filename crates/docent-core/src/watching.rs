@@ -227,10 +227,10 @@ impl<T: Send + 'static> Follower<T> {
                     Looked::Known
                 }
                 Cause::LinkLost => Looked::Known,
-                Cause::QueueFull
-                | Cause::Deadline
-                | Cause::TooLarge { .. }
-                | Cause::TooManyEphemerals { .. } => self.pause().await,
+                Cause::QueueFull | Cause::Deadline | Cause::TooManyEphemerals { .. } => self.pause().await,
+                Cause::TooLarge { size, limit } => {
+                    self.failed(Error::too_large(self.operation, size, limit)).await
+                }
             }),
         }
     }
@@ -263,9 +263,16 @@ impl<T: Send + 'static> Follower<T> {
             self.ended = epoch.number;
             return Looked::Known;
         }
-        let error = Error::from_code(code, self.operation).at(&self.path);
-        if code != Code::THROTTLED && self.failed.replace(error.kind()) != Some(error.kind()) {
-            return Looked::Emit(Err(error));
+        if code == Code::THROTTLED {
+            return self.pause().await;
+        }
+        self.failed(Error::from_code(code, self.operation)).await
+    }
+
+    /// An error is emitted when it is news; then it is tried again after a pause.
+    async fn failed(&mut self, error: Error) -> Looked<T> {
+        if self.failed.replace(error.kind()) != Some(error.kind()) {
+            return Looked::Emit(Err(error.at(&self.path)));
         }
         self.pause().await
     }

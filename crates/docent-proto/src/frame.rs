@@ -20,7 +20,7 @@ impl Frames {
     ///
     /// # Errors
     /// [`DecodeError::FrameLength`] when the announced length is negative or above the limit. The stream is of no use
-    /// after that.
+    /// after that, except to those who throw the length and so many bytes away.
     pub fn next(&self, received: &mut BytesMut) -> Result<Option<Bytes>, DecodeError> {
         let Some(mut prefix) = received.get(..4) else { return Ok(None) };
         let announced = prefix.get_i32();

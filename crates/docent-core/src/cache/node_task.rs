@@ -186,11 +186,10 @@ impl NodeTask {
             Outcome::Reply(reply) => return Some(reply),
             Outcome::NotSent(cause) | Outcome::Unknown(cause) => match cause {
                 Cause::Ended(_) => self.up = false,
-                Cause::LinkLost
-                | Cause::QueueFull
-                | Cause::Deadline
-                | Cause::TooLarge { .. }
-                | Cause::TooManyEphemerals { .. } => self.pause(),
+                Cause::LinkLost | Cause::QueueFull | Cause::Deadline | Cause::TooManyEphemerals { .. } => {
+                    self.pause();
+                }
+                Cause::TooLarge { size, limit } => self.failed(Error::too_large("cache", size, limit)),
             },
         }
         None
@@ -216,7 +215,11 @@ impl NodeTask {
     }
 
     fn refused(&mut self, code: Code) {
-        let error = Error::from_code(code, "cache").at(&self.path);
+        self.failed(Error::from_code(code, "cache"));
+    }
+
+    fn failed(&mut self, error: Error) {
+        let error = error.at(&self.path);
         tracing::debug!(path = self.path, %error, "cannot read the node");
         let now = self.core.config.clock.now();
         self.status.send_modify(|status| {

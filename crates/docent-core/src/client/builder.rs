@@ -141,8 +141,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Largest reply in bytes. Default 64 MiB: a listing of a million children is above the limit for requests. A larger one
-    /// costs the link.
+    /// Largest reply in bytes. Default 64 MiB: a listing of a million children is above the limit for requests. What was asked fails
+    /// with `TooLarge` when the reply is larger; that is not kept, and all else goes on.
     pub fn max_reply(mut self, bytes: usize) -> Self {
         self.config.max_reply = bytes;
         self

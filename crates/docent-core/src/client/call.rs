@@ -263,8 +263,7 @@ impl<'a> Attempts<'a> {
             _ if unknown => return Err(self.unknown()),
             Cause::Deadline => return Err(self.timeout()),
             Cause::TooLarge { size, limit } => {
-                let detail = format!("{size} bytes, the limit is {limit}");
-                return Err(self.error(ErrorKind::TooLarge).because(detail));
+                return Err(Error::too_large(self.operation, size, limit).at(self.path));
             }
             Cause::TooManyEphemerals { bytes, limit } => {
                 let detail = format!("{bytes} bytes of paths in one session, the limit is {limit}");

@@ -1,4 +1,4 @@
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::session::{Cause, Outcome, Reply, SessionEnd};
 
 /// Why a step could not be finished.
@@ -20,10 +20,7 @@ impl From<Cause> for Trouble {
         match cause {
             Cause::LinkLost => Self::Again,
             Cause::QueueFull | Cause::Deadline => Self::Busy,
-            Cause::TooLarge { size, limit } => {
-                let detail = format!("{size} bytes, the limit is {limit}");
-                Self::Refused(Error::new(ErrorKind::TooLarge, "keep").because(detail))
-            }
+            Cause::TooLarge { size, limit } => Self::Refused(Error::too_large("keep", size, limit)),
             Cause::TooManyEphemerals { bytes, limit } => {
                 let detail = format!("{bytes} bytes of paths in one session, the limit is {limit}");
                 Self::Refused(Error::new(ErrorKind::TooManyEphemerals, "keep").because(detail))

@@ -102,6 +102,7 @@ pub(crate) enum Cause {
     Ended(SessionEnd),
     Deadline,
     QueueFull,
+    /// The request, or the reply when it was sent.
     TooLarge {
         size: usize,
         limit: usize,

@@ -64,6 +64,9 @@ impl Ticket {
             Outcome::Reply(reply) if reply.result != Err(Code::THROTTLED) => Ok(Some(reply)),
             Outcome::NotSent(Cause::LinkLost) | Outcome::Unknown(Cause::LinkLost) => Ok(None),
             Outcome::NotSent(Cause::Ended(end)) | Outcome::Unknown(Cause::Ended(end)) => Err(self.ended(end)),
+            Outcome::Unknown(Cause::TooLarge { size, limit }) => {
+                Err(Error::too_large("acquire", size, limit).at(self.line.path()).into())
+            }
             Outcome::Reply(_) | Outcome::NotSent(_) | Outcome::Unknown(_) => {
                 tokio::time::sleep(BUSY).await;
                 Ok(None)

@@ -41,8 +41,15 @@ impl ChildrenTask {
         match cause {
             Cause::Ended(_) => self.up = false,
             Cause::LinkLost | Cause::QueueFull | Cause::Deadline => self.pause(),
-            Cause::TooLarge { .. } | Cause::TooManyEphemerals { .. } => {
-                self.smaller_batches();
+            // Of requests that create ephemeral nodes alone.
+            Cause::TooManyEphemerals { .. } => self.pause(),
+            Cause::TooLarge { size, limit } => {
+                let error = Error::too_large("cache", size, limit);
+                match &ask {
+                    Ask::List | Ask::Folder => return self.failed(error),
+                    Ask::One(name) => return self.spoil(name, error),
+                    Ask::Several(_) => self.smaller_batches(),
+                }
                 self.pause();
             }
         }
@@ -105,7 +112,11 @@ impl ChildrenTask {
 
     /// The folder cannot be listed. It is tried again with a sync, because watches may be missing by then.
     fn refused(&mut self, code: Code) {
-        let error = Error::from_code(code, "cache").at(&self.path);
+        self.failed(Error::from_code(code, "cache"));
+    }
+
+    fn failed(&mut self, error: Error) {
+        let error = error.at(&self.path);
         tracing::debug!(path = self.path, %error, "cannot list children");
         self.listing = Listing::Refused;
         self.board.failed(&error);
@@ -165,7 +176,11 @@ impl ChildrenTask {
             }
             return;
         }
-        let error = Error::from_code(code, "cache").at(&format!("{}/{name}", self.path));
+        self.spoil(name, Error::from_code(code, "cache"));
+    }
+
+    fn spoil(&mut self, name: &Arc<str>, error: Error) {
+        let error = error.at(&format!("{}/{name}", self.path));
         if self.work.spoiled(name) {
             self.mending = patience();
             self.events.push(ChildrenEvent::Spoiled(Arc::clone(name), error));

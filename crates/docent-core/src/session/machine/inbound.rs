@@ -20,7 +20,13 @@ impl Machine {
         input: &mut BytesMut,
         withdraw: &Arc<dyn Withdraw>,
     ) -> Result<(), LinkError> {
-        while let Some(frame) = self.frames.next(input)? {
+        while !self.skip(now, input) {
+            let frame = match self.frames.next(input) {
+                Ok(Some(frame)) => frame,
+                Ok(None) => break,
+                Err(error) if self.give_up_reply(now, error.clone(), input)? => continue,
+                Err(_) => break,
+            };
             if !is_notification(&frame) {
                 self.last_received = now;
             }
@@ -189,7 +195,7 @@ impl Machine {
         Ok(())
     }
 
-    fn answered(&mut self, sent: Timestamp, now: Timestamp) {
+    pub(super) fn answered(&mut self, sent: Timestamp, now: Timestamp) {
         self.last_answered = self.last_answered.max(sent);
         self.heard.answered(sent, now);
     }

@@ -5,6 +5,7 @@
 
 mod inbound;
 mod outbound;
+mod oversize;
 #[cfg(test)]
 mod tests;
 mod time;
@@ -33,6 +34,8 @@ pub(in crate::session) struct Machine {
     settings: SessionSettings,
     lease: Arc<Lease>,
     frames: Frames,
+    /// Bytes of a reply that is too large which are still to come.
+    to_skip: usize,
     phase: Phase,
     link: Link,
     losses: u64,
@@ -125,6 +128,7 @@ impl Machine {
         Self {
             heard: Heard::new(lease.timing().relay()),
             frames: Frames::new(settings.inbound_limit),
+            to_skip: 0,
             timeout: settings.timeout,
             last_zxid: settings.last_zxid,
             lease,
@@ -229,6 +233,7 @@ impl Machine {
         }
         self.link = Link::Down;
         self.to_authenticate = false;
+        self.to_skip = 0;
         self.restore.clear();
         self.pings.clear();
         self.ephemerals.link_lost();

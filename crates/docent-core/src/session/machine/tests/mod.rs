@@ -7,6 +7,7 @@ mod end;
 mod heartbeat;
 mod lease;
 mod nonsense;
+mod oversize;
 mod pauses;
 mod requests;
 mod watches;
@@ -129,10 +130,14 @@ impl World {
     }
 
     fn bytes(&mut self, mut input: BytesMut) -> Result<(), LinkError> {
+        self.received(&mut input)
+    }
+
+    fn received(&mut self, input: &mut BytesMut) -> Result<(), LinkError> {
         let lock = Arc::new(Lock::default());
         lock.0.store(true, Ordering::SeqCst);
         let withdraw = Arc::clone(&lock) as Arc<dyn Withdraw>;
-        let result = self.machine.received(self.now, &mut input, &withdraw);
+        let result = self.machine.received(self.now, input, &withdraw);
         lock.0.store(false, Ordering::SeqCst);
         self.deliver();
         result

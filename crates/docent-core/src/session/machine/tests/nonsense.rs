@@ -14,7 +14,7 @@ fn whatever_a_server_sends_is_an_error_and_never_a_panic() {
     for (what, bytes) in [
         ("length -1", raw(&[0xff; 4])),
         ("length 2^31 - 1", raw(&[0x7f, 0xff, 0xff, 0xff])),
-        ("length above the limit", raw(&[0, 0, 4, 1])),
+        ("length far above the limit", raw(&[0x40, 0, 0, 1])),
         ("empty frame", raw(&[0, 0, 0, 0])),
         ("frame of one byte", raw(&[0, 0, 0, 1, 0])),
         ("unknown number", reply(77, 0, &[])),

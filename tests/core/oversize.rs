@@ -1,0 +1,49 @@
+//! A reply above the client's limit is an error of the call that asked for it.
+
+use docent::{Client, CreateMode, ErrorKind};
+use docent_testkit::Backend;
+use docent_tests::{builder, soon};
+use futures_util::StreamExt;
+
+const LIMIT: usize = 16 * 1024;
+
+/// A client that takes less than there is at `/large`, and below `/many`.
+async fn client() -> (docent_testkit::TestServer, Client) {
+    let server = Backend::Embedded.start().await;
+    let client = builder(&server, server.connect_string()).max_reply(LIMIT).connect().await.unwrap();
+    client.create("/large", vec![7; LIMIT * 2], CreateMode::Persistent).await.unwrap();
+    client.create("/many", "", CreateMode::Persistent).await.unwrap();
+    for number in 0..100 {
+        let path = format!("/many/{number:0>200}");
+        client.create(&path, "", CreateMode::Persistent).await.unwrap();
+    }
+    (server, client)
+}
+
+#[tokio::test]
+async fn a_reply_above_the_limit_fails_its_call_and_the_link_lives() {
+    let (_server, client) = client().await;
+    let writes = client.set("/many", "x", None);
+    let (large, many, written) =
+        soon(async { tokio::join!(client.get("/large"), client.children("/many"), writes) }).await;
+    written.unwrap();
+    for error in [large.unwrap_err(), many.unwrap_err()] {
+        assert_eq!(error.kind(), ErrorKind::TooLarge, "{error:?}");
+        assert!(!error.may_have_applied());
+        assert!(error.to_string().contains(&LIMIT.to_string()), "{error}");
+    }
+    assert_eq!(client.state().current().suspensions, 0);
+}
+
+#[tokio::test]
+async fn streams_of_what_is_above_the_limit_say_so_and_go_on_once_it_is_not() {
+    let (_server, client) = client().await;
+    let mut data = client.watch_data("/large").unwrap();
+    let mut children = client.watch_children("/many").unwrap();
+    assert_eq!(soon(data.next()).await.unwrap().unwrap_err().kind(), ErrorKind::TooLarge);
+    assert_eq!(soon(children.next()).await.unwrap().unwrap_err().kind(), ErrorKind::TooLarge);
+    client.set("/large", "small", None).await.unwrap();
+    let shown = soon(data.next()).await.unwrap().unwrap().unwrap();
+    assert_eq!(&shown.data[..], b"small");
+    assert_eq!(client.state().current().suspensions, 0);
+}
