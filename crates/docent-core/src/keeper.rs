@@ -131,7 +131,7 @@ impl Keeper<'_> {
     fn check(&self, guards: Vec<Arc<Held>>) -> Heartbeat {
         let checks =
             guards.iter().map(|held| MultiOp::Check { path: held.path.clone(), version: -1 }).collect();
-        Heartbeat { reply: self.epoch.session.submit(Request::Multi(checks), Lane::Cleanup), guards }
+        Heartbeat { reply: self.epoch.session.submit(Request::Multi(checks), Lane::Lease), guards }
     }
 
     /// Draws the consequences of a heartbeat's outcome; returns the one to send at once for the guards behind a failure.

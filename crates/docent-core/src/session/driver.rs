@@ -25,6 +25,9 @@ const READ_SIZE: usize = 64 * 1024;
 /// would cost far more memory than what is read.
 const READ_ROOM: usize = 16 * 1024;
 
+/// How often the driver takes in what came before others get their turn: who keeps the lease may be one of them.
+const TURNS: usize = 4;
+
 /// What of the write buffer is kept for the next requests, once a larger one is on its way.
 const OUTPUT_KEPT: usize = 64 * 1024;
 
@@ -193,6 +196,8 @@ struct ServedLink<'a> {
     sent: usize,
     /// There is more to send once the output is on its way.
     more: bool,
+    /// There may be more in the input that can be understood.
+    unread: bool,
     /// Something was received.
     heard: bool,
     attached: bool,
@@ -212,6 +217,7 @@ impl<'a> ServedLink<'a> {
             output: Vec::new(),
             sent: 0,
             more: false,
+            unread: false,
             heard: false,
             attached: false,
             deadline: None,
@@ -224,13 +230,15 @@ impl<'a> ServedLink<'a> {
     }
 
     /// Understands what was received, writes what was submitted and looks at the time, until there is nothing to do. What was
-    /// received comes first: after a pause of the process, a reply that the machine waits for may be there already.
+    /// received comes first: after a pause of the process, a reply that the machine waits for may be there already. However much comes,
+    /// what is due is sent in between, and others have their turn.
     fn poll_serve(&mut self, cx: &mut Context<'_>) -> Poll<Result<News, LinkError>> {
         // Whatever is submitted from here on wakes the task again.
         let rung = self.shared.bell.poll_rung(cx).is_ready();
-        let mut asked = rung || self.deadline.is_none();
+        let mut asked = rung || self.deadline.is_none() || self.more && self.output.is_empty();
+        let mut turns = TURNS;
         loop {
-            let received = self.poll_receive(cx)?.is_ready();
+            let received = self.unread || self.poll_receive(cx)?.is_ready();
             let now = self.shared.clock.now();
             let due = self.deadline.filter(|deadline| now >= *deadline);
             if let Some(deadline) = due.filter(|_| !received) {
@@ -243,6 +251,11 @@ impl<'a> ServedLink<'a> {
             }
             self.poll_send(cx)?;
             asked = self.more && self.output.is_empty();
+            turns -= usize::from(received);
+            if turns == 0 {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
             if !received && !asked {
                 ready!(self.alarm.poll_by(cx, self.shared.clock.as_ref(), now, self.deadline));
             }
@@ -253,7 +266,7 @@ impl<'a> ServedLink<'a> {
     fn advance(&mut self, now: Timestamp, received: bool, due: bool) -> Result<Option<News>, LinkError> {
         self.shared.change_with(&mut self.deliveries, |machine| {
             if received {
-                machine.received(now, &mut self.input, self.withdraw)?;
+                self.unread = machine.received(now, &mut self.input, self.withdraw)?;
             }
             if due {
                 machine.tick(now)?;
@@ -299,3 +312,6 @@ impl<'a> ServedLink<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -62,7 +62,7 @@ pub(crate) trait Session: fmt::Debug + Send + Sync + 'static {
     /// before anything of the next one is delivered.
     fn orders_events(&self) -> bool;
 
-    /// Ends every waiting call and watch with [`SessionEnd::Closed`] and takes requests of [`Lane::Cleanup`] only.
+    /// Ends every waiting call and watch with [`SessionEnd::Closed`] and takes no requests of [`Lane::Call`].
     fn drain(&self);
 
     /// What it takes to end the session on a link of its own, once it was given up; `None` when it was never opened, or when
@@ -83,6 +83,8 @@ pub(crate) enum Lane {
     Call,
     /// None: deletes of our own nodes must get through. Bounded by the number of live nodes.
     Cleanup,
+    /// None, and ahead of all that waits: what keeps the lease and changes nothing. There is one at a time.
+    Lease,
 }
 
 /// What a request ended in: exactly one of these.

@@ -82,6 +82,8 @@ pub(super) struct Requests {
     /// What of the queue and of what is in flight will leave watches.
     watch_reads: WatchReads,
     pub(super) queue: VecDeque<Queued>,
+    /// Those of [`Lane::Lease`], which wait for nothing else.
+    ahead: VecDeque<Queued>,
     pub(super) in_flight: VecDeque<InFlight>,
 }
 
@@ -90,7 +92,12 @@ pub(super) type Finished = (oneshot::Sender<Outcome>, Outcome);
 
 impl Requests {
     pub(super) fn len(&self) -> usize {
-        self.queue.len() + self.in_flight.len()
+        self.ahead.len() + self.queue.len() + self.in_flight.len()
+    }
+
+    /// Takes the next one to be written, of those that go ahead of all others.
+    pub(super) fn next_ahead(&mut self) -> Option<Queued> {
+        self.ahead.pop_front()
     }
 
     pub(super) fn push(
@@ -105,7 +112,8 @@ impl Requests {
         if let Some(watch) = WatchRequest::of(&request) {
             self.watch_reads.add(watch);
         }
-        self.queue.push_back(Queued { id: self.next_id, request, lane, deadline, done });
+        let queue = if lane == Lane::Lease { &mut self.ahead } else { &mut self.queue };
+        queue.push_back(Queued { id: self.next_id, request, lane, deadline, done });
         self.next_id
     }
 
@@ -138,10 +146,13 @@ impl Requests {
 
     /// Removes a request that was not written yet.
     pub(super) fn withdraw(&mut self, id: u64) -> bool {
-        let Ok(index) = self.queue.binary_search_by_key(&id, |queued| queued.id) else { return false };
-        let withdrawn = self.queue.remove(index);
-        withdrawn.iter().for_each(|queued| self.watch_reads.forget(&queued.request));
-        withdrawn.is_some()
+        for queue in [&mut self.ahead, &mut self.queue] {
+            let Ok(index) = queue.binary_search_by_key(&id, |queued| queued.id) else { continue };
+            let withdrawn = queue.remove(index);
+            withdrawn.iter().for_each(|queued| self.watch_reads.forget(&queued.request));
+            return withdrawn.is_some();
+        }
+        false
     }
 
     /// Removes the oldest one that was written: it is answered.
@@ -176,23 +187,33 @@ impl Requests {
         }
     }
 
-    /// Ends every request, except those of the lane to `keep`, with the session.
-    pub(super) fn end(&mut self, end: SessionEnd, keep: Option<Lane>, finished: &mut Vec<Finished>) {
+    /// Ends the calls with the session, and leaves the rest.
+    pub(super) fn end_calls(&mut self, end: SessionEnd, finished: &mut Vec<Finished>) {
+        self.end_those(end, |lane| lane == Lane::Call, finished);
+    }
+
+    /// Ends every request with the session.
+    pub(super) fn end(&mut self, end: SessionEnd, finished: &mut Vec<Finished>) {
+        self.end_those(end, |_| true, finished);
+    }
+
+    fn end_those(&mut self, end: SessionEnd, ends: impl Fn(Lane) -> bool, finished: &mut Vec<Finished>) {
         for in_flight in &mut self.in_flight {
-            if keep != Some(in_flight.lane)
+            if ends(in_flight.lane)
                 && let Some(done) = in_flight.done.take()
             {
                 finished.push((done, Outcome::Unknown(Cause::Ended(end))));
             }
         }
-        let (kept, ended): (VecDeque<_>, VecDeque<_>) =
-            std::mem::take(&mut self.queue).into_iter().partition(|queued| keep == Some(queued.lane));
-        self.queue = kept;
-        for queued in ended {
-            self.watch_reads.forget(&queued.request);
-            if let Some(done) = queued.done {
-                finished.push((done, Outcome::NotSent(Cause::Ended(end))));
-            }
+        for queue in [&mut self.ahead, &mut self.queue] {
+            queue.retain_mut(|queued| {
+                if !ends(queued.lane) {
+                    return true;
+                }
+                self.watch_reads.forget(&queued.request);
+                finished.extend(queued.done.take().map(|done| (done, Outcome::NotSent(Cause::Ended(end)))));
+                false
+            });
         }
     }
 }

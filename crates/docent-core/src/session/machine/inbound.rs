@@ -12,15 +12,24 @@ use docent_proto::{
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Frames that are understood before the machine is asked again what it has to send.
+const FRAMES_AT_ONCE: usize = 256;
+
 impl Machine {
-    /// Takes complete frames off `input`. An error means that the link is of no use any more.
+    /// Takes complete frames off `input`, but not more than are understood in a moment. True when there may be more of them. An error
+    /// means that the link is of no use any more.
     pub(in crate::session) fn received(
         &mut self,
         now: Timestamp,
         input: &mut BytesMut,
         withdraw: &Arc<dyn Withdraw>,
-    ) -> Result<(), LinkError> {
+    ) -> Result<bool, LinkError> {
+        let mut left = FRAMES_AT_ONCE;
         while !self.skip(now, input) {
+            if left == 0 {
+                return Ok(true);
+            }
+            left -= 1;
             let frame = match self.frames.next(input) {
                 Ok(Some(frame)) => frame,
                 Ok(None) => break,
@@ -43,7 +52,7 @@ impl Machine {
             // The beginning of what may be a long reply.
             self.last_received = now;
         }
-        Ok(())
+        Ok(false)
     }
 
     fn handshake(&mut self, sent_at: Timestamp, until: Timestamp, frame: Bytes) -> Result<(), LinkError> {

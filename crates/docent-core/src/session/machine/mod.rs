@@ -73,7 +73,7 @@ pub(in crate::session) struct Machine {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Open,
-    /// Only cleanups are taken.
+    /// No calls are taken.
     Draining,
     /// The request to close is written once nothing waits before it.
     Closing {
@@ -163,7 +163,7 @@ impl Machine {
     ) -> Result<(u64, oneshot::Receiver<Outcome>), Cause> {
         match self.phase {
             Phase::Open => {}
-            Phase::Draining if lane == Lane::Cleanup => {}
+            Phase::Draining if lane != Lane::Call => {}
             Phase::Draining | Phase::Closing { .. } => return Err(Cause::Ended(SessionEnd::Closed)),
             Phase::Ended(end) => return Err(Cause::Ended(end)),
         }
@@ -211,7 +211,7 @@ impl Machine {
     pub(in crate::session) fn drain(&mut self) {
         if self.phase == Phase::Open {
             self.phase = Phase::Draining;
-            self.requests.end(SessionEnd::Closed, Some(Lane::Cleanup), &mut self.deliveries.finished);
+            self.requests.end_calls(SessionEnd::Closed, &mut self.deliveries.finished);
             self.watches.end(SessionEnd::Closed, &mut self.deliveries.fires);
         }
     }
@@ -252,7 +252,7 @@ impl Machine {
         }
         self.phase = Phase::Ended(end);
         self.lease.end(end);
-        self.requests.end(end, None, &mut self.deliveries.finished);
+        self.requests.end(end, &mut self.deliveries.finished);
         self.requests.in_flight.clear();
         self.watches.end(end, &mut self.deliveries.fires);
     }

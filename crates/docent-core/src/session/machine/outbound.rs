@@ -48,6 +48,10 @@ impl Machine {
         while let Some(request) = self.restore.pop_front() {
             self.send(now, xid::SET_WATCHES, Queued::own(request), out);
         }
+        while let Some(queued) = self.requests.next_ahead() {
+            let xid = self.next_xid();
+            self.send(now, xid, queued, out);
+        }
         while out.len() < OUTPUT_WATERMARK
             && let Some(queued) = self.requests.queue.pop_front()
         {

@@ -64,7 +64,7 @@ struct State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     Open,
-    /// Only cleanups are taken.
+    /// No calls are taken.
     Draining,
     /// The session is closed once nothing waits.
     Closing,
@@ -170,7 +170,7 @@ impl Session for ZookeeperClientSession {
     fn drain(&self) {
         self.0.advance(Phase::Draining, |state| {
             let mut finished = Vec::new();
-            state.waiting.end(SessionEnd::Closed, Some(Lane::Cleanup), &mut finished);
+            state.waiting.end_calls(SessionEnd::Closed, &mut finished);
             finished
         });
     }
@@ -220,7 +220,7 @@ impl Shared {
             self.lease.end(end);
             state.client = None;
             let mut finished = Vec::new();
-            state.waiting.end(end, None, &mut finished);
+            state.waiting.end(end, &mut finished);
             finished
         });
     }
@@ -228,7 +228,7 @@ impl Shared {
     fn admit(&self, state: &State, request: &Request, lane: Lane) -> Result<(), Cause> {
         match *self.phase.borrow() {
             Phase::Open => {}
-            Phase::Draining if lane == Lane::Cleanup => {}
+            Phase::Draining if lane != Lane::Call => {}
             Phase::Draining | Phase::Closing => return Err(Cause::Ended(SessionEnd::Closed)),
             Phase::Ended(end) => return Err(Cause::Ended(end)),
         }
@@ -244,7 +244,8 @@ impl Shared {
     /// Hands what waits to the crate, if there is a link.
     fn pass_on(self: &Arc<Self>, state: &mut State) {
         let Some(client) = state.client.clone().filter(|_| state.down_since.is_none()) else { return };
-        while let Some(Queued { request, lane, done: Some(done), .. }) = state.waiting.queue.pop_front() {
+        let next = |waiting: &mut Requests| waiting.next_ahead().or_else(|| waiting.queue.pop_front());
+        while let Some(Queued { request, lane, done: Some(done), .. }) = next(&mut state.waiting) {
             let ephemerals = match state.ephemerals.send(&request, lane) {
                 Ok(change) => change,
                 Err(cause) => {

@@ -18,6 +18,39 @@ fn something_is_sent_every_sixth_of_the_timeout() {
 }
 
 #[test]
+fn what_keeps_the_lease_goes_ahead_of_all_that_waits() {
+    let mut world = World::attached();
+    let set =
+        |size| Request::SetData { path: "/large".to_owned(), data: Some(vec![0; size].into()), version: -1 };
+    // More than goes out at once.
+    let waiting = [world.submit(set(40_000)).unwrap(), world.submit(set(40_000)).unwrap()];
+    let check = Request::Multi(vec![MultiOp::Check { path: "/lock".to_owned(), version: -1 }]);
+    let (id, _heartbeat) = world.machine.submit(check.clone(), Lane::Lease, None).unwrap();
+    let ops = |written: Vec<RequestFrame>| written.iter().map(|frame| frame.request.op()).collect::<Vec<_>>();
+    assert_eq!(ops(world.written()), [OpCode::Multi, OpCode::SetData]);
+    assert!(!world.machine.withdraw(id), "it was sent");
+    assert!(world.machine.withdraw(waiting[1].0));
+    let (id, _withdrawn) = world.machine.submit(check, Lane::Lease, None).unwrap();
+    assert!(world.machine.withdraw(id));
+    assert!(world.written().is_empty());
+}
+
+#[test]
+fn a_flood_of_events_is_taken_in_parts() {
+    let mut world = World::attached();
+    let mut input = BytesMut::new();
+    for _ in 0..1_000 {
+        write_frame(&mut input, |out| {
+            ReplyHeader { xid: xid::NOTIFICATION, zxid: -1, code: Code::OK }.write(out);
+            WatchEvent { kind: EventKind::Deleted, path: "/a".to_owned() }.write(out);
+        });
+    }
+    let (whole, withdraw) = (input.len(), Arc::new(Lock::default()) as Arc<dyn Withdraw>);
+    let more = world.machine.received(world.now, &mut input, &withdraw).unwrap();
+    assert!(more && input.len() > whole / 2, "{} of {whole} bytes are left", input.len());
+}
+
+#[test]
 fn a_link_that_owes_a_reply_for_a_third_of_the_timeout_is_dropped() {
     let mut world = World::attached();
     world.pass(T / 6);

@@ -137,7 +137,13 @@ impl World {
         let lock = Arc::new(Lock::default());
         lock.0.store(true, Ordering::SeqCst);
         let withdraw = Arc::clone(&lock) as Arc<dyn Withdraw>;
-        let result = self.machine.received(self.now, input, &withdraw);
+        let result = loop {
+            match self.machine.received(self.now, input, &withdraw) {
+                Ok(true) => {}
+                Ok(false) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+        };
         lock.0.store(false, Ordering::SeqCst);
         self.deliver();
         result
