@@ -78,7 +78,8 @@ impl Driver {
             };
             if let Served::Lost(error) = self.serve(io).await {
                 tracing::debug!(%error, "link is down");
-                self.dialer.lost(error);
+                let unanswered = self.shared.lock().has_unanswered_writes();
+                self.dialer.lost(error, unanswered);
             }
             let now = self.shared.clock.now();
             self.shared.change(|machine| machine.link_down(now));
@@ -105,7 +106,7 @@ impl Driver {
         let ask = async { newest_transaction(self.dialer.next(timeout).await, timeout).await };
         match tokio::time::timeout(limit, ask).await {
             Ok(Ok(newest)) if newest < seen => {
-                self.dialer.lost(LinkError::RolledBack { newest, seen });
+                self.dialer.lost(LinkError::RolledBack { newest, seen }, false);
                 true
             }
             Ok(Ok(_)) => {

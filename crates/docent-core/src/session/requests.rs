@@ -167,6 +167,11 @@ impl Requests {
         self.watch_reads.contains(path, kind)
     }
 
+    /// True when a write was sent and not answered, whether or not anybody still waits for its outcome.
+    pub(super) fn has_unanswered_writes(&self) -> bool {
+        self.in_flight.iter().any(|in_flight| in_flight.is_write)
+    }
+
     /// The link is gone: nobody will answer what was written.
     pub(super) fn link_lost(&mut self, finished: &mut Vec<Finished>) {
         // The session's own requests are about the link that is gone.

@@ -226,6 +226,11 @@ impl Machine {
         }
     }
 
+    /// True when the server of the link has writes that it has not answered.
+    pub(in crate::session) fn has_unanswered_writes(&self) -> bool {
+        self.requests.has_unanswered_writes()
+    }
+
     pub(in crate::session) fn link_down(&mut self, now: Timestamp) {
         if self.link == Link::Up {
             self.losses += 1;
