@@ -1,11 +1,11 @@
 //! What becomes of a session that its client gave up.
 
 use crate::{builder, connect};
-use docent::ConnectionState;
 use docent::recipe::KeptNode;
-use docent_proto::OpCode;
-use docent_testkit::{Backend, both_backends};
-use docent_tests::{SHORT_SESSION, soon};
+use docent::{Client, ConnectionState, CreateMode};
+use docent_proto::{Code, OpCode};
+use docent_testkit::{Backend, Proxy, RealServer, ServerOptions, both_backends};
+use docent_tests::{PATIENCE, SHORT_SESSION, soon, tick};
 
 both_backends! {
     async fn a_session_that_was_given_up_is_ended_after_its_nodes_were_replaced(backend: Backend) {
@@ -34,4 +34,31 @@ both_backends! {
             soon(async { while owner().await != client.session_id() {} }).await;
         }
     }
+}
+
+/// Before it is authenticated a link is attached to its session and takes no request.
+#[tokio::test]
+#[ignore = "needs a real ZooKeeper: run `cargo xtask test`"]
+async fn a_session_that_was_given_up_is_ended_where_nothing_is_taken_without_credentials() {
+    let options = ServerOptions::default()
+        .property("zookeeper.enforce.auth.enabled", "true")
+        .property("zookeeper.enforce.auth.schemes", "digest");
+    let server = RealServer::start_with(options).await.unwrap();
+    let proxy = Proxy::start(server.address()).await.unwrap();
+    let settings = |connect_string: String| {
+        let settings = Client::builder(connect_string).auth_digest("user", "right").allow_plaintext_auth();
+        settings.session_timeout(SHORT_SESSION).server_tick(tick()).operation_timeout(PATIENCE)
+    };
+    let client = settings(proxy.connect_string()).connect().await.unwrap();
+    soon(client.create("/mine", "", CreateMode::Ephemeral)).await.unwrap();
+    // Sessions have their whole timeout again after a restart.
+    server.stop();
+    soon(client.state().reached(ConnectionState::Lost)).await;
+    let before = proxy.trace().len();
+    server.start_again().await.unwrap();
+    let other = settings(server.connect_string()).connect().await.unwrap();
+    soon(async { while other.exists("/mine").await.unwrap().is_some() {} }).await;
+    let farewells: Vec<_> =
+        proxy.trace().drain(before..).filter(|frame| frame.is_reply(OpCode::CloseSession)).collect();
+    assert_eq!(farewells.iter().map(|frame| frame.code).collect::<Vec<_>>(), [Some(Code::OK)]);
 }

@@ -2,7 +2,7 @@ use super::transport::Io;
 use bytes::{Bytes, BytesMut};
 use docent_proto::{
     ConnectRequest, ConnectResponse, DecodeError, Frames, Reader, Record, ReplyHeader, Request, RequestFrame,
-    write_frame,
+    write_frame, xid,
 };
 use std::io;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -28,14 +28,18 @@ impl Exchange {
         ConnectResponse::decode(self.frame().await?).map_err(invalid)
     }
 
-    /// As [`connect`](Self::connect), with a request in the same write, whose [`reply`](Self::reply) follows.
+    /// As [`connect`](Self::connect), with credentials and a request in the same write, whose [replies](Self::reply) follow.
     pub(super) async fn connect_and_ask(
         &mut self,
         connect: &ConnectRequest,
+        credentials: impl Iterator<Item = Request>,
         request: &Request,
     ) -> io::Result<ConnectResponse> {
         let mut out = Vec::new();
         write_frame(&mut out, |out| connect.write(out));
+        for credentials in credentials {
+            RequestFrame::encode_parts(xid::AUTH, &credentials, &mut out);
+        }
         RequestFrame::encode_parts(1, request, &mut out);
         self.send(&out).await?;
         ConnectResponse::decode(self.frame().await?).map_err(invalid)

@@ -279,10 +279,12 @@ impl Machine {
     }
 
     pub(in crate::session) fn farewell(&self) -> Option<Farewell> {
+        let refused = self.ended() == Some(SessionEnd::AuthFailed);
         self.identity.as_ref().map(|identity| Farewell {
             session_id: identity.id,
             password: identity.password.clone(),
             timeout: self.timeout,
+            credentials: if refused { Vec::new() } else { self.settings.credentials.clone() },
         })
     }
 
