@@ -18,6 +18,7 @@ mod loss;
 mod multi_lock;
 mod neighbours;
 mod order;
+mod outage;
 mod recorded;
 mod reentry;
 mod refused;

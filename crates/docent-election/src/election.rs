@@ -5,7 +5,7 @@ use crate::term::Term;
 use crate::{ElectionBuilder, Leader, Leadership};
 use bytes::Bytes;
 use docent_core::recipe::{Hold, Line};
-use docent_core::{Client, Error, ErrorKind, Participant};
+use docent_core::{Client, Error, Participant};
 use std::fmt;
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -211,15 +211,12 @@ impl Election {
     pub(crate) async fn term(&self) -> Result<Term, Error> {
         loop {
             match self.stand().await {
-                Err(error) if may_pass(&error) => {
-                    tracing::warn!(path = self.path(), %error, "campaigning failed, trying again");
-                    self.0.line.pause(pause()).await;
-                }
                 // It was first, and lost that before its term began.
                 Err(error) if error.is_lost() => {
                     tracing::warn!(path = self.path(), %error, "campaigning again");
                 }
-                result => return result,
+                Err(error) => self.0.line.wait_out(error).await?,
+                Ok(term) => return Ok(term),
             }
         }
     }
@@ -266,20 +263,4 @@ impl fmt::Debug for Election {
             .field("leads", &self.is_leader())
             .finish_non_exhaustive()
     }
-}
-
-/// True for an error that goes away by itself.
-pub(crate) fn may_pass(error: &Error) -> bool {
-    match error.kind() {
-        // The client is bound to a session that has ended.
-        ErrorKind::SessionChanged => false,
-        // Parents were deleted as fast as they were made.
-        ErrorKind::NoNode => true,
-        _ => error.is_retryable(),
-    }
-}
-
-/// Before campaigning again: different for each candidate, so that they do not come all at once after an outage.
-fn pause() -> Duration {
-    Duration::from_millis(500 + fastrand::u64(..1000))
 }

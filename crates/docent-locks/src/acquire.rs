@@ -3,7 +3,7 @@
 use crate::error::after_wait;
 use crate::owner::{Entry, Other};
 use crate::{AcquireError, Owner};
-use docent_core::recipe::{Hold, Line};
+use docent_core::recipe::{self, Hold, Line};
 use docent_core::{Lost, planted};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -42,6 +42,22 @@ pub(crate) fn again(hold: Arc<Hold>) -> Result<Arc<Hold>, Lost> {
     }
     hold.check()?;
     Ok(hold)
+}
+
+/// Gives an attempt that waits for nobody the operation timeout.
+pub(crate) async fn in_time<T>(
+    line: &Line,
+    attempt: impl Future<Output = Result<T, AcquireError>>,
+) -> Result<T, AcquireError> {
+    recipe::in_time(line.client(), "acquire", line.path(), attempt).await
+}
+
+/// Waits out what passes by itself, and returns any other error.
+pub(crate) async fn wait_out(line: &Line, error: AcquireError) -> Result<(), AcquireError> {
+    match error {
+        AcquireError::Core(error) => Ok(line.wait_out(error).await?),
+        other => Err(other),
+    }
 }
 
 /// What `owner` holds behind `door`, once it does: re-entered, joined or acquired.
@@ -88,20 +104,21 @@ pub(crate) fn wait(line: Line) -> BoxFuture<'static, Result<Hold, AcquireError>>
 
 /// Takes a ticket only if it would not have to wait, and waits for nobody.
 pub(crate) fn attempt(line: Line) -> BoxFuture<'static, Result<Hold, AcquireError>> {
-    async move {
-        loop {
-            if !line.is_open().await? {
-                return Err(AcquireError::Busy);
-            }
-            match line.draw(None).await?.turn_now().await {
-                Ok(hold) => return hold.ok_or(AcquireError::Busy),
-                Err(error) => {
-                    if let Some(error) = after_wait(error) {
-                        return Err(error);
-                    }
+    async move { in_time(&line, attempts(&line)).await }.boxed()
+}
+
+async fn attempts(line: &Line) -> Result<Hold, AcquireError> {
+    loop {
+        if !line.is_open().await? {
+            return Err(AcquireError::Busy);
+        }
+        match line.draw(None).await?.turn_now().await {
+            Ok(hold) => return hold.ok_or(AcquireError::Busy),
+            Err(error) => {
+                if let Some(error) = after_wait(error) {
+                    return Err(error);
                 }
             }
         }
     }
-    .boxed()
 }

@@ -1,6 +1,6 @@
-use crate::acquire::within;
+use crate::acquire::{in_time, wait_out, within};
 use crate::{AcquireError, AnyLock, MultiGuard, Owner};
-use docent_core::recipe::HoldSet;
+use docent_core::recipe::{HoldSet, Line};
 use docent_core::{Error, planted};
 use std::future::Future;
 use std::time::Duration;
@@ -84,10 +84,13 @@ impl MultiLock {
         let (multi, owner) = (self.clone(), owner.clone());
         async move {
             loop {
-                if let Some(guard) = multi.take(&owner, true).await? {
-                    return Ok(guard);
+                match multi.take(&owner, true).await {
+                    Ok(Some(guard)) => return Ok(guard),
+                    Ok(None) => {
+                        tracing::debug!("a lock was lost while others were waited for, taking all anew");
+                    }
+                    Err(error) => wait_out(multi.first(), error).await?,
                 }
-                tracing::debug!("a lock was lost while others were waited for, taking all anew");
             }
         }
     }
@@ -95,13 +98,13 @@ impl MultiLock {
     /// Acquires all locks if each is free or held by the ambient owner.
     ///
     /// # Errors
-    /// [`AcquireError::Busy`] when one is not; else as [`acquire`](Self::acquire).
+    /// [`AcquireError::Busy`] when one is not; `Timeout` when it took longer than the operation timeout in all; else as [`acquire`](Self::acquire).
     ///
     /// # Cancel safety
     /// This method is cancel safe.
     pub fn try_acquire(&self) -> impl Future<Output = Result<MultiGuard, AcquireError>> + Send + use<> {
         let (multi, owner) = (self.clone(), Owner::current().unwrap_or_default());
-        async move { multi.take(&owner, false).await?.ok_or(AcquireError::Busy) }
+        async move { in_time(multi.first(), multi.take(&owner, false)).await?.ok_or(AcquireError::Busy) }
     }
 
     /// As [`acquire`](Self::acquire), for at most `timeout`, which bounds the whole call.
@@ -117,6 +120,11 @@ impl MultiLock {
         timeout: Duration,
     ) -> impl Future<Output = Result<MultiGuard, AcquireError>> + Send + use<> {
         within(timeout, self.acquire())
+    }
+
+    /// The line of the first lock.
+    fn first(&self) -> &Line {
+        self.locks[0].line()
     }
 
     /// Takes one after the other; `None` when one was lost before all were held.

@@ -60,11 +60,12 @@ impl Mutex {
     /// Waits until the lock is acquired, however long others hold it. Inside an [`Owner::scope`] it re-enters what the
     /// ambient owner holds; the owner is the one at the time of this call, not of the first poll.
     ///
-    /// Acquires of one owner that wait at the same time share one place in the line.
+    /// Acquires of one owner that wait at the same time share one place in the line. It waits for the servers, too: an outage is
+    /// waited out, whether it has its place yet or not. [`acquire_timeout`](Self::acquire_timeout) gives up.
     ///
     /// # Errors
-    /// [`AcquireError::Lost`] when the owner's hold is lost. [`AcquireError::Core`] with `Timeout` when no server could be
-    /// reached to take a ticket, with `NoAuth`, `ShortLease`, `SequenceExhausted`, `Closed`.
+    /// [`AcquireError::Lost`] when the owner's hold is lost. [`AcquireError::Core`] with `NoAuth`, `AuthFailed`, `ShortLease`,
+    /// `SequenceExhausted`, `EnsembleRolledBack`, `Closed`.
     ///
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line.
@@ -90,7 +91,8 @@ impl Mutex {
     /// Acquires the lock if it is free or held by the ambient owner. Looks first and writes only if the lock is free.
     ///
     /// # Errors
-    /// [`AcquireError::Busy`] when somebody holds the lock or waits for it; else as [`acquire`](Self::acquire).
+    /// [`AcquireError::Busy`] when somebody holds the lock or waits for it; `Timeout` when it took longer than the operation timeout in
+    /// all; else as [`acquire`](Self::acquire).
     ///
     /// # Cancel safety
     /// This method is cancel safe.

@@ -1,8 +1,8 @@
-use crate::acquire::{attempt, wait, within};
+use crate::acquire::{attempt, in_time, wait, wait_out, within};
 use crate::permits::{Permits, Taken};
 use crate::shared_limit::Limit;
 use crate::{AcquireError, Permit, SharedLimit};
-use docent_core::recipe::Line;
+use docent_core::recipe::{HoldSet, Line};
 use docent_core::{Client, Error, Participant, Role};
 use std::future::Future;
 use std::time::Duration;
@@ -83,11 +83,11 @@ impl Semaphore {
         &self.path
     }
 
-    /// Waits for a permit, however long that takes.
+    /// Waits for a permit, however long that takes, also through an outage of the servers.
     ///
     /// # Errors
-    /// [`AcquireError::Core`] with `Timeout` when no server could be reached to take a ticket, with `NoAuth`, `ShortLease`,
-    /// `SequenceExhausted`, `Closed`, and with `InvalidInput` when the shared limit is not a number.
+    /// [`AcquireError::Core`] with `NoAuth`, `AuthFailed`, `ShortLease`, `SequenceExhausted`, `EnsembleRolledBack`, `Closed`, and with
+    /// `InvalidInput` when the shared limit is not a number.
     ///
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line.
@@ -113,7 +113,7 @@ impl Semaphore {
             loop {
                 let turn = wait(semaphore.turns.clone()).await?;
                 // Without the turn two may wait for each other: both begin again.
-                if let Ok(taken) = turn.run(semaphore.permits.take(permits)).await
+                if let Ok(taken) = turn.run(semaphore.take(permits)).await
                     && let Some(holds) = taken?
                 {
                     return Ok(Permit::new(holds));
@@ -122,10 +122,21 @@ impl Semaphore {
         }
     }
 
+    /// Takes so many permits in its turn, through outages; `None` when the tickets for them are gone.
+    async fn take(&self, permits: u32) -> Result<Option<HoldSet>, AcquireError> {
+        loop {
+            match self.permits.take(permits).await {
+                Err(error) => wait_out(self.permits.line(), error).await?,
+                taken => return taken,
+            }
+        }
+    }
+
     /// As [`acquire`](Self::acquire) if there is a permit now and nobody waits. Looks first and writes only then.
     ///
     /// # Errors
-    /// [`AcquireError::Busy`] when there is none or somebody waits; else as [`acquire`](Self::acquire).
+    /// [`AcquireError::Busy`] when there is none or somebody waits; `Timeout` when it took longer than the operation timeout in all; else
+    /// as [`acquire`](Self::acquire).
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -136,7 +147,7 @@ impl Semaphore {
     /// As [`acquire_many`](Self::acquire_many) if there are so many permits now and nobody waits.
     ///
     /// # Errors
-    /// [`AcquireError::Busy`] when there are not or somebody waits; else as [`acquire_many`](Self::acquire_many).
+    /// [`AcquireError::Busy`] when there are not or somebody waits; `Timeout` as [`try_acquire`](Self::try_acquire); else as [`acquire_many`](Self::acquire_many).
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -147,18 +158,22 @@ impl Semaphore {
         let semaphore = self.clone();
         async move {
             semaphore.check(permits)?;
-            loop {
-                if !semaphore.permits.are_free(permits).await? {
-                    return Err(AcquireError::Busy);
-                }
-                let turn = attempt(semaphore.turns.clone()).await?;
-                // Whatever was lost on the way says nothing of permits: it looks again.
-                let Ok(taken) = turn.run(semaphore.permits.try_take(permits)).await else { continue };
-                match taken? {
-                    Taken::All(holds) => return Ok(Permit::new(holds)),
-                    Taken::Full => return Err(AcquireError::Busy),
-                    Taken::Gone => {}
-                }
+            in_time(&semaphore.turns, semaphore.attempts(permits)).await
+        }
+    }
+
+    async fn attempts(&self, permits: u32) -> Result<Permit, AcquireError> {
+        loop {
+            if !self.permits.are_free(permits).await? {
+                return Err(AcquireError::Busy);
+            }
+            let turn = attempt(self.turns.clone()).await?;
+            // Whatever was lost on the way says nothing of permits: it looks again.
+            let Ok(taken) = turn.run(self.permits.try_take(permits)).await else { continue };
+            match taken? {
+                Taken::All(holds) => return Ok(Permit::new(holds)),
+                Taken::Full => return Err(AcquireError::Busy),
+                Taken::Gone => {}
             }
         }
     }

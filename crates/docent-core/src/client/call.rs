@@ -37,15 +37,15 @@ pub(crate) enum Outcomes {
 ///
 /// # Cancel safety
 /// As cancel safe as `future`, which is dropped when the time is over.
-pub async fn in_time<T>(
+pub async fn in_time<T, E: From<Error>>(
     client: &Client,
     operation: &'static str,
     path: &str,
-    future: impl Future<Output = Result<T, Error>>,
-) -> Result<T, Error> {
+    future: impl Future<Output = Result<T, E>>,
+) -> Result<T, E> {
     match tokio::time::timeout_at(client.deadline(), future).await {
         Ok(result) => result,
-        Err(_) => Err(Attempts::new(client, operation, path, Outcomes::Repeatable).timeout()),
+        Err(_) => Err(Attempts::new(client, operation, path, Outcomes::Repeatable).timeout().into()),
     }
 }
 

@@ -232,21 +232,25 @@ impl Line {
     }
 
     /// Takes a ticket and waits for its turn, however long that is; takes another when the ticket is gone before that, with its
-    /// session or by somebody else's hand.
+    /// session or by somebody else's hand. An outage of the servers is waited out, whether there is a ticket yet or not.
     ///
     /// # Errors
-    /// As [`draw`](Self::draw) and [`Ticket::turn`], without `Gone`.
+    /// As [`draw`](Self::draw) and [`Ticket::turn`], without `Gone` and what [passes by itself](Self::wait_out).
     ///
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line: the ticket's node is deleted.
     pub async fn acquire(&self, data: Option<Bytes>) -> Result<Hold, Error> {
         loop {
-            match self.draw(data.clone()).await?.turn().await {
+            let turn = match self.draw(data.clone()).await {
+                Ok(ticket) => ticket.turn().await,
+                Err(error) => Err(error.into()),
+            };
+            match turn {
                 Ok(hold) => return Ok(hold),
                 Err(WaitError::Gone) => {
                     tracing::debug!(path = self.path(), "the ticket is gone, taking a new one");
                 }
-                Err(WaitError::Core(error)) => return Err(error),
+                Err(WaitError::Core(error)) => self.wait_out(error).await?,
             }
         }
     }

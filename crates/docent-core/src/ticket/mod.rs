@@ -11,6 +11,7 @@ mod line;
 mod look;
 mod name;
 mod participant;
+mod patience;
 mod place;
 mod proof;
 mod sides;

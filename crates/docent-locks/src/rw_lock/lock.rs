@@ -70,8 +70,8 @@ impl RwLock {
     /// owner reads or writes; the owner is the one at the time of this call, not of the first poll.
     ///
     /// # Errors
-    /// [`AcquireError::Lost`] when the owner's hold is lost. [`AcquireError::Core`] with `Timeout` when no server could be
-    /// reached to take a ticket, with `NoAuth`, `ShortLease`, `SequenceExhausted`, `Closed`.
+    /// [`AcquireError::Lost`] when the owner's hold is lost. [`AcquireError::Core`] with `NoAuth`, `AuthFailed`,
+    /// `ShortLease`, `SequenceExhausted`, `EnsembleRolledBack`, `Closed`: an outage of the servers is waited out.
     ///
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line.
@@ -98,7 +98,8 @@ impl RwLock {
     /// ZooKeeper only if the lock is free for readers.
     ///
     /// # Errors
-    /// [`AcquireError::Busy`] when a writer holds the lock or waits for it; else as [`read`](Self::read).
+    /// [`AcquireError::Busy`] when a writer holds the lock or waits for it; `Timeout` when it took longer than the operation
+    /// timeout in all; else as [`read`](Self::read).
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -153,7 +154,8 @@ impl RwLock {
     /// only if the lock is free.
     ///
     /// # Errors
-    /// [`AcquireError::Busy`] when somebody holds the lock or waits for it; else as [`write`](Self::write).
+    /// [`AcquireError::Busy`] when somebody holds the lock or waits for it; `Timeout` when it took longer than the operation
+    /// timeout in all; else as [`write`](Self::write).
     ///
     /// # Cancel safety
     /// This method is cancel safe.

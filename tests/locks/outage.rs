@@ -1,0 +1,121 @@
+//! Outages of the servers that last longer than an operation may take.
+
+use docent::{
+    AcquireError, Client, ConnectionState, ErrorKind, MultiLock, Mutex, RwLock, Semaphore, SharedLimit,
+};
+use docent_proto::OpCode;
+use docent_testkit::{Backend, Rule, TestServer};
+use docent_tests::{PATIENCE, builder, soon};
+use futures_util::future::{BoxFuture, FutureExt, TryFutureExt};
+use std::time::Duration;
+
+/// Shorter than each of the outages.
+const OPERATION: Duration = Duration::from_millis(200);
+
+async fn impatient(server: &TestServer, connect_string: String) -> Client {
+    let client = builder(server, connect_string).connect().await.unwrap();
+    client.with_operation_timeout(OPERATION)
+}
+
+/// Waits until an operation that begins now has failed because no server could be reached, twice.
+async fn too_long(client: &Client) {
+    for _ in 0..2 {
+        assert_eq!(soon(client.get("/")).await.unwrap_err().kind(), ErrorKind::Timeout);
+    }
+}
+
+#[tokio::test]
+async fn an_acquire_without_a_ticket_outlasts_an_outage_longer_than_the_operation_timeout() {
+    let server = Backend::Embedded.start_own().await;
+    let client = impatient(&server, server.connect_string()).await;
+    let mutex = |path| Mutex::new(&client, path).unwrap();
+    let lock = RwLock::new(&client, "/rw").unwrap();
+    let limit = SharedLimit::new(&client, "/limit", 2).unwrap();
+    let semaphore = Semaphore::with_limit(&client, "/semaphore", &limit).unwrap();
+    let multi = MultiLock::new(["/a", "/b"].map(mutex)).unwrap();
+    server.stop().await;
+    let all = async {
+        let single = mutex("/mutex");
+        let (read, write) = (lock.read(), RwLock::new(&client, "/other").unwrap().write_timeout(PATIENCE));
+        tokio::join!(
+            single.acquire(),
+            mutex("/patient").acquire_timeout(PATIENCE),
+            read,
+            write,
+            semaphore.acquire_many(2),
+            multi.acquire()
+        )
+    };
+    let outage = async {
+        too_long(&client).await;
+        server.start_again().await;
+    };
+    let ((single, patient, read, write, permit, both), ()) = soon(async { tokio::join!(all, outage) }).await;
+    single.unwrap().release().await.unwrap();
+    patient.unwrap().release().await.unwrap();
+    read.unwrap().release().await.unwrap();
+    write.unwrap().release().await.unwrap();
+    permit.unwrap().release().await.unwrap();
+    both.unwrap().release().await.unwrap();
+}
+
+#[tokio::test]
+async fn an_acquire_with_a_timeout_of_its_own_ends_by_that_in_an_outage() {
+    let server = Backend::Embedded.start_own().await;
+    let client = builder(&server, server.connect_string()).connect().await.unwrap();
+    let lock = RwLock::new(&client, "/rw").unwrap();
+    let semaphore = Semaphore::new(&client, "/semaphore", 2).unwrap();
+    server.stop().await;
+    // The operation timeout is as long as the test's patience.
+    let results = soon(async {
+        tokio::join!(
+            async { Mutex::new(&client, "/mutex").unwrap().acquire_timeout(OPERATION).await.map(drop) },
+            async { lock.write_timeout(OPERATION).await.map(drop) },
+            async { semaphore.acquire_timeout(OPERATION).await.map(drop) },
+        )
+    })
+    .await;
+    for result in [results.0, results.1, results.2] {
+        assert!(matches!(result, Err(AcquireError::TimedOut)), "{result:?}");
+    }
+}
+
+/// Tries to get in, once.
+type Try = fn(&Client) -> BoxFuture<'static, Result<(), AcquireError>>;
+
+/// The servers go away when the ticket is made, and before the listing comes that would show its place.
+#[tokio::test]
+async fn a_try_that_has_a_ticket_already_ends_by_the_operation_timeout_in_an_outage() {
+    let server = Backend::Embedded.start_own().await;
+    let tries: [(Try, usize); 4] = [
+        (|client| Mutex::new(client, "/mutex").unwrap().try_acquire().map_ok(drop).boxed(), 2),
+        (|client| RwLock::new(client, "/rw").unwrap().try_read().map_ok(drop).boxed(), 2),
+        // It looks for permits first.
+        (|client| Semaphore::new(client, "/semaphore", 2).unwrap().try_acquire().map_ok(drop).boxed(), 3),
+        (
+            |client| {
+                let both = ["/a", "/b"].map(|path| Mutex::new(client, path).unwrap());
+                MultiLock::new(both).unwrap().try_acquire().map_ok(drop).boxed()
+            },
+            2,
+        ),
+    ];
+    for (number, (tried, listing)) in tries.into_iter().enumerate() {
+        let proxy = server.proxy().await;
+        let client = impatient(&server, proxy.connect_string()).await;
+        // The parents are made by the first one.
+        soon(tried(&client)).await.unwrap();
+        let cut = proxy.add(Rule::on(OpCode::GetChildren2).nth(listing).cut_after());
+        let error = soon(tried(&client)).await.unwrap_err();
+        assert!(
+            matches!(&error, AcquireError::Core(error) if error.kind() == ErrorKind::Timeout),
+            "{number}: {error}"
+        );
+        assert!(cut.has_fired(), "{number}");
+        assert_eq!(
+            client.state().current(),
+            ConnectionState::Suspended,
+            "{number}: not only with its session"
+        );
+    }
+}
