@@ -155,6 +155,12 @@ impl Error {
         Self::new(ErrorKind::Closed, operation).at(path)
     }
 
+    /// A session would own ephemeral nodes with `bytes` of paths, of which it may have `limit`.
+    pub(crate) fn too_many_ephemerals(operation: &'static str, bytes: usize, limit: usize) -> Self {
+        let detail = format!("{bytes} bytes of paths in one session, the limit is {limit}");
+        Self::new(ErrorKind::TooManyEphemerals, operation).because(detail)
+    }
+
     /// For a request or its reply of `size` bytes.
     pub(crate) fn too_large(operation: &'static str, size: usize, limit: usize) -> Self {
         Self::new(ErrorKind::TooLarge, operation).because(format!("{size} bytes, the limit is {limit}"))

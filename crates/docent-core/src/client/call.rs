@@ -266,8 +266,7 @@ impl<'a> Attempts<'a> {
                 return Err(Error::too_large(self.operation, size, limit).at(self.path));
             }
             Cause::TooManyEphemerals { bytes, limit } => {
-                let detail = format!("{bytes} bytes of paths in one session, the limit is {limit}");
-                return Err(self.error(ErrorKind::TooManyEphemerals).because(detail));
+                return Err(Error::too_many_ephemerals(self.operation, bytes, limit).at(self.path));
             }
             // Waiting would not help: the next attempt is far off, and needs somebody to change something.
             Cause::Ended(SessionEnd::AuthFailed) => return Err(self.error(ErrorKind::AuthFailed)),

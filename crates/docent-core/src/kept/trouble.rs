@@ -22,8 +22,7 @@ impl From<Cause> for Trouble {
             Cause::QueueFull | Cause::Deadline => Self::Busy,
             Cause::TooLarge { size, limit } => Self::Refused(Error::too_large("keep", size, limit)),
             Cause::TooManyEphemerals { bytes, limit } => {
-                let detail = format!("{bytes} bytes of paths in one session, the limit is {limit}");
-                Self::Refused(Error::new(ErrorKind::TooManyEphemerals, "keep").because(detail))
+                Self::Refused(Error::too_many_ephemerals("keep", bytes, limit))
             }
             Cause::Ended(SessionEnd::Closed) => Self::Closed,
             Cause::Ended(_) => Self::Ended,
