@@ -2,16 +2,27 @@
 
 use crate::order::until_waiting;
 use crate::{builder, connect};
-use docent::{Client, Mutex};
+use docent::{AcquireError, Client, Mutex, RwLock, Semaphore};
 use docent_testkit::battery::abandon_at;
 use docent_testkit::{Backend, both_backends};
-use docent_tests::soon;
+use docent_tests::{soon, until};
+use std::time::Duration;
 
 /// After that nobody is in the line and others get the lock.
 async fn nothing_is_left(client: &Client, other: &Client) {
     let mutex = Mutex::new(client, "/lock").unwrap();
     until_waiting(&mutex, 0).await;
     soon(soon(Mutex::new(other, "/lock").unwrap().acquire()).await.unwrap().release()).await.unwrap();
+}
+
+/// How many are in the line right after the acquire timed out, which had its ticket by then, beside one who holds.
+async fn listed_after<T>(
+    acquire: impl Future<Output = Result<T, AcquireError>>,
+    participants: impl AsyncFn() -> usize,
+) -> usize {
+    let (acquired, ()) = tokio::join!(acquire, until(async || participants().await >= 2));
+    assert!(matches!(acquired, Err(AcquireError::TimedOut)), "{:?}", acquired.err());
+    participants().await
 }
 
 both_backends! {
@@ -63,7 +74,7 @@ both_backends! {
         for polls in 0..4 {
             proxy.cut().await;
             let acquire = tokio::time::timeout(
-                std::time::Duration::from_millis(50),
+                Duration::from_millis(50),
                 abandon_at(polls, mutex.acquire()),
             );
             assert!(!matches!(acquire.await, Ok(Some(_))), "it cannot be acquired without a server");
@@ -89,6 +100,24 @@ both_backends! {
         assert!(soon(acquire).await.unwrap_err().is_cancelled());
         proxy.reset().await;
         nothing_is_left(&client, &other).await;
+    }
+
+    async fn a_client_does_not_see_the_ticket_of_an_acquire_of_its_own_that_timed_out(backend: Backend) {
+        const WAIT: Duration = Duration::from_secs(1);
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let (mutex, held) = (Mutex::new(&client, "/lock").unwrap(), Mutex::new(&other, "/lock").unwrap());
+        let (lock, read) = (RwLock::new(&client, "/rw").unwrap(), RwLock::new(&other, "/rw").unwrap());
+        let (semaphore, taken) = (Semaphore::new(&client, "/s", 1).unwrap(), Semaphore::new(&other, "/s", 1).unwrap());
+        let _holders = (soon(held.acquire()).await.unwrap(), soon(read.read()).await.unwrap(), soon(taken.acquire()).await.unwrap());
+        let listed = soon(async {
+            tokio::join!(
+                listed_after(mutex.acquire_timeout(WAIT), async || mutex.participants().await.unwrap().len()),
+                listed_after(lock.write_timeout(WAIT), async || lock.participants().await.unwrap().len()),
+                listed_after(semaphore.acquire_timeout(WAIT), async || semaphore.participants().await.unwrap().len()),
+            )
+        }).await;
+        assert_eq!(listed, (1, 1, 1), "the holders alone");
     }
 
     async fn a_create_whose_reply_is_lost_is_found_again_and_not_doubled(backend: Backend) {

@@ -74,7 +74,7 @@ impl DoubleBarrier {
     /// [`AcquireError::Core`] with `Timeout` when no server can be reached to become one, with `NoAuth`, `Closed`.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: it is no member any more.
+    /// This method is cancel safe: its node is removed in the background.
     pub async fn enter(&self) -> Result<Entered, AcquireError> {
         let name = Uuid::new_v4().to_string();
         let mut member = KeptNode::new(&self.client, &self.child(&name), self.identity())?;
@@ -113,10 +113,10 @@ impl DoubleBarrier {
     /// As [`enter`](Self::enter), for at most `timeout`.
     ///
     /// # Errors
-    /// [`AcquireError::TimedOut`] when that was not enough: it is no member any more. Else as [`enter`](Self::enter).
+    /// [`AcquireError::TimedOut`] when that was not enough: its node is being removed. Else as [`enter`](Self::enter).
     ///
     /// # Cancel safety
-    /// This method is cancel safe: it is no member any more.
+    /// This method is cancel safe: its node is removed in the background.
     pub async fn enter_timeout(&self, timeout: Duration) -> Result<Entered, AcquireError> {
         within(timeout, self.enter()).await
     }

@@ -8,7 +8,9 @@ pub enum AcquireError {
     /// Somebody holds it or waits for it (calls that begin with `try_` only).
     #[error("the lock is held by somebody else")]
     Busy,
-    /// The time given was not enough (calls that end with `_timeout` only).
+    /// The time given was not enough (calls that end with `_timeout` only). It bounds the whole call, so that nothing is waited for after
+    /// it: the ticket is being removed. Its delete was submitted before this was returned, so that it is ahead of whatever the client is
+    /// asked for next; a ticket whose create was not answered yet is looked for and deleted in the background.
     #[error("the lock was not acquired in time")]
     TimedOut,
     /// The owner holds the lock already, but that hold is lost: release it first.

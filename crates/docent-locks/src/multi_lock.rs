@@ -110,7 +110,7 @@ impl MultiLock {
     /// As [`acquire`](Self::acquire), for at most `timeout`, which bounds the whole call.
     ///
     /// # Errors
-    /// [`AcquireError::TimedOut`] when that was not enough: nothing is held, and no ticket is left. Else as
+    /// [`AcquireError::TimedOut`] when that was not enough: nothing is held, and all tickets are being removed. Else as
     /// [`acquire`](Self::acquire).
     ///
     /// # Cancel safety

@@ -104,7 +104,7 @@ impl Mutex {
     /// As [`acquire`](Self::acquire), for at most `timeout`, which bounds the whole call.
     ///
     /// # Errors
-    /// [`AcquireError::TimedOut`] when that was not enough: no ticket is left in the line. Else as
+    /// [`AcquireError::TimedOut`] when that was not enough: its ticket is being removed. Else as
     /// [`acquire`](Self::acquire).
     ///
     /// # Cancel safety

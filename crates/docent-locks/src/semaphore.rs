@@ -181,7 +181,7 @@ impl Semaphore {
     /// As [`acquire`](Self::acquire), for at most `timeout`, which bounds the whole call.
     ///
     /// # Errors
-    /// [`AcquireError::TimedOut`] when that was not enough: no ticket is left. Else as [`acquire`](Self::acquire).
+    /// [`AcquireError::TimedOut`] when that was not enough: its tickets are being removed. Else as [`acquire`](Self::acquire).
     ///
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line.
@@ -195,7 +195,7 @@ impl Semaphore {
     /// As [`acquire_many`](Self::acquire_many), for at most `timeout`, which bounds the whole call.
     ///
     /// # Errors
-    /// [`AcquireError::TimedOut`] when that was not enough: no ticket is left. Else as [`acquire_many`](Self::acquire_many).
+    /// [`AcquireError::TimedOut`] when that was not enough: its tickets are being removed. Else as [`acquire_many`](Self::acquire_many).
     ///
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line.

@@ -111,7 +111,7 @@ impl RwLock {
     /// As [`read`](Self::read), for at most `timeout`, which bounds the whole call.
     ///
     /// # Errors
-    /// [`AcquireError::TimedOut`] when that was not enough: no ticket is left in the line. Else as [`read`](Self::read).
+    /// [`AcquireError::TimedOut`] when that was not enough: its ticket is being removed. Else as [`read`](Self::read).
     ///
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line.
@@ -168,7 +168,7 @@ impl RwLock {
     /// As [`write`](Self::write), for at most `timeout`, which bounds the whole call.
     ///
     /// # Errors
-    /// [`AcquireError::TimedOut`] when that was not enough: no ticket is left in the line. Else as [`write`](Self::write).
+    /// [`AcquireError::TimedOut`] when that was not enough: its ticket is being removed. Else as [`write`](Self::write).
     ///
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line.
