@@ -3,15 +3,13 @@
 use crate::exclusive::Guard;
 use docent_tests::soon;
 use std::fmt::Display;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-const HOLD: Duration = Duration::from_millis(20);
+const HOLD: Duration = Duration::from_millis(10);
 
 /// Contenders for one exclusive thing.
 pub(crate) struct Contest<G> {
@@ -19,7 +17,6 @@ pub(crate) struct Contest<G> {
     turns: Arc<Turns<G>>,
     stop: CancellationToken,
     contenders: Vec<JoinHandle<()>>,
-    blocked: AtomicBool,
 }
 
 /// Who had it.
@@ -33,7 +30,7 @@ impl<G: Guard> Contest<G> {
     pub(crate) fn new(name: impl Into<String>) -> Self {
         let turns = Turns { count: watch::Sender::new(0), last: Mutex::default(), wrong: Mutex::default() };
         let (turns, stop) = (Arc::new(turns), CancellationToken::new());
-        Self { name: name.into(), turns, stop, contenders: Vec::new(), blocked: AtomicBool::new(false) }
+        Self { name: name.into(), turns, stop, contenders: Vec::new() }
     }
 
     /// Adds one that does what `acquire` says, holds for a moment and releases.
@@ -54,16 +51,13 @@ impl<G: Guard> Contest<G> {
         }));
     }
 
-    /// Waits until it was held twice more. If that takes too long, it is said once.
+    /// Waits until it was held twice more, and says so if that takes too long.
     pub(crate) async fn is_blocked(&self, limit: Duration) -> Option<String> {
         let mut count = self.turns.count.subscribe();
         let before = *count.borrow();
         let going_on = count.wait_for(|count| *count >= before + 2);
-        if self.blocked.load(Relaxed) || tokio::time::timeout(limit, going_on).await.is_ok() {
-            return None;
-        }
-        self.blocked.store(true, Relaxed);
-        Some(format!("{} is blocked", self.name))
+        let late = tokio::time::timeout(limit, going_on).await.is_err();
+        late.then(|| format!("{} is blocked", self.name))
     }
 
     /// Ends it, and tells what was wrong.

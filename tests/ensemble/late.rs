@@ -15,7 +15,6 @@ const TICK: Duration = Duration::from_secs(2);
 /// Clients that are at the follower when it is cut off; some more are elsewhere.
 const THERE: usize = 4;
 const CLIENTS: usize = 6;
-const LOCKS: usize = 3;
 const PRODUCERS: usize = 2;
 /// From the time a client gives up its link, to the time its session may end.
 const SHORTEST_CUT: Duration = Duration::from_millis(3_400);
@@ -35,11 +34,15 @@ async fn nothing_is_doubled_and_no_line_blocked_by_writes_that_a_follower_passes
     let crowd = Crowd::start(&ensemble).await;
     let trials = std::env::var("DOCENT_TRIALS").map_or(TRIALS, |trials| trials.parse().unwrap());
     let mut wrong = Vec::new();
-    for trial in 0..trials {
+    for trial in 0..=trials {
         let leader = ensemble.leader().await.unwrap();
         let follower = (leader + 1 + trial as usize % 2) % 3;
         crowd.gather_at(&ensemble, follower).await;
         wrong.extend(crowd.is_blocked(trial).await);
+        // What is left of one trial may come to the front of its line only now.
+        if !wrong.is_empty() || trial == trials {
+            break;
+        }
         // Spread over all lengths, in no order.
         let cut = SHORTEST_CUT + (LONGEST_CUT - SHORTEST_CUT) * (trial * 7 % TRIALS) / (TRIALS - 1);
         ensemble.cut_off(follower);
@@ -47,7 +50,6 @@ async fn nothing_is_doubled_and_no_line_blocked_by_writes_that_a_follower_passes
         crowd.hear_of_others(&ensemble, follower);
         tokio::time::sleep(cut - HEARD).await;
         ensemble.mend();
-        wrong.extend(crowd.is_blocked(trial).await);
     }
     wrong.extend(crowd.finish().await);
     assert_eq!(wrong, [""; 0]);
@@ -132,17 +134,18 @@ impl Crowd {
     }
 }
 
+/// Each is wanted by two, so that tickets are drawn and deleted all the time.
 fn locks(clients: &[Client]) -> Vec<Contest<MutexGuard>> {
-    let contest = |number| {
+    let contest = |number: usize| {
         let path = format!("/locks/{number}");
         let mut contest = Contest::new(&path);
-        for client in clients {
+        for client in [&clients[number], &clients[(number + 1) % CLIENTS]] {
             let lock = Mutex::new(client, &path).unwrap();
             contest.join(move || lock.acquire());
         }
         contest
     };
-    (0..LOCKS).map(contest).collect()
+    (0..CLIENTS).map(contest).collect()
 }
 
 /// The ephemeral nodes that nobody waits by or holds, once there was time to undo them.
