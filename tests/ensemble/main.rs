@@ -12,3 +12,4 @@ mod ownership;
 mod quorum;
 mod settings;
 mod silence;
+mod unanswered;
