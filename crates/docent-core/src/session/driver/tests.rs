@@ -114,6 +114,7 @@ async fn a_flood_of_events_does_not_keep_a_heartbeat_from_being_sent() {
         queue_limit: 10,
         inbound_limit: 1 << 20,
         outbound_limit: 1 << 20,
+        ephemeral_limit: 64 * 1024,
         credentials: Vec::new(),
     };
     let flood = Flood::default();
