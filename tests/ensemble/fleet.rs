@@ -7,9 +7,10 @@ use docent::{
     Client, Connection, ConnectionState, Instance, Leadership, MutexGuard, Registration, Registry,
     ServiceChange,
 };
-use docent_testkit::RealEnsemble;
+use docent_testkit::{RealEnsemble, RealServer};
 use docent_tests::soon;
 use futures_util::StreamExt;
+use futures_util::future::join_all;
 use std::slice;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -31,6 +32,22 @@ const TICK: Duration = Duration::from_millis(500);
 pub(crate) async fn connect(connect_string: String, timeout: Duration) -> Client {
     let builder = Client::builder(connect_string).session_timeout(timeout).server_tick(TICK);
     soon(builder.operation_timeout(PATIENCE).connect()).await.unwrap()
+}
+
+/// Which server leads, once both others follow. After servers have started they may elect again; with one follower only, a leader that
+/// this one is cut off from leads no more.
+pub(crate) async fn leader_of_two(ensemble: &RealEnsemble) -> usize {
+    let leading = async {
+        loop {
+            let leader = ensemble.leader().await.unwrap();
+            let modes = join_all(ensemble.servers().iter().map(RealServer::mode)).await;
+            if modes.iter().flatten().filter(|mode| *mode == "follower").count() == 2 {
+                return leader;
+            }
+            tokio::time::sleep(TICK).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, leading).await.unwrap()
 }
 
 /// One client holds a lock, leads, puts items, is registered and publishes; the other one waits for the lock, stands for the

@@ -1,5 +1,6 @@
 //! The fate of a write that was not answered, on bare links: what all of `late` goes by.
 
+use crate::fleet::leader_of_two;
 use bytes::Bytes;
 use docent_proto::{Acl, ConnectRequest, Create, CreateMode, Request};
 use docent_testkit::{RawClient, RawError, RealEnsemble, ServerOptions};
@@ -25,7 +26,7 @@ struct Left {
 async fn a_write_that_was_not_there_after_a_sync_is_applied_later_unless_its_session_has_ended() {
     // They do not find out that one of them is cut off.
     let ensemble = RealEnsemble::start_with(ServerOptions::default().tick(TIMEOUT / 10)).await.unwrap();
-    let leader = ensemble.leader().await.unwrap();
+    let leader = leader_of_two(&ensemble).await;
     let follower = (leader + 1) % 3;
     let [there, elsewhere] = [follower, leader].map(|server| ensemble.servers()[server].address());
     let mut clients = Vec::new();
