@@ -44,8 +44,11 @@ impl Machine {
     /// True when nothing was sent over the link for so long, because the process stood still, that what is sent now would prove
     /// little. A server passes a write on at once, but tells its leader only with the next relay that it has heard of the session, and
     /// until then that goes by what it knew before. Attaching the session anew counts with the leader at once.
+    ///
+    /// A link that still brings replies to what was asked before is not left: nobody would know what became of the rest.
     pub(super) fn is_stale(&self, now: Timestamp) -> bool {
-        self.link == Link::Up && now.since(self.last_sent) > self.timing().standstill()
+        let idle = self.link == Link::Up && (self.requests.in_flight.is_empty() || planted!(StaleByTimeout));
+        idle && now.since(self.last_sent) > self.timing().standstill()
     }
 
     /// When a link that owes a reply counts as lost: a third of the timeout after the last byte of any reply, or the whole timeout

@@ -31,6 +31,21 @@ fn a_write_after_a_pause_proves_no_more_than_the_servers_heard_before_it() {
 }
 
 #[test]
+fn after_a_pause_what_is_under_way_is_answered_before_the_link_is_left() {
+    let mut world = World::attached();
+    let checks = [world.check(), world.check()];
+    world.written();
+    world.pass(T / 2);
+    world.answer(1, Code::OK, &Response::Multi(vec![])).unwrap();
+    assert!(world.machine.tick(world.now).is_ok());
+    world.answer(2, Code::OK, &Response::Multi(vec![])).unwrap();
+    assert!(matches!(world.machine.tick(world.now), Err(LinkError::Paused)));
+    for mut check in checks {
+        assert!(matches!(check.try_recv(), Ok(Outcome::Reply(_))));
+    }
+}
+
+#[test]
 fn a_request_that_a_pause_held_up_is_sent_over_the_next_link() {
     let mut world = World::attached();
     world.pass(T);
