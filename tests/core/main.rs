@@ -7,6 +7,7 @@ mod bad_input;
 mod children_cache;
 mod children_cache_faults;
 mod children_cache_large;
+mod clock;
 mod close;
 mod fake;
 mod given_up;

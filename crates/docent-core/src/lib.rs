@@ -47,7 +47,7 @@ mod watching;
 
 pub use acl::{Acl, Permissions};
 pub use cache::{ChildrenCache, ChildrenEvent, ChildrenEvents, ChildrenSnapshot, NodeCache, NodeChanges};
-pub use client::{Client, ClientBuilder, Transaction, TransactionResult};
+pub use client::{Client, ClientBuilder, ClockCheck, Transaction, TransactionResult};
 pub use clock::{BootClock, Clock, Timestamp, TokioClock};
 pub use config::{ParentKind, RollbackPolicy};
 pub use connect_string::ServerAddress;

@@ -11,10 +11,10 @@ pub use docent_config::{
 pub use docent_core::Tls;
 pub use docent_core::{
     Acl, BootClock, Children, ChildrenCache, ChildrenEvent, ChildrenEvents, ChildrenSnapshot, Client,
-    ClientBuilder, Clock, Connection, ConnectionState, CreateMode, Created, Error, ErrorKind, Fence, Health,
-    Lost, LostReason, Node, NodeAcl, NodeCache, NodeChanges, ParentKind, ParseFenceError, Participant,
-    Permissions, RetryPolicy, Role, RollbackPolicy, SecretString, Stat, StateWatcher, Timestamp, TokioClock,
-    Transaction, TransactionResult, WatchStream,
+    ClientBuilder, Clock, ClockCheck, Connection, ConnectionState, CreateMode, Created, Error, ErrorKind,
+    Fence, Health, Lost, LostReason, Node, NodeAcl, NodeCache, NodeChanges, ParentKind, ParseFenceError,
+    Participant, Permissions, RetryPolicy, Role, RollbackPolicy, SecretString, Stat, StateWatcher, Timestamp,
+    TokioClock, Transaction, TransactionResult, WatchStream,
 };
 #[cfg(feature = "tower")]
 #[cfg_attr(docsrs, doc(cfg(feature = "tower")))]

@@ -2,6 +2,7 @@
 
 mod builder;
 mod call;
+mod clock_check;
 mod create;
 mod ensure_absent;
 mod ephemeral;
@@ -13,6 +14,7 @@ mod transaction;
 pub use builder::ClientBuilder;
 pub use call::in_time;
 pub(crate) use call::{Attempts, Outcomes, unexpected};
+pub use clock_check::ClockCheck;
 pub(crate) use create::{PARENT_ROUNDS, create_parents_in, refused_parent};
 pub(crate) use transaction::Committed;
 pub use transaction::{Transaction, TransactionResult};

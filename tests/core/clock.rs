@@ -1,0 +1,48 @@
+//! A client's clock beside the servers'.
+
+use crate::{builder, connect};
+use docent::{BootClock, Clock, Timestamp};
+use docent_testkit::{Backend, both_backends};
+use docent_tests::{soon, until};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// A clock that stands still while it is told to, as in a machine that a hypervisor pauses.
+#[derive(Debug, Clone, Default)]
+struct Stops(Arc<AtomicU64>);
+
+impl Stops {
+    fn stop(&self) {
+        self.0.store(BootClock.now().as_nanos(), Ordering::SeqCst);
+    }
+}
+
+impl Clock for Stops {
+    fn now(&self) -> Timestamp {
+        match self.0.load(Ordering::SeqCst) {
+            0 => BootClock.now(),
+            stopped => Timestamp::from_nanos(stopped),
+        }
+    }
+}
+
+both_backends! {
+    async fn a_clock_that_stood_still_is_found_by_the_servers_times_and_no_other_is(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let check = soon(client.check_clock(PERIOD)).await.unwrap();
+        assert!(check.local + check.uncertainty >= PERIOD, "{check:?}");
+        assert!(check.behind() < PERIOD / 10, "{check:?}");
+
+        let clock = Stops::default();
+        let paused = builder(&server, server.connect_string()).clock(clock.clone()).connect().await.unwrap();
+        clock.stop();
+        let check = soon(paused.check_clock(PERIOD)).await.unwrap();
+        assert!(check.behind() > PERIOD / 2, "{check:?}");
+        // Nothing is left of it.
+        until(async || client.children("/_docent/markers").await.unwrap().names.is_empty()).await;
+    }
+}
