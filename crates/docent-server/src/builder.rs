@@ -67,6 +67,15 @@ impl Builder {
         self
     }
 
+    /// Says in the header of an event which transaction it tells of, as ZooKeeper does from 3.9 on; default off, for −1 as in 3.8.
+    /// Events that a client is told when it sets its watches again have −1 in either case.
+    ///
+    /// A transaction may have several events, and the link may be lost between two: that number does not say what was seen.
+    pub fn zxid_in_events(mut self, zxid: bool) -> Self {
+        self.config.zxid_in_events = zxid;
+        self
+    }
+
     /// Sets what session passwords are derived from, so that runs of a simulation repeat. Without it they are random.
     /// The ids of sessions come from the [clock](Self::clock).
     pub fn seed(mut self, seed: u64) -> Self {

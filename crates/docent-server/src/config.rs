@@ -10,6 +10,7 @@ pub(crate) struct Config {
     pub(crate) container_check: Duration,
     pub(crate) limits: Limits,
     pub(crate) journal: bool,
+    pub(crate) zxid_in_events: bool,
     pub(crate) seed: Option<u64>,
     pub(crate) clock: Option<Clock>,
 }
@@ -22,6 +23,7 @@ impl Default for Config {
             container_check: Duration::from_secs(60),
             limits: Limits::default(),
             journal: false,
+            zxid_in_events: false,
             seed: None,
             clock: None,
         }

@@ -157,16 +157,17 @@ impl Inner {
     }
 
     fn send_events(&mut self, world: MemberId, events: &[Event]) {
-        const NO_ZXID: i64 = -1;
         let zxid = self.state_of(world).zxid();
-        for (session, event) in events {
-            let Some(link) = self.by_session.get(&(world, *session)).and_then(|id| self.links.get_mut(id))
+        for event in events {
+            let number = self.state_of(world).number_of(event);
+            let Some(link) =
+                self.by_session.get(&(world, event.session)).and_then(|id| self.links.get_mut(id))
             else {
                 continue;
             };
             write_frame(&mut link.output, |out| {
-                ReplyHeader { xid: xid::NOTIFICATION, zxid: NO_ZXID, code: Code::OK }.write(out);
-                event.write(out);
+                ReplyHeader { xid: xid::NOTIFICATION, zxid: number, code: Code::OK }.write(out);
+                event.told.write(out);
             });
             link.seen = link.seen.max(zxid);
             link.wake.notify_one();

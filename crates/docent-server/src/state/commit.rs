@@ -73,8 +73,8 @@ impl State {
         self.record(commit, TransactionKind::Created, path, lifetime.owner());
         let parent = parent(path).unwrap_or("/");
         self.watches.created(
-            audience(&self.tree, &self.sessions, path),
-            audience(&self.tree, &self.sessions, parent),
+            audience(&self.tree, &self.sessions, commit.zxid, path),
+            audience(&self.tree, &self.sessions, commit.zxid, parent),
             events,
         );
         stat
@@ -97,8 +97,12 @@ impl State {
             }
         }
         self.record(commit, TransactionKind::Deleted, path, node.lifetime.owner());
-        let parent = audience(&self.tree, &self.sessions, parent(path).unwrap_or("/"));
-        self.watches.deleted(Audience { path, acl: &node.acl, sessions: &self.sessions }, parent, events);
+        let parent = audience(&self.tree, &self.sessions, commit.zxid, parent(path).unwrap_or("/"));
+        self.watches.deleted(
+            Audience { path, acl: &node.acl, sessions: &self.sessions, zxid: commit.zxid },
+            parent,
+            events,
+        );
     }
 
     fn replace_data(
@@ -116,7 +120,7 @@ impl State {
         node.mtime = commit.now;
         let (stat, owner) = (node.stat(), node.lifetime.owner());
         self.record(commit, TransactionKind::DataSet { version }, path, owner);
-        self.watches.data_set(audience(&self.tree, &self.sessions, path), events);
+        self.watches.data_set(audience(&self.tree, &self.sessions, commit.zxid, path), events);
         stat
     }
 
@@ -139,6 +143,6 @@ impl State {
     }
 }
 
-fn audience<'a>(tree: &'a Tree, sessions: &'a Sessions, path: &'a str) -> Audience<'a> {
-    Audience { path, acl: tree.get(path).map_or(&[], |node| &node.acl), sessions }
+fn audience<'a>(tree: &'a Tree, sessions: &'a Sessions, zxid: i64, path: &'a str) -> Audience<'a> {
+    Audience { path, acl: tree.get(path).map_or(&[], |node| &node.acl), sessions, zxid }
 }

@@ -22,7 +22,7 @@ mod tests;
 pub(crate) use handshake::{Handshake, granted};
 pub(crate) use late::Late;
 pub(crate) use past::Behind;
-pub(crate) use watches::Event;
+pub(crate) use watches::{Event, NO_ZXID};
 
 use crate::config::Config;
 use crate::{EndCause, Transaction};
@@ -150,9 +150,14 @@ impl State {
         self.zxid
     }
 
+    /// What the header of an event says of its transaction.
+    pub(crate) fn number_of(&self, event: &Event) -> i64 {
+        if self.config.zxid_in_events { event.zxid } else { NO_ZXID }
+    }
+
     fn count_events(&mut self, events: &[Event]) {
-        for (session, _) in events {
-            if let Some(session) = self.sessions.get_mut(*session) {
+        for event in events {
+            if let Some(session) = self.sessions.get_mut(event.session) {
                 session.events_sent += 1;
             }
         }

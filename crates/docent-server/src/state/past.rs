@@ -2,7 +2,7 @@
 
 use super::node::Node;
 use super::tree::Tree;
-use super::watches::{Aspect, Event, event};
+use super::watches::{Aspect, Event};
 use super::{Effects, Reply, State, acl};
 use docent_proto::{EventKind, Permissions, Request};
 use std::collections::VecDeque;
@@ -104,12 +104,14 @@ impl State {
         if !self.watches.has(session, aspect, path) {
             return None;
         }
-        let past = self.past.versions.range(index..).map(|version| &version.tree);
-        let states: Vec<_> = past.chain([&self.tree]).map(|tree| tree.get(path)).collect();
-        let (kind, node) = states.windows(2).find_map(|pair| change(aspect, pair[0], pair[1]))?;
+        let past = self.past.versions.range(index..).map(|version| (version.zxid, &version.tree));
+        let states = past.chain([(self.zxid, &self.tree)]);
+        let states: Vec<_> = states.map(|(zxid, tree)| (zxid, tree.get(path))).collect();
+        let (zxid, (kind, node)) =
+            states.windows(2).find_map(|pair| Some((pair[1].0, change(aspect, pair[0].1, pair[1].1)?)))?;
         let may_know = acl::check(&node.acl, Permissions::READ, self.sessions.identities(session)).is_ok();
         self.watches.remove_one(session, aspect, path);
-        may_know.then(|| event(session, kind, path))
+        may_know.then(|| Event::new(session, kind, path, zxid))
     }
 
     /// Puts a version in the present's place, or back.

@@ -1,6 +1,6 @@
 use super::acl;
 use super::node::Node;
-use super::watches::{Aspect, Event, event};
+use super::watches::{Aspect, Event};
 use super::{Effects, State};
 use docent_proto::{Acl, Code, EventKind, MultiOp, MultiResult, Permissions, Request, Response, Watches};
 
@@ -96,22 +96,24 @@ impl State {
         let since = watches.relative_zxid;
         for path in &watches.data {
             match self.tree.get(path) {
-                None => events.push(event(session, EventKind::Deleted, path)),
-                Some(node) if node.mzxid > since => events.push(event(session, EventKind::DataChanged, path)),
+                None => events.push(Event::late(session, EventKind::Deleted, path)),
+                Some(node) if node.mzxid > since => {
+                    events.push(Event::late(session, EventKind::DataChanged, path));
+                }
                 Some(_) => self.watches.add(session, Aspect::Data, path),
             }
         }
         for path in &watches.exist {
             match self.tree.get(path) {
-                Some(_) => events.push(event(session, EventKind::Created, path)),
+                Some(_) => events.push(Event::late(session, EventKind::Created, path)),
                 None => self.watches.add(session, Aspect::Data, path),
             }
         }
         for path in &watches.child {
             match self.tree.get(path) {
-                None => events.push(event(session, EventKind::Deleted, path)),
+                None => events.push(Event::late(session, EventKind::Deleted, path)),
                 Some(node) if node.pzxid > since => {
-                    events.push(event(session, EventKind::ChildrenChanged, path));
+                    events.push(Event::late(session, EventKind::ChildrenChanged, path));
                 }
                 Some(_) => self.watches.add(session, Aspect::Children, path),
             }

@@ -73,7 +73,7 @@ impl Bench {
     /// The events since the last look.
     fn news(&mut self) -> Vec<(i64, EventKind, String)> {
         let news = self.events.drain(..);
-        news.map(|(session, WatchEvent { kind, path })| (session, kind, path)).collect()
+        news.map(|Event { session, told: WatchEvent { kind, path }, .. }| (session, kind, path)).collect()
     }
 }
 

@@ -13,7 +13,27 @@ pub(crate) enum Aspect {
 }
 
 /// A watch event and the session it is for.
-pub(crate) type Event = (i64, WatchEvent);
+#[derive(Debug)]
+pub(crate) struct Event {
+    pub(crate) session: i64,
+    pub(crate) told: WatchEvent,
+    /// The transaction it tells of; −1 when a watch that was set again found that something had changed.
+    pub(crate) zxid: i64,
+}
+
+impl Event {
+    pub(crate) fn new(session: i64, kind: EventKind, path: &str, zxid: i64) -> Self {
+        Self { session, told: WatchEvent { kind, path: path.to_owned() }, zxid }
+    }
+
+    /// One of no certain transaction.
+    pub(crate) fn late(session: i64, kind: EventKind, path: &str) -> Self {
+        Self::new(session, kind, path, NO_ZXID)
+    }
+}
+
+/// What stands in the header of an event for its transaction, where none is told.
+pub(crate) const NO_ZXID: i64 = -1;
 
 /// A node that something happened to, and who may know.
 #[derive(Clone, Copy)]
@@ -21,6 +41,8 @@ pub(crate) struct Audience<'a> {
     pub(crate) path: &'a str,
     pub(crate) acl: &'a [Acl],
     pub(crate) sessions: &'a Sessions,
+    /// The transaction by which it happened.
+    pub(crate) zxid: i64,
 }
 
 impl Audience<'_> {
@@ -28,7 +50,7 @@ impl Audience<'_> {
     fn tell<'s>(self, watching: impl Iterator<Item = &'s i64>, kind: EventKind, events: &mut Vec<Event>) {
         let may_read =
             |id: &&i64| acl::check(self.acl, Permissions::READ, self.sessions.identities(**id)).is_ok();
-        events.extend(watching.filter(may_read).map(|id| event(*id, kind, self.path)));
+        events.extend(watching.filter(may_read).map(|id| Event::new(*id, kind, self.path, self.zxid)));
     }
 }
 
@@ -141,8 +163,4 @@ impl Watches {
     pub(crate) fn count(&self) -> usize {
         self.by_session.values().map(BTreeSet::len).sum()
     }
-}
-
-pub(crate) fn event(session: i64, kind: EventKind, path: &str) -> Event {
-    (session, WatchEvent { kind, path: path.to_owned() })
 }

@@ -181,10 +181,17 @@ impl Peer {
         if let Some(event) = self.events.pop_front() {
             return event;
         }
+        let (zxid, event) = self.numbered_event().await;
+        assert_eq!(zxid, -1);
+        event
+    }
+
+    /// The next event and the transaction in its header.
+    pub(crate) async fn numbered_event(&mut self) -> (i64, WatchEvent) {
         let mut reader = Reader::new(self.frame().await.expect("the link stays open"));
         let header = ReplyHeader::read(&mut reader).unwrap();
-        assert_eq!((header.xid, header.zxid), (xid::NOTIFICATION, -1));
-        WatchEvent::decode(reader.into_rest()).unwrap()
+        assert_eq!(header.xid, xid::NOTIFICATION);
+        (header.zxid, WatchEvent::decode(reader.into_rest()).unwrap())
     }
 
     pub(crate) async fn create(&mut self, path: &str, mode: CreateMode) -> Result<String, Code> {
