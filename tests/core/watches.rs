@@ -2,7 +2,7 @@
 
 use crate::{builder, connect};
 use docent::{CreateMode, WatchStream};
-use docent_testkit::{Backend, both_backends};
+use docent_testkit::{Backend, ServerOptions, TestServer, both_backends};
 use docent_tests::soon;
 use futures_util::StreamExt;
 
@@ -17,6 +17,32 @@ pub(crate) async fn data(stream: &mut WatchStream<docent::Node>) -> Option<Strin
 /// Reads on until the stream has come to `value`: what was in between may be coalesced.
 async fn until(stream: &mut WatchStream<docent::Node>, value: Option<&str>) {
     while data(stream).await.as_deref() != value {}
+}
+
+/// One transaction has two events for a client, whose link is lost between them.
+async fn sees_both_changes(server: &TestServer) {
+    let (other, proxy) = (connect(server).await, server.proxy().await);
+    let client = builder(server, proxy.connect_string()).connect().await.unwrap();
+    let paths = ["/a", "/b"];
+    let mut streams = Vec::new();
+    for path in paths {
+        other.create(path, "1", CreateMode::Persistent).await.unwrap();
+        let mut stream = client.watch_data(path).unwrap();
+        assert_eq!(data(&mut stream).await.as_deref(), Some("1"));
+        streams.push(stream);
+    }
+    let lost = proxy.reset_after_events(1);
+    other.transaction().set(paths[0], "2", None).set(paths[1], "2", None).commit().await.unwrap();
+    soon(lost.fired()).await;
+    for stream in &mut streams {
+        assert_eq!(data(stream).await.as_deref(), Some("2"));
+    }
+}
+
+#[tokio::test]
+async fn a_change_is_seen_though_the_first_event_of_its_transaction_had_its_number_as_in_3_9() {
+    let options = ServerOptions::default().zxid_in_events(true);
+    sees_both_changes(&Backend::Embedded.start_own_with(options).await).await;
 }
 
 both_backends! {
@@ -69,6 +95,10 @@ both_backends! {
         other.create("/a", "3", CreateMode::Persistent).await.unwrap();
         proxy.heal().await.unwrap();
         until(&mut stream, Some("3")).await;
+    }
+
+    async fn a_change_is_seen_though_the_link_is_lost_after_the_first_event_of_its_transaction(backend: Backend) {
+        sees_both_changes(&backend.start().await).await;
     }
 
     async fn a_stream_goes_on_in_a_new_session_and_emits_only_changes(backend: Backend) {

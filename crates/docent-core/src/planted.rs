@@ -124,6 +124,9 @@ catalogue! {
     NoReadOnReconnect = "no-read-on-reconnect",
     /// A link is made to any server, also one that lags behind what was seen, and values of a configuration go back.
     OlderAfterNewer = "older-after-newer",
+    /// The transaction in the header of an event counts as seen although more events of it may follow: with a link that is lost in
+    /// between, what they tell of is lost.
+    FoldedZxid = "folded-zxid",
     /// A service is not shown as long as one of its instances cannot be read.
     BadNodeSpoilsList = "bad-node-spoils-list",
 }

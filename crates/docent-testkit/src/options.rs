@@ -20,6 +20,9 @@ pub struct ServerOptions {
     pub secure_port: bool,
     /// After how many silent ticks the leader of an ensemble and its followers give each other up. Default: 10.
     pub sync_limit: u32,
+    /// The embedded server says in the header of an event which transaction it is of, as ZooKeeper does from 3.9 on; a real one does what
+    /// its version does. Default: true where the environment variable `DOCENT_EMBEDDED_AS` is `3.9`.
+    pub zxid_in_events: bool,
     /// More system properties of the Java process of a real server. Default: none.
     pub properties: Vec<(String, String)>,
 }
@@ -34,6 +37,7 @@ impl Default for ServerOptions {
             container_check_interval: Duration::from_millis(200),
             secure_port: false,
             sync_limit: 10,
+            zxid_in_events: std::env::var_os("DOCENT_EMBEDDED_AS").is_some_and(|version| version == "3.9"),
             properties: Vec::new(),
         }
     }
@@ -79,6 +83,13 @@ impl ServerOptions {
     #[must_use]
     pub fn sync_limit(mut self, ticks: u32) -> Self {
         self.sync_limit = ticks;
+        self
+    }
+
+    /// Sets [`zxid_in_events`](Self::zxid_in_events).
+    #[must_use]
+    pub fn zxid_in_events(mut self, enabled: bool) -> Self {
+        self.zxid_in_events = enabled;
         self
     }
 

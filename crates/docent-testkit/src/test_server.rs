@@ -38,6 +38,7 @@ impl TestServer {
             .tick(options.tick)
             .session_timeouts(options.min_session_timeout, options.max_session_timeout)
             .container_check(options.container_check_interval)
+            .zxid_in_events(options.zxid_in_events)
             .port(port.address().port())
             .start()
             .await

@@ -12,7 +12,7 @@ use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::sync::Mutex as AsyncMutex;
+use tokio::sync::{Mutex as AsyncMutex, watch};
 use tokio::task::JoinHandle;
 
 /// How long [`Proxy::until`] waits: longer than anything a test waits for.
@@ -150,6 +150,15 @@ impl Proxy {
     pub fn add(&self, rule: Rule) -> Armed {
         let armed = rule.armed();
         self.state.add(rule);
+        armed
+    }
+
+    /// Lets `count` events pass, counted from now on and over all links, and resets the link in place of the next one: between two
+    /// events of one transaction, for instance. Another call takes the place of an earlier one.
+    pub fn reset_after_events(&self, count: usize) -> Armed {
+        let fired = watch::Sender::new(false);
+        let armed = Armed::new(&fired);
+        self.state.reset_after_events(count, fired);
         armed
     }
 

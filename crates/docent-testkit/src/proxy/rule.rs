@@ -48,7 +48,7 @@ impl Rule {
     }
 
     pub(super) fn armed(&self) -> Armed {
-        Armed { fired: self.fired.subscribe() }
+        Armed::new(&self.fired)
     }
 
     /// Looks at a request; true when it is the one, or a later one because another rule had that.
@@ -149,6 +149,10 @@ pub struct Armed {
 }
 
 impl Armed {
+    pub(super) fn new(fired: &watch::Sender<bool>) -> Self {
+        Self { fired: fired.subscribe() }
+    }
+
     /// True once it did.
     pub fn has_fired(&self) -> bool {
         *self.fired.borrow()

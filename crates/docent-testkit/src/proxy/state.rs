@@ -21,6 +21,8 @@ pub(super) struct State {
     /// The longest session timeout that servers are asked for.
     pub(super) longest_timeout: Mutex<Option<Duration>>,
     rules: Mutex<Vec<Rule>>,
+    /// The link is reset in place of the event after so many.
+    last_event: Mutex<Option<(usize, watch::Sender<bool>)>>,
 }
 
 /// How frames of one direction fare.
@@ -42,6 +44,7 @@ impl State {
             refuses: AtomicBool::default(),
             longest_timeout: Mutex::default(),
             rules: Mutex::default(),
+            last_event: Mutex::default(),
         }
     }
 
@@ -61,6 +64,26 @@ impl State {
         let mut rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
         let met: Vec<bool> = rules.iter_mut().map(|rule| rule.meets(request)).collect();
         met.iter().position(|met| *met).map(|index| rules.remove(index))
+    }
+
+    /// Lets so many events pass, and resets the link in place of the next.
+    pub(super) fn reset_after_events(&self, count: usize, fired: watch::Sender<bool>) {
+        *self.last_event.lock().unwrap_or_else(PoisonError::into_inner) = Some((count, fired));
+    }
+
+    /// Counts an event; true when the link is to be reset in its place.
+    pub(super) fn resets_at_event(&self) -> bool {
+        let mut last = self.last_event.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *last {
+            None => return false,
+            Some((0, fired)) => fired.send_replace(true),
+            Some((left, _)) => {
+                *left -= 1;
+                return false;
+            }
+        };
+        *last = None;
+        true
     }
 
     /// Adds to the trace; the index is where.

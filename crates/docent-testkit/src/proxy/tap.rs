@@ -95,7 +95,8 @@ impl Tap {
     /// Notes a frame of the server as it goes out, or is swallowed for another reason than a rule.
     pub(super) fn reply(&mut self, frame: &Bytes, swallowed: bool, state: &State) -> Verdict {
         let (mut traced, rule) = self.understand(frame, state);
-        if swallowed || rule.is_some() {
+        let ends = traced.kind == FrameKind::Event && !swallowed && state.resets_at_event();
+        if swallowed || rule.is_some() || ends {
             traced.fate = Fate::Swallowed;
         }
         let verdict = match rule.as_ref().map(Rule::reaction) {
@@ -105,6 +106,7 @@ impl Tap {
                 Verdict::Reset
             }
             Some(Reaction::SwallowReply) => Verdict::Swallow,
+            None if ends => Verdict::Reset,
             None if swallowed => Verdict::Swallow,
             None | Some(Reaction::Hold) => Verdict::Forward,
         };

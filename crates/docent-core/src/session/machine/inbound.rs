@@ -105,7 +105,7 @@ impl Machine {
     fn frame(&mut self, now: Timestamp, frame: Bytes, withdraw: &Arc<dyn Withdraw>) -> Result<(), LinkError> {
         let mut reader = Reader::new(frame);
         let header = ReplyHeader::read(&mut reader)?;
-        if header.zxid > 0 {
+        if tells_what_was_seen(header) || planted!(FoldedZxid) {
             self.last_zxid = self.last_zxid.max(header.zxid);
         }
         match header.xid {
@@ -231,6 +231,14 @@ impl Machine {
 /// True for events, which answer nothing: they still come over a link that takes nothing to the server any more.
 fn is_notification(frame: &[u8]) -> bool {
     frame.starts_with(&xid::NOTIFICATION.to_be_bytes())
+}
+
+/// True when all that happened up to the header's transaction was told on this link. Servers queue the events of a transaction on a
+/// link before they answer there as of it, pings too: both are numbered with the last transaction that is done. An event has the
+/// number of its own transaction (from ZooKeeper 3.9 on; −1 before), of which more events may follow: were the watches set again as of
+/// that number after the link was lost in between, what these tell of would be past.
+fn tells_what_was_seen(header: ReplyHeader) -> bool {
+    header.zxid > 0 && header.xid != xid::NOTIFICATION
 }
 
 /// What an answer says in the end: of a multi that failed, the code of the operation that did.

@@ -157,8 +157,13 @@ impl World {
     }
 
     fn event(&mut self, kind: EventKind, path: &str) {
+        self.event_of(-1, kind, path);
+    }
+
+    /// An event that says of which transaction it is, as those of ZooKeeper 3.9 and later do.
+    fn event_of(&mut self, zxid: i64, kind: EventKind, path: &str) {
         self.frame(|out| {
-            ReplyHeader { xid: xid::NOTIFICATION, zxid: -1, code: Code::OK }.write(out);
+            ReplyHeader { xid: xid::NOTIFICATION, zxid, code: Code::OK }.write(out);
             WatchEvent { kind, path: path.to_owned() }.write(out);
         })
         .unwrap();

@@ -53,6 +53,22 @@ fn watches_are_set_again_as_of_the_first_gap_until_all_of_them_are() {
 }
 
 #[test]
+fn a_link_that_is_lost_between_two_events_of_one_transaction_loses_no_change() {
+    let mut world = World::attached();
+    let (_, mut told) = world.machine.watches.register("/a", WatchKind::Data);
+    let (_, _untold) = world.machine.watches.register("/b", WatchKind::Data);
+    world.event_of(8, EventKind::DataChanged, "/a");
+    world.deliver();
+    assert_eq!(told.try_recv(), Ok(Fired::Event(EventKind::DataChanged)));
+    world.lose_link();
+    world.attach(SESSION, T).unwrap();
+    let written = world.written();
+    let Request::SetWatches(watches) = &written[0].request else { panic!("watches come first") };
+    assert_eq!(watches.data, ["/b"]);
+    assert_eq!(watches.relative_zxid, 7, "what transaction 8 did to the other node was not told");
+}
+
+#[test]
 fn watches_that_cannot_be_set_again_cost_the_link() {
     let mut world = World::attached();
     let (_, _watch) = world.machine.watches.register("/a", WatchKind::Data);
