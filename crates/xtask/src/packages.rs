@@ -7,11 +7,19 @@ const JAR: &str = "/usr/share/java/zookeeper.jar";
 const CURATOR_JARS: [&str; 2] =
     ["/usr/share/java/curator-recipes.jar", "/usr/share/java/curator-x-discovery.jar"];
 
+/// Sees to it that there is a Java runtime.
+pub(crate) fn ensure_java() -> Result<()> {
+    if has_java() { Ok(()) } else { install("Java", &["default-jre-headless"], ", or set JAVA_HOME") }
+}
+
+fn has_java() -> bool {
+    std::env::var_os("JAVA_HOME").is_some() || runs("java")
+}
+
 /// Sees to it that a real ZooKeeper can be started: installs Debian's when it is missing and we may.
 pub(crate) fn ensure_zookeeper() -> Result<()> {
     let classes = std::env::var_os("ZOOKEEPER_HOME").is_some() || Path::new(JAR).is_file();
-    let java = std::env::var_os("JAVA_HOME").is_some() || runs("java");
-    if classes && java {
+    if classes && has_java() {
         return Ok(());
     }
     install("ZooKeeper", &["libzookeeper-java", "default-jre-headless"], ", or set ZOOKEEPER_HOME")

@@ -4,6 +4,7 @@ use crate::panics::Panics;
 use crate::simulate;
 use crate::stages::Stages;
 use crate::summary::Summary;
+use crate::versions::as_newer;
 use anyhow::{Context, Result, bail, ensure};
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -33,9 +34,14 @@ fn run_stages(summary: &mut Summary, panics: &mut Panics) -> Result<()> {
     // What could be built is tested all the same.
     let mut command = cargo(&format!("{TESTS} -- --include-ignored"));
     let tested = stages.run("tests", || tests(&mut command, summary, panics));
+    // Watches and what is made of them, where the servers say which transaction an event is of.
+    let newer = stages.run("embedded as 3.9", || {
+        tests(&mut as_newer(&["config"], &["embedded::"]), summary, panics)?;
+        tests(&mut as_newer(&["core"], &["watch", "cache"]), summary, panics)
+    });
     let simulated = stages.run("simulation", simulate::stage);
     let in_time = stages.finish();
-    built.and(tested).and(simulated).and(in_time)
+    built.and(tested).and(newer).and(simulated).and(in_time)
 }
 
 fn tests(command: &mut Command, summary: &mut Summary, panics: &mut Panics) -> Result<()> {

@@ -1,0 +1,53 @@
+use crate::cargo::{cargo, run as execute};
+use crate::stages::Stages;
+use crate::{newer, packages};
+use anyhow::Result;
+use std::process::Command;
+
+/// Makes the embedded server of a test behave as that version does.
+const EMBEDDED_AS: &str = "DOCENT_EMBEDDED_AS";
+
+/// Suites whose tests run on a real server.
+const SUITES: [&str; 6] = ["core", "locks", "queue", "config", "discovery", "election"];
+
+/// The suites once more on a newer ZooKeeper than Debian's, which is fetched, and on the embedded server behaving as that one does;
+/// all of them, or those that are named.
+///
+/// # Errors
+/// When a test fails, or there is no such suite.
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    let known = |suite: &&String| SUITES.contains(&suite.as_str());
+    anyhow::ensure!(arguments.iter().all(|suite| known(&suite)), "a suite must be one of {SUITES:?}");
+    let chosen: Vec<&str> = match arguments {
+        [] => SUITES.to_vec(),
+        some => some.iter().map(String::as_str).collect(),
+    };
+    let mut stages = Stages::unbounded();
+    let home = stages.run("packages", || {
+        packages::ensure_java()?;
+        newer::home()
+    })?;
+    let embedded = stages.run("embedded as 3.9", || execute(&mut as_newer(&chosen, &["embedded::"])));
+    let real = stages.run("real", || {
+        let mut command = suites(&chosen, &["real::", "--include-ignored"]);
+        execute(command.env("ZOOKEEPER_HOME", &home))
+    });
+    stages.finish()?;
+    embedded.and(real)
+}
+
+/// Suites on the embedded server as a newer version. What is built is what [`test`](crate::test) builds.
+pub(crate) fn as_newer(names: &[&str], filters: &[&str]) -> Command {
+    let mut command = suites(names, filters);
+    command.env(EMBEDDED_AS, "3.9");
+    command
+}
+
+fn suites(names: &[&str], filters: &[&str]) -> Command {
+    let mut command = cargo("test --workspace --all-features --no-fail-fast");
+    for name in names {
+        command.args(["--test", name]);
+    }
+    command.arg("--").args(filters);
+    command
+}
