@@ -25,7 +25,7 @@ impl Theme {
         match rng(setting).u8(..10) {
             0 => Some(Self::SmallerTimeouts),
             1 => Some(Self::GivenUpAlive),
-            8 | 9 if setting.relay.is_some() => Some(Self::LateWrites),
+            7..10 if outlasts_clients(setting) => Some(Self::LateWrites),
             _ => None,
         }
     }
@@ -48,6 +48,12 @@ impl Theme {
         plan.sort_by_key(|planned| planned.at);
         plan
     }
+}
+
+/// True when there is a follower that goes on for longer without its leader than it takes clients to leave a link after a third of their
+/// timeout, to ask the follower once more, and to find what they look for at the leader.
+fn outlasts_clients(setting: &Setting) -> bool {
+    setting.relay.is_some() && setting.sync_limit > setting.timeout.mul_f64(0.8)
 }
 
 fn rng(setting: &Setting) -> Rng {
@@ -90,9 +96,9 @@ impl Scene<'_> {
     }
 
     fn late_writes(&mut self) -> Duration {
-        // A client leaves a link after a third of the timeout. The follower gives up at its limit, and nothing is late then.
+        // A follower gives up at its limit, and nothing is late then.
         let limit = self.setting.sync_limit.div_duration_f64(self.setting.timeout);
-        let lasts = self.between(0.3, 1.2).min(0.95 * limit);
+        let lasts = self.between(0.5, 1.6).min(0.95 * limit);
         self.push(0.0, lasts, Fault::CutOffHolding);
         self.after(lasts)
     }
