@@ -108,6 +108,13 @@ impl Controls {
         Some(traps.swap_remove(sprung).effect())
     }
 
+    /// Whether the link is to be reset in place of an event that comes right after another.
+    pub(crate) fn springs_at_next_event(&self) -> bool {
+        let traps = &mut self.lock().traps;
+        let sprung = traps.iter_mut().position(Trap::meets_next_event);
+        sprung.map(|index| traps.swap_remove(index)).is_some()
+    }
+
     /// A client has this session now.
     pub(crate) fn attached(&self, session: i64, client: ClientId) {
         let sessions = &mut self.lock().sessions;

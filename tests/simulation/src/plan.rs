@@ -1,4 +1,4 @@
-use crate::setting::Setting;
+use crate::setting::{Setting, apart};
 use crate::theme::Theme;
 use crate::trap::{Bait, Effect, Trap};
 use docent_proto::OpCode;
@@ -124,6 +124,17 @@ pub(crate) fn draw(setting: &Setting, rng: &mut Rng) -> Vec<Planned> {
             fill(setting, &mut rng, &mut plan, |rng| (lost_reply(rng, client), Duration::ZERO));
         }
     }
+    // Whoever goes by the number of an event has seen it all after the first of several.
+    let mut rng = apart(setting.seed, *b"\0between");
+    if setting.zxid_in_events && rng.bool() {
+        for client in 0..setting.clients {
+            let mut rng = rng.fork();
+            fill(setting, &mut rng, &mut plan, |rng| {
+                let trap = Trap::new(Bait::NextEvent, rng.u32(1..=2), Effect::ResetAfter);
+                (Fault::Trap(client, trap), Duration::ZERO)
+            });
+        }
+    }
     plan.sort_by_key(|planned| planned.at);
     plan
 }
@@ -145,7 +156,7 @@ fn common_faults(setting: &Setting, rng: &mut Rng) -> Vec<Fault> {
 
 /// Whether what comes through a follower that is cut off is late or lost. Drawn apart from all else, as it is no other fault.
 fn holds(setting: &Setting) -> bool {
-    Rng::with_seed(setting.seed ^ u64::from_be_bytes(*b"\0\0\0\0hold")).bool()
+    apart(setting.seed, *b"\0\0\0\0hold").bool()
 }
 
 /// One fault after the other for as long as there are any.

@@ -97,6 +97,7 @@ async fn lead(
         .allow_remote()
         .tick(setting.tick)
         .session_timeouts(setting.tick, setting.timeout)
+        .zxid_in_events(setting.zxid_in_events)
         .seed(setting.seed)
         .clock(move || time.now())
         .journal(true)

@@ -17,6 +17,8 @@ pub(crate) struct Setting {
     pub(crate) relay: Option<Duration>,
     /// How far that is behind its leader, in some of them.
     pub(crate) lag: Option<Duration>,
+    /// Whether the servers say in the header of an event which transaction it is of, as ZooKeeper does from 3.9 on.
+    pub(crate) zxid_in_events: bool,
     /// For how long a follower that lost its leader goes on serving.
     pub(crate) sync_limit: Duration,
     /// How long a client's operations may take.
@@ -27,6 +29,11 @@ pub(crate) struct Setting {
     pub(crate) turbulence: Duration,
     /// Time between faults at one client, in session timeouts.
     pub(crate) pace: f64,
+}
+
+/// Draws of one kind, which leave all others as they are.
+pub(crate) fn apart(seed: u64, kind: [u8; 8]) -> Rng {
+    Rng::with_seed(seed ^ u64::from_be_bytes(kind))
 }
 
 impl Setting {
@@ -44,6 +51,7 @@ impl Setting {
             tick,
             timeout,
             lag: None,
+            zxid_in_events: apart(options.seed, *b"\0event\0\0").bool(),
             relay: rng.bool().then(|| if rng.bool() { tick } else { tick / 2 }),
             sync_limit: tick * [5, 10, 30][rng.usize(..3)],
             operation_timeout: timeout.mul_f64(1.0 + 4.0 * rng.f64()),

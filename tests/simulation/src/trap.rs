@@ -17,6 +17,8 @@ pub(crate) enum Bait {
     Op(OpCode),
     /// Those that open or take up a session.
     Handshake,
+    /// No requests but events, each that comes right after another one.
+    NextEvent,
 }
 
 /// What is done to a request.
@@ -48,6 +50,15 @@ impl Trap {
             (Bait::Op(op), Some(request)) => request.op() == op,
             _ => false,
         };
+        self.count(counts)
+    }
+
+    /// Looks at an event that came right after another; true when it is the one.
+    pub(crate) fn meets_next_event(&mut self) -> bool {
+        self.count(self.bait == Bait::NextEvent)
+    }
+
+    fn count(&mut self, counts: bool) -> bool {
         self.left -= u32::from(counts);
         counts && self.left == 0
     }
@@ -67,6 +78,15 @@ mod tests {
         let sync = Request::Sync { path: "/a".into() };
         let met = [Some(&get()), Some(&sync), None, Some(&get())].map(|request| trap.meets(request));
         assert_eq!(met, [false, false, false, true]);
+    }
+
+    #[test]
+    fn a_trap_between_two_events_is_met_by_no_request() {
+        let mut trap = Trap::new(Bait::NextEvent, 2, Effect::ResetAfter);
+        let met =
+            [trap.meets_next_event(), trap.meets(Some(&get())), trap.meets(None), trap.meets_next_event()];
+        assert_eq!(met, [false, false, false, true]);
+        assert!(!Trap::new(Bait::Any, 1, Effect::ResetAfter).meets_next_event());
     }
 
     #[test]

@@ -35,6 +35,8 @@ pub(crate) struct Wire {
     ready: BytesMut,
     asked_to_connect: bool,
     connected: bool,
+    /// The frame before was an event.
+    told: bool,
     /// Requests whose replies will not arrive, by their number; the handshake's is [`HANDSHAKE`].
     trapped: Vec<(i32, Effect)>,
 }
@@ -55,6 +57,7 @@ impl Wire {
             ready: empty(),
             asked_to_connect: false,
             connected: false,
+            told: false,
             trapped: Vec::new(),
         }
     }
@@ -104,6 +107,11 @@ impl Wire {
     fn take_replies(&mut self) -> io::Result<()> {
         while let Some(frame) = Frames::new(LONGEST_FRAME).next(&mut self.received).map_err(malformed)? {
             let number = self.read_reply(&frame);
+            let told = std::mem::replace(&mut self.told, number == Some(xid::NOTIFICATION));
+            if told && self.told && self.controls.springs_at_next_event() {
+                self.reset(FaultKind::Reset { applied: true });
+                return Ok(());
+            }
             let trapped = self.trapped.iter().position(|(asked, _)| Some(*asked) == number);
             match trapped.map(|index| self.trapped.remove(index).1) {
                 None => write_frame(&mut self.ready, |out| out.extend_from_slice(&frame)),

@@ -112,7 +112,7 @@ pub(crate) fn of_defect(name: &str) -> &'static str {
         | "put-retried-on-absence"
         | "freed-claim-not-noticed" => "queue",
         "work-goes-on-after-loss" | "out-after-session-end" | "takeover-delay-forgotten" => "election",
-        "blind-delete" | "no-read-on-reconnect" | "bad-node-spoils-list" => "discovery",
+        "blind-delete" | "no-read-on-reconnect" | "bad-node-spoils-list" | "folded-zxid" => "discovery",
         "older-after-newer" => "config",
         _ => "mutex",
     }
