@@ -9,6 +9,7 @@ mod children_cache_faults;
 mod children_cache_large;
 mod clock;
 mod close;
+mod dropped;
 mod fake;
 mod given_up;
 mod growth;

@@ -1,0 +1,49 @@
+//! Creates of ephemeral nodes whose futures are dropped.
+
+use crate::{builder, connect};
+use docent::CreateMode;
+use docent_proto::OpCode;
+use docent_testkit::{Backend, Rule, both_backends};
+use docent_tests::{soon, until};
+use futures_util::poll;
+
+both_backends! {
+    async fn an_ephemeral_node_is_deleted_again_when_its_create_was_dropped_before_the_reply(backend: Backend) {
+        let server = backend.start().await;
+        let (proxy, other) = (server.proxy().await, connect(&server).await);
+        let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
+        client.create("/folder", "", CreateMode::Persistent).await.unwrap();
+        // A marker is there from now on.
+        client.create("/first", "", CreateMode::Ephemeral).await.unwrap();
+        let multis = || {
+            let of_node = |path: &String| path.contains("/folder/a");
+            let trace = proxy.trace();
+            trace.iter().filter(|frame| frame.is_request(OpCode::Multi) && frame.path.as_ref().is_some_and(of_node)).count()
+        };
+        for mode in [CreateMode::Ephemeral, CreateMode::EphemeralSequential] {
+            let held = proxy.add(Rule::on(OpCode::Multi).hold());
+            let mut create = Box::pin(client.create("/folder/a", "x", mode));
+            assert!(poll!(create.as_mut()).is_pending());
+            soon(held.fired()).await;
+            // It is written by now, and cannot be taken back.
+            drop(create);
+            proxy.heal().await.unwrap();
+            // The create and its undoing.
+            until(async || multis() % 2 == 0).await;
+            until(async || other.children("/folder").await.unwrap().names.is_empty()).await;
+        }
+        // One that was told of stays, also if another create of it is dropped.
+        client.create("/folder/a", "x", CreateMode::Ephemeral).await.unwrap();
+        let before = multis();
+        let held = proxy.add(Rule::on(OpCode::Multi).hold());
+        let mut again = Box::pin(client.create("/folder/a", "x", CreateMode::Ephemeral));
+        assert!(poll!(again.as_mut()).is_pending());
+        soon(held.fired()).await;
+        drop(again);
+        proxy.heal().await.unwrap();
+        assert_eq!(client.get("/folder/a").await.unwrap().data, "x");
+        // The client's own jobs are done when it is closed, and its session goes last.
+        soon(client.close()).await;
+        assert_eq!(multis() - before, 1, "the create alone");
+    }
+}
