@@ -1,5 +1,5 @@
 use crate::client::ClientHost;
-use crate::operator::{Operator, victim};
+use crate::operator::{Operator, claims, victim};
 use crate::plan::{Disturbance, Fault, Link, Planned};
 use crate::server::{self, Servers};
 use crate::setting::Setting;
@@ -79,6 +79,7 @@ impl Victims<'_, '_> {
             Fault::Trap(client, trap) => clients[*client].controls.arm(trap.clone()),
             Fault::Expire(client) => return self.expire(*client),
             Fault::Delete(client, first) => return self.delete(&clients[*client], *first),
+            Fault::Steal(client) => return self.steal(&clients[*client]),
             Fault::Bounce => self.servers.set_away(true),
             Fault::ShortTimeouts(longest) => self.servers.grant(*longest),
             Fault::CutOff => {
@@ -109,7 +110,7 @@ impl Victims<'_, '_> {
             Fault::CutOff | Fault::CutOffHolding => {
                 self.servers.follower().into_iter().for_each(Follower::rejoin);
             }
-            Fault::Trap(..) | Fault::Expire(_) | Fault::Delete(..) => return,
+            Fault::Trap(..) | Fault::Expire(_) | Fault::Delete(..) | Fault::Steal(_) => return,
         }
         self.record(fault, What::Healed);
     }
@@ -159,6 +160,19 @@ impl Victims<'_, '_> {
         true
     }
 
+    /// An operator deletes all claims of the client.
+    fn steal(&mut self, client: &ClientHost) -> bool {
+        let Some((session, server)) = client.controls.session().zip(self.servers.leader()) else {
+            return false;
+        };
+        let claims = claims(server, session);
+        if !claims.is_empty() {
+            self.recorder.scribe(client.id()).write(What::Fault(FaultKind::Deleted));
+        }
+        claims.into_iter().for_each(|claim| self.operator.delete(claim));
+        true
+    }
+
     fn record(&self, fault: &Fault, what: impl FnOnce(FaultKind) -> What) {
         let (client, kind) = match fault {
             Fault::Link(link, disturbance) => (Some(link.client), kind(*disturbance)),
@@ -168,7 +182,7 @@ impl Victims<'_, '_> {
             Fault::Bounce => (None, FaultKind::Bounced),
             Fault::ShortTimeouts(_) => (None, FaultKind::ShortTimeouts),
             Fault::CutOff | Fault::CutOffHolding => (None, FaultKind::CutOff),
-            Fault::Trap(..) | Fault::Delete(..) => return,
+            Fault::Trap(..) | Fault::Delete(..) | Fault::Steal(_) => return,
         };
         match client {
             Some(client) => self.recorder.scribe(self.clients[client].id()).write(what(kind)),

@@ -74,6 +74,12 @@ pub(crate) fn victim(server: &Server, session: i64, first: bool) -> Option<Strin
     line.into_iter().next()
 }
 
+/// The claims of a session.
+pub(crate) fn claims(server: &Server, session: i64) -> Vec<String> {
+    let own = server.session(session).map(|session| session.ephemerals);
+    own.unwrap_or_default().into_iter().filter(|path| path.ends_with("/claim")).collect()
+}
+
 /// A node that stands for a place in a line or the like, as against markers, and claims: those may be somebody else's in the next
 /// moment, so that nobody is to delete them by hand.
 fn is_place(path: &str) -> bool {

@@ -31,6 +31,8 @@ pub(crate) enum Fault {
     Expire(usize),
     /// An operator deletes a client's newest node, or the first of the line in which that is.
     Delete(usize, bool),
+    /// An operator deletes all claims of a client.
+    Steal(usize),
     /// The servers are away for a while.
     Bounce,
     /// The servers grant at most this timeout to those who attach.

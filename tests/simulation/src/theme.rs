@@ -17,6 +17,11 @@ pub(crate) enum Theme {
     /// The follower loses its leader for as long as it takes clients to go to the leader themselves, and delivers then what they
     /// had sent through it.
     LateWrites,
+    /// Some clients stand still for most of a timeout, and the follower loses its leader as soon as they go on: what they write then is
+    /// applied, and the leader is not told that they were heard.
+    StallThenCutOff,
+    /// Some clients are cut off for a part of a timeout, and meanwhile an operator deletes their claims, so that others can make the same.
+    StolenClaims,
 }
 
 impl Theme {
@@ -26,6 +31,8 @@ impl Theme {
             0 => Some(Self::SmallerTimeouts),
             1 => Some(Self::GivenUpAlive),
             7..10 if outlasts_clients(setting) => Some(Self::LateWrites),
+            2 => setting.relay.map(|_| Self::StallThenCutOff),
+            3 => Some(Self::StolenClaims),
             _ => None,
         }
     }
@@ -40,6 +47,8 @@ impl Theme {
                 Self::SmallerTimeouts => scene.smaller_timeouts(),
                 Self::GivenUpAlive => scene.given_up_alive(),
                 Self::LateWrites => scene.late_writes(),
+                Self::StallThenCutOff => scene.stall_then_cut_off(),
+                Self::StolenClaims => scene.stolen_claims(),
             };
             // Time for new sessions, and for holds to begin.
             begin = ends + setting.timeout.mul_f64(1.0 + 2.0 * rng.f64());
@@ -100,6 +109,30 @@ impl Scene<'_> {
         let limit = self.setting.sync_limit.div_duration_f64(self.setting.timeout);
         let lasts = self.between(0.5, 1.6).min(0.95 * limit);
         self.push(0.0, lasts, Fault::CutOffHolding);
+        self.after(lasts)
+    }
+
+    fn stall_then_cut_off(&mut self) -> Duration {
+        let goes_on = self.between(0.45, 0.85);
+        for client in self.some_clients() {
+            let lasts = goes_on * self.between(0.9, 1.0);
+            self.push(goes_on - lasts, lasts, Fault::Freeze(client));
+        }
+        // Within the next relay, which is a tick later at most.
+        let relay = self.setting.tick.div_duration_f64(self.setting.timeout);
+        let (cut, lasts) = (goes_on + relay * self.between(0.05, 0.8), self.between(0.8, 1.2));
+        self.push(cut, lasts, Fault::CutOff);
+        self.after(cut + lasts)
+    }
+
+    fn stolen_claims(&mut self) -> Duration {
+        // Long enough that links are given up, and not that leases are over.
+        let lasts = self.between(0.35, 0.5);
+        for client in self.some_clients() {
+            self.cut(client, 0.0, lasts, Disturbance::Cut);
+            let at = self.between(0.02, 0.2);
+            self.push(at, 0.0, Fault::Steal(client));
+        }
         self.after(lasts)
     }
 
@@ -195,6 +228,34 @@ mod tests {
             "{longer} of {} leave clients the time to go elsewhere",
             plans.len()
         );
+    }
+
+    #[test]
+    fn a_follower_loses_its_leader_right_after_clients_stood_still() {
+        let plans = plans(Theme::StallThenCutOff);
+        assert!((10..40).contains(&plans.len()), "{} of 400 runs", plans.len());
+        for (setting, plan) in plans {
+            assert_eq!(Theme::StallThenCutOff.plan(&setting), plan);
+            let cuts = spans(&plan, |fault| *fault == Fault::CutOff);
+            assert!(cuts.len() > 1, "seed {}", setting.seed);
+            for (_, goes_on) in spans(&plan, |fault| matches!(fault, Fault::Freeze(_))) {
+                // What strikes later than faults last is not in the plan.
+                let Some((at, _)) = cuts.iter().find(|(at, _)| *at > goes_on) else { continue };
+                assert!(*at - goes_on < setting.tick, "seed {}", setting.seed);
+            }
+        }
+    }
+
+    #[test]
+    fn claims_are_stolen_while_their_clients_are_cut_off() {
+        let plans = plans(Theme::StolenClaims);
+        assert!((20..60).contains(&plans.len()), "{} of 400 runs", plans.len());
+        for (setting, plan) in plans {
+            let cuts = spans(&plan, is_cut);
+            for (at, _) in spans(&plan, |fault| matches!(fault, Fault::Steal(_))) {
+                assert!(cuts.iter().any(|(from, to)| (*from..*to).contains(&at)), "seed {}", setting.seed);
+            }
+        }
     }
 
     #[test]

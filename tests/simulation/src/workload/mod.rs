@@ -110,7 +110,9 @@ pub(crate) fn of_defect(name: &str) -> &'static str {
         "delete-before-processing"
         | "no-node-is-claim"
         | "put-retried-on-absence"
-        | "freed-claim-not-noticed" => "queue",
+        | "freed-claim-not-noticed"
+        | "marker-without-version"
+        | "claim-unchecked" => "queue",
         "work-goes-on-after-loss" | "out-after-session-end" | "takeover-delay-forgotten" => "election",
         "blind-delete" | "no-read-on-reconnect" | "bad-node-spoils-list" | "folded-zxid" => "discovery",
         "older-after-newer" => "config",
