@@ -41,8 +41,10 @@ both_backends! {
         let other = connect(&server).await;
         let (client, proxy) = behind_proxy(&server, SESSION).await;
         let lasting = || orders("1").service_type(ServiceType::Permanent);
-        for op in [OpCode::GetData, OpCode::Create2, OpCode::SetData, OpCode::Exists, OpCode::Delete] {
-            for rule in [Rule::on(op).reset_before(), Rule::on(op).reset_after()] {
+        // It is created, set and deleted by a multi each.
+        for (op, nth) in [(OpCode::GetData, 1), (OpCode::Multi, 1), (OpCode::Multi, 2), (OpCode::Exists, 1), (OpCode::Multi, 3)] {
+            let on = || Rule::on(op).nth(nth);
+            for rule in [on().reset_before(), on().reset_after()] {
                 let fired = proxy.add(rule);
                 let registration = soon(registry(&client).register(lasting())).await.unwrap();
                 soon(registration.update(lasting().payload(format!("{op:?}")))).await.unwrap();

@@ -4,7 +4,7 @@ use crate::scene::{
     ORDERS, behind_proxy, ids, next, orders, registry, until_gone, until_ids, until_owned, view,
 };
 use docent::{Client, ConnectionState, CreateMode, Registration};
-use docent_proto::{OpCode, Request};
+use docent_proto::{MultiOp, OpCode, Request};
 use docent_testkit::{Backend, Rule, both_backends};
 use docent_tests::{SESSION, SHORT_SESSION, connect, soon, within};
 use futures_util::StreamExt;
@@ -113,9 +113,10 @@ both_backends! {
         let seen = Arc::clone(&touched);
         // A rule that never fires sees all requests.
         proxy.add(Rule::on_any().when(move |request| {
-            if let Request::Delete { path, .. } | Request::SetData { path, .. } = request {
-                seen.lock().unwrap().push(path.clone());
-            }
+            let Request::Multi(ops) = request else { return false };
+            let changes = ops.iter().filter(|op| matches!(op, MultiOp::Delete { .. } | MultiOp::SetData { .. }));
+            let paths = changes.map(|op| op.path().to_owned()).filter(|path| !path.contains("/_docent/markers/"));
+            seen.lock().unwrap().extend(paths);
             false
         }).hold());
         let theirs = soon(registry(&other).register(orders("2"))).await.unwrap();

@@ -214,7 +214,7 @@ both_backends! {
         let server = backend.start().await;
         let other = connect(&server).await;
         let (client, proxy) = behind_proxy(&server, SESSION).await;
-        let held = proxy.add(Rule::on(OpCode::Create2).path(|path| path.ends_with("/1")).hold());
+        let held = proxy.add(Rule::on(OpCode::Multi).path(|path| path.ends_with("/1")).hold());
         let registering = tokio::spawn({
             let registry = registry(&client);
             async move { registry.register(orders("1")).await.map(drop) }

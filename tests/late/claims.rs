@@ -1,7 +1,11 @@
 use crate::scene::Scene;
 use docent::recipe::{Claim, Claimed, Wanted};
-use docent::{Client, CreateMode, ErrorKind};
-use docent_tests::soon;
+use docent::{Client, ConnectionState, CreateMode, ErrorKind};
+use docent_proto::OpCode;
+use docent_testkit::Rule;
+use docent_tests::{soon, until};
+use futures_util::poll;
+use std::pin::pin;
 
 async fn draw(client: &Client) -> Option<Claim> {
     let wanted = Wanted { claim: "/item/claim".to_owned(), node: "/item".to_owned() };
@@ -28,6 +32,42 @@ async fn a_claim_that_is_made_late_is_refused() {
 }
 
 #[tokio::test]
+async fn a_claim_that_is_given_up_before_it_was_sent_is_never_sent() {
+    let scene = Scene::start().await;
+    scene.other.create("/item", "", CreateMode::Persistent).await.unwrap();
+    let (client, proxy) = scene.at_leader().await;
+    // A marker is there from now on.
+    client.create("/marked", "", CreateMode::Ephemeral).await.unwrap();
+    proxy.cut().await;
+    soon(client.state().reached(ConnectionState::Suspended)).await;
+    assert!(poll!(pin!(draw(&client))).is_pending());
+    proxy.heal().await.unwrap();
+    soon(client.sync("/")).await.unwrap();
+    soon(client.close()).await;
+    assert_eq!(scene.other.exists("/item").await.unwrap().unwrap().cversion, 0, "it has never had a child");
+}
+
+#[tokio::test]
+async fn a_client_that_is_closed_with_claims_under_way_leaves_nothing() {
+    let scene = Scene::start().await;
+    scene.other.create("/item", "", CreateMode::Persistent).await.unwrap();
+    let (client, proxy) = scene.at_leader().await;
+    client.create("/marked", "", CreateMode::Ephemeral).await.unwrap();
+    let held = proxy.add(Rule::on(OpCode::Multi).hold());
+    let drawing = tokio::spawn({
+        let client = client.clone();
+        let wanted = Wanted { claim: "/item/claim".to_owned(), node: "/item".to_owned() };
+        async move { Claim::draw(&client, &[wanted], "test").await.map(drop) }
+    });
+    soon(held.fired()).await;
+    let closing = tokio::spawn(async move { client.close().await });
+    assert_eq!(soon(drawing).await.unwrap().unwrap_err().kind(), ErrorKind::Closed);
+    proxy.heal().await.unwrap();
+    soon(closing).await.unwrap();
+    until(async || !is_claimed(&scene).await).await;
+}
+
+#[tokio::test]
 async fn a_release_that_comes_late_leaves_the_next_claim_alone() {
     let scene = Scene::start().await;
     scene.other.create("/item", "", CreateMode::Persistent).await.unwrap();
@@ -48,7 +88,7 @@ async fn a_claim_that_was_made_anew_by_others_while_the_link_was_lost_is_not_hel
         let (client, proxy) = scene.at_leader().await;
         let claim = draw(&client).await.unwrap();
         proxy.cut().await;
-        soon(client.state().reached(docent::ConnectionState::Suspended)).await;
+        soon(client.state().reached(ConnectionState::Suspended)).await;
         scene.other.delete("/item/claim", None).await.unwrap();
         let next = draw(&scene.other).await.unwrap();
         let ended = async {

@@ -1,7 +1,7 @@
 //! A double barrier stands what happens to links, sessions, futures and clients of its members.
 
 use crate::{builder, connect};
-use docent::{AcquireError, Client, DoubleBarrier, Error, ErrorKind};
+use docent::{AcquireError, Client, CreateMode, DoubleBarrier, Error, ErrorKind};
 use docent_proto::OpCode;
 use docent_testkit::battery::abandon_at;
 use docent_testkit::{Backend, FrameKind, Proxy, Rule, TestServer, both_backends};
@@ -144,6 +144,8 @@ both_backends! {
     async fn a_link_that_breaks_or_a_session_that_ends_at_any_request_holds_nobody_up(backend: Backend) {
         let server = backend.start().await;
         let other = connect(&server).await;
+        // The folder of markers is there from now on: no round makes it.
+        other.create("/first", "", CreateMode::Ephemeral).await.unwrap();
         let (ours, proxy) = behind_a_proxy(&server).await;
         let mut cases = Vec::new();
         for comes in [Comes::First, Comes::Second] {

@@ -196,6 +196,16 @@ impl Held {
         self.confirm().await
     }
 
+    /// True when it holds by a claim, at a path that others may use once it is gone.
+    pub(crate) fn is_claim(&self) -> bool {
+        self.claim.is_some()
+    }
+
+    /// True when its node is known to have been the same after the link had been lost that often.
+    pub(crate) fn is_confirmed_at(&self, losses: u64) -> bool {
+        self.claim.as_ref().is_none_or(|node| node.is_confirmed_at(losses))
+    }
+
     /// False when the node with this `czxid`, at the path of this one's, is another.
     pub(crate) fn is_same(&self, czxid: i64) -> bool {
         planted!(ClaimUnchecked) || self.claim.as_ref().is_none_or(|node| node.czxid == czxid)

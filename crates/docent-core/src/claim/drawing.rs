@@ -74,7 +74,9 @@ impl Intent {
 
 impl Drop for Intent {
     fn drop(&mut self) {
-        if let Some(write) = self.write.take() {
+        if let Some(mut write) = self.write.take()
+            && !write.take_back()
+        {
             let made = Made::At(std::mem::take(&mut self.paths));
             self.epoch.cleanup.undo_exact(&self.epoch, write, made);
         }
@@ -153,7 +155,12 @@ async fn created(
         intent.write = None;
     }
     let cause = match ended {
-        Ended::Applied(_, stat) => return Ok(Attempt::Created(stat.mzxid)),
+        Ended::Applied(results, stat) => {
+            if results.is_none() {
+                intent.paths.iter().for_each(|path| epoch.session.owns(path));
+            }
+            return Ok(Attempt::Created(stat.mzxid));
+        }
         Ended::Failed(index, code) => return Ok(Attempt::Refused(index, code)),
         Ended::NotApplied(Cause::LinkLost) if planted!(NoNodeIsClaim) => {
             return Ok(Attempt::Created(epoch.session.last_zxid()));

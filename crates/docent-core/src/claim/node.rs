@@ -36,7 +36,12 @@ impl ClaimNode {
 
     /// True when the node was there, and the same, on the present link.
     pub(crate) fn is_confirmed(&self) -> bool {
-        planted!(ClaimUnchecked) || self.confirmed.load(Ordering::Relaxed) == self.epoch.losses()
+        self.is_confirmed_at(self.epoch.losses())
+    }
+
+    /// True when the node was there, and the same, on the link after that many lost ones.
+    pub(crate) fn is_confirmed_at(&self, losses: u64) -> bool {
+        planted!(ClaimUnchecked) || self.confirmed.load(Ordering::Relaxed) == losses
     }
 
     /// Looks whether the node is there and the same, unless that is known. While a link was lost somebody else may have deleted it,

@@ -47,24 +47,29 @@ pub(super) async fn delete_claim(core: &Core, node: &ClaimNode, first: Option<Ex
 
 /// Submits the delete if the node is still there and the same; else says what became of it, or nothing if that is not known now.
 async fn send_again(core: &Core, node: &ClaimNode) -> Result<ExactWrite, Option<Left>> {
-    match resolve::stat(&node.epoch, &node.path).await {
-        Ok(Some(stat)) if stat.czxid == node.czxid || planted!(ClaimUnchecked) => {}
-        Ok(_) => return Err(Some(Left::Gone)),
-        Err(Cause::Ended(end)) => return Err(Some(ended(end))),
-        Err(_) => return Err(None),
-    }
+    // The marker first: one may have to wait for it, and the look must not be older than the link that the delete is sent on.
     let marker = match exact::take(core, &node.epoch, deadline(Duration::MAX)).await {
         Ok(marker) => marker,
         Err(NoMarker::Cause(Cause::Ended(end))) => return Err(Some(ended(end))),
         Err(_) => return Err(None),
     };
-    Ok(delete_exactly(node, marker))
+    let losses = node.epoch.losses();
+    let left = match resolve::stat(&node.epoch, &node.path).await {
+        Ok(Some(stat)) if stat.czxid == node.czxid || planted!(ClaimUnchecked) => {
+            return Ok(delete_exactly(node, marker, losses));
+        }
+        Ok(_) => Some(Left::Gone),
+        Err(Cause::Ended(end)) => Some(ended(end)),
+        Err(_) => None,
+    };
+    marker.unused();
+    Err(left)
 }
 
-/// Submits the delete of the node of a claim.
-pub(super) fn delete_exactly(node: &ClaimNode, marker: exact::Marker) -> ExactWrite {
+/// Submits the delete of the node of a claim, which was the same after the link had been lost `losses` times.
+pub(super) fn delete_exactly(node: &ClaimNode, marker: exact::Marker, losses: u64) -> ExactWrite {
     let delete = MultiOp::Delete { path: node.path.clone(), version: -1 };
-    ExactWrite::submit(marker, [delete], Lane::Cleanup)
+    ExactWrite::submit_on(Some(losses), marker, [delete], Lane::Cleanup)
 }
 
 /// Says what becomes of a claim whose session has ended.

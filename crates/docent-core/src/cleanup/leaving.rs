@@ -42,9 +42,12 @@ impl Leaving {
     /// Submits the delete of a claim's node. Where it is not certain that the node is still the same, or nothing can be sent exactly
     /// at once, that is left to the worker.
     pub(crate) fn of_claim(node: Arc<ClaimNode>) -> Self {
-        let marker =
-            Some(&node.epoch).filter(|_| node.is_confirmed()).and_then(|epoch| epoch.markers.try_take(epoch));
-        let delete = marker.map_or(Delete::NotYet, |marker| Delete::Exact(delete_exactly(&node, marker)));
+        let losses = node.epoch.losses();
+        let marker = Some(&node.epoch)
+            .filter(|_| node.is_confirmed_at(losses))
+            .and_then(|epoch| epoch.markers.try_take(epoch));
+        let exactly = |marker| Delete::Exact(delete_exactly(&node, marker, losses));
+        let delete = marker.map_or(Delete::NotYet, exactly);
         Self { node: Doomed::Claim(node), delete, done: false }
     }
 

@@ -3,50 +3,96 @@
 use super::own::{children, delete_owned};
 use crate::core::Core;
 use crate::epoch::Epoch;
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use crate::session::{Cause, LinkState};
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio::time::{Instant, timeout};
 
-/// Before the second look; each further one comes after twice the time. So a node that was made late stands for about as long as it
-/// was late, if nothing tells of it sooner.
+/// Before the second look at a folder; each further one comes after twice the time, until another create is lost there. So a node that
+/// was made late stands for about as long as it was late, if nothing tells of it sooner.
 const FIRST_GAP: Duration = Duration::from_millis(250);
+
+const LONGEST_GAP: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Longest wait without a look at whether the session has ended.
 const LONGEST_NAP: Duration = Duration::from_secs(10);
 
+/// Most creates of a session that are looked for; the oldest are given up then. Each took a lost link.
+const MOST: usize = 10_000;
+
+/// Most folders that are listed at the same time.
+const AT_ONCE: usize = 8;
+
 /// The lost creates of one session, by the folders of their nodes. Each node has a name that is ours alone.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct LostCreates {
-    /// Beginnings of paths.
-    folders: Mutex<HashMap<String, Vec<String>>>,
+    lost: Mutex<Lost>,
     /// How many there are, for those who look in passing.
     count: AtomicUsize,
+    looks: Semaphore,
+}
+
+#[derive(Debug, Default)]
+struct Lost {
+    folders: HashMap<String, Folder>,
+    /// Folders and ids, oldest first; also of some that were found since.
+    order: VecDeque<(String, String)>,
+}
+
+#[derive(Debug, Default)]
+struct Folder {
+    /// Beginnings of full paths, by the ids in them.
+    prefixes: HashMap<String, String>,
+    /// Counts those that were added.
+    added: u64,
     /// Rung when there is a reason to look now.
-    bell: Notify,
+    bell: Arc<Notify>,
+}
+
+impl Default for LostCreates {
+    fn default() -> Self {
+        Self { lost: Mutex::default(), count: AtomicUsize::new(0), looks: Semaphore::new(AT_ONCE) }
+    }
 }
 
 impl LostCreates {
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Vec<String>>> {
-        self.folders.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Lost> {
+        self.lost.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds the create of a node below `folder` whose path begins with `prefix`. It is looked for from now on.
     pub(super) fn add(&self, epoch: &Arc<Epoch>, folder: &str, prefix: &str) {
         tracing::debug!(%prefix, epoch = epoch.number, "a create without a reply is looked for again");
-        self.count.fetch_add(1, Ordering::Relaxed);
-        match self.lock().entry(folder.to_owned()) {
-            Entry::Occupied(mut others) => others.get_mut().push(prefix.to_owned()),
-            Entry::Vacant(none) => {
-                none.insert(vec![prefix.to_owned()]);
-                epoch.cleanup.look_for_lost(epoch, folder.to_owned());
-                return;
-            }
+        let mut lost = self.lock();
+        let is_new = !lost.folders.contains_key(folder);
+        let id = id(prefix.rsplit('/').next().unwrap_or(prefix)).to_owned();
+        lost.order.push_back((folder.to_owned(), id.clone()));
+        let there = lost.folders.entry(folder.to_owned()).or_default();
+        if there.prefixes.insert(id, prefix.to_owned()).is_none() {
+            self.count.fetch_add(1, Ordering::Relaxed);
         }
-        self.bell.notify_waiters();
+        there.added += 1;
+        if !is_new {
+            there.bell.notify_one();
+        }
+        if lost.order.len() > MOST {
+            self.forget_oldest(&mut lost);
+        }
+        if is_new {
+            epoch.cleanup.look_for_lost(epoch, folder.to_owned());
+        }
+    }
+
+    fn forget_oldest(&self, lost: &mut Lost) {
+        let Some((folder, id)) = lost.order.pop_front() else { return };
+        let known = lost.folders.get_mut(&folder).and_then(|folder| folder.prefixes.remove(&id));
+        if let Some(prefix) = known {
+            self.count.fetch_sub(1, Ordering::Relaxed);
+            tracing::warn!(%prefix, "a create without a reply is not looked for any more: there are {MOST} newer ones");
+        }
     }
 
     /// Looks at a listing of `folder` that was made for another reason: a node that is there by now is deleted at once.
@@ -54,35 +100,52 @@ impl LostCreates {
         if self.count.load(Ordering::Relaxed) == 0 {
             return;
         }
-        let folders = self.lock();
-        let Some(prefixes) = folders.get(folder) else { return };
-        let is_lost = |name: &String| {
-            let in_folder =
-                |prefix: &String| prefix.rsplit('/').next().is_some_and(|lost| name.starts_with(lost));
-            prefixes.iter().any(in_folder)
-        };
-        if names.iter().any(is_lost) {
-            self.bell.notify_waiters();
+        let lost = self.lock();
+        let Some(folder) = lost.folders.get(folder) else { return };
+        if names.iter().any(|name| folder.prefixes.contains_key(id(name))) {
+            folder.bell.notify_one();
         }
     }
 
-    /// Takes away those that a listing shows; true when none is left in `folder`.
-    fn found(&self, folder: &str, paths: &[String]) -> bool {
-        let mut folders = self.lock();
-        let Some(prefixes) = folders.get_mut(folder) else { return true };
-        let before = prefixes.len();
-        prefixes.retain(|prefix| !paths.iter().any(|path| path.starts_with(prefix)));
-        self.count.fetch_sub(before - prefixes.len(), Ordering::Relaxed);
-        let done = prefixes.is_empty();
+    /// Those of `paths`, of children of `folder`, that are lost no more.
+    fn found(&self, folder: &str, paths: &[String]) -> Vec<String> {
+        let lost = self.lock();
+        let Some(folder) = lost.folders.get(folder) else { return Vec::new() };
+        let is_lost = |path: &&String| {
+            let name = path.rsplit('/').next().unwrap_or(path);
+            folder.prefixes.get(id(name)).is_some_and(|prefix| path.starts_with(prefix))
+        };
+        paths.iter().filter(is_lost).cloned().collect()
+    }
+
+    /// Takes away those that were deleted; true when none is left in `folder`, which is forgotten then.
+    fn settle(&self, folder: &str, deleted: &[String]) -> bool {
+        let mut lost = self.lock();
+        let Some(there) = lost.folders.get_mut(folder) else { return true };
+        for path in deleted {
+            if there.prefixes.remove(id(path.rsplit('/').next().unwrap_or(path))).is_some() {
+                self.count.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+        let done = there.prefixes.is_empty();
         if done {
-            folders.remove(folder);
+            lost.folders.remove(folder);
         }
         done
     }
 
-    fn prefixes(&self, folder: &str) -> Vec<String> {
-        self.lock().get(folder).cloned().unwrap_or_default()
+    /// How often something was added to `folder`, and its bell.
+    fn state(&self, folder: &str) -> Option<(u64, Arc<Notify>)> {
+        self.lock().folders.get(folder).map(|folder| (folder.added, Arc::clone(&folder.bell)))
     }
+}
+
+/// The part of a name that is ours alone: a UUID, with the mark of protected nodes where it has that.
+fn id(name: &str) -> &str {
+    const UUID: usize = 36;
+    const PROTECTED: &str = "_c_";
+    let length = if name.starts_with(PROTECTED) { PROTECTED.len() + UUID } else { UUID };
+    name.get(..length).unwrap_or(name)
 }
 
 /// Looks for the lost creates of `epoch` below `folder`: after each new link, whenever a listing shows one, and from time to time.
@@ -90,36 +153,63 @@ impl LostCreates {
 pub(super) async fn look_for_lost(core: &Core, epoch: Arc<Epoch>, folder: String) {
     let lost = &epoch.lost_creates;
     let mut link = epoch.session.link();
-    let mut gap = FIRST_GAP;
+    link.mark_unchanged();
+    let (mut gap, mut seen) = (FIRST_GAP, 0);
     loop {
-        let next = Instant::now() + gap;
-        gap = gap.saturating_mul(2).min(Duration::from_secs(24 * 60 * 60));
-        while Instant::now() < next {
-            let nap = next.saturating_duration_since(Instant::now()).min(LONGEST_NAP);
-            let reason = async {
-                tokio::select! {
-                    () = lost.bell.notified() => {}
-                    Ok(()) = link.changed() => {}
-                }
-            };
-            if timeout(nap, reason).await.is_ok() {
-                break;
-            }
-            if epoch.ended().is_some() {
-                return;
-            }
+        let Some((added, bell)) = lost.state(&folder) else { return };
+        if std::mem::replace(&mut seen, added) != added {
+            gap = FIRST_GAP;
         }
-        link.borrow_and_update();
-        let Ok(paths) = children(&epoch, &folder).await else { return };
-        let prefixes = lost.prefixes(&folder);
-        let is_lost = |path: &&String| prefixes.iter().any(|prefix| path.starts_with(prefix));
-        let found: Vec<_> = paths.iter().filter(is_lost).cloned().collect();
+        if !wait(&epoch, &bell, &mut link, gap).await {
+            gap = gap.saturating_mul(2).min(LONGEST_GAP);
+        }
+        if epoch.ended().is_some() {
+            return;
+        }
+        let paths = {
+            let Ok(_one_of_a_few) = lost.looks.acquire().await else { return };
+            match children(&epoch, &folder).await {
+                Ok(paths) => paths,
+                Err(Cause::Ended(_)) => return,
+                // A listing that is too large, say: later it may not be.
+                Err(_) => continue,
+            }
+        };
+        let found = lost.found(&folder, &paths);
         for path in &found {
             tracing::info!(%path, epoch = epoch.number, "a create was applied late: its node is deleted");
             let _ = delete_owned(core, epoch.number, Arc::clone(&epoch), path.clone(), None).await;
         }
-        if lost.found(&folder, &found) {
+        if lost.settle(&folder, &found) {
             return;
         }
     }
+}
+
+/// Waits until the session is attached anew. That a link is lost is no reason to look.
+async fn attached_anew(link: &mut watch::Receiver<LinkState>) -> Result<(), watch::error::RecvError> {
+    loop {
+        link.changed().await?;
+        if link.borrow_and_update().up {
+            return Ok(());
+        }
+    }
+}
+
+/// Waits for `gap`, a new link or the bell. True when it was for a reason and not for the time.
+async fn wait(epoch: &Epoch, bell: &Notify, link: &mut watch::Receiver<LinkState>, gap: Duration) -> bool {
+    let until = Instant::now() + gap;
+    while Instant::now() < until && epoch.ended().is_none() {
+        let nap = until.saturating_duration_since(Instant::now()).min(LONGEST_NAP);
+        let reason = async {
+            tokio::select! {
+                () = bell.notified() => {}
+                Ok(()) = attached_anew(link) => {}
+            }
+        };
+        if timeout(nap, reason).await.is_ok() {
+            return true;
+        }
+    }
+    false
 }

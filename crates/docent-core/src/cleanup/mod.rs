@@ -76,7 +76,23 @@ impl Cleanup {
     /// Undoes a create of a node whose path begins with `prefix`, once its outcome is known. `reply` is the outcome if it
     /// is still to come; without it the create may or may not have been applied.
     pub(crate) fn undo_create(&self, epoch: &Arc<Epoch>, prefix: String, reply: Option<Pending>) {
-        self.send(Job::Create { epoch: Arc::clone(epoch), prefix, reply });
+        self.send(Job::Create { epoch: Arc::clone(epoch), prefix, reply, place: None });
+    }
+
+    /// As [`undo_create`](Self::undo_create), for a marker. Its `place` is given up when it is gone, or on the list of lost creates.
+    pub(crate) fn undo_marker(
+        &self,
+        epoch: &Arc<Epoch>,
+        path: String,
+        reply: Option<Pending>,
+        place: Option<OwnedSemaphorePermit>,
+    ) {
+        self.send(Job::Create { epoch: Arc::clone(epoch), prefix: path, reply, place });
+    }
+
+    /// Deletes the node that the transaction `czxid` made, whose path is `prefix` and a number.
+    pub(crate) fn undo_numbered(&self, epoch: &Arc<Epoch>, prefix: String, czxid: i64) {
+        self.send(Job::Numbered { epoch: Arc::clone(epoch), prefix, czxid });
     }
 
     /// Ends a session that was given up, so that its nodes do not stand for as long as the servers keep it.
@@ -107,7 +123,9 @@ enum Job {
     /// Delete a node later, unless it is gone by then.
     Later { node: Doomed, delay: Duration },
     /// Find out what became of a create, and undo it.
-    Create { epoch: Arc<Epoch>, prefix: String, reply: Option<Pending> },
+    Create { epoch: Arc<Epoch>, prefix: String, reply: Option<Pending>, place: Option<OwnedSemaphorePermit> },
+    /// Find the node of a transaction, and delete it.
+    Numbered { epoch: Arc<Epoch>, prefix: String, czxid: i64 },
     /// Find out what became of an exact write, and undo it.
     Exact { epoch: Arc<Epoch>, write: ExactWrite, made: Made },
     /// Delete a marker.

@@ -142,7 +142,10 @@ pub(super) async fn children(epoch: &Epoch, folder: &str) -> Result<Vec<String>,
                 return Err(Cause::Ended(end));
             }
             // The link was lost between the two: together they prove nothing.
-            _ => {}
+            (_, Outcome::NotSent(Cause::LinkLost) | Outcome::Unknown(Cause::LinkLost))
+            | (Outcome::NotSent(Cause::LinkLost) | Outcome::Unknown(Cause::LinkLost), _) => {}
+            (_, Outcome::Unknown(cause @ Cause::TooLarge { .. })) => return Err(cause),
+            _ => tokio::time::sleep(PAUSE).await,
         }
     }
 }

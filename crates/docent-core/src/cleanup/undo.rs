@@ -1,5 +1,6 @@
 //! Undoing exact writes that nobody waits for any more.
 
+use super::PAUSE;
 use super::claim::delete_claim;
 use super::own::children;
 use crate::claim::ClaimNode;
@@ -8,6 +9,7 @@ use crate::core::Core;
 use crate::deadline::deadline;
 use crate::epoch::Epoch;
 use crate::exact::{Ended, ExactWrite};
+use crate::session::Cause;
 use docent_proto::{MultiResult, parent};
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +31,7 @@ pub(super) async fn undo_exact(core: &Core, epoch: Arc<Epoch>, mut write: ExactW
         Made::At(paths) => paths,
         Made::Numbered(prefix) => match results.and_then(|results| results.into_iter().next()) {
             Some(MultiResult::Created { path, .. }) => vec![path],
-            _ => numbered(&epoch, &prefix, stat.mzxid).await.into_iter().collect(),
+            _ => return undo_numbered(core, epoch, prefix, stat.mzxid).await,
         },
     };
     for path in paths {
@@ -38,15 +40,31 @@ pub(super) async fn undo_exact(core: &Core, epoch: Arc<Epoch>, mut write: ExactW
     }
 }
 
-/// The node that the transaction `czxid` made, among those whose paths begin with `prefix`.
-pub(crate) async fn numbered(epoch: &Epoch, prefix: &str, czxid: i64) -> Option<String> {
-    let paths = children(epoch, parent(prefix).unwrap_or("/")).await.ok()?;
-    for path in paths.into_iter().filter(|path| path.starts_with(prefix)) {
-        if let Ok(Some(stat)) = resolve::stat(epoch, &path).await
-            && stat.czxid == czxid
-        {
-            return Some(path);
+/// Deletes the node that the transaction `czxid` made, whose path begins with `prefix`.
+pub(super) async fn undo_numbered(core: &Core, epoch: Arc<Epoch>, prefix: String, czxid: i64) {
+    loop {
+        match numbered(&epoch, &prefix, czxid).await {
+            Ok(None) | Err(Cause::Ended(_)) => return,
+            Ok(Some(path)) => {
+                let node = ClaimNode::new(Arc::clone(&epoch), path, czxid);
+                let _ = delete_claim(core, &node, None).await;
+                return;
+            }
+            Err(_) => tokio::time::sleep(PAUSE).await,
         }
     }
-    None
+}
+
+/// The node that the transaction `czxid` made, among those whose paths begin with `prefix`.
+///
+/// # Errors
+/// When it could not be looked for.
+pub(crate) async fn numbered(epoch: &Epoch, prefix: &str, czxid: i64) -> Result<Option<String>, Cause> {
+    let paths = children(epoch, parent(prefix).unwrap_or("/")).await?;
+    for path in paths.into_iter().filter(|path| path.starts_with(prefix)) {
+        if resolve::stat(epoch, &path).await?.is_some_and(|stat| stat.czxid == czxid) {
+            return Ok(Some(path));
+        }
+    }
+    Ok(None)
 }

@@ -2,13 +2,14 @@ use super::Job;
 use super::doomed::{Delete, delete_doomed};
 use super::lost_creates::look_for_lost;
 use super::own::{delete_node, undo_create};
-use super::undo::undo_exact;
+use super::undo::{undo_exact, undo_numbered};
 use crate::core::Core;
 use crate::exact;
 use crate::telemetry;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
@@ -41,59 +42,63 @@ impl CleanupWorker {
             match job {
                 None => return,
                 Some(Job::Drained(done)) => waiting.push(done),
-                Some(Job::Node { node, delete, done }) => open.push(
-                    async move {
-                        let left = delete_doomed(core, node, delete).await;
-                        if let Some(done) = done {
-                            let _ = done.send(left);
-                        }
+                Some(Job::Node { node, delete, done }) => open.push(guarded(async move {
+                    let left = delete_doomed(core, node, delete).await;
+                    if let Some(done) = done {
+                        let _ = done.send(left);
                     }
-                    .boxed(),
-                ),
-                Some(Job::Later { node, delay }) => open.push(
-                    async move {
-                        tokio::select! {
-                            () = tokio::time::sleep(delay) => {}
-                            () = core.closing.cancelled() => {}
-                        }
-                        if node.is_still_to_go() {
-                            let _ = delete_doomed(core, node, Delete::NotYet).await;
-                        }
+                })),
+                Some(Job::Later { node, delay }) => open.push(guarded(async move {
+                    tokio::select! {
+                        () = tokio::time::sleep(delay) => {}
+                        () = core.closing.cancelled() => {}
                     }
-                    .boxed(),
-                ),
+                    if node.is_still_to_go() {
+                        let _ = delete_doomed(core, node, Delete::NotYet).await;
+                    }
+                })),
                 Some(Job::Exact { epoch, write, made }) => {
-                    open.push(undo_exact(core, epoch, write, made).boxed());
+                    open.push(guarded(undo_exact(core, epoch, write, made)));
                 }
-                Some(Job::Marker { epoch, path, reply, place }) => open.push(
-                    async move {
-                        let _ = delete_node(core, epoch, path, Some(reply)).await;
-                        drop(place);
+                Some(Job::Marker { epoch, path, reply, place }) => open.push(guarded(async move {
+                    let _ = delete_node(core, epoch, path, Some(reply)).await;
+                    drop(place);
+                })),
+                Some(Job::Trim(epoch)) => aside.push(guarded(exact::trim(epoch))),
+                Some(Job::Lost { epoch, folder }) => aside.push(guarded(look_for_lost(core, epoch, folder))),
+                Some(Job::Abandoned { epoch, farewell }) => open.push(guarded(async move {
+                    let say = async {
+                        epoch.held.all_dropped().await;
+                        // Nodes that the next session keeps, too, are replaced while this one lives: nobody sees them gone.
+                        let replaced = core.kept.attempted(epoch.number + 1);
+                        let _ = tokio::time::timeout(core.config.operation_timeout, replaced).await;
+                        farewell.say(&core.ensemble).await;
+                    };
+                    tokio::select! {
+                        () = say => {}
+                        () = core.closing.cancelled() => {}
                     }
-                    .boxed(),
-                ),
-                Some(Job::Trim(epoch)) => aside.push(exact::trim(epoch).boxed()),
-                Some(Job::Lost { epoch, folder }) => aside.push(look_for_lost(core, epoch, folder).boxed()),
-                Some(Job::Abandoned { epoch, farewell }) => open.push(
-                    async move {
-                        let say = async {
-                            epoch.held.all_dropped().await;
-                            // Nodes that the next session keeps, too, are replaced while this one lives: nobody sees them gone.
-                            let replaced = core.kept.attempted(epoch.number + 1);
-                            let _ = tokio::time::timeout(core.config.operation_timeout, replaced).await;
-                            farewell.say(&core.ensemble).await;
-                        };
-                        tokio::select! {
-                            () = say => {}
-                            () = core.closing.cancelled() => {}
-                        }
-                    }
-                    .boxed(),
-                ),
-                Some(Job::Create { epoch, prefix, reply }) => {
-                    open.push(undo_create(core, epoch, prefix, reply).boxed());
+                })),
+                Some(Job::Create { epoch, prefix, reply, place }) => open.push(guarded(async move {
+                    undo_create(core, epoch, prefix, reply).await;
+                    drop(place);
+                })),
+                Some(Job::Numbered { epoch, prefix, czxid }) => {
+                    open.push(guarded(undo_numbered(core, epoch, prefix, czxid)));
                 }
             }
         }
     }
+}
+
+/// Keeps a panic in one job from ending all others.
+fn guarded<'a>(job: impl Future<Output = ()> + Send + 'a) -> BoxFuture<'a, ()> {
+    let caught = AssertUnwindSafe(job).catch_unwind();
+    caught
+        .map(|ended| {
+            if ended.is_err() {
+                tracing::error!("a cleanup panicked: its node goes with its session");
+            }
+        })
+        .boxed()
 }

@@ -154,7 +154,7 @@ impl<'a> Attempts<'a> {
         let core = self.client.core();
         let epoch = core.epoch();
         if self.client.bound.is_some_and(|bound| bound != epoch.number || bound <= self.ended) {
-            return Err(self.error(ErrorKind::SessionChanged));
+            return Err(self.error(ErrorKind::SessionChanged).maybe_applied(self.may_come_late));
         }
         if epoch.number > self.ended {
             return Ok(epoch);
@@ -163,7 +163,7 @@ impl<'a> Attempts<'a> {
         let next = Box::pin(tokio::time::timeout_at(self.deadline, core.epoch_after(self.ended)));
         match next.await {
             Ok(Ok(epoch)) => Ok(epoch),
-            Ok(Err(error)) => Err(self.error(error.kind())),
+            Ok(Err(error)) => Err(self.error(error.kind()).maybe_applied(self.may_come_late)),
             Err(_) => Err(self.timeout()),
         }
     }
@@ -296,7 +296,9 @@ impl<'a> Attempts<'a> {
         }
         tokio::select! {
             () = tokio::time::sleep(pause) => Ok(()),
-            () = self.client.core().closing.cancelled() => Err(self.error(self.client.core().closed())),
+            () = self.client.core().closing.cancelled() => {
+                Err(self.error(self.client.core().closed()).maybe_applied(self.may_come_late))
+            }
         }
     }
 

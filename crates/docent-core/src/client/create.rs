@@ -77,6 +77,17 @@ pub(crate) fn create_parents(client: &Client, epoch: &Epoch, full: &str) -> Vec<
 
 /// As [`create_parents`]; the innermost is made as the kind `last`.
 pub(crate) fn create_parents_in(core: &Core, epoch: &Epoch, full: &str, last: ParentKind) -> Vec<Pending> {
+    create_parents_by(core, epoch, full, last, Lane::Call)
+}
+
+/// As [`create_parents_in`], in that lane.
+pub(crate) fn create_parents_by(
+    core: &Core,
+    epoch: &Epoch,
+    full: &str,
+    last: ParentKind,
+    lane: Lane,
+) -> Vec<Pending> {
     let innermost = parent(full);
     let creates = parent_paths(full).into_iter().map(|path| {
         let mode = match if innermost == Some(path) { last } else { core.config.parents } {
@@ -84,7 +95,7 @@ pub(crate) fn create_parents_in(core: &Core, epoch: &Epoch, full: &str, last: Pa
             ParentKind::Persistent => WireMode::Persistent,
         };
         let create = Create::new(path.to_owned(), Bytes::new(), core.acl(path), mode, 0);
-        epoch.session.submit(Request::Create(create), Lane::Call)
+        epoch.session.submit(Request::Create(create), lane)
     });
     creates.collect()
 }

@@ -1,6 +1,6 @@
 use super::call::{Attempts, Outcomes};
 use super::{Client, resolve};
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::exact::{self, Ended, ExactWrite, NoMarker};
 use crate::session::{Cause, Lane};
 use docent_proto::{Code, MultiOp};
@@ -12,43 +12,53 @@ pub(super) async fn ensure_absent(client: &Client, path: &str) -> Result<(), Err
     let full = client.core().namespace.full("delete", path)?;
     let mut attempts = Attempts::new(client, "delete", path, Outcomes::Repeatable);
     let mut known: Option<i64> = None;
+    // An attempt may be applied of which nothing is known.
+    let mut unsettled = false;
     loop {
-        let epoch = attempts.epoch().await?;
+        let maybe = |error: Error| if unsettled { error.maybe_applied(true) } else { error };
+        let epoch = attempts.epoch().await.map_err(maybe)?;
+        // The marker first: one may have to wait for it, and the look must not be older than the link that the delete is sent on.
+        let marker = match exact::take(client.core(), &epoch, attempts.deadline).await {
+            Ok(marker) => marker,
+            Err(NoMarker::Cause(cause)) => {
+                attempts.retry(&epoch, false, cause).await.map_err(maybe)?;
+                continue;
+            }
+            Err(NoMarker::Refused(error)) => return Err(maybe(error)),
+        };
+        let losses = epoch.losses();
         let version = match timeout_at(attempts.deadline, resolve::stat(&epoch, &full)).await {
             Ok(Ok(Some(stat))) if known.is_none_or(|czxid| czxid == stat.czxid) => {
                 known = Some(stat.czxid);
                 stat.version
             }
-            // There is none, or it is another one by now.
-            Ok(Ok(_)) => return Ok(()),
-            Ok(Err(cause)) => {
-                attempts.retry(&epoch, false, cause).await?;
+            other => {
+                marker.unused();
+                match other {
+                    // There is none, or it is another one by now.
+                    Ok(Ok(_)) => return Ok(()),
+                    Ok(Err(cause)) => attempts.retry(&epoch, false, cause).await.map_err(maybe)?,
+                    Err(_) => return Err(maybe(attempts.timeout())),
+                }
                 continue;
             }
-            Err(_) => return Err(attempts.timeout()),
-        };
-        let marker = match exact::take(client.core(), &epoch, attempts.deadline).await {
-            Ok(marker) => marker,
-            Err(NoMarker::Cause(cause)) => {
-                attempts.retry(&epoch, false, cause).await?;
-                continue;
-            }
-            Err(NoMarker::Refused(error)) => return Err(error),
         };
         let delete = MultiOp::Delete { path: full.clone(), version };
-        let mut write = ExactWrite::submit(marker, [delete], Lane::Call);
+        let mut write = ExactWrite::submit_on(Some(losses), marker, [delete], Lane::Call);
         let cause = match write.ended(attempts.deadline).await {
             Ended::Applied(..) | Ended::Failed(_, Code::NO_NODE) => return Ok(()),
             // Its data was set meanwhile, or it is another node by now.
             Ended::Failed(_, Code::BAD_VERSION) | Ended::NoMarker => continue,
             Ended::Refused(Code::THROTTLED) => Cause::QueueFull,
-            Ended::Failed(_, code) | Ended::Refused(code) => return Err(attempts.code(code)),
-            Ended::Unknown(Cause::Deadline) => {
-                return Err(attempts.error(ErrorKind::Timeout).maybe_applied(true));
+            Ended::Failed(_, code) | Ended::Refused(code) => return Err(maybe(attempts.code(code))),
+            Ended::NotApplied(cause) => cause,
+            Ended::Unknown(cause) => {
+                unsettled = true;
+                cause
             }
-            Ended::NotApplied(cause) | Ended::Unknown(cause) => cause,
         };
         drop(write);
-        attempts.retry(&epoch, false, cause).await?;
+        let retried = attempts.retry(&epoch, false, cause).await;
+        retried.map_err(|error| if unsettled { error.maybe_applied(true) } else { error })?;
     }
 }

@@ -18,8 +18,10 @@ struct Making {
     epoch: Arc<Epoch>,
     full: String,
     is_sequential: bool,
-    /// `None` once nothing is left to undo.
+    /// `None` once its outcome is certain.
     write: Option<ExactWrite>,
+    /// Transaction of a node whose name is not known yet.
+    nameless: Option<i64>,
 }
 
 impl Making {
@@ -27,7 +29,7 @@ impl Making {
         let (full, mode) = (create.path.clone(), CreateMode::from_flags(create.flags));
         let write = ExactWrite::submit(marker, [MultiOp::Create(create)], Lane::Call);
         let is_sequential = mode.is_some_and(CreateMode::is_sequential);
-        Self { epoch: Arc::clone(epoch), full, is_sequential, write: Some(write) }
+        Self { epoch: Arc::clone(epoch), full, is_sequential, write: Some(write), nameless: None }
     }
 
     async fn ended(&mut self, attempts: &Attempts<'_>) -> Ended {
@@ -41,9 +43,29 @@ impl Making {
     }
 }
 
+impl Making {
+    /// Finds the name of the node that the transaction `czxid` made: the reply that told it was lost.
+    async fn name(&mut self, attempts: &Attempts<'_>, czxid: i64) -> Result<String, Error> {
+        self.nameless = Some(czxid);
+        let found =
+            tokio::time::timeout_at(attempts.deadline, numbered(&self.epoch, &self.full, czxid)).await;
+        // Where it could not be found it is looked for again, and deleted.
+        let path = found.ok().and_then(Result::ok).ok_or_else(|| attempts.unknown())?;
+        self.nameless = None;
+        let path = path.ok_or_else(|| attempts.unknown())?;
+        self.epoch.session.owns(&path);
+        Ok(path)
+    }
+}
+
 impl Drop for Making {
     fn drop(&mut self) {
-        if let Some(write) = self.write.take() {
+        if let Some(czxid) = self.nameless {
+            return self.epoch.cleanup.undo_numbered(&self.epoch, std::mem::take(&mut self.full), czxid);
+        }
+        if let Some(mut write) = self.write.take()
+            && !write.take_back()
+        {
             let full = std::mem::take(&mut self.full);
             let made = if self.is_sequential { Made::Numbered(full) } else { Made::At(vec![full]) };
             self.epoch.cleanup.undo_exact(&self.epoch, write, made);
@@ -77,12 +99,14 @@ pub(super) async fn create(
         let (sent, cause) = match making.ended(&attempts).await {
             Ended::Applied(results, marker) => {
                 let path = match results.and_then(|results| results.into_iter().next()) {
-                    Some(MultiResult::Created { path, .. }) => Some(path),
-                    Some(_) => None,
-                    None if making.is_sequential => numbered(&epoch, &full, marker.mzxid).await,
-                    None => Some(full),
+                    Some(MultiResult::Created { path, .. }) => path,
+                    Some(_) => return Err(attempts.unknown()),
+                    None if making.is_sequential => making.name(&attempts, marker.mzxid).await?,
+                    None => {
+                        epoch.session.owns(&full);
+                        full
+                    }
                 };
-                let path = path.ok_or_else(|| attempts.unknown())?;
                 return Ok(created(client, &epoch, &path, data, &marker));
             }
             Ended::Failed(_, Code::NO_NODE) if missing_parents < PARENT_ROUNDS => {

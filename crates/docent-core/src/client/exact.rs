@@ -47,8 +47,15 @@ pub(super) async fn commit(
             }
             Err(NoMarker::Refused(error)) => return Err(error),
         };
-        confirm(attempts, &epoch, held).await?;
-        let mut write = ExactWrite::submit(marker, ops.iter().cloned(), Lane::Call);
+        // After the marker, for which one may have to wait. What follows is sent on the link on which that was seen, or not at all.
+        let losses = match confirm(attempts, &epoch, held).await {
+            Ok(losses) => losses,
+            Err(error) => {
+                marker.unused();
+                return Err(error);
+            }
+        };
+        let mut write = ExactWrite::submit_on(losses, marker, ops.iter().cloned(), Lane::Call);
         let cause = match write.ended(attempts.deadline).await {
             Ended::Applied(results, stat) => return Ok(Exact::Applied(results, stat)),
             Ended::Failed(index, code) => return Ok(Exact::Failed(index, code)),
@@ -67,19 +74,30 @@ pub(super) async fn commit(
     }
 }
 
-/// Makes certain that what is held is held by the same nodes as ever, also where a link was lost since they were made.
+/// Makes certain that what is held is held by the same nodes as ever, also where a link was lost since they were made. Returns how
+/// often the link had been lost by then; `None` where nothing was in doubt.
 pub(super) async fn confirm(
     attempts: &mut Attempts<'_>,
     epoch: &Arc<Epoch>,
     held: &[Arc<Held>],
-) -> Result<(), Error> {
-    for held in held {
-        match timeout_at(attempts.deadline, held.confirm()).await {
-            Ok(Ok(())) => {}
-            Ok(Err(Ok(reason))) => return Err(attempts.error(ErrorKind::Lost(reason))),
-            Ok(Err(Err(cause))) => attempts.retry(epoch, false, cause).await?,
-            Err(_) => return Err(attempts.timeout()),
+) -> Result<Option<u64>, Error> {
+    if !held.iter().any(|held| held.is_claim()) {
+        return Ok(None);
+    }
+    loop {
+        let losses = epoch.losses();
+        for held in held {
+            match timeout_at(attempts.deadline, held.confirm()).await {
+                Ok(Ok(())) => {}
+                Ok(Err(Ok(reason))) => return Err(attempts.error(ErrorKind::Lost(reason))),
+                Ok(Err(Err(cause))) => attempts.retry(epoch, false, cause).await?,
+                Err(_) => return Err(attempts.timeout()),
+            }
+        }
+        // In a session that has ended nothing can be sent.
+        let all_confirmed = held.iter().all(|held| held.is_confirmed_at(losses));
+        if all_confirmed || epoch.ended().is_some() {
+            return Ok(Some(losses));
         }
     }
-    Ok(())
 }

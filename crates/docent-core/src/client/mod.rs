@@ -15,7 +15,7 @@ pub use builder::ClientBuilder;
 pub use call::in_time;
 pub(crate) use call::{Attempts, Outcomes, unexpected};
 pub use clock_check::ClockCheck;
-pub(crate) use create::{PARENT_ROUNDS, create_parents_in, refused_parent};
+pub(crate) use create::{PARENT_ROUNDS, create_parents_by, create_parents_in, refused_parent};
 pub(crate) use transaction::Committed;
 pub use transaction::{Transaction, TransactionResult};
 

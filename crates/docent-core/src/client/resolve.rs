@@ -5,7 +5,7 @@
 //! certain is written exactly.
 
 use crate::epoch::Epoch;
-use crate::session::{Cause, Lane, Outcome};
+use crate::session::{Cause, Lane, Outcome, SessionEnd};
 use bytes::Bytes;
 use docent_proto::{Code, Request, Response, Stat};
 
@@ -82,12 +82,17 @@ pub(crate) fn sync(path: &str) -> Request {
 /// The answer to a read after a `sync` on the same link; `None` when there is no node.
 async fn synced(epoch: &Epoch, path: &str, read: Request) -> Result<Option<Response>, Cause> {
     loop {
-        let sync = epoch.session.submit(sync(path), Lane::Call);
-        let read = epoch.session.submit(read.clone(), Lane::Call);
+        // Not among calls: cleanups look, too, however many of those wait.
+        let sync = epoch.session.submit(sync(path), Lane::Cleanup);
+        let read = epoch.session.submit(read.clone(), Lane::Cleanup);
         match (sync.await, read.await) {
             (Outcome::Reply(sync), Outcome::Reply(read)) => match (sync.result, read.result) {
                 (Ok(_), Ok(response)) => return Ok(Some(response)),
                 (Ok(_), Err(Code::NO_NODE)) => return Ok(None),
+                (Err(Code::THROTTLED), _) | (_, Err(Code::THROTTLED)) => return Err(Cause::QueueFull),
+                (Err(Code::SESSION_EXPIRED), _) | (_, Err(Code::SESSION_EXPIRED)) => {
+                    return Err(Cause::Ended(SessionEnd::Expired));
+                }
                 // Without the right to read nothing can be found out.
                 _ => return Err(Cause::Deadline),
             },

@@ -137,6 +137,15 @@ impl Transaction {
     /// # Cancel safety
     /// This method is *not* cancel safe: the operations may have been applied.
     pub async fn commit(mut self) -> Result<Vec<TransactionResult>, Error> {
+        if self.held.iter().any(|held| held.is_claim()) {
+            // Exactly, because one that is applied late could pass for what is done under the next claim at the path.
+            return match self.commit_marked().await?.results {
+                Some(results) => Ok(results),
+                None => {
+                    Err(Error::new(ErrorKind::OutcomeUnknown, "transaction").because("the results were lost"))
+                }
+            };
+        }
         let guard_checks = self.check_input()?;
         let results = match self.held.is_empty() {
             true => self.commit_anywhere().await?,

@@ -1,5 +1,5 @@
 use super::pool::FreeMarker;
-use crate::client::{PARENT_ROUNDS, create_parents_in, refused_parent};
+use crate::client::{PARENT_ROUNDS, create_parents_by, refused_parent};
 use crate::core::Core;
 use crate::epoch::Epoch;
 use crate::error::Error;
@@ -13,6 +13,9 @@ use uuid::Uuid;
 
 /// Folder of markers, below the client's namespace and outside of any recipe's layout.
 const FOLDER: &str = "/_docent/markers";
+
+/// Markers with this version are not used again: after the largest number comes −1, which stands for any.
+const LAST_VERSION: i32 = 1 << 30;
 
 /// A marker in use: an ephemeral node of the session, whose data is the id of the last exact write that was applied with it.
 ///
@@ -45,12 +48,23 @@ impl Marker {
 
     /// Makes it free for the next write: nothing is unanswered that was sent with it.
     pub(super) fn give_back(mut self) {
+        if self.version >= LAST_VERSION {
+            // Its drop deletes it.
+            return;
+        }
         let place = self.place.take();
         let free = FreeMarker { path: std::mem::take(&mut self.path), version: self.version };
         if self.epoch.markers.push(free) {
             self.epoch.cleanup.trim_markers(&self.epoch);
         }
         drop(place);
+    }
+}
+
+impl Marker {
+    /// Makes a marker free that nothing was sent with.
+    pub(crate) fn unused(self) {
+        self.give_back();
     }
 }
 
@@ -69,13 +83,16 @@ struct Making {
     create: Pending,
     /// True when the reply was lost: the node may come.
     unknown: bool,
+    /// `None` once the marker is made, or the place went with what undoes it.
+    place: Option<OwnedSemaphorePermit>,
 }
 
 impl Drop for Making {
     fn drop(&mut self) {
         let reply = self.create.abandon();
         if reply.is_some() || self.unknown {
-            self.epoch.cleanup.undo_create(&self.epoch, std::mem::take(&mut self.path), reply);
+            let path = std::mem::take(&mut self.path);
+            self.epoch.cleanup.undo_marker(&self.epoch, path, reply, self.place.take());
         }
     }
 }
@@ -102,7 +119,7 @@ async fn make(
     core: &Core,
     epoch: &Arc<Epoch>,
     deadline: Instant,
-    place: OwnedSemaphorePermit,
+    mut place: OwnedSemaphorePermit,
 ) -> Result<Marker, NoMarker> {
     let folder = core.namespace.full("transaction", FOLDER).map_err(NoMarker::Refused)?;
     // A name that is never used again: a create of it that is applied late makes a node that no write asks for.
@@ -111,15 +128,22 @@ async fn make(
     loop {
         let parents = match missing_parents {
             0 => Vec::new(),
-            _ => create_parents_in(core, epoch, &path, core.config.parents),
+            _ => create_parents_by(core, epoch, &path, core.config.parents, Lane::Cleanup),
         };
         let create = Create::new(path.clone(), Bytes::new(), core.acl(&path), CreateMode::Ephemeral, 0);
         let create = epoch.session.submit(Request::Create(create), Lane::Cleanup);
-        let mut making = Making { epoch: Arc::clone(epoch), path: path.clone(), create, unknown: false };
+        let mut making = Making {
+            epoch: Arc::clone(epoch),
+            path: path.clone(),
+            create,
+            unknown: false,
+            place: Some(place),
+        };
         let outcome = making.create.by(deadline).await;
         let code = match outcome {
             Outcome::Reply(reply) => match reply.result {
                 Ok(_) => {
+                    let place = making.place.take().expect("it goes with the marker or with what undoes it");
                     return Ok(Marker::new(Arc::clone(epoch), FreeMarker { path, version: 0 }, place));
                 }
                 Err(code) => code,
@@ -130,6 +154,7 @@ async fn make(
                 return Err(NoMarker::Cause(cause));
             }
         };
+        place = making.place.take().expect("it goes with the marker or with what undoes it");
         match code {
             Code::NO_NODE if missing_parents < PARENT_ROUNDS => {
                 let refused = Box::pin(refused_parent(core, "transaction", &path, parents)).await;

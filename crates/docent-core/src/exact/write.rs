@@ -43,12 +43,27 @@ pub(crate) enum Ended {
 impl ExactWrite {
     /// Submits `ops`: they have their place in the order of calls now.
     pub(crate) fn submit(marker: Marker, ops: impl IntoIterator<Item = MultiOp>, lane: Lane) -> Self {
+        Self::submit_on(None, marker, ops, lane)
+    }
+
+    /// As [`submit`](Self::submit), but with a number of lost links only before another one is lost: what was known of a node may not
+    /// be so any more after that.
+    pub(crate) fn submit_on(
+        losses: Option<u64>,
+        marker: Marker,
+        ops: impl IntoIterator<Item = MultiOp>,
+        lane: Lane,
+    ) -> Self {
         let id = Bytes::copy_from_slice(Uuid::new_v4().as_bytes());
         // The marker comes first: where another operation is refused, the marker had its version, so that no earlier attempt was
         // applied.
         let mut all = vec![set(&marker, &id)];
         all.extend(ops);
-        let reply = marker.epoch.session.submit(Request::Multi(all), lane);
+        let session = &marker.epoch.session;
+        let reply = match losses {
+            Some(losses) => session.submit_on(Request::Multi(all), lane, losses),
+            None => session.submit(Request::Multi(all), lane),
+        };
         Self { marker: Some(marker), id, reply, lost: false }
     }
 
@@ -64,8 +79,9 @@ impl ExactWrite {
                     self.settled(None);
                     return Ended::NotApplied(cause);
                 }
-                Outcome::Unknown(Cause::LinkLost) => self.lost = true,
-                Outcome::Unknown(cause) => return Ended::Unknown(cause),
+                // The reply may still come.
+                Outcome::Unknown(Cause::Deadline) => return Ended::Unknown(Cause::Deadline),
+                Outcome::Unknown(_) => self.lost = true,
             }
         }
         // On the heap, because it is rare.
@@ -73,6 +89,15 @@ impl ExactWrite {
             Ok(ended) => ended,
             Err(_) => Ended::Unknown(Cause::Deadline),
         }
+    }
+
+    /// Takes it back. True when it never was sent and never will be.
+    pub(crate) fn take_back(&mut self) -> bool {
+        let taken_back = !self.lost && self.reply.withdraw();
+        if taken_back {
+            self.settled(None);
+        }
+        taken_back
     }
 
     /// The marker may be used again; from `version` on, if that is another one by now.
@@ -146,13 +171,15 @@ impl ExactWrite {
                         self.settled(Some(stat.version));
                         return Ended::Applied(None, stat);
                     }
-                    Ok(Some((data, stat))) if data.as_ref() == Some(&fence) => {
+                    // It was set once since, and not by the write.
+                    Ok(Some((_, stat))) if stat.version == version.wrapping_add(1) => {
                         self.settled(Some(stat.version));
                         return Ended::NotApplied(Cause::LinkLost);
                     }
                     // Somebody else wrote it.
                     Ok(_) => return Ended::Unknown(Cause::Deadline),
-                    Err(cause) => return Ended::Unknown(cause),
+                    Err(Cause::Ended(end)) => return Ended::Unknown(Cause::Ended(end)),
+                    Err(_) => sleep(PAUSE).await,
                 },
                 Code::SESSION_EXPIRED => return Ended::Unknown(Cause::Ended(SessionEnd::Expired)),
                 Code::THROTTLED => sleep(PAUSE).await,
@@ -183,9 +210,7 @@ impl ExactWrite {
 
 impl Drop for ExactWrite {
     fn drop(&mut self) {
-        if self.reply.withdraw() {
-            self.settled(None);
-        }
+        self.take_back();
     }
 }
 

@@ -252,6 +252,7 @@ impl Reconciler {
         let owner = stat.ephemeral_owner;
         let older = planted!(NoOwnerCheck) && self.core.witness_of(owner).is_some();
         if owner == epoch.session.id() || older {
+            epoch.session.owns(&self.full);
             if found.unwrap_or_default() == *wanted {
                 return Ok(Found::AsWanted(watch));
             }

@@ -19,8 +19,10 @@ const NUMBER: usize = 10;
 #[derive(Debug)]
 pub(in crate::session) struct Ephemerals {
     limit: usize,
-    /// Bytes of the nodes that are there, by the hashes of their paths.
-    nodes: HashMap<u64, usize>,
+    /// Nodes that are there, by the hashes of their paths.
+    nodes: HashMap<u64, Box<str>>,
+    /// Those that are still to be looked for, since a create was refused: somebody may have deleted them.
+    doubted: Vec<Box<str>>,
     hasher: RandomState,
     there: usize,
     /// Bytes of creates that are under way.
@@ -36,6 +38,8 @@ pub(in crate::session) enum Change {
     Make(usize),
     /// A node of this hash is deleted.
     Delete(u64),
+    /// None, but the answer tells whether the node of this hash is there.
+    Look(u64),
     /// One for each operation of a multi.
     Each(Box<[Self]>),
 }
@@ -43,7 +47,7 @@ pub(in crate::session) enum Change {
 impl Change {
     fn bytes(&self) -> usize {
         match self {
-            Self::None | Self::Delete(_) => 0,
+            Self::None | Self::Delete(_) | Self::Look(_) => 0,
             Self::Make(bytes) => *bytes,
             Self::Each(changes) => changes.iter().map(Self::bytes).sum(),
         }
@@ -53,7 +57,7 @@ impl Change {
 impl Ephemerals {
     pub(in crate::session) fn new(limit: usize) -> Self {
         let (nodes, hasher) = (HashMap::new(), RandomState::new());
-        Self { limit, nodes, hasher, there: 0, under_way: 0 }
+        Self { limit, nodes, doubted: Vec::new(), hasher, there: 0, under_way: 0 }
     }
 
     /// Counts a request that is about to be sent.
@@ -77,7 +81,9 @@ impl Ephemerals {
         match (change, result) {
             (Change::None, _) => {}
             (Change::Make(_), Ok(Response::Created { path, .. })) => self.made(path),
-            (Change::Delete(hash), Ok(_) | Err(Code::NO_NODE)) => self.gone(hash),
+            (Change::Delete(hash), Ok(_) | Err(Code::NO_NODE)) | (Change::Look(hash), Err(Code::NO_NODE)) => {
+                self.gone(hash);
+            }
             (Change::Each(changes), Ok(Response::Multi(results))) => {
                 let applied = !results.iter().any(|result| matches!(result, MultiResult::Failed(_)));
                 for (change, result) in changes.iter().zip(results) {
@@ -93,8 +99,28 @@ impl Ephemerals {
         }
     }
 
-    /// The link is gone, and with it the answers to all that was sent. What was made all the same counts again when its delete is
-    /// sent, or is found and deleted: a few at most.
+    /// Takes note that nothing is known of the answer to a request.
+    pub(in crate::session) fn unanswered(&mut self, change: &Change) {
+        self.under_way = self.under_way.saturating_sub(change.bytes());
+    }
+
+    /// Takes note of a node that was made although no answer said so.
+    pub(in crate::session) fn owns(&mut self, path: &str) {
+        self.made(path);
+    }
+
+    /// Reads that show which nodes are there, after a create was refused: somebody may have deleted some, or the answer to a delete was
+    /// lost. At most `most` of them; the others come next.
+    pub(in crate::session) fn doubt(&mut self, most: usize) -> Vec<Request> {
+        if self.doubted.is_empty() {
+            self.doubted.extend(self.nodes.values().cloned());
+        }
+        let some = self.doubted.split_off(self.doubted.len().saturating_sub(most));
+        some.into_iter().map(|path| Request::Exists { path: path.into(), watch: false }).collect()
+    }
+
+    /// The link is gone, and with it the answers to all that was sent. What was made all the same is found, and
+    /// [counts](Self::owns) then, or is deleted.
     pub(in crate::session) fn link_lost(&mut self) {
         self.under_way = 0;
     }
@@ -109,12 +135,13 @@ impl Ephemerals {
     fn change(&self, request: &Request) -> Change {
         match request {
             Request::Create(create) if is_ephemeral(create.flags) => Change::Make(bytes(create)),
-            Request::Delete { path, .. } => self.delete(path),
+            Request::Delete { path, .. } => Change::Delete(self.hash(path)),
+            Request::Exists { path, .. } if !self.nodes.is_empty() => Change::Look(self.hash(path)),
             Request::Multi(ops) => {
                 let changes = || {
                     ops.iter().map(|op| match op {
                         MultiOp::Create(create) if is_ephemeral(create.flags) => Change::Make(bytes(create)),
-                        MultiOp::Delete { path, .. } => self.delete(path),
+                        MultiOp::Delete { path, .. } => Change::Delete(self.hash(path)),
                         _ => Change::None,
                     })
                 };
@@ -127,23 +154,15 @@ impl Ephemerals {
         }
     }
 
-    fn delete(&self, path: &str) -> Change {
-        if self.nodes.is_empty() {
-            return Change::None;
-        }
-        let hash = self.hash(path);
-        if self.nodes.contains_key(&hash) { Change::Delete(hash) } else { Change::None }
-    }
-
     fn made(&mut self, path: &str) {
-        let bytes = PREFIX + path.len();
-        let before = self.nodes.insert(self.hash(path), bytes);
-        self.there = self.there.saturating_sub(before.unwrap_or(0)) + bytes;
+        if self.nodes.insert(self.hash(path), path.into()).is_none() {
+            self.there += PREFIX + path.len();
+        }
     }
 
     fn gone(&mut self, hash: u64) {
-        if let Some(bytes) = self.nodes.remove(&hash) {
-            self.there = self.there.saturating_sub(bytes);
+        if let Some(path) = self.nodes.remove(&hash) {
+            self.there = self.there.saturating_sub(PREFIX + path.len());
         }
     }
 
@@ -202,6 +221,23 @@ mod tests {
         assert!(nodes.send(&create("/bbbbbbb"), Lane::Call).is_err(), "it is there until it is gone");
         nodes.answered(gone, &Err(Code::NO_NODE));
         assert!(nodes.send(&create("/bbbbbbb"), Lane::Call).is_ok());
+    }
+
+    #[test]
+    fn nodes_that_somebody_else_deleted_are_looked_for_once_creates_are_refused() {
+        let mut nodes = Ephemerals::new(20);
+        for path in ["/aaaaa", "/bbbbb"] {
+            let made_one = nodes.send(&create(path), Lane::Call).unwrap();
+            nodes.answered(made_one, &made(path));
+        }
+        assert!(nodes.send(&create("/ccccc"), Lane::Call).is_err());
+        let looks: Vec<_> = (0..2).flat_map(|_| nodes.doubt(1)).collect();
+        assert_eq!(looks.len(), 2);
+        for look in looks {
+            let change = nodes.send(&look, Lane::Cleanup).unwrap();
+            nodes.answered(change, &Err(Code::NO_NODE));
+        }
+        assert!(nodes.send(&create("/ccccc"), Lane::Call).is_ok());
     }
 
     #[test]

@@ -84,6 +84,8 @@ pub(super) struct Requests {
     pub(super) queue: VecDeque<Queued>,
     /// Those of [`Lane::Lease`], which wait for nothing else.
     ahead: VecDeque<Queued>,
+    /// Those of the queue that end when the link is lost.
+    tied: Vec<u64>,
     pub(super) in_flight: VecDeque<InFlight>,
 }
 
@@ -115,6 +117,16 @@ impl Requests {
         let queue = if lane == Lane::Lease { &mut self.ahead } else { &mut self.queue };
         queue.push_back(Queued { id: self.next_id, request, lane, deadline, done });
         self.next_id
+    }
+
+    /// The request `id`, if it still waits when the link is lost, ends with it.
+    pub(super) fn end_with_link(&mut self, id: u64) {
+        // Those that were written since are of no account here.
+        if self.tied.len() == self.tied.capacity() {
+            let queue = &self.queue;
+            self.tied.retain(|id| queue.binary_search_by_key(id, |queued| queued.id).is_ok());
+        }
+        self.tied.push(id);
     }
 
     /// When to call [`expire`](Self::expire) next. Mostly that is long after the request has ended whose deadline it was.
@@ -174,6 +186,12 @@ impl Requests {
 
     /// The link is gone: nobody will answer what was written.
     pub(super) fn link_lost(&mut self, finished: &mut Vec<Finished>) {
+        for id in std::mem::take(&mut self.tied) {
+            let Ok(index) = self.queue.binary_search_by_key(&id, |queued| queued.id) else { continue };
+            let Some(queued) = self.queue.remove(index) else { continue };
+            self.watch_reads.forget(&queued.request);
+            finished.extend(queued.done.map(|done| (done, Outcome::NotSent(Cause::LinkLost))));
+        }
         // The session's own requests are about the link that is gone.
         self.queue.retain(|queued| queued.done.is_some());
         for in_flight in self.in_flight.drain(..).rev() {

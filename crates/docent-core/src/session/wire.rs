@@ -85,10 +85,11 @@ impl Shared {
             machine.swap_deliveries(deliveries);
             (result, machine.link_change())
         };
-        deliveries.deliver();
+        // First of all: whoever hears that the link is lost counts it.
         if let Some(link) = link {
             self.link.send_replace(link);
         }
+        deliveries.deliver();
         result
     }
 }
@@ -97,6 +98,15 @@ impl Session for WireSession {
     fn submit(&self, request: Request, lane: Lane) -> Pending {
         let submitted = self.0.lock().submit(request, lane, None);
         self.pending(submitted)
+    }
+
+    fn submit_on(&self, request: Request, lane: Lane, losses: u64) -> Pending {
+        let submitted = self.0.lock().submit_on(request, lane, None, Some(losses));
+        self.pending(submitted)
+    }
+
+    fn owns(&self, path: &str) {
+        self.0.lock().owns(path);
     }
 
     fn submit_until(&self, request: Request, deadline: Instant) -> Pending {

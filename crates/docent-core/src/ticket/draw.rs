@@ -40,6 +40,7 @@ impl Intent {
         match tokio::time::timeout_at(attempts.deadline, self.look()).await {
             Ok(Ok(found)) => {
                 self.unknown = found.is_none();
+                found.iter().for_each(|(path, _)| self.epoch.session.owns(path));
                 Ok(found)
             }
             // The session has ended: the cleanup worker sees to what may be left of it.

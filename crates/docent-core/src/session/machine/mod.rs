@@ -46,6 +46,8 @@ pub(in crate::session) struct Machine {
     timeout: Duration,
     requests: Requests,
     ephemerals: Ephemerals,
+    /// Looks for ephemeral nodes that are under way, since a create was refused.
+    doubts: usize,
     next_xid: i32,
     /// Credentials that are to be sent on a new link, before anything else.
     to_authenticate: bool,
@@ -139,6 +141,7 @@ impl Machine {
             identity: None,
             requests: Requests::default(),
             ephemerals: Ephemerals::new(settings.ephemeral_limit),
+            doubts: 0,
             settings,
             next_xid: 1,
             to_authenticate: false,
@@ -161,6 +164,20 @@ impl Machine {
         lane: Lane,
         deadline: Option<Instant>,
     ) -> Result<(u64, oneshot::Receiver<Outcome>), Cause> {
+        self.submit_on(request, lane, deadline, None)
+    }
+
+    /// As [`submit`](Self::submit), but only before another link is lost, if `losses` have been.
+    pub(in crate::session) fn submit_on(
+        &mut self,
+        request: Request,
+        lane: Lane,
+        deadline: Option<Instant>,
+        losses: Option<u64>,
+    ) -> Result<(u64, oneshot::Receiver<Outcome>), Cause> {
+        if losses.is_some_and(|losses| losses != self.losses) {
+            return Err(Cause::LinkLost);
+        }
         match self.phase {
             Phase::Open => {}
             Phase::Draining if lane != Lane::Call => {}
@@ -174,7 +191,11 @@ impl Machine {
             check_size(&request, self.settings.outbound_limit)?;
         }
         let (done, outcome) = oneshot::channel();
-        Ok((self.requests.push(request, lane, deadline, Some(done)), outcome))
+        let id = self.requests.push(request, lane, deadline, Some(done));
+        if losses.is_some() {
+            self.requests.end_with_link(id);
+        }
+        Ok((id, outcome))
     }
 
     /// When to call [`expire`](Self::expire) next.
@@ -185,6 +206,11 @@ impl Machine {
     /// Ends requests whose deadline has come.
     pub(in crate::session) fn expire(&mut self, now: Instant) {
         self.requests.expire(now, &mut self.deliveries.finished);
+    }
+
+    /// Takes note of an ephemeral node that was made although no answer said so.
+    pub(in crate::session) fn owns(&mut self, path: &str) {
+        self.ephemerals.owns(path);
     }
 
     pub(in crate::session) fn withdraw(&mut self, id: u64) -> bool {
@@ -242,6 +268,7 @@ impl Machine {
         self.restore.clear();
         self.pings.clear();
         self.ephemerals.link_lost();
+        self.doubts = 0;
         self.requests.link_lost(&mut self.deliveries.finished);
         match self.phase {
             // The request to close may or may not have arrived; a session nobody re-attaches to ends by itself.

@@ -77,6 +77,7 @@ impl Machine {
             Ok(change) => change,
             Err(cause) => {
                 self.deliveries.finished.extend(done.map(|done| (done, Outcome::NotSent(cause))));
+                self.doubt_ephemerals();
                 return;
             }
         };
@@ -98,6 +99,18 @@ impl Machine {
             // A delete of a node whose name is ours alone can be repeated, and must stay ahead of what came after it.
             again: (repeatable && !planted!(FailedDeleteForgotten)).then_some(request),
         });
+    }
+
+    /// Looks whether nodes are there that count, some at a time.
+    fn doubt_ephemerals(&mut self) {
+        const AT_ONCE: usize = 256;
+        if self.doubts == 0 {
+            let looks = self.ephemerals.doubt(AT_ONCE);
+            self.doubts = looks.len();
+            for look in looks {
+                self.requests.push(look, Lane::Cleanup, None, None);
+            }
+        }
     }
 
     fn next_xid(&mut self) -> i32 {

@@ -48,7 +48,8 @@ impl Machine {
         if due.is_none_or(|due| due.xid != header.xid || due.done.is_none() && due.id == 0) {
             return Err(error.into());
         }
-        let Some(in_flight) = self.requests.in_flight.pop_front() else { return Ok(false) };
+        let Some(in_flight) = self.requests.answered() else { return Ok(false) };
+        self.ephemerals.unanswered(&in_flight.ephemerals);
         self.last_zxid = self.last_zxid.max(header.zxid);
         self.answered(in_flight.sent_at, now);
         if let Some(done) = in_flight.done {

@@ -24,6 +24,9 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use zookeeper_client as zk;
 
+/// How many ephemeral nodes are looked for after a create was refused because there are too many.
+const DOUBTS_AT_ONCE: usize = 256;
+
 /// A session of the crate `zookeeper-client`.
 #[derive(Clone)]
 pub(crate) struct ZookeeperClientSession(Arc<Shared>);
@@ -146,6 +149,10 @@ impl Session for ZookeeperClientSession {
         Pending::waiting(outcome, id, Arc::clone(&self.0) as Arc<dyn Withdraw>)
     }
 
+    fn owns(&self, path: &str) {
+        self.0.lock().ephemerals.owns(path);
+    }
+
     fn id(&self) -> i64 {
         self.0.lock().id
     }
@@ -250,6 +257,10 @@ impl Shared {
                 Ok(change) => change,
                 Err(cause) => {
                     let _ = done.send(Outcome::NotSent(cause));
+                    // Some of those that count may be gone. Nobody waits for the answers.
+                    for look in state.ephemerals.doubt(DOUBTS_AT_ONCE) {
+                        state.waiting.push(look, Lane::Cleanup, None, Some(oneshot::channel().0));
+                    }
                     continue;
                 }
             };
