@@ -129,7 +129,8 @@ both_backends! {
         let first = client.transaction().set("/a", "1", None).commit_exactly();
         let second = client.transaction().set("/a", "1", None).commit_exactly();
         let (first, second) = soon(async { tokio::join!(first, second) }).await;
-        (first.unwrap(), second.unwrap());
+        first.unwrap();
+        second.unwrap();
         let session = client.session_id().unwrap();
         // Both are sent, and nothing is answered.
         proxy.set_flow(Direction::ToClient, Flow::Swallow);

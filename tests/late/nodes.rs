@@ -81,7 +81,8 @@ async fn one_of_two_creators_of_an_ephemeral_node_is_told_that_it_exists() {
     // The second one's marker is there, too.
     let warm = |name: &'static str| scene.client.create(name, "", CreateMode::Ephemeral);
     let (first, second) = soon(async { tokio::join!(warm("/1"), warm("/2")) }).await;
-    (first.unwrap(), second.unwrap());
+    first.unwrap();
+    second.unwrap();
     let created = scene.begin(both).await;
     let (one, two) = soon(created).await.unwrap();
     let refused = [one, two].into_iter().filter_map(Result::err).map(|error| error.kind());

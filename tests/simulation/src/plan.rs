@@ -280,7 +280,8 @@ mod tests {
             lagging += 1;
             with += u32::from(!plan.is_empty());
         }
-        assert!(with > 20 && lagging - with > 20, "{with} of {lagging}");
+        // Most runs with a follower have a theme.
+        assert!(with > 8 && lagging - with > 20, "{with} of {lagging}");
     }
 
     #[test]
@@ -293,7 +294,7 @@ mod tests {
             };
             kinds.insert(kind.split(['(', ' ']).next().unwrap_or_default().to_owned());
         }
-        let all = "Bounce Crash Cut CutOff CutOffHolding CutToClient CutToServer Delete Expire Freeze Hold ShortTimeouts Slow Trap";
+        let all = "Bounce Crash Cut CutOff CutOffHolding CutToClient CutToServer Delete Expire Freeze Hold ShortTimeouts Slow Steal Trap";
         assert_eq!(kinds.into_iter().collect::<Vec<_>>().join(" "), all);
     }
 }
