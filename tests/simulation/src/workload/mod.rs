@@ -14,6 +14,7 @@ mod queue;
 mod record;
 mod rwlock;
 mod semaphore;
+mod shown;
 mod way;
 
 use crate::controls::Controls;

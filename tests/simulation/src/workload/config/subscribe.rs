@@ -1,8 +1,9 @@
 use super::publish::broken;
 use crate::workload::Place;
+use crate::workload::shown::Shown;
 use docent::config::Change;
 use docent::{Config, Snapshot, SubscribeError};
-use docent_testkit::history::{AttemptId, Following, What};
+use docent_testkit::history::Following;
 use fastrand::Rng;
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -33,13 +34,13 @@ async fn follow(place: &Place, config: &Config<u64>, slow: Duration) -> ControlF
         Err(SubscribeError::Core(error)) => return broken(&error),
         Err(_) => return ControlFlow::Continue(()),
     };
-    let diary = Diary::begin(place, config.path());
-    diary.saw(&subscription.current());
+    let shown = Shown::begin(place, config.path());
+    shown.write(saw(&subscription.current()));
     while let Some(change) = subscription.changed().await {
         match change {
-            Change::Value(snapshot) => diary.saw(&snapshot),
-            Change::Deleted => diary.write(Following::Missing),
-            Change::Refused(_) => diary.write(Following::Refused),
+            Change::Value(snapshot) => shown.write(saw(&snapshot)),
+            Change::Deleted => shown.write(Following::Missing),
+            Change::Refused(_) => shown.write(Following::Refused),
             // Servers here are not restored from older data.
             _ => {}
         }
@@ -51,36 +52,7 @@ async fn follow(place: &Place, config: &Config<u64>, slow: Duration) -> ControlF
     ControlFlow::Break(())
 }
 
-/// Writes down what a subscription shows.
-///
-/// # On drop
-/// It is written down that it is over; not when its process dies.
-struct Diary<'a> {
-    place: &'a Place,
-    id: AttemptId,
-}
-
-impl<'a> Diary<'a> {
-    fn begin(place: &'a Place, path: &str) -> Self {
-        let diary = Self { place, id: place.scribe.attempt() };
-        diary.write(Following::Begins(path.to_owned()));
-        diary
-    }
-
-    fn saw(&self, snapshot: &Snapshot<u64>) {
-        let zxid = snapshot.revision().map_or(0, |revision| revision.mzxid);
-        self.write(Following::Saw { number: *snapshot.value(), zxid });
-    }
-
-    fn write(&self, step: Following) {
-        self.place.scribe.write(What::Followed(self.id, step));
-    }
-}
-
-impl Drop for Diary<'_> {
-    fn drop(&mut self) {
-        if !self.place.controls.is_dying() {
-            self.write(Following::Over);
-        }
-    }
+fn saw(snapshot: &Snapshot<u64>) -> Following {
+    let zxid = snapshot.revision().map_or(0, |revision| revision.mzxid);
+    Following::Saw { number: *snapshot.value(), zxid }
 }
