@@ -15,6 +15,7 @@ mod record;
 mod rwlock;
 mod semaphore;
 mod shown;
+mod streams;
 mod way;
 
 use crate::controls::Controls;
@@ -88,7 +89,7 @@ pub(crate) trait Workload: fmt::Debug {
 }
 
 /// The names of all workloads.
-pub(crate) const ALL: [&str; 10] = [
+pub(crate) const ALL: [&str; 11] = [
     "mutex",
     "rwlock",
     "semaphore",
@@ -99,6 +100,7 @@ pub(crate) const ALL: [&str; 10] = [
     "queue",
     "discovery",
     "config",
+    "streams",
 ];
 
 /// The recipe whose workload shows a planted defect: that of the mutex for all that is common to all.
@@ -115,8 +117,9 @@ pub(crate) fn of_defect(name: &str) -> &'static str {
         | "marker-without-version"
         | "claim-unchecked" => "queue",
         "work-goes-on-after-loss" | "out-after-session-end" | "takeover-delay-forgotten" => "election",
-        "blind-delete" | "no-read-on-reconnect" | "bad-node-spoils-list" | "folded-zxid" => "discovery",
+        "blind-delete" | "no-read-on-reconnect" | "bad-node-spoils-list" => "discovery",
         "older-after-newer" => "config",
+        "folded-zxid" => "streams",
         _ => "mutex",
     }
 }
@@ -134,6 +137,7 @@ pub(crate) fn by_name(name: &str, rng: &mut Rng) -> Option<Rc<dyn Workload>> {
         "reign" => Some(Rc::new(election::ElectionWorkload::steady(rng))),
         "discovery" => Some(Rc::new(discovery::DiscoveryWorkload::draw(rng))),
         "config" => Some(Rc::new(config::ConfigWorkload::draw(rng))),
+        "streams" => Some(Rc::new(streams::StreamsWorkload::draw(rng))),
         _ => None,
     }
 }

@@ -1,0 +1,129 @@
+use super::shown::Shown;
+use super::{Place, Workload};
+use docent::{Error, ErrorKind, Node, TransactionResult};
+use docent_server::Transaction;
+use docent_testkit::history::{Following, Outcome, Publishing, Way, What, Written};
+use fastrand::Rng;
+use futures_util::future::{LocalBoxFuture, join, join_all};
+use futures_util::{FutureExt, StreamExt};
+use std::ops::ControlFlow;
+use std::time::Duration;
+use tokio::time::{sleep, timeout};
+
+const FOLDER: &str = "/streams";
+
+/// Clients that now and then set two nodes by one transaction, and follow all nodes by bare streams. These read again only when they are
+/// told that something changed, so a change that is not told stays unseen for as long as nobody sets its node again: nodes are many, and
+/// are seldom set.
+#[derive(Debug)]
+pub(super) struct StreamsWorkload {
+    pairs: Vec<[String; 2]>,
+}
+
+impl StreamsWorkload {
+    pub(super) fn draw(rng: &mut Rng) -> Self {
+        let pair = |number| ["left", "right"].map(|side| format!("{FOLDER}/{side}-{number}"));
+        Self { pairs: (0..[2, 4, 8][rng.usize(..3)]).map(pair).collect() }
+    }
+
+    /// Sets pairs until it is told to stop, or the client is closed.
+    async fn set(&self, place: &Place, mut rng: Rng) {
+        while timeout(place.setting.pause(&mut rng), place.stop.cancelled()).await.is_err() {
+            if set_both(place, &self.pairs[rng.usize(..self.pairs.len())]).await.is_break() {
+                return;
+            }
+        }
+    }
+}
+
+/// Sets a pair to one number. Breaks when the client is closed.
+async fn set_both(place: &Place, pair: &[String; 2]) -> ControlFlow<()> {
+    let ids = [place.scribe.attempt(), place.scribe.attempt()];
+    let number = ids[0].0;
+    for (id, path) in ids.iter().zip(pair) {
+        let began = Publishing::Began { path: path.clone(), way: Way::Replace(number) };
+        place.scribe.write(What::Published(*id, began));
+    }
+    let both =
+        pair.iter().fold(place.client.transaction(), |both, path| both.set(path, number.to_string(), None));
+    let done = both.commit_exactly().await;
+    for (place_in_pair, id) in ids.into_iter().enumerate() {
+        let outcome = outcome(&done, place_in_pair);
+        place.scribe.write(What::Published(id, Publishing::Done(outcome)));
+    }
+    match done {
+        Err(error) if error.kind() == ErrorKind::Closed => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    }
+}
+
+/// What came of one operation of a transaction.
+fn outcome(done: &Result<Option<Vec<TransactionResult>>, Error>, operation: usize) -> Outcome {
+    match done {
+        Ok(results) => Outcome::Applied(match results.as_ref().and_then(|results| results.get(operation)) {
+            Some(TransactionResult::Set(stat)) => Some(stat.mzxid),
+            _ => None,
+        }),
+        Err(error) if error.may_have_applied() => Outcome::Unknown,
+        Err(_) => Outcome::Nothing,
+    }
+}
+
+/// Follows a node until the client is closed.
+async fn follow(place: &Place, path: &str) {
+    let Ok(mut nodes) = place.client.watch_data(path) else { return };
+    let shown = Shown::begin(place, path);
+    while let Some(node) = nodes.next().await {
+        // It goes on after an error.
+        let Ok(node) = node else { continue };
+        shown.write(match node {
+            None => Following::Missing,
+            Some(Node { data, stat, .. }) => match number(&data) {
+                Some(number) => Following::Saw { number, zxid: stat.mzxid },
+                None => Following::Refused,
+            },
+        });
+    }
+}
+
+fn number(data: &[u8]) -> Option<u64> {
+    std::str::from_utf8(data).ok()?.parse().ok()
+}
+
+impl Workload for StreamsWorkload {
+    fn nodes(&self) -> Vec<String> {
+        [FOLDER.to_owned()].into_iter().chain(self.pairs.iter().flatten().cloned()).collect()
+    }
+
+    fn emptied(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn written(&self, journal: &[Transaction]) -> Vec<Written> {
+        let note = |transaction: &Transaction| {
+            let (path, data) = (&transaction.path, transaction.data.as_deref()?);
+            self.pairs.iter().flatten().find(|node| *node == path)?;
+            Some(Written { path: path.clone(), zxid: transaction.zxid, number: number(data) })
+        };
+        journal.iter().filter_map(note).collect()
+    }
+
+    fn run<'a>(&'a self, place: Place, rng: &'a mut Rng) -> LocalBoxFuture<'a, ()> {
+        async move {
+            let following = join_all(self.pairs.iter().flatten().map(|path| follow(&place, path)));
+            let enough = async {
+                place.stop.cancelled().await;
+                // What changed last must have been shown by then.
+                sleep(place.setting.timeout * 4 + Duration::from_secs(25)).await;
+            };
+            let until_enough = async {
+                tokio::select! {
+                    _ = following => {}
+                    () = enough => {}
+                }
+            };
+            join(until_enough, self.set(&place, rng.fork())).await;
+        }
+        .boxed_local()
+    }
+}
