@@ -65,6 +65,9 @@ fn outlasts_clients(setting: &Setting) -> bool {
     setting.relay.is_some() && setting.sync_limit > setting.timeout.mul_f64(0.8)
 }
 
+/// Place of the leader among the servers.
+const LEADER: usize = 0;
+
 fn rng(setting: &Setting) -> Rng {
     Rng::with_seed(setting.seed ^ u64::from_be_bytes(*b"\0\0\0story"))
 }
@@ -107,9 +110,14 @@ impl Scene<'_> {
     fn late_writes(&mut self) -> Duration {
         // A follower gives up at its limit, and nothing is late then.
         let limit = self.setting.sync_limit.div_duration_f64(self.setting.timeout);
-        let lasts = self.between(0.5, 1.6).min(0.95 * limit);
-        self.push(0.0, lasts, Fault::CutOffHolding);
-        self.after(lasts)
+        let (begin, lasts) = (0.6, self.between(0.5, 1.6).min(0.95 * limit));
+        self.push(begin, lasts, Fault::CutOffHolding);
+        for client in self.some_clients() {
+            // These are at the follower, and ask it for their sessions once more, before they find the leader.
+            let ends = begin + lasts * self.between(0.5, 0.8);
+            self.push(0.0, ends, Fault::Link(Link { client, server: Some(LEADER) }, Disturbance::Cut));
+        }
+        self.after(begin + lasts)
     }
 
     fn stall_then_cut_off(&mut self) -> Duration {
@@ -219,9 +227,9 @@ mod tests {
         let mut longer = 0;
         for (setting, plan) in &plans {
             assert!(setting.relay.is_some() && plan.len() > 2, "seed {}", setting.seed);
-            assert!(plan.iter().all(|planned| planned.fault == Fault::CutOffHolding));
-            assert!(plan.iter().all(|planned| planned.lasts < setting.sync_limit), "seed {}", setting.seed);
-            longer += usize::from(plan.iter().any(|planned| planned.lasts > setting.timeout.mul_f64(0.5)));
+            let cuts = spans(plan, |fault| *fault == Fault::CutOffHolding);
+            assert!(cuts.iter().all(|(from, to)| *to - *from < setting.sync_limit), "seed {}", setting.seed);
+            longer += usize::from(cuts.iter().any(|(from, to)| *to - *from > setting.timeout.mul_f64(0.5)));
         }
         assert!(
             longer > plans.len() / 2,

@@ -11,8 +11,8 @@ use std::time::Duration;
 /// over: its client does not give it up before.
 ///
 /// Who loses its node to somebody else, or its session, takes a new place at the end of the line. An acquire of several things
-/// begins anew when it loses one, and may give up its place for the others then. A candidate that
-/// could not get to its place in time, because something was wrong, gives that up and tries again; and one that is the first may lose its
+/// begins anew when it loses one, and may give up its place for the others then. Whoever
+/// could not get to its place in time, because something was wrong, gives that up and tries again; and a candidate that is the first may lose its
 /// lease while it waits for a takeover delay.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     overtaken(scene, found);
@@ -56,8 +56,8 @@ fn places_given_up(scene: &Scene<'_>, found: &mut Found) {
         let taken_over = scene.sides.place(index).is_some_and(|place| place.taken_over);
         // Who comes first may lose its lease while it waits for the takeover delay, and give its place up for that.
         let delayed = node.first.is_some() && !scene.elections.delay(node.folder()).is_zero();
-        let failed = scene.elections.delays().contains_key(node.folder())
-            && scene.life(client).is_some_and(|life| !life.apart.spare(created, gone.when.at));
+        // Whoever is not told of its place in time draws another one.
+        let failed = scene.life(client).is_some_and(|life| !life.apart.spare(created, gone.when.at));
         if closing || taken_over || delayed || failed || !scene.holders(index).is_empty() {
             continue;
         }
