@@ -280,8 +280,7 @@ mod tests {
             lagging += 1;
             with += u32::from(!plan.is_empty());
         }
-        // Most runs with a follower have a theme.
-        assert!(with > 8 && lagging - with > 20, "{with} of {lagging}");
+        assert!(with > 8 && lagging - with > 20, "{with} of {lagging}, most of which have a theme");
     }
 
     #[test]
