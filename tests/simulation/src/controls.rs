@@ -20,6 +20,8 @@ struct Inner {
     /// Where the network swallows what is sent.
     cut: Vec<IpAddr>,
     traps: Vec<Trap>,
+    /// Something was granted since this was last asked for.
+    granted: bool,
     /// All that the host's clients had, the present one last.
     sessions: Vec<(i64, ClientId)>,
 }
@@ -113,6 +115,16 @@ impl Controls {
         let traps = &mut self.lock().traps;
         let sprung = traps.iter_mut().position(Trap::meets_next_event);
         sprung.map(|index| traps.swap_remove(index)).is_some()
+    }
+
+    /// Something was granted to the client.
+    pub(crate) fn granted(&self) {
+        self.lock().granted = true;
+    }
+
+    /// Whether something was granted since this was called last.
+    pub(crate) fn take_granted(&self) -> bool {
+        std::mem::take(&mut self.lock().granted)
     }
 
     /// A client has this session now.

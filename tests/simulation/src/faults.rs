@@ -25,13 +25,15 @@ pub(crate) struct Faults {
     plan: VecDeque<Planned>,
     /// With the time at which they end.
     lasting: Vec<(Duration, Fault)>,
+    /// Those that wait for what they begin with, with the time until which they do.
+    waiting: Vec<(Duration, Planned)>,
     freeze: bool,
 }
 
 impl Faults {
     pub(crate) fn new(plan: Vec<Planned>) -> Self {
         let freeze = plan.iter().any(|planned| matches!(planned.fault, Fault::Freeze(_)));
-        Self { plan: plan.into(), lasting: Vec::new(), freeze }
+        Self { plan: plan.into(), lasting: Vec::new(), waiting: Vec::new(), freeze }
     }
 
     /// Whether some process stands still in the course of it.
@@ -46,16 +48,37 @@ impl Faults {
             victims.heal(&fault);
         }
         while self.plan.front().is_some_and(|planned| planned.at <= now) {
-            let Some(planned) = self.plan.pop_front() else { return };
-            if victims.strike(&planned.fault) && !planned.lasts.is_zero() {
-                self.lasting.push((now + planned.lasts, planned.fault));
+            let Some(planned) = self.plan.pop_front() else { break };
+            match &planned.fault {
+                Fault::CutOffAtGrant(clients) => {
+                    // What was granted before does not count.
+                    victims.take_granted(clients);
+                    self.waiting.push((now + victims.setting.tick, planned));
+                }
+                _ => self.begin(now, planned, victims),
             }
+        }
+        for (until, planned) in std::mem::take(&mut self.waiting) {
+            match &planned.fault {
+                Fault::CutOffAtGrant(clients) if victims.take_granted(clients) => {
+                    self.begin(now, Planned { fault: Fault::CutOff, ..planned }, victims);
+                }
+                _ if until <= now => {}
+                _ => self.waiting.push((until, planned)),
+            }
+        }
+    }
+
+    fn begin(&mut self, now: Duration, planned: Planned, victims: &mut Victims<'_, '_>) {
+        if victims.strike(&planned.fault) && !planned.lasts.is_zero() {
+            self.lasting.push((now + planned.lasts, planned.fault));
         }
     }
 
     /// Ends all faults: none are to come.
     pub(crate) fn end(&mut self, victims: &mut Victims<'_, '_>) {
         self.plan.clear();
+        self.waiting.clear();
         for (_, fault) in self.lasting.drain(..) {
             victims.heal(&fault);
         }
@@ -82,7 +105,7 @@ impl Victims<'_, '_> {
             Fault::Steal(client) => return self.steal(&clients[*client]),
             Fault::Bounce => self.servers.set_away(true),
             Fault::ShortTimeouts(longest) => self.servers.grant(*longest),
-            Fault::CutOff => {
+            Fault::CutOff | Fault::CutOffAtGrant(_) => {
                 let Some(follower) = self.servers.follower() else { return false };
                 follower.cut_off();
             }
@@ -107,12 +130,19 @@ impl Victims<'_, '_> {
             Fault::Crash(client) => self.sim.bounce(self.clients[*client].name.as_str()),
             Fault::Bounce => self.servers.set_away(false),
             Fault::ShortTimeouts(_) => self.servers.grant(self.setting.timeout),
-            Fault::CutOff | Fault::CutOffHolding => {
+            Fault::CutOff | Fault::CutOffAtGrant(_) | Fault::CutOffHolding => {
                 self.servers.follower().into_iter().for_each(Follower::rejoin);
             }
             Fault::Trap(..) | Fault::Expire(_) | Fault::Delete(..) | Fault::Steal(_) => return,
         }
         self.record(fault, What::Healed);
+    }
+
+    /// Whether something was granted to one of these clients since this was asked last.
+    fn take_granted(&self, clients: &[usize]) -> bool {
+        // All of them are asked.
+        let granted = clients.iter().filter(|client| self.clients[**client].controls.take_granted());
+        granted.count() > 0
     }
 
     fn each_link(&mut self, link: Link, mut what: impl FnMut(&mut Sim<'_>, &ClientHost, &str)) {
@@ -181,7 +211,7 @@ impl Victims<'_, '_> {
             Fault::Expire(client) => (Some(*client), FaultKind::Expired),
             Fault::Bounce => (None, FaultKind::Bounced),
             Fault::ShortTimeouts(_) => (None, FaultKind::ShortTimeouts),
-            Fault::CutOff | Fault::CutOffHolding => (None, FaultKind::CutOff),
+            Fault::CutOff | Fault::CutOffAtGrant(_) | Fault::CutOffHolding => (None, FaultKind::CutOff),
             Fault::Trap(..) | Fault::Delete(..) | Fault::Steal(_) => return,
         };
         match client {

@@ -39,6 +39,8 @@ pub(crate) enum Fault {
     ShortTimeouts(Duration),
     /// The follower loses its leader, and the leader what comes through it.
     CutOff,
+    /// The follower loses its leader as soon as something is granted to one of these clients, if that happens within a tick.
+    CutOffAtGrant(Vec<usize>),
     /// The follower loses its leader, which gets what comes through it when that is over.
     CutOffHolding,
 }
@@ -252,10 +254,8 @@ mod tests {
         for seed in 0..200 {
             let (setting, plan) = draw_from(seed);
             for client in 0..setting.clients {
-                let at_client = plan.iter().filter(|planned| match &planned.fault {
-                    Fault::Link(link, _) => link.client == client,
-                    _ => false,
-                });
+                let strikes = |fault: &Fault| matches!(fault, Fault::Link(link, _) if link.client == client);
+                let at_client = plan.iter().filter(|planned| strikes(&planned.fault));
                 let strikes: Vec<_> = at_client.map(|planned| (planned.at, planned.lasts)).collect();
                 assert!(strikes.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0), "seed {seed}");
             }
@@ -293,7 +293,7 @@ mod tests {
             };
             kinds.insert(kind.split(['(', ' ']).next().unwrap_or_default().to_owned());
         }
-        let all = "Bounce Crash Cut CutOff CutOffHolding CutToClient CutToServer Delete Expire Freeze Hold ShortTimeouts Slow Steal Trap";
+        let all = "Bounce Crash Cut CutOff CutOffAtGrant CutOffHolding CutToClient CutToServer Delete Expire Freeze Hold ShortTimeouts Slow Steal Trap";
         assert_eq!(kinds.into_iter().collect::<Vec<_>>().join(" "), all);
     }
 }

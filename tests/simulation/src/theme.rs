@@ -17,8 +17,8 @@ pub(crate) enum Theme {
     /// The follower loses its leader for as long as it takes clients to go to the leader themselves, and delivers then what they
     /// had sent through it.
     LateWrites,
-    /// Some clients stand still for most of a timeout, and the follower loses its leader as soon as they go on: what they write then is
-    /// applied, and the leader is not told that they were heard.
+    /// Some clients that came to the follower stand still for most of a timeout, and the follower loses its leader as soon as
+    /// something is granted to one of them after that: what they wrote was applied, and the leader is not told that they were heard.
     StallThenCutOff,
     /// Some clients are cut off for a part of a timeout, and meanwhile an operator deletes their claims, so that others can make the same.
     StolenClaims,
@@ -31,7 +31,7 @@ impl Theme {
             0 => Some(Self::SmallerTimeouts),
             1 => Some(Self::GivenUpAlive),
             7..10 if outlasts_clients(setting) => Some(Self::LateWrites),
-            2 => setting.relay.map(|_| Self::StallThenCutOff),
+            2 if outlasts_clients(setting) => Some(Self::StallThenCutOff),
             3 => Some(Self::StolenClaims),
             _ => None,
         }
@@ -121,16 +121,19 @@ impl Scene<'_> {
     }
 
     fn stall_then_cut_off(&mut self) -> Duration {
-        let goes_on = self.between(0.45, 0.85);
-        for client in self.some_clients() {
-            let lasts = goes_on * self.between(0.9, 1.0);
-            self.push(goes_on - lasts, lasts, Fault::Freeze(client));
+        let stand_still = self.between(0.6, 0.8);
+        // A stall of the whole timeout ends sessions before anything is granted.
+        let spare = (self.setting.tick + Duration::from_millis(100)).div_duration_f64(self.setting.timeout);
+        let goes_on = stand_still + self.between(0.65, 0.95) * (1.0 - spare);
+        let clients = self.few_clients();
+        for client in clients.clone() {
+            // Long enough that it goes to the follower.
+            self.push(0.0, goes_on, Fault::Link(Link { client, server: Some(0) }, Disturbance::Cut));
+            self.push(stand_still, goes_on - stand_still, Fault::Freeze(client));
         }
-        // Within the next relay, which is a tick later at most.
-        let relay = self.setting.tick.div_duration_f64(self.setting.timeout);
-        let (cut, lasts) = (goes_on + relay * self.between(0.05, 0.8), self.between(0.8, 1.2));
-        self.push(cut, lasts, Fault::CutOff);
-        self.after(cut + lasts)
+        let lasts = self.between(0.7, 1.1);
+        self.push(goes_on, lasts, Fault::CutOffAtGrant(clients));
+        self.after(goes_on + lasts)
     }
 
     fn stolen_claims(&mut self) -> Duration {
@@ -142,6 +145,14 @@ impl Scene<'_> {
             self.push(at, 0.0, Fault::Steal(client));
         }
         self.after(lasts)
+    }
+
+    /// One client, or up to half of them.
+    fn few_clients(&mut self) -> Vec<usize> {
+        let mut clients: Vec<usize> = (0..self.setting.clients).collect();
+        self.rng.shuffle(&mut clients);
+        clients.truncate(self.rng.usize(1..=self.setting.clients.div_ceil(2)));
+        clients
     }
 
     /// Each client or not.
@@ -239,18 +250,30 @@ mod tests {
     }
 
     #[test]
-    fn a_follower_loses_its_leader_right_after_clients_stood_still() {
+    fn a_follower_loses_its_leader_right_after_clients_stood_still_there() {
         let plans = plans(Theme::StallThenCutOff);
-        assert!((10..40).contains(&plans.len()), "{} of 400 runs", plans.len());
+        assert!((8..30).contains(&plans.len()), "{} of 400 runs", plans.len());
         for (setting, plan) in plans {
             assert_eq!(Theme::StallThenCutOff.plan(&setting), plan);
-            let cuts = spans(&plan, |fault| *fault == Fault::CutOff);
-            assert!(cuts.len() > 1, "seed {}", setting.seed);
-            for (_, goes_on) in spans(&plan, |fault| matches!(fault, Fault::Freeze(_))) {
-                // What strikes later than faults last is not in the plan.
-                let Some((at, _)) = cuts.iter().find(|(at, _)| *at > goes_on) else { continue };
-                assert!(*at - goes_on < setting.tick, "seed {}", setting.seed);
+            let mut cuts = 0;
+            for planned in &plan {
+                let Fault::CutOffAtGrant(clients) = &planned.fault else { continue };
+                assert!((1..=setting.clients.div_ceil(2)).contains(&clients.len()), "seed {}", setting.seed);
+                for client in clients {
+                    let before = |(from, to): &(Duration, Duration)| {
+                        *from < planned.at && to.abs_diff(planned.at) < Duration::from_millis(1)
+                    };
+                    let stalls = spans(&plan, |fault| *fault == Fault::Freeze(*client));
+                    let (from, to) = *stalls.iter().find(|stall| before(stall)).expect("it stood still");
+                    assert!(to - from + setting.tick < setting.timeout, "seed {}", setting.seed);
+                    let to_leader = Link { client: *client, server: Some(0) };
+                    let away = spans(&plan, |fault| *fault == Fault::Link(to_leader, Disturbance::Cut));
+                    let (left, _) = *away.iter().find(|away| before(away)).expect("it came to the follower");
+                    assert!(from - left > setting.timeout / 2, "seed {}", setting.seed);
+                }
+                cuts += 1;
             }
+            assert!(cuts > 1, "seed {}", setting.seed);
         }
     }
 

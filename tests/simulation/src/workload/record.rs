@@ -89,6 +89,7 @@ impl Record {
             self.write(What::Ended(turn.id, Ending::Passed));
         }
         self.phase.set(Phase::Holding);
+        self.place.controls.granted();
     }
 
     /// It does not hold and never will.
