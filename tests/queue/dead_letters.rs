@@ -144,7 +144,9 @@ both_backends! {
         assert_eq!(batch.iter().map(|one| (*one.item(), one.deliveries())).collect::<Vec<_>>(), [
             (1, Some(1)), (2, Some(1))
         ]);
-        drop(batch);
+        for one in batch {
+            soon(one.nack()).await.unwrap();
+        }
         assert_eq!(drain(&jobs).await, [1, 2]);
         assert_eq!(raw.len().await.unwrap(), 1);
         let ordered: Queue<u64> =

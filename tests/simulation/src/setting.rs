@@ -91,6 +91,7 @@ impl Setting {
         tolerances.round_trip = self.latency * 2 + steps;
         // A silent link is given up after a third of the timeout, and so is a dial; pauses between dials are below a second.
         tolerances.reconnect = self.timeout * 2 / 3 + Duration::from_secs(2);
+        tolerances.operation = self.operation_timeout;
         tolerances
     }
 

@@ -25,8 +25,9 @@ use tokio_util::sync::CancellationToken;
 /// be taken for this one.
 ///
 /// # On drop
-/// The node is deleted: submitted in order with other calls, and tried until it is done or the session has ended. Never blocks or
-/// panics, also outside a runtime.
+/// The node is deleted, and that is tried until it is done or the session has ended. It is submitted in order with other calls where a
+/// marker for an exact write is free at once; of several that are dropped together, most are deleted a round trip later. Never
+/// blocks or panics, also outside a runtime.
 #[must_use = "dropping a claim gives it up"]
 pub struct Claim {
     client: Client,

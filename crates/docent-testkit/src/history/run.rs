@@ -140,6 +140,8 @@ pub struct Tolerances {
     pub reconnect: Duration,
     /// How long before the server ends a session its holders have to know, at least.
     pub head_start: Duration,
+    /// How long an operation tries before it gives up.
+    pub operation: Duration,
     /// How many waiters one deletion may wake: 1, and 2 where the one after the next prepares.
     pub woken: usize,
 }
@@ -212,6 +214,7 @@ impl Default for Tolerances {
             cleanup: Duration::from_secs(2),
             reconnect: Duration::from_secs(2),
             head_start: Duration::ZERO,
+            operation: Duration::from_secs(15),
             woken: 2,
         }
     }

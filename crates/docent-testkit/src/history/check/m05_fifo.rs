@@ -1,6 +1,7 @@
 use super::Found;
 use crate::history::attempts::Story;
 use crate::history::event::{ClientId, What};
+use crate::history::run::Tolerances;
 use crate::history::scene::Scene;
 use crate::history::truth::{NodeLife, Remover};
 use crate::history::violation::{Invariant, Violation};
@@ -42,7 +43,7 @@ fn overtaken(scene: &Scene<'_>, found: &mut Found) {
 }
 
 fn places_given_up(scene: &Scene<'_>, found: &mut Found) {
-    let grain = scene.tolerances().grain;
+    let Tolerances { grain, operation, .. } = *scene.tolerances();
     let asked = creates_asked(scene);
     for (index, node) in scene.truth.contenders() {
         let Some(gone) = node.gone.filter(|gone| gone.by == Remover::Session(node.owner)) else { continue };
@@ -56,8 +57,11 @@ fn places_given_up(scene: &Scene<'_>, found: &mut Found) {
         let taken_over = scene.sides.place(index).is_some_and(|place| place.taken_over);
         // Who comes first may lose its lease while it waits for the takeover delay, and give its place up for that.
         let delayed = node.first.is_some() && !scene.elections.delay(node.folder()).is_zero();
-        // Whoever is not told of its place in time draws another one.
-        let failed = scene.life(client).is_some_and(|life| !life.apart.spare(created, gone.when.at));
+        // Whoever is not told of its place in time draws another one. Candidates may have had less time.
+        let in_time = gone.when.at + grain < created + operation;
+        let elected = scene.elections.delays().contains_key(node.folder());
+        let failed = (elected || !in_time)
+            && scene.life(client).is_some_and(|life| !life.apart.spare(created, gone.when.at));
         if closing || taken_over || delayed || failed || !scene.holders(index).is_empty() {
             continue;
         }
