@@ -57,16 +57,16 @@ fn places_given_up(scene: &Scene<'_>, found: &mut Found) {
         let taken_over = scene.sides.place(index).is_some_and(|place| place.taken_over);
         // Who comes first may lose its lease while it waits for the takeover delay, and give its place up for that.
         let delayed = node.first.is_some() && !scene.elections.delay(node.folder()).is_zero();
-        // Whoever is not told of its place in time draws another one. Candidates may have had less time.
-        let in_time = gone.when.at + grain < created + operation;
-        let elected = scene.elections.delays().contains_key(node.folder());
-        let failed = (elected || !in_time)
-            && scene.life(client).is_some_and(|life| !life.apart.spare(created, gone.when.at));
+        // Whoever is not told of its place in time, because something was wrong, draws another one. Candidates may have had less time.
+        let rough = scene.life(client).is_some_and(|life| !life.apart.spare(created, gone.when.at));
+        let failed = rough && scene.elections.delays().contains_key(node.folder());
         if closing || taken_over || delayed || failed || !scene.holders(index).is_empty() {
             continue;
         }
         let may = |story: &Story<'_>| {
-            scene.attempts.is_grouped(story.id()) || story.waited_until().is_some_and(|over| over <= until)
+            scene.attempts.is_grouped(story.id())
+                || story.waited_until().is_some_and(|over| over <= until)
+                || rough && story.began + operation <= until
         };
         let since = created.saturating_sub(grain);
         let begun = scene.attempts.waiting(client, node.folder(), since, created + grain);
