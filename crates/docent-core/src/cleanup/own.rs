@@ -98,6 +98,10 @@ pub(super) async fn undo_create(core: &Core, mut epoch: Arc<Epoch>, prefix: Stri
                 }
                 return;
             }
+            // It is looked for less and less often.
+            Err(Cause::TooLarge { .. }) if epoch.number == owner => {
+                return epoch.lost_creates.add(&epoch, folder, &prefix);
+            }
             Err(cause) => match after(core, owner, &epoch, cause).await {
                 Some(next) => epoch = next,
                 None => return,

@@ -14,6 +14,9 @@ use docent_proto::{MultiResult, parent};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Between looks for a node whose name is not known, where they fail.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
 /// Ephemeral nodes that an exact write makes.
 #[derive(Debug)]
 pub(crate) enum Made {
@@ -31,7 +34,7 @@ pub(super) async fn undo_exact(core: &Core, epoch: Arc<Epoch>, mut write: ExactW
         Made::At(paths) => paths,
         Made::Numbered(prefix) => match results.and_then(|results| results.into_iter().next()) {
             Some(MultiResult::Created { path, .. }) => vec![path],
-            _ => return undo_numbered(core, epoch, prefix, stat.mzxid).await,
+            _ => return epoch.cleanup.undo_numbered(&epoch, prefix, stat.mzxid),
         },
     };
     for path in paths {
@@ -42,6 +45,7 @@ pub(super) async fn undo_exact(core: &Core, epoch: Arc<Epoch>, mut write: ExactW
 
 /// Deletes the node that the transaction `czxid` made, whose path begins with `prefix`.
 pub(super) async fn undo_numbered(core: &Core, epoch: Arc<Epoch>, prefix: String, czxid: i64) {
+    let mut pause = PAUSE;
     loop {
         match numbered(&epoch, &prefix, czxid).await {
             Ok(None) | Err(Cause::Ended(_)) => return,
@@ -50,7 +54,10 @@ pub(super) async fn undo_numbered(core: &Core, epoch: Arc<Epoch>, prefix: String
                 let _ = delete_claim(core, &node, None).await;
                 return;
             }
-            Err(_) => tokio::time::sleep(PAUSE).await,
+            Err(_) => {
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(LONGEST_PAUSE);
+            }
         }
     }
 }

@@ -84,7 +84,7 @@ impl CleanupWorker {
                     drop(place);
                 })),
                 Some(Job::Numbered { epoch, prefix, czxid }) => {
-                    open.push(guarded(undo_numbered(core, epoch, prefix, czxid)));
+                    aside.push(guarded(undo_numbered(core, epoch, prefix, czxid)));
                 }
             }
         }

@@ -176,7 +176,14 @@ impl Transaction {
         let mut attempts = Attempts::new(&client, "transaction", &path, Outcomes::Once);
         are_held(&self.held, &attempts)?;
         let bound = self.held.first().map(|held| &held.epoch);
-        match exact::commit(&client, &mut attempts, &self.ops, bound, &self.held).await? {
+        let done = exact::commit(&client, &mut attempts, &self.ops, bound, &self.held).await;
+        if let (Err(error), Some(epoch)) = (&done, bound)
+            && error.kind() == ErrorKind::SessionChanged
+        {
+            are_held(&self.held, &attempts)?;
+            return Err(attempts.error(ErrorKind::Lost(epoch.lost_reason())));
+        }
+        match done? {
             Exact::Applied(results, marker) => {
                 let results = results.map(|results| self.results(results, guard_checks)).transpose()?;
                 Ok(Committed { results, marker: marker.into() })

@@ -111,7 +111,10 @@ impl ExactWrite {
     fn answered(&mut self, reply: Reply) -> Ended {
         let mut results = match reply.result {
             Ok(Response::Multi(results)) if !results.is_empty() => results,
-            Ok(_) => return Ended::Unknown(Cause::LinkLost),
+            Ok(_) => {
+                self.lost = true;
+                return Ended::Unknown(Cause::LinkLost);
+            }
             Err(Code::SESSION_EXPIRED) => return Ended::NotApplied(Cause::Ended(SessionEnd::Expired)),
             Err(code) => {
                 self.settled(None);

@@ -51,12 +51,7 @@ pub(crate) trait Session: fmt::Debug + Send + Sync + 'static {
 
     /// As [`submit`](Self::submit), but with `losses` lost links only before another one is lost: else it ends with
     /// [`Cause::LinkLost`] and is not sent. What was known of a node may not be so any more after that.
-    fn submit_on(&self, request: Request, lane: Lane, losses: u64) -> Pending {
-        match self.link().borrow().losses == losses {
-            true => self.submit(request, lane),
-            false => Pending::ready(Outcome::NotSent(Cause::LinkLost)),
-        }
-    }
+    fn submit_on(&self, request: Request, lane: Lane, losses: u64) -> Pending;
 
     /// Takes note of an ephemeral node of the session that was made although no answer said so.
     fn owns(&self, path: &str);

@@ -1,6 +1,5 @@
 //! What comes from the server.
 
-use super::super::ephemerals::Change;
 use super::super::requests::WatchRequest;
 use super::super::{LinkError, Outcome, Registration, Reply, SessionEnd, Watch, WatchKind, Withdraw};
 use super::{Identity, Link, Machine};
@@ -182,8 +181,8 @@ impl Machine {
             _ => {}
         }
         let Some(in_flight) = self.requests.answered() else { return Ok(()) };
-        if in_flight.done.is_none() && matches!(in_flight.ephemerals, Change::Look(_)) {
-            self.doubts = self.doubts.saturating_sub(1);
+        if self.doubts == Some(in_flight.id) {
+            self.doubts = None;
         }
         self.ephemerals.answered(in_flight.ephemerals, &result);
         self.answered(in_flight.sent_at, now);

@@ -46,8 +46,8 @@ pub(in crate::session) struct Machine {
     timeout: Duration,
     requests: Requests,
     ephemerals: Ephemerals,
-    /// Looks for ephemeral nodes that are under way, since a create was refused.
-    doubts: usize,
+    /// The last look for ephemeral nodes that is under way, since a create was refused.
+    doubts: Option<u64>,
     next_xid: i32,
     /// Credentials that are to be sent on a new link, before anything else.
     to_authenticate: bool,
@@ -141,7 +141,7 @@ impl Machine {
             identity: None,
             requests: Requests::default(),
             ephemerals: Ephemerals::new(settings.ephemeral_limit),
-            doubts: 0,
+            doubts: None,
             settings,
             next_xid: 1,
             to_authenticate: false,
@@ -268,7 +268,7 @@ impl Machine {
         self.restore.clear();
         self.pings.clear();
         self.ephemerals.link_lost();
-        self.doubts = 0;
+        self.doubts = None;
         self.requests.link_lost(&mut self.deliveries.finished);
         match self.phase {
             // The request to close may or may not have arrived; a session nobody re-attaches to ends by itself.

@@ -104,11 +104,10 @@ impl Machine {
     /// Looks whether nodes are there that count, some at a time.
     fn doubt_ephemerals(&mut self) {
         const AT_ONCE: usize = 256;
-        if self.doubts == 0 {
-            let looks = self.ephemerals.doubt(AT_ONCE);
-            self.doubts = looks.len();
-            for look in looks {
-                self.requests.push(look, Lane::Cleanup, None, None);
+        if self.doubts.is_none() {
+            for look in self.ephemerals.doubt(AT_ONCE) {
+                // They are answered in order: the last one stands for all.
+                self.doubts = Some(self.requests.push(look, Lane::Cleanup, None, None));
             }
         }
     }

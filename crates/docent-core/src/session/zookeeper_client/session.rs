@@ -53,6 +53,8 @@ struct State {
     /// How many are at the crate.
     in_flight: usize,
     ephemerals: Ephemerals,
+    /// The last look for ephemeral nodes that is under way, since a create was refused.
+    doubts: Option<u64>,
     id: i64,
     last_zxid: i64,
     /// When the newest request that was answered was handed to the crate.
@@ -97,6 +99,8 @@ struct Sent {
     lane: Lane,
     is_write: bool,
     ephemerals: Change,
+    /// Its number among the requests of the session.
+    id: u64,
     done: oneshot::Sender<Outcome>,
 }
 
@@ -117,6 +121,7 @@ impl ZookeeperClientSession {
             waiting: Requests::default(),
             in_flight: 0,
             ephemerals: Ephemerals::new(settings.ephemeral_limit),
+            doubts: None,
             id: 0,
             last_zxid: settings.last_zxid,
             last_answered: clock.now(),
@@ -145,6 +150,22 @@ impl Session for ZookeeperClientSession {
         }
         let (done, outcome) = oneshot::channel();
         let id = state.waiting.push(request, lane, None, Some(done));
+        self.0.pass_on(&mut state);
+        Pending::waiting(outcome, id, Arc::clone(&self.0) as Arc<dyn Withdraw>)
+    }
+
+    /// The crate tells of lost links a moment late: what is submitted in that moment may go out on the next link.
+    fn submit_on(&self, request: Request, lane: Lane, losses: u64) -> Pending {
+        let mut state = self.0.lock();
+        if state.down_since.is_some() || self.0.link.borrow().losses != losses {
+            return Pending::ready(Outcome::NotSent(Cause::LinkLost));
+        }
+        if let Err(cause) = self.0.admit(&state, &request, lane) {
+            return Pending::ready(Outcome::NotSent(cause));
+        }
+        let (done, outcome) = oneshot::channel();
+        let id = state.waiting.push(request, lane, None, Some(done));
+        state.waiting.end_with_link(id);
         self.0.pass_on(&mut state);
         Pending::waiting(outcome, id, Arc::clone(&self.0) as Arc<dyn Withdraw>)
     }
@@ -252,21 +273,31 @@ impl Shared {
     fn pass_on(self: &Arc<Self>, state: &mut State) {
         let Some(client) = state.client.clone().filter(|_| state.down_since.is_none()) else { return };
         let next = |waiting: &mut Requests| waiting.next_ahead().or_else(|| waiting.queue.pop_front());
-        while let Some(Queued { request, lane, done: Some(done), .. }) = next(&mut state.waiting) {
+        while let Some(Queued { id, request, lane, done: Some(done), .. }) = next(&mut state.waiting) {
             let ephemerals = match state.ephemerals.send(&request, lane) {
                 Ok(change) => change,
                 Err(cause) => {
                     let _ = done.send(Outcome::NotSent(cause));
                     // Some of those that count may be gone. Nobody waits for the answers.
-                    for look in state.ephemerals.doubt(DOUBTS_AT_ONCE) {
-                        state.waiting.push(look, Lane::Cleanup, None, Some(oneshot::channel().0));
+                    if state.doubts.is_none() {
+                        for look in state.ephemerals.doubt(DOUBTS_AT_ONCE) {
+                            let nobody = oneshot::channel().0;
+                            state.doubts = Some(state.waiting.push(look, Lane::Cleanup, None, Some(nobody)));
+                        }
                     }
                     continue;
                 }
             };
             let at = self.clock.now();
-            let sent =
-                Sent { at, heard: state.heard.by(at), lane, is_write: request.is_write(), ephemerals, done };
+            let sent = Sent {
+                at,
+                heard: state.heard.by(at),
+                lane,
+                is_write: request.is_write(),
+                ephemerals,
+                id,
+                done,
+            };
             state.last_sent = at;
             let mut call = call::call(client.clone(), request);
             // The crate enqueues at the first poll, so that is made here, where the order of calls is known.
@@ -297,6 +328,9 @@ impl Shared {
         {
             let mut state = self.lock();
             state.in_flight -= 1;
+            if state.doubts == Some(sent.id) {
+                state.doubts = None;
+            }
             let unanswered = Err(Code::RUNTIME_INCONSISTENCY);
             let answer =
                 result.as_ref().ok().and_then(|result| result.as_ref().ok()).map(|(result, _)| result);
@@ -415,11 +449,20 @@ impl Shared {
     }
 
     pub(super) fn link_down(&self) {
-        self.lock().down_since.get_or_insert(self.clock.now());
-        self.link.send_modify(|link| {
-            link.losses += u64::from(link.up);
-            link.up = false;
-        });
+        let mut finished = Vec::new();
+        {
+            let mut state = self.lock();
+            state.down_since.get_or_insert(self.clock.now());
+            // What is tied to this link ends with it, before anything is submitted for the next one.
+            state.waiting.link_lost(&mut finished);
+            self.link.send_modify(|link| {
+                link.losses += u64::from(link.up);
+                link.up = false;
+            });
+        }
+        for (done, outcome) in finished {
+            let _ = done.send(outcome);
+        }
     }
 
     /// When something is to be asked, so that an answer shows that the servers hear of this client.
