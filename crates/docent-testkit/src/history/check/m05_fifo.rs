@@ -43,7 +43,7 @@ fn overtaken(scene: &Scene<'_>, found: &mut Found) {
 }
 
 fn places_given_up(scene: &Scene<'_>, found: &mut Found) {
-    let Tolerances { grain, operation, .. } = *scene.tolerances();
+    let Tolerances { grain, operation, round_trip, .. } = *scene.tolerances();
     let asked = creates_asked(scene);
     for (index, node) in scene.truth.contenders() {
         let Some(gone) = node.gone.filter(|gone| gone.by == Remover::Session(node.owner)) else { continue };
@@ -60,7 +60,9 @@ fn places_given_up(scene: &Scene<'_>, found: &mut Found) {
         // Whoever is not told of its place in time, because something was wrong, draws another one. Candidates may have had less time.
         let rough = scene.life(client).is_some_and(|life| !life.apart.spare(created, gone.when.at));
         let failed = rough && scene.elections.delays().contains_key(node.folder());
-        if closing || taken_over || delayed || failed || !scene.holders(index).is_empty() {
+        // A server made it so late that it had been looked for in vain.
+        let late = rough && node.created.at > created + round_trip + grain;
+        if closing || taken_over || delayed || failed || late || !scene.holders(index).is_empty() {
             continue;
         }
         let may = |story: &Story<'_>| {
