@@ -1,5 +1,6 @@
 //! Something that one holds and another one waits for.
 
+use crate::fleet::patiently;
 use docent::{Client, Election, Fence, Leadership, Mutex, MutexGuard};
 use docent_tests::soon;
 use std::fmt::Debug;
@@ -109,7 +110,7 @@ impl<G: Guard> Pair<G> {
 
     /// Waits until what was lost is the other one's.
     pub(crate) async fn taken_over(self) {
-        let next = soon(self.waiting).await.unwrap();
+        let next = patiently(self.waiting).await.unwrap();
         assert!(next.is_held());
         soon(next.release()).await;
     }

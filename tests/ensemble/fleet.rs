@@ -19,7 +19,8 @@ use tokio::task::JoinHandle;
 /// A timeout that outlives everything which a test does to the servers.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
-/// A link that is silent is given up after up to half of a timeout: longer than other tests wait for anything.
+/// Servers that lost their leader elect, perhaps twice, and a silent link is given up after a part of a timeout: longer than other tests
+/// wait for anything.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A timeout that does not: the lease is two thirds of it.
@@ -32,6 +33,11 @@ const TICK: Duration = Duration::from_millis(500);
 pub(crate) async fn connect(connect_string: String, timeout: Duration) -> Client {
     let builder = Client::builder(connect_string).session_timeout(timeout).server_tick(TICK);
     soon(builder.operation_timeout(PATIENCE).connect()).await.unwrap()
+}
+
+/// Waits for `future` as long as an ensemble may take to serve again.
+pub(crate) async fn patiently<F: Future>(future: F) -> F::Output {
+    tokio::time::timeout(PATIENCE, future).await.expect("the ensemble serves again well before")
 }
 
 /// Which server leads, once both others follow. After servers have started they may elect again; with one follower only, a leader that
@@ -47,7 +53,7 @@ pub(crate) async fn leader_of_two(ensemble: &RealEnsemble) -> usize {
             tokio::time::sleep(TICK).await;
         }
     };
-    tokio::time::timeout(PATIENCE, leading).await.unwrap()
+    patiently(leading).await
 }
 
 /// One client holds a lock, leads, puts items, is registered and publishes; the other one waits for the lock, stands for the
@@ -109,7 +115,7 @@ impl Fleet {
             }
             self.jobs.go_on().await;
         };
-        tokio::time::timeout(PATIENCE, going_on).await.unwrap();
+        patiently(going_on).await;
     }
 
     /// After a fault that was over before a lease: nobody has noticed more than a pause.
@@ -139,7 +145,7 @@ impl Fleet {
 
 /// Waits until the client tells that it is connected: of a new session it does so later than it lets others use it.
 pub(crate) async fn is_connected(client: &Client) -> Connection {
-    soon(client.state().reached(ConnectionState::Connected)).await
+    patiently(client.state().reached(ConnectionState::Connected)).await
 }
 
 async fn finish(

@@ -1,7 +1,7 @@
 //! Servers that say nothing, and know no better.
 
 use crate::exclusive;
-use crate::fleet::{Fleet, LONG, SHORT, connect, is_connected};
+use crate::fleet::{Fleet, LONG, SHORT, connect, is_connected, leader_of_two, patiently};
 use docent::{CreateMode, ErrorKind};
 use docent_proto::Request;
 use docent_testkit::{RawClient, RealEnsemble, ServerOptions};
@@ -12,7 +12,7 @@ use std::time::Duration;
 #[ignore = "needs a real ZooKeeper: run `cargo xtask test`"]
 async fn a_leader_that_is_frozen_is_replaced_and_shows_nothing_old_when_it_returns() {
     let ensemble = RealEnsemble::start().await.unwrap();
-    let leader = &ensemble.servers()[ensemble.leader().await.unwrap()];
+    let leader = &ensemble.servers()[leader_of_two(&ensemble).await];
     // Both have their links there, and learn of the others then.
     let clients =
         [connect(leader.connect_string(), LONG).await, connect(leader.connect_string(), LONG).await];
@@ -22,7 +22,7 @@ async fn a_leader_that_is_frozen_is_replaced_and_shows_nothing_old_when_it_retur
     leader.freeze().unwrap();
     fleet.goes_on().await;
     leader.thaw().unwrap();
-    soon(async {
+    patiently(async {
         while leader.mode().await.as_deref() != Some("follower") {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
@@ -37,7 +37,7 @@ async fn a_leader_that_is_frozen_is_replaced_and_shows_nothing_old_when_it_retur
 #[ignore = "needs a real ZooKeeper: run `cargo xtask test`"]
 async fn a_leader_that_is_cut_off_grants_nothing_to_its_clients() {
     let ensemble = RealEnsemble::start().await.unwrap();
-    let leader = ensemble.leader().await.unwrap();
+    let leader = leader_of_two(&ensemble).await;
     let there = connect(ensemble.servers()[leader].connect_string(), SHORT).await;
     let elsewhere = connect(ensemble.servers()[(leader + 1) % 3].connect_string(), SHORT).await;
     let held = exclusive::mutex(&there, &elsewhere).await;
@@ -51,8 +51,8 @@ async fn a_leader_that_is_cut_off_grants_nothing_to_its_clients() {
     assert_eq!(hurried.get("/").await.unwrap_err().kind(), ErrorKind::Timeout);
     ensemble.mend();
     for client in [&elsewhere, &there] {
-        soon(client.sync("/")).await.unwrap();
-        assert_eq!(soon(client.exists("/written")).await.unwrap(), None);
+        patiently(client.sync("/")).await.unwrap();
+        assert_eq!(patiently(client.exists("/written")).await.unwrap(), None);
     }
     soon(there.close()).await;
     soon(elsewhere.close()).await;
@@ -65,7 +65,7 @@ async fn a_guard_is_lost_before_another_has_it_when_its_follower_is_cut_off_and_
     // Twenty seconds until they give each other up.
     let options = ServerOptions::default().tick(Duration::from_millis(500)).sync_limit(40);
     let ensemble = RealEnsemble::start_with(options).await.unwrap();
-    let leader = ensemble.leader().await.unwrap();
+    let leader = leader_of_two(&ensemble).await;
     let follower = &ensemble.servers()[(leader + 1) % 3];
     let mut reader = RawClient::open(follower.address(), LONG).await.unwrap();
     let there = connect(follower.connect_string(), SHORT).await;
