@@ -158,9 +158,10 @@ impl<'a> Worker<'a> {
         let mut lost = pin!(guard.lost());
         loop {
             tokio::select! {
+                // A look comes first: who stood still must not be told by chance, before they ask.
                 biased;
-                () = &mut lost, if !self.told.get() => self.tell(),
                 () = &mut steps => return,
+                () = &mut lost, if !self.told.get() => self.tell(),
                 () = &mut reading => {}
             }
         }
