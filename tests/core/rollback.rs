@@ -2,9 +2,8 @@
 
 use docent::recipe::KeptNode;
 use docent::{Client, ClientBuilder, ConnectionState, CreateMode, ErrorKind, Mutex, RollbackPolicy};
-use docent_testkit::{Backend, Port};
+use docent_testkit::{Port, RealServer, ServerOptions};
 use docent_tests::{soon, tick};
-use std::net::SocketAddr;
 use std::ops::Range;
 use std::path::Path;
 use std::process::Command;
@@ -13,14 +12,14 @@ use std::time::Duration;
 /// A restore is noticed after two of them.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
-fn settings(address: impl AsRef<str>) -> ClientBuilder {
+fn settings(address: String) -> ClientBuilder {
     Client::builder(address).session_timeout(TIMEOUT).server_tick(tick())
 }
 
 /// Creates nodes, of which all `clients` take notice. Theirs are sessions that a busy machine may cost them; this is by
 /// another, which is gone when this returns.
-async fn write(address: SocketAddr, numbers: Range<usize>, clients: &[&Client]) {
-    let writer = soon(Client::connect(address.to_string())).await.unwrap();
+async fn write(writer: ClientBuilder, numbers: Range<usize>, clients: &[&Client]) {
+    let writer = soon(writer.connect()).await.unwrap();
     for n in numbers {
         soon(writer.create(&format!("/node-{n}"), "", CreateMode::Persistent)).await.unwrap();
     }
@@ -39,7 +38,7 @@ async fn stops(client: &Client) {
 }
 
 /// What a client that is to go on comes to.
-async fn starts_afresh(client: &Client, address: SocketAddr) {
+async fn starts_afresh(client: &Client, stranger: ClientBuilder) {
     let mut state = client.state();
     let after =
         state.wait_for(|connection| connection.rollbacks == 1 && *connection == ConnectionState::Connected);
@@ -48,7 +47,7 @@ async fn starts_afresh(client: &Client, address: SocketAddr) {
     let guard = soon(Mutex::new(client, "/lock").unwrap().acquire()).await.unwrap();
     assert!(guard.fence_may_have_regressed());
     // Sessions that were never opened own nothing: a stranger's persistent node is not taken for ours.
-    let stranger = soon(Client::connect(address.to_string())).await.unwrap();
+    let stranger = soon(stranger.connect()).await.unwrap();
     soon(stranger.create("/theirs", "", CreateMode::Persistent)).await.unwrap();
     let node = KeptNode::new(client, "/theirs", "").unwrap();
     assert_eq!(soon(node.present()).await.unwrap_err().kind(), ErrorKind::NodeExists);
@@ -68,35 +67,50 @@ async fn an_embedded_server_that_begins_anew_is_found_out() {
     let guard = soon(Mutex::new(&go_on, "/lock").unwrap().acquire()).await.unwrap();
     assert!(!guard.fence_may_have_regressed());
     drop(guard);
-    write(address, 0..50, &[&stop, &go_on]).await;
+    write(settings(address.to_string()), 0..50, &[&stop, &go_on]).await;
     server.stop().await;
     let _server = start().await.unwrap();
-    tokio::join!(stops(&stop), starts_afresh(&go_on, address));
+    tokio::join!(stops(&stop), starts_afresh(&go_on, settings(address.to_string())));
 }
 
 #[tokio::test]
 #[ignore = "needs a real ZooKeeper: run `cargo xtask test`"]
 async fn a_real_server_that_was_restored_from_an_older_copy_is_found_out() {
-    let server = Backend::Real.start_own().await;
+    restored(ServerOptions::default(), settings).await;
+}
+
+#[tokio::test]
+#[ignore = "needs a real ZooKeeper: run `cargo xtask test`"]
+async fn a_restored_server_that_takes_nothing_without_credentials_is_found_out() {
+    let options = ServerOptions::default()
+        .property("zookeeper.enforce.auth.enabled", "true")
+        .property("zookeeper.enforce.auth.schemes", "digest");
+    let with_credentials =
+        |address: String| settings(address).auth_digest("user", "right").allow_plaintext_auth();
+    restored(options, with_credentials).await;
+}
+
+async fn restored(options: ServerOptions, settings: impl Fn(String) -> ClientBuilder) {
+    let server = RealServer::start_with(options.tick(tick())).await.unwrap();
     let copy = |from: &Path, to: &Path| {
         let _ = std::fs::remove_dir_all(to);
         assert!(Command::new("cp").arg("-a").args([from, to]).status().unwrap().success());
     };
-    let folder = server.as_real().unwrap().folder();
+    let folder = server.folder();
     let backup = folder.with_extension("backup");
     let address = server.address();
     let client = settings(address.to_string()).connect().await.unwrap();
-    write(address, 0..5, &[&client]).await;
-    server.stop().await;
+    write(settings(address.to_string()), 0..5, &[&client]).await;
+    server.stop();
     copy(folder, &backup);
-    server.start_again().await;
+    server.start_again().await.unwrap();
     soon(client.state().reached(ConnectionState::Connected)).await;
     let go_on =
         settings(address.to_string()).on_rollback(RollbackPolicy::StartAfresh).connect().await.unwrap();
-    write(address, 5..50, &[&client, &go_on]).await;
-    server.stop().await;
+    write(settings(address.to_string()), 5..50, &[&client, &go_on]).await;
+    server.stop();
     copy(&backup, folder);
     std::fs::remove_dir_all(&backup).unwrap();
-    server.start_again().await;
-    tokio::join!(stops(&client), starts_afresh(&go_on, address));
+    server.start_again().await.unwrap();
+    tokio::join!(stops(&client), starts_afresh(&go_on, settings(address.to_string())));
 }

@@ -95,15 +95,15 @@ impl Driver {
 
     /// Finds out, once servers have refused this client for long enough, whether they are behind what it has seen.
     async fn is_rolled_back(&mut self) -> bool {
-        let (timeout, seen) = {
+        let (timeout, seen, credentials) = {
             let machine = self.shared.lock();
-            (machine.timeout(), machine.last_zxid())
+            (machine.timeout(), machine.last_zxid(), machine.credentials().to_vec())
         };
         if !self.dialer.suspects_rollback(timeout) {
             return false;
         }
         let limit = self.dialer.attempt_timeout(timeout);
-        let ask = async { newest_transaction(self.dialer.next(timeout).await, timeout).await };
+        let ask = async { newest_transaction(self.dialer.next(timeout).await, timeout, &credentials).await };
         match tokio::time::timeout(limit, ask).await {
             Ok(Ok(newest)) if newest < seen => {
                 self.dialer.lost(LinkError::RolledBack { newest, seen }, false);

@@ -21,14 +21,7 @@ impl Exchange {
         Self { io, received: BytesMut::new() }
     }
 
-    pub(super) async fn connect(&mut self, request: &ConnectRequest) -> io::Result<ConnectResponse> {
-        let mut out = Vec::new();
-        write_frame(&mut out, |out| request.write(out));
-        self.send(&out).await?;
-        ConnectResponse::decode(self.frame().await?).map_err(invalid)
-    }
-
-    /// As [`connect`](Self::connect), with credentials and a request in the same write, whose [replies](Self::reply) follow.
+    /// Opens or takes up a session. Credentials and a request go out in the same write; their [replies](Self::reply) follow.
     pub(super) async fn connect_and_ask(
         &mut self,
         connect: &ConnectRequest,

@@ -5,7 +5,8 @@
 
 use super::exchange::Exchange;
 use super::transport::Io;
-use docent_proto::{Code, ConnectRequest, Request};
+use crate::auth::Credentials;
+use docent_proto::{Code, ConnectRequest, ReplyHeader, Request, xid};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -34,8 +35,13 @@ impl Refusals {
     }
 }
 
-/// The newest transaction of a server, by a session of its own that is closed again.
-pub(super) async fn newest_transaction(io: Box<dyn Io>, timeout: Duration) -> io::Result<i64> {
+/// Asks a server for its newest transaction, by a session of its own that is closed again. The server may take no request without
+/// `credentials`.
+pub(super) async fn newest_transaction(
+    io: Box<dyn Io>,
+    timeout: Duration,
+    credentials: &[Credentials],
+) -> io::Result<i64> {
     let mut exchange = Exchange::new(io);
     let connect = ConnectRequest {
         last_zxid_seen: 0,
@@ -44,17 +50,19 @@ pub(super) async fn newest_transaction(io: Box<dyn Io>, timeout: Duration) -> io
         password: vec![0; 16].into(),
         read_only: Some(false),
     };
-    exchange.connect(&connect).await?;
     // A server that lags behind its leader is no restored one.
-    let synced = exchange.ask(&Request::Sync { path: "/".to_owned() }).await?;
-    if synced.code != Code::OK {
-        return Err(io::Error::other(synced.code.to_string()));
-    }
-    let newest = exchange.ask(&Request::Exists { path: "/".to_owned(), watch: false }).await?;
-    if newest.code != Code::OK {
-        // Servers that want credentials say nothing else.
-        return Err(io::Error::other(newest.code.to_string()));
-    }
+    let sync = Request::Sync { path: "/".to_owned() };
+    exchange.connect_and_ask(&connect, credentials.iter().map(Credentials::request), &sync).await?;
+    while granted(exchange.reply().await?)?.xid == xid::AUTH {}
+    let newest = granted(exchange.ask(&Request::Exists { path: "/".to_owned(), watch: false }).await?)?;
     exchange.ask(&Request::CloseSession).await?;
     Ok(newest.zxid)
+}
+
+/// A refusal says nothing of transactions.
+fn granted(reply: ReplyHeader) -> io::Result<ReplyHeader> {
+    match reply.code {
+        Code::OK => Ok(reply),
+        code => Err(io::Error::other(code.to_string())),
+    }
 }

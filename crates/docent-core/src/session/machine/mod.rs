@@ -17,7 +17,7 @@ use super::ephemerals::Ephemerals;
 use super::heard::Heard;
 use super::requests::{Finished, Requests, check_size};
 use super::watches::{Fires, WatchTable};
-use super::{Cause, Farewell, Lane, LinkState, Outcome, SessionEnd, SessionSettings, WatchKind};
+use super::{Cause, Credentials, Farewell, Lane, LinkState, Outcome, SessionEnd, SessionSettings, WatchKind};
 use crate::clock::Timestamp;
 use crate::lease::Lease;
 use docent_proto::{Frames, Request};
@@ -313,6 +313,10 @@ impl Machine {
             timeout: self.timeout,
             credentials: if refused { Vec::new() } else { self.settings.credentials.clone() },
         })
+    }
+
+    pub(in crate::session) fn credentials(&self) -> &[Credentials] {
+        &self.settings.credentials
     }
 
     /// The state of the link, if it is another than the last time.
