@@ -5,7 +5,7 @@ use crate::client::{Attempts, Client, Outcomes, resolve};
 use crate::clock::Timestamp;
 use crate::epoch::Epoch;
 use crate::error::{Error, ErrorKind};
-use crate::exact::{self, Ended, ExactWrite, Marker, NoMarker};
+use crate::exact::{Ended, ExactWrite, Marker};
 use crate::node::Node;
 use crate::session::{Cause, Lane, Outcome, Pending};
 use crate::telemetry;
@@ -103,14 +103,7 @@ pub(super) async fn draw(client: &Client, wanted: &[Wanted], recipe: &'static st
     let mut attempts = Attempts::new(client, "claim", &first.claim, Outcomes::Repeatable);
     loop {
         let epoch = attempts.epoch().await?;
-        let marker = match exact::take(client.core(), &epoch, attempts.deadline).await {
-            Ok(marker) => marker,
-            Err(NoMarker::Cause(cause)) => {
-                attempts.retry(&epoch, false, cause).await?;
-                continue;
-            }
-            Err(NoMarker::Refused(error)) => return Err(error),
-        };
+        let Some(marker) = attempts.marker(&epoch).await? else { continue };
         let mut intent = Intent::submit(client, marker, &epoch, claims.clone());
         let reads: Vec<_> = nodes.iter().map(|path| epoch.session.submit(read(path), Lane::Call)).collect();
         match created(&mut intent, &mut attempts, &epoch).await? {

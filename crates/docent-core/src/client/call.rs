@@ -10,6 +10,7 @@ use super::resolve::{Resolution, resolve};
 use crate::deadline::{after, deadline};
 use crate::epoch::Epoch;
 use crate::error::{Error, ErrorKind};
+use crate::exact::{self, Marker, NoMarker};
 use crate::retry::Backoff;
 use crate::session::{Cause, Outcome, SessionEnd};
 use crate::telemetry::{self, Started};
@@ -165,6 +166,15 @@ impl<'a> Attempts<'a> {
             Ok(Ok(epoch)) => Ok(epoch),
             Ok(Err(error)) => Err(self.error(error.kind()).maybe_applied(self.may_come_late)),
             Err(_) => Err(self.timeout()),
+        }
+    }
+
+    /// Takes a marker for an exact write of `epoch`; `None` when it is to be taken again, after a pause that is over when this returns.
+    pub(crate) async fn marker(&mut self, epoch: &Arc<Epoch>) -> Result<Option<Marker>, Error> {
+        match exact::take(self.client.core(), epoch, self.deadline).await {
+            Ok(marker) => Ok(Some(marker)),
+            Err(NoMarker::Refused(error)) => Err(error),
+            Err(NoMarker::Cause(cause)) => self.retry(epoch, false, cause).await.map(|()| None),
         }
     }
 

@@ -1,7 +1,7 @@
 use super::call::{Attempts, Outcomes};
 use super::{Client, resolve};
 use crate::error::Error;
-use crate::exact::{self, Ended, ExactWrite, NoMarker};
+use crate::exact::{Ended, ExactWrite};
 use crate::session::{Cause, Lane};
 use docent_proto::{Code, MultiOp};
 use tokio::time::timeout_at;
@@ -18,14 +18,7 @@ pub(super) async fn ensure_absent(client: &Client, path: &str) -> Result<(), Err
         let maybe = |error: Error| if unsettled { error.maybe_applied(true) } else { error };
         let epoch = attempts.epoch().await.map_err(maybe)?;
         // The marker first: one may have to wait for it, and the look must not be older than the link that the delete is sent on.
-        let marker = match exact::take(client.core(), &epoch, attempts.deadline).await {
-            Ok(marker) => marker,
-            Err(NoMarker::Cause(cause)) => {
-                attempts.retry(&epoch, false, cause).await.map_err(maybe)?;
-                continue;
-            }
-            Err(NoMarker::Refused(error)) => return Err(maybe(error)),
-        };
+        let Some(marker) = attempts.marker(&epoch).await.map_err(maybe)? else { continue };
         let losses = epoch.losses();
         let version = match timeout_at(attempts.deadline, resolve::stat(&epoch, &full)).await {
             Ok(Ok(Some(stat))) if known.is_none_or(|czxid| czxid == stat.czxid) => {

@@ -6,7 +6,7 @@ use super::create::{PARENT_ROUNDS, create_parents, refused_parent};
 use crate::cleanup::{Made, numbered};
 use crate::epoch::Epoch;
 use crate::error::Error;
-use crate::exact::{self, Ended, ExactWrite, NoMarker};
+use crate::exact::{self, Ended, ExactWrite};
 use crate::node::{Created, Stat};
 use crate::session::{Cause, Lane, SessionEnd};
 use bytes::Bytes;
@@ -84,14 +84,7 @@ pub(super) async fn create(
     let mut missing_parents = 0;
     loop {
         let epoch = attempts.epoch().await?;
-        let marker = match exact::take(client.core(), &epoch, attempts.deadline).await {
-            Ok(marker) => marker,
-            Err(NoMarker::Cause(cause)) => {
-                attempts.retry(&epoch, false, cause).await?;
-                continue;
-            }
-            Err(NoMarker::Refused(error)) => return Err(error),
-        };
+        let Some(marker) = attempts.marker(&epoch).await? else { continue };
         let create = request();
         let full = create.path.clone();
         let parents = if missing_parents > 0 { create_parents(client, &epoch, &full) } else { Vec::new() };

@@ -1,10 +1,9 @@
 //! Exact writes as operations of a client: sent again until they are applied or refused.
 
-use super::Client;
 use super::call::Attempts;
 use crate::epoch::Epoch;
 use crate::error::{Error, ErrorKind};
-use crate::exact::{self, Ended, ExactWrite, NoMarker};
+use crate::exact::{Ended, ExactWrite};
 use crate::held::Held;
 use crate::session::{Cause, Lane};
 use docent_proto::{Code, MultiOp, MultiResult, Stat};
@@ -27,7 +26,6 @@ pub(super) enum Exact {
 /// # Cancel safety
 /// *Not* cancel safe: it may have been applied. If it was not by the time that the marker is deleted, it never will be.
 pub(super) async fn commit(
-    client: &Client,
     attempts: &mut Attempts<'_>,
     ops: &[MultiOp],
     bound: Option<&Arc<Epoch>>,
@@ -39,14 +37,7 @@ pub(super) async fn commit(
             Some(epoch) => Arc::clone(epoch),
             None => attempts.epoch().await?,
         };
-        let marker = match exact::take(client.core(), &epoch, attempts.deadline).await {
-            Ok(marker) => marker,
-            Err(NoMarker::Cause(cause)) => {
-                attempts.retry(&epoch, false, cause).await?;
-                continue;
-            }
-            Err(NoMarker::Refused(error)) => return Err(error),
-        };
+        let Some(marker) = attempts.marker(&epoch).await? else { continue };
         // After the marker, for which one may have to wait. What follows is sent on the link on which that was seen, or not at all.
         let losses = match confirm(attempts, &epoch, held).await {
             Ok(losses) => losses,

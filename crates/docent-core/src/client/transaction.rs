@@ -176,7 +176,7 @@ impl Transaction {
         let mut attempts = Attempts::new(&client, "transaction", &path, Outcomes::Once);
         are_held(&self.held, &attempts)?;
         let bound = self.held.first().map(|held| &held.epoch);
-        let done = exact::commit(&client, &mut attempts, &self.ops, bound, &self.held).await;
+        let done = exact::commit(&mut attempts, &self.ops, bound, &self.held).await;
         if let (Err(error), Some(epoch)) = (&done, bound)
             && error.kind() == ErrorKind::SessionChanged
         {
@@ -220,7 +220,7 @@ impl Transaction {
         let path = client.core().namespace.relative(self.ops[0].path());
         let mut attempts = Attempts::new(&client, "end", &path, Outcomes::Once);
         let lost = |attempts: &Attempts<'_>, reason| attempts.error(ErrorKind::Lost(reason));
-        match exact::commit(&client, &mut attempts, &self.ops, Some(epoch), held).await {
+        match exact::commit(&mut attempts, &self.ops, Some(epoch), held).await {
             // It ended before anything was sent.
             Err(error) if error.kind() == ErrorKind::SessionChanged => {
                 Err(lost(&attempts, epoch.lost_reason()))
