@@ -1,7 +1,7 @@
 //! A reply above the client's limit is an error of the call that asked for it.
 
-use docent::{Client, CreateMode, ErrorKind};
-use docent_testkit::Backend;
+use docent::{Client, CreateMode, ErrorKind, Transaction};
+use docent_testkit::{Backend, both_backends};
 use docent_tests::{builder, soon};
 use futures_util::StreamExt;
 
@@ -46,4 +46,29 @@ async fn streams_of_what_is_above_the_limit_say_so_and_go_on_once_it_is_not() {
     let shown = soon(data.next()).await.unwrap().unwrap().unwrap();
     assert_eq!(&shown.data[..], b"small");
     assert_eq!(client.state().current().suspensions, 0);
+}
+
+both_backends! {
+    /// The servers' `jute.maxbuffer` bounds what is sent to them, not what they answer.
+    async fn a_listing_above_what_servers_take_is_read_and_followed(backend: Backend) {
+        const TAKEN: usize = 0xf_ffff;
+        let server = backend.start().await;
+        let proxy = server.proxy().await;
+        let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
+        client.create("/many", "", CreateMode::Persistent).await.unwrap();
+        for hundred in 0..70 {
+            let create = |all: Transaction, number| {
+                all.create(&format!("/many/{hundred}-{number:0>200}"), "", CreateMode::Persistent)
+            };
+            (0..100).fold(client.transaction(), create).commit().await.unwrap();
+        }
+        let names = soon(client.children("/many")).await.unwrap().names;
+        assert!(names.iter().map(String::len).sum::<usize>() > TAKEN);
+        let mut listings = client.watch_children("/many").unwrap();
+        assert_eq!(soon(listings.next()).await.unwrap().unwrap().unwrap().names.len(), 7_000);
+        proxy.reset().await;
+        client.create("/many/one-more", "", CreateMode::Persistent).await.unwrap();
+        assert_eq!(soon(listings.next()).await.unwrap().unwrap().unwrap().names.len(), 7_001);
+        assert_eq!(client.state().current().suspensions, 1);
+    }
 }
