@@ -1,7 +1,10 @@
 //! What a client does with nodes.
 
 use crate::{builder, connect};
-use docent::{CreateMode, ErrorKind, Mutex, ParentKind, Transaction, TransactionResult};
+use docent::{
+    Barrier, Counter, CreateMode, DoubleBarrier, Election, ErrorKind, Instance, Membership, Mutex,
+    ParentKind, Queue, Registry, RwLock, Semaphore, SimpleQueue, Transaction, TransactionResult,
+};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, Proxy, Rule, both_backends};
 use docent_tests::soon;
@@ -111,6 +114,25 @@ both_backends! {
         for path in ["/persistent/lock", "/persistent/x"] {
             assert!(client.exists(path).await.unwrap().is_some(), "{path}");
         }
+    }
+
+    async fn no_recipe_makes_containers_where_parents_must_be_persistent(backend: Backend) {
+        let server = backend.start().await;
+        let proxy = server.proxy().await;
+        let client = builder(&server, proxy.connect_string()).parents(ParentKind::Persistent).connect().await.unwrap();
+        assert!(soon(Barrier::new(&client, "/barriers/start").unwrap().set()).await.unwrap());
+        soon(SimpleQueue::new(&client, "/simple/queue").unwrap().put("item")).await.unwrap();
+        soon(Queue::<String>::new(&client, "/queues/queue").unwrap().put(&"item".to_owned())).await.unwrap();
+        drop(soon(Semaphore::new(&client, "/semaphores/one", 1).unwrap().acquire()).await.unwrap());
+        drop(soon(RwLock::new(&client, "/locks/both").unwrap().read()).await.unwrap());
+        drop(soon(DoubleBarrier::new(&client, "/barriers/double", 1).unwrap().enter()).await.unwrap());
+        drop(soon(Election::new(&client, "/elections/one").unwrap().campaign()).await.unwrap());
+        soon(Counter::<i64>::new(&client, "/counters/one").unwrap().increment()).await.unwrap();
+        let registry = Registry::new(&client, "/services").unwrap();
+        let instance = Instance::new("orders", "10.0.0.7", 8080).payload(());
+        soon(registry.register(instance)).await.unwrap().deregister().await.unwrap();
+        drop(soon(Membership::new(&client, "/groups/one").unwrap().join("me", "")).await.unwrap());
+        assert!(proxy.trace().iter().all(|frame| !frame.is_request(OpCode::CreateContainer)));
     }
 
     async fn a_transaction_is_applied_as_a_whole_or_not_at_all(backend: Backend) {

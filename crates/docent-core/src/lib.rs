@@ -31,6 +31,7 @@ mod lease;
 mod lost;
 mod namespace;
 mod node;
+mod path;
 #[cfg(docent_planted)]
 #[doc(hidden)]
 pub mod planted;
@@ -76,6 +77,7 @@ pub mod recipe {
     pub use crate::client::in_time;
     pub use crate::deadline::after;
     pub use crate::kept::{KeptNode, KeptStatus};
+    pub use crate::path::NodePath;
     pub use crate::spawn::spawn;
     pub use crate::ticket::{Hold, HoldSet, Line, LineKey, Ticket, WaitError};
 }

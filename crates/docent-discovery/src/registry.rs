@@ -3,6 +3,7 @@ use crate::layout::{RegistryLayout, Side, Tree};
 use crate::names::{self, ServiceNames};
 use crate::registration::Registration;
 use crate::service::{Service, ServiceBuilder};
+use docent_core::recipe::NodePath;
 use docent_core::{Client, Error, ErrorKind};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -57,11 +58,7 @@ impl RegistryBuilder {
     /// `InvalidInput` when the path breaks a rule.
     pub fn build(self) -> Result<Registry, Error> {
         let Self { client, base, layout } = self;
-        if base == "/" {
-            return Err(Error::invalid_input("registry", "path \"/\" must not be the root"));
-        }
-        // It checks the path, and asks nothing.
-        drop(client.watch_children(&base)?);
+        let base = NodePath::new("registry", base)?.into();
         Ok(Registry(Arc::new(Inner { client, tree: Tree { base, layout } })))
     }
 }

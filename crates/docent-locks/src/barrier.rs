@@ -1,6 +1,6 @@
 use crate::AcquireError;
 use crate::acquire::within;
-use docent_core::recipe::Line;
+use docent_core::recipe::NodePath;
 use docent_core::{Client, CreateMode, Error, ErrorKind};
 use futures_util::StreamExt;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use std::time::Duration;
 #[derive(Debug, Clone)]
 pub struct Barrier {
     client: Client,
-    path: String,
+    path: NodePath,
 }
 
 impl Barrier {
@@ -31,14 +31,12 @@ impl Barrier {
     /// # Errors
     /// `InvalidInput` when the path breaks a rule.
     pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
-        // The rules for paths are those of a line.
-        Line::new(client, path, "barrier", "")?;
-        Ok(Self { client: client.clone(), path: path.to_owned() })
+        Ok(Self { client: client.clone(), path: NodePath::new("barrier", path)? })
     }
 
     /// The path, as it was given.
     pub fn path(&self) -> &str {
-        &self.path
+        self.path.as_str()
     }
 
     /// Sets the barrier; false when it was set already.
@@ -55,7 +53,9 @@ impl Barrier {
             match create.commit_exactly().await {
                 Ok(_) => return Ok(true),
                 Err(error) if error.kind() == ErrorKind::NodeExists => return Ok(false),
-                Err(error) if error.kind() == ErrorKind::NoNode => self.make_parent().await?,
+                Err(error) if error.kind() == ErrorKind::NoNode => {
+                    self.client.ensure_parent(&self.path).await?;
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -115,15 +115,5 @@ impl Barrier {
     /// This method is cancel safe.
     pub async fn wait_timeout(&self, timeout: Duration) -> Result<(), AcquireError> {
         within(timeout, self.wait()).await
-    }
-
-    async fn make_parent(&self) -> Result<(), Error> {
-        let parent = self.path.rsplit_once('/').map_or("", |(parent, _)| parent);
-        // The root, or the namespace itself, is made with any node below it.
-        let parent = if parent.is_empty() { "/" } else { parent };
-        match self.client.create(parent, "", CreateMode::Container).await {
-            Err(error) if matches!(error.kind(), ErrorKind::NodeExists | ErrorKind::OutcomeUnknown) => Ok(()),
-            result => result.map(drop),
-        }
     }
 }

@@ -1,6 +1,6 @@
 use crate::acquire::within;
 use crate::{AcquireError, Entered};
-use docent_core::recipe::{KeptNode, Line};
+use docent_core::recipe::{KeptNode, NodePath};
 use docent_core::{Client, CreateMode, Error, ErrorKind, Node, Stat, planted};
 use futures_util::StreamExt;
 use futures_util::future::try_join_all;
@@ -55,12 +55,11 @@ impl DoubleBarrier {
     /// # Errors
     /// `InvalidInput` when the path breaks a rule, or there are no members.
     pub fn new(client: &Client, path: &str, members: u32) -> Result<Self, Error> {
-        // The rules for paths are those of a line.
-        Line::new(client, path, "double_barrier", "")?;
+        let path = NodePath::new("double_barrier", path)?.into();
         if members == 0 {
             return Err(Error::invalid_input("double_barrier", "members 0 must be at least 1"));
         }
-        Ok(Self { client: client.clone(), path: path.to_owned(), members })
+        Ok(Self { client: client.clone(), path, members })
     }
 
     /// The path, as it was given.

@@ -2,7 +2,7 @@ use crate::acquire::{attempt, in_time, wait, wait_out, within};
 use crate::permits::{Permits, Taken};
 use crate::shared_limit::Limit;
 use crate::{AcquireError, Permit, SharedLimit};
-use docent_core::recipe::{HoldSet, Line};
+use docent_core::recipe::{HoldSet, Line, NodePath};
 use docent_core::{Client, Error, Participant, Role};
 use std::future::Future;
 use std::time::Duration;
@@ -68,13 +68,13 @@ impl Semaphore {
     }
 
     fn with(client: &Client, path: &str, limit: Limit) -> Result<Self, Error> {
-        // The path itself is checked, so that an error names what was given.
-        Line::new(client, path, "semaphore", LEASE)?;
+        // An error names the path as it was given.
+        let path = NodePath::new("semaphore", path)?;
         let leases = Line::new(client, &format!("{path}/leases"), "semaphore", LEASE)?;
         Ok(Self {
-            path: path.to_owned(),
             turns: Line::new(client, &format!("{path}/locks"), "semaphore_turn", LOCK)?,
             permits: Permits::new(client, leases, limit),
+            path: path.into(),
         })
     }
 

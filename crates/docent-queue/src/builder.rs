@@ -2,7 +2,7 @@ use crate::layout::{Places, QueueLayout};
 use crate::queue::Queue;
 use crate::store::{Limits, Store};
 use docent_codec::Codec;
-use docent_core::recipe::Line;
+use docent_core::recipe::{Line, NodePath};
 use docent_core::{Client, Error};
 use std::fmt;
 use std::sync::Arc;
@@ -111,18 +111,17 @@ impl<T: 'static> QueueBuilder<T> {
         if self.ordered && self.layout != QueueLayout::Native {
             return invalid("the ordered mode must go with the native layout".to_owned());
         }
-        // These look at the paths, as they were given.
-        Line::new(&self.client, &self.path, "queue", "item-")?;
+        // Errors name the paths as they were given.
+        NodePath::new("queue", self.path.as_str())?;
         if let QueueLayout::Curator { lock_path } = &self.layout {
-            Line::new(&self.client, lock_path, "queue", "item-")?;
+            NodePath::new("queue", lock_path.as_str())?;
             if *lock_path == self.path {
                 return invalid(format!("the lock path {lock_path:?} must not be the queue's path"));
             }
         }
         let mut places = Places::new(&self.path, self.layout);
         if let Some(dead) = self.dead_letters {
-            Line::new(&self.client, &dead, "queue", "item-")?;
-            places.dead = dead;
+            places.dead = NodePath::new("queue", dead)?.into();
         }
         let idle = Line::new(&self.client, &places.idle, "queue", "idle-")?;
         let lock =

@@ -1,4 +1,5 @@
 use bytes::Bytes;
+use docent_core::recipe::NodePath;
 use docent_core::{Client, CreateMode, Error, ErrorKind, Node};
 use futures_util::StreamExt;
 use std::fmt;
@@ -24,7 +25,7 @@ const FIELDS: usize = 1024;
 #[derive(Clone)]
 pub struct SimpleQueue {
     client: Client,
-    path: String,
+    path: NodePath,
 }
 
 impl SimpleQueue {
@@ -33,8 +34,7 @@ impl SimpleQueue {
     /// # Errors
     /// `InvalidInput` when the path breaks a rule or is the root.
     pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
-        docent_core::recipe::Line::new(client, path, "queue", PREFIX)?;
-        Ok(Self { client: client.clone(), path: path.to_owned() })
+        Ok(Self { client: client.clone(), path: NodePath::new("queue", path)? })
     }
 
     /// The path, as it was given.
@@ -56,22 +56,13 @@ impl SimpleQueue {
             let rule = format!("an item of {} bytes must be at most {most} bytes", item.len());
             return Err(Error::invalid_input("put", rule));
         }
-        let path = format!("{}/{PREFIX}", self.path);
+        let path = NodePath::new("put", format!("{}/{PREFIX}", self.path))?;
         loop {
             let put = self.client.transaction().create(&path, item.clone(), CreateMode::PersistentSequential);
             match put.commit_exactly().await {
-                Err(error) if error.kind() == ErrorKind::NoNode => self.make_folder().await?,
+                Err(error) if error.kind() == ErrorKind::NoNode => self.client.ensure_parent(&path).await?,
                 result => return result.map(drop),
             }
-        }
-    }
-
-    async fn make_folder(&self) -> Result<(), Error> {
-        match self.client.create(&self.path, "", CreateMode::Container).await {
-            Ok(_) => Ok(()),
-            // Whether this one made it does not matter.
-            Err(error) if matches!(error.kind(), ErrorKind::NodeExists | ErrorKind::OutcomeUnknown) => Ok(()),
-            Err(error) => Err(error),
         }
     }
 

@@ -1,10 +1,9 @@
 use super::Race;
 use crate::client::{Client, Committed, PARENT_ROUNDS, Transaction, TransactionResult};
-use crate::config::ParentKind;
 use crate::error::{Error, ErrorKind};
 use crate::node::{CreateMode, Node, Stat};
+use crate::path::NodePath;
 use bytes::Bytes;
-use docent_proto::parent;
 use std::time::Duration;
 
 /// A value in a persistent node, written by [exact transactions](Transaction::commit_exactly): a lost reply neither doubles nor hides
@@ -14,7 +13,7 @@ use std::time::Duration;
 #[derive(Debug, Clone)]
 pub struct Cell {
     client: Client,
-    path: String,
+    path: NodePath,
 }
 
 /// What a transaction of a cell came to.
@@ -32,11 +31,7 @@ impl Cell {
     /// # Errors
     /// `InvalidInput` when the path breaks a rule or is the root.
     pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
-        client.core().namespace.full("write", path)?;
-        if path == "/" {
-            return Err(Error::invalid_input("write", "path \"/\" must not be the root"));
-        }
-        Ok(Self { client: client.clone(), path: path.to_owned() })
+        Ok(Self { client: client.clone(), path: NodePath::new("write", path)? })
     }
 
     /// The client it was made with.
@@ -106,7 +101,7 @@ impl Cell {
             match self.commit(with(transaction), seen.is_none()).await? {
                 Ended::Applied(committed) => return Ok(Some(self.written(seen, data, committed))),
                 Ended::Conflict => return Ok(None),
-                Ended::NoParent => self.make_parent().await?,
+                Ended::NoParent => self.client.ensure_parent(&self.path).await?,
             }
         }
         Err(Error::new(ErrorKind::NoNode, "write").at(&self.path))
@@ -167,24 +162,12 @@ impl Cell {
         }
     }
 
-    async fn make_parent(&self) -> Result<(), Error> {
-        let parent = parent(&self.path).unwrap_or("/");
-        let mode = match self.client.core().config.parents {
-            ParentKind::Container => CreateMode::Container,
-            ParentKind::Persistent => CreateMode::Persistent,
-        };
-        match self.client.create(parent, Bytes::new(), mode).await {
-            Err(error) if matches!(error.kind(), ErrorKind::NodeExists | ErrorKind::OutcomeUnknown) => Ok(()),
-            result => result.map(drop),
-        }
-    }
-
     /// The stat of what was written. Who creates a node in a transaction is not told its stat.
     fn written(&self, seen: Option<&Stat>, data: &Bytes, committed: Committed) -> Stat {
         let Committed { results, marker } = committed;
         if let Some(TransactionResult::Set(stat)) = results.and_then(|results| results.into_iter().next()) {
             if seen.is_some_and(|seen| seen.czxid != stat.czxid) {
-                tracing::warn!(path = self.path, "a node was deleted and created anew as it was written");
+                tracing::warn!(path = %self.path, "a node was deleted and created anew as it was written");
             }
             return stat;
         }

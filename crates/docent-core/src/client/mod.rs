@@ -20,11 +20,13 @@ pub(crate) use transaction::Committed;
 pub use transaction::{Transaction, TransactionResult};
 
 use crate::acl::Acl;
+use crate::config::ParentKind;
 use crate::connect_string::ConnectString;
 use crate::core::Core;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::namespace;
 use crate::node::{Children, CreateMode, Created, Node, NodeAcl, Stat};
+use crate::path::NodePath;
 use crate::state::StateWatcher;
 use bytes::Bytes;
 use docent_proto::{Code, Request, Response};
@@ -319,6 +321,27 @@ impl Client {
         match self.write("set_acl", path, &request).await? {
             Response::Stat(stat) => Ok(stat.into()),
             other => Err(unexpected("set_acl", &other)),
+        }
+    }
+
+    /// Makes the node above `path`, and those above it, as the kind that [`ClientBuilder::parents`] says. Does nothing where it exists.
+    ///
+    /// Creates of a client make parents by themselves; this is for transactions, which do not.
+    ///
+    /// # Errors
+    /// `NoAuth`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: parents may have been made.
+    pub async fn ensure_parent(&self, path: &NodePath) -> Result<(), Error> {
+        let mode = match self.core().config.parents {
+            ParentKind::Container => CreateMode::Container,
+            ParentKind::Persistent => CreateMode::Persistent,
+        };
+        match self.create(path.parent(), Bytes::new(), mode).await {
+            // Whoever needs it finds out whether it is there.
+            Err(error) if matches!(error.kind(), ErrorKind::NodeExists | ErrorKind::OutcomeUnknown) => Ok(()),
+            result => result.map(drop),
         }
     }
 

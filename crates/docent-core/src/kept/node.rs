@@ -3,6 +3,7 @@ use super::table::Side;
 use crate::client::Client;
 use crate::core::Core;
 use crate::error::{Error, ErrorKind};
+use crate::path::NodePath;
 use bytes::Bytes;
 use std::fmt;
 use std::sync::Arc;
@@ -94,10 +95,7 @@ impl KeptNode {
         enter: impl FnOnce(&Core, &str, Side) -> Result<Option<Side>, Error>,
     ) -> Result<Self, Error> {
         let core = client.core();
-        let full = core.namespace.full("keep", path)?;
-        if path == "/" {
-            return Err(Error::invalid_input("keep", "path \"/\" must not be the root"));
-        }
+        let full = core.namespace.join(NodePath::new("keep", path)?.as_str());
         if core.closing.is_cancelled() {
             return Err(Error::new(ErrorKind::Closed, "keep").at(path));
         }

@@ -11,6 +11,7 @@ use crate::config::ParentKind;
 use crate::epoch::Epoch;
 use crate::error::Error;
 use crate::fence::Fence;
+use crate::path::NodePath;
 use bytes::Bytes;
 use std::fmt;
 use std::sync::Arc;
@@ -43,13 +44,11 @@ struct Inner {
 
 impl Inner {
     fn new(client: &Client, path: &str, recipe: &'static str, marker: &'static str) -> Result<Self, Error> {
-        let full = client.core().namespace.full("line", path)?;
-        if path == "/" {
-            return Err(Error::invalid_input("line", "path \"/\" must not be the root"));
-        }
+        let path = NodePath::new("line", path)?;
+        let full = client.core().namespace.join(path.as_str());
         Ok(Self {
             client: client.clone(),
-            path: path.to_owned(),
+            path: path.into(),
             full,
             recipe,
             marker,

@@ -1,5 +1,6 @@
 use super::{Member, Members};
 use bytes::Bytes;
+use docent_core::recipe::NodePath;
 use docent_core::{ChildrenCache, Client, Error};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -90,13 +91,9 @@ impl Membership {
     /// # Errors
     /// `InvalidInput` when the path breaks a rule or is the root.
     pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
-        if path == "/" {
-            return Err(Error::invalid_input("join", "path \"/\" must not be the root"));
-        }
-        // Has the rules for paths.
-        drop(client.watch_exists(path)?);
+        let path = NodePath::new("join", path)?.into();
         let (own, left, cache) = (Mutex::default(), watch::Sender::new(0), Mutex::default());
-        let group = Group { client: client.clone(), path: path.to_owned(), own, left, cache };
+        let group = Group { client: client.clone(), path, own, left, cache };
         Ok(Self { group: Arc::new(group) })
     }
 
