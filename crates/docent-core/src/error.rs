@@ -1,4 +1,4 @@
-use crate::lost::LostReason;
+use crate::guard::LostReason;
 use docent_proto::Code;
 use std::error::Error as StdError;
 use std::fmt;

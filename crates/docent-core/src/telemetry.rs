@@ -7,9 +7,9 @@
     allow(unused_variables, reason = "nothing is counted without the feature")
 )]
 
+use crate::client::state::ConnectionState;
 use crate::error::Error;
-use crate::lost::LostReason;
-use crate::state::ConnectionState;
+use crate::guard::LostReason;
 use std::time::Duration;
 
 /// The client's state changed.

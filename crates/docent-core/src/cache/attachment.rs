@@ -1,5 +1,5 @@
-use crate::core::Core;
-use crate::epoch::Epoch;
+use crate::client::core::Core;
+use crate::client::epoch::Epoch;
 use crate::session::LinkState;
 use std::future::pending;
 use std::sync::Arc;

@@ -2,9 +2,9 @@ use super::children_event::{ChildrenEvent, Replay};
 use super::snapshot::ChildrenSnapshot;
 use super::status::Status;
 use super::subscriber::{Subscriber, Taken};
-use crate::clock::Clock;
 use crate::error::Error;
 use crate::node::Stat;
+use crate::time::Clock;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Context;
@@ -179,9 +179,9 @@ impl Board {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::TokioClock;
     use crate::error::ErrorKind;
     use crate::node::Node;
+    use crate::time::TokioClock;
     use bytes::Bytes;
     use futures_util::task::noop_waker;
 

@@ -4,7 +4,7 @@ use super::children_task::ChildrenTask;
 use super::snapshot::ChildrenSnapshot;
 use super::status;
 use crate::client::Client;
-use crate::core::Core;
+use crate::client::core::Core;
 use crate::error::Error;
 use std::fmt;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 use super::node_task::NodeTask;
 use super::status::{self, Status};
 use crate::client::Client;
-use crate::core::Core;
+use crate::client::core::Core;
 use crate::error::Error;
 use crate::node::Node;
 use futures_core::Stream;

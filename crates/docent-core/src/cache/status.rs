@@ -1,7 +1,7 @@
-use crate::clock::{Clock, Timestamp};
-use crate::core::Core;
-use crate::deadline::deadline;
+use crate::client::core::Core;
 use crate::error::{Error, ErrorKind};
+use crate::time::deadline;
+use crate::time::{Clock, Timestamp};
 use std::time::Duration;
 use tokio::sync::watch;
 

@@ -3,8 +3,6 @@
 
 mod drawing;
 mod guard;
-mod node;
 
 pub use drawing::{Claimed, Wanted};
 pub use guard::Claim;
-pub(crate) use node::ClaimNode;

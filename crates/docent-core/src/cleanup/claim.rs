@@ -1,12 +1,12 @@
 //! Deletes of nodes at paths that others may use once they are gone, each in its own session.
 
 use super::{Left, PAUSE, is_final};
-use crate::claim::ClaimNode;
-use crate::client::resolve;
-use crate::core::Core;
-use crate::deadline::deadline;
-use crate::exact::{self, Ended, ExactWrite, NoMarker};
+use crate::client::core::Core;
+use crate::guard::ClaimNode;
+use crate::operation::exact::{self, Ended, ExactWrite, NoMarker};
+use crate::operation::resolve;
 use crate::session::{Cause, Lane, SessionEnd};
+use crate::time::deadline;
 use docent_proto::{Code, MultiOp};
 use std::time::Duration;
 

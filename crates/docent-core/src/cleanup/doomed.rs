@@ -1,10 +1,10 @@
 use super::Left;
 use super::claim::delete_claim;
 use super::own::delete_node;
-use crate::claim::ClaimNode;
-use crate::core::Core;
-use crate::epoch::Epoch;
-use crate::exact::ExactWrite;
+use crate::client::core::Core;
+use crate::client::epoch::Epoch;
+use crate::guard::ClaimNode;
+use crate::operation::exact::ExactWrite;
 use crate::session::Pending;
 use std::sync::Arc;
 

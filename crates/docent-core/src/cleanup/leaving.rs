@@ -1,9 +1,9 @@
 use super::claim::delete_exactly;
 use super::own::delete;
 use super::{Delete, Doomed, Job};
-use crate::claim::ClaimNode;
-use crate::epoch::Epoch;
-use crate::exact::Ended;
+use crate::client::epoch::Epoch;
+use crate::guard::ClaimNode;
+use crate::operation::exact::Ended;
 use crate::session::{Lane, Outcome, Pending};
 use docent_proto::Code;
 use std::sync::Arc;

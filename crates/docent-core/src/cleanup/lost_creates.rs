@@ -1,8 +1,8 @@
 //! Creates whose replies were lost and which were not found: as long as their session lives they may be applied after all.
 
 use super::own::{children, delete_owned};
-use crate::core::Core;
-use crate::epoch::Epoch;
+use crate::client::core::Core;
+use crate::client::epoch::Epoch;
 use crate::session::{Cause, LinkState};
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};

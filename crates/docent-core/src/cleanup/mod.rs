@@ -18,9 +18,9 @@ pub(crate) use own::epoch_find;
 pub(crate) use undo::{Made, numbered};
 use worker::CleanupWorker;
 
-use crate::claim::ClaimNode;
-use crate::epoch::Epoch;
-use crate::exact::ExactWrite;
+use crate::client::epoch::Epoch;
+use crate::guard::ClaimNode;
+use crate::operation::exact::ExactWrite;
 use crate::session::{Farewell, Lane, Pending};
 use docent_proto::Code;
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! Deletes of nodes whose names are ours alone, in whichever session there is.
 
 use super::{Left, PAUSE, is_final};
-use crate::client::resolve::sync;
-use crate::core::Core;
-use crate::epoch::Epoch;
+use crate::client::core::Core;
+use crate::client::epoch::Epoch;
+use crate::operation::resolve::sync;
 use crate::session::{Cause, Lane, Outcome, Pending, SessionEnd};
 use docent_proto::{Code, MultiResult, Request, Response, parent};
 use std::sync::Arc;

@@ -1,22 +1,22 @@
 use super::Client;
 use super::thread::Thread;
-use crate::acl::Acl;
-use crate::auth::Credentials;
 use crate::cleanup::Cleanup;
-use crate::clock::Clock;
-use crate::config::{Config, ParentKind, RollbackPolicy};
-use crate::connect_string::{ConnectString, ServerAddress, without_credentials};
-use crate::core::Core;
+use crate::client::config::{Config, ParentKind, RollbackPolicy};
+use crate::client::core::Core;
+use crate::client::state::{ConnectionState, StateWatcher};
+use crate::client::supervisor::supervise;
 use crate::error::{Error, ErrorKind};
-use crate::namespace::Namespace;
-use crate::retry::RetryPolicy;
+use crate::node::Acl;
+use crate::node::namespace::Namespace;
+use crate::session::Credentials;
+use crate::session::connect_string::{ConnectString, ServerAddress, without_credentials};
 #[cfg(feature = "tls")]
-use crate::session::tls::Tls;
-use crate::session::transport::Transport;
+use crate::session::link::tls::Tls;
+use crate::session::link::transport::Transport;
 #[cfg(feature = "zookeeper-client")]
 use crate::session::zookeeper_client::ZookeeperClient;
-use crate::state::{ConnectionState, StateWatcher};
-use crate::supervisor::supervise;
+use crate::time::Clock;
+use crate::time::RetryPolicy;
 use secrecy::{SecretSlice, SecretString};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};

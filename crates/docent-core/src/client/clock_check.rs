@@ -1,8 +1,8 @@
 use super::Client;
 use crate::cleanup::Leaving;
-use crate::clock::Timestamp;
 use crate::error::Error;
 use crate::node::CreateMode;
+use crate::time::Timestamp;
 use std::time::{Duration, SystemTime};
 use uuid::Uuid;
 

@@ -1,9 +1,9 @@
 use super::trouble::Trouble;
-use crate::core::Core;
-use crate::deadline::deadline;
-use crate::epoch::Epoch;
-use crate::exact::{self, Ended, ExactWrite, NoMarker};
+use crate::client::core::Core;
+use crate::client::epoch::Epoch;
+use crate::operation::exact::{self, Ended, ExactWrite, NoMarker};
 use crate::session::Lane;
+use crate::time::deadline;
 use docent_proto::{Code, MultiOp};
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,9 +1,9 @@
 use super::reconcile::Reconciler;
 use super::table::Side;
 use crate::client::Client;
-use crate::core::Core;
+use crate::client::core::Core;
 use crate::error::{Error, ErrorKind};
-use crate::path::NodePath;
+use crate::node::NodePath;
 use bytes::Bytes;
 use std::fmt;
 use std::sync::Arc;

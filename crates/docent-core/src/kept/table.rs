@@ -1,5 +1,5 @@
 use super::node::{KeptStatus, Wish};
-use crate::core::Core;
+use crate::client::core::Core;
 use crate::error::{Error, ErrorKind};
 use futures_util::future::join_all;
 use std::collections::HashMap;

@@ -1,7 +1,7 @@
-use crate::client::{PARENT_ROUNDS, create_parents_in};
-use crate::core::Core;
-use crate::epoch::Epoch;
-use crate::namespace::Namespace;
+use crate::client::core::Core;
+use crate::client::epoch::Epoch;
+use crate::node::namespace::Namespace;
+use crate::operation::{PARENT_ROUNDS, create_parents_in};
 use crate::session::{Cause, Lane, Outcome};
 use bytes::Bytes;
 use docent_proto::{Code, Create, CreateMode, MultiOp, Request};

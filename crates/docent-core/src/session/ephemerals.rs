@@ -1,4 +1,4 @@
-use super::{Cause, Lane};
+use crate::session::{Cause, Lane};
 use docent_proto::{Code, CreateMode, MultiOp, MultiResult, Request, Response};
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;

@@ -1,4 +1,4 @@
-use crate::clock::Timestamp;
+use crate::time::Timestamp;
 use std::collections::VecDeque;
 use std::time::Duration;
 

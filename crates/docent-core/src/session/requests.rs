@@ -1,7 +1,7 @@
 use super::ephemerals::Change;
 use super::watch_reads::WatchReads;
-use super::{Cause, Lane, Outcome, SessionEnd, WatchKind};
-use crate::clock::Timestamp;
+use crate::session::{Cause, Lane, Outcome, SessionEnd, WatchKind};
+use crate::time::Timestamp;
 use docent_proto::{OpCode, Request, RequestFrame};
 use std::collections::VecDeque;
 use tokio::sync::oneshot;

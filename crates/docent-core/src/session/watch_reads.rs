@@ -1,5 +1,5 @@
-use super::WatchKind;
 use super::requests::WatchRequest;
+use crate::session::WatchKind;
 use docent_proto::Request;
 use std::collections::HashMap;
 

@@ -6,7 +6,7 @@ use super::{ChildrenTask, Listing};
 use crate::error::Error;
 use crate::node::Node;
 use crate::session::{Cause, Outcome, Reply, Watch};
-use crate::watching::{LONGEST_PAUSE, patience};
+use crate::watch::{LONGEST_PAUSE, patience};
 use bytes::Bytes;
 use docent_proto::{Code, MultiResult, Response, Stat};
 use futures_util::future::FutureExt;

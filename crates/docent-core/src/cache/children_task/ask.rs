@@ -2,7 +2,7 @@
 
 use super::super::work::Read;
 use super::{ChildrenTask, Listing};
-use crate::core::Core;
+use crate::client::core::Core;
 use crate::session::{Lane, Outcome, Pending};
 use docent_proto::{MultiOp, Request};
 use futures_util::future::{BoxFuture, FutureExt};

@@ -1,9 +1,9 @@
 use super::ZookeeperClient;
 use super::session::Shared;
-use crate::clock::Timestamp;
-use crate::retry::Backoff;
-use crate::session::dialer::{Ensemble, Start, pace};
+use crate::session::link::dialer::{Ensemble, Start, pace};
 use crate::session::{LinkError, SessionEnd};
+use crate::time::Backoff;
+use crate::time::Timestamp;
 use std::time::Duration;
 use zookeeper_client as zk;
 

@@ -1,7 +1,7 @@
 use super::connect::Connect;
 use super::session::{Phase, Shared};
-use crate::clock::{Clock, Timestamp, sleep_until};
 use crate::session::SessionEnd;
+use crate::time::{Clock, Timestamp, sleep_until};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::future::pending;

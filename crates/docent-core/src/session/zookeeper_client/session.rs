@@ -3,17 +3,17 @@ use super::answer::Failure;
 use super::call::{self, Answer, Call};
 use super::connect::Connect;
 use super::driver;
-use crate::clock::{Clock, Timestamp};
-use crate::lease::Lease;
-use crate::session::dialer::{Ensemble, Start};
 use crate::session::ephemerals::{Change, Ephemerals};
 use crate::session::heard::Heard;
-use crate::session::machine::{proves_session, verdict};
+use crate::session::lease::Lease;
+use crate::session::link::dialer::{Ensemble, Start};
+use crate::session::own::{proves_session, verdict};
 use crate::session::requests::{Finished, Queued, Requests, check_size};
 use crate::session::{
     Cause, Farewell, Fired, Lane, LinkState, Outcome, Pending, Reply, Session, SessionEnd, SessionSettings,
     Watch, WatchKind, Withdraw,
 };
+use crate::time::{Clock, Timestamp};
 use docent_proto::{Code, Request};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;

@@ -1,0 +1,427 @@
+#![expect(
+    clippy::manual_async_fn,
+    reason = "an `async fn` keeps its arguments twice, and with many calls in flight their size counts"
+)]
+
+use super::ClientBuilder;
+use crate::client::config::ParentKind;
+use crate::client::core::Core;
+use crate::client::epoch::Epoch;
+use crate::client::state::StateWatcher;
+use crate::error::{Error, ErrorKind};
+use crate::node::Acl;
+use crate::node::NodePath;
+use crate::node::namespace;
+use crate::node::{Children, CreateMode, Created, Node, NodeAcl, Stat};
+use crate::operation::{Attempts, Make, Outcomes, Transaction, create, ensure_absent, unexpected, wire};
+use crate::session::connect_string::ConnectString;
+use crate::telemetry::{self, Started};
+use crate::time::deadline;
+use bytes::Bytes;
+use docent_proto::{Code, Request, Response};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// A client of a ZooKeeper ensemble: one session at a time, healed by itself.
+///
+/// Cheap to clone; all clones share the session. Two tasks run for each client, whatever the number of clones: one for the
+/// session and one for cleanups.
+///
+/// # On drop
+/// When the last clone and everything built on it are dropped, the session is closed in the background. Use
+/// [`close`](Self::close) to wait for that.
+#[derive(Clone)]
+pub struct Client {
+    handle: Arc<Handle>,
+    operation_timeout: Duration,
+    /// The only epoch in which it may act, if there is one.
+    bound: Option<u64>,
+}
+
+/// Its drop is the drop of the last clone.
+struct Handle {
+    core: Arc<Core>,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.core.closing.cancel();
+    }
+}
+
+impl Client {
+    /// Connects with default settings to `host:port,host:port/chroot` and waits for the first session.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a connect string that breaks a rule, `Timeout` when no server answered within the operation
+    /// timeout (15 s); its source says why.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: nothing is left behind.
+    pub async fn connect(connect_string: impl AsRef<str>) -> Result<Self, Error> {
+        Self::builder(connect_string).connect().await
+    }
+
+    /// Prepares a client with settings of its own.
+    pub fn builder(connect_string: impl AsRef<str>) -> ClientBuilder {
+        ClientBuilder::new(connect_string.as_ref())
+    }
+
+    pub(crate) fn from_core(core: Arc<Core>) -> Self {
+        let operation_timeout = core.config.operation_timeout;
+        Self { handle: Arc::new(Handle { core }), operation_timeout, bound: None }
+    }
+
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.handle.core
+    }
+
+    pub(crate) fn operation_timeout(&self) -> Duration {
+        self.operation_timeout
+    }
+
+    /// A clone whose operations take at most `timeout` each, with waiting for a link and retries.
+    #[must_use]
+    pub fn with_operation_timeout(&self, timeout: Duration) -> Self {
+        Self { operation_timeout: timeout, ..self.clone() }
+    }
+
+    /// A clone whose operations happen in the present session or not at all: once that has ended they fail with
+    /// `SessionChanged`.
+    #[must_use]
+    pub fn in_this_session(&self) -> Self {
+        Self { bound: Some(self.core().epoch().number), ..self.clone() }
+    }
+
+    /// Observes the connection state.
+    pub fn state(&self) -> StateWatcher {
+        StateWatcher::new(self.core().connection.subscribe())
+    }
+
+    /// The number of the present session at the servers; `None` before the first was opened.
+    pub fn session_id(&self) -> Option<i64> {
+        Some(self.core().epoch().session.id()).filter(|id| *id != 0)
+    }
+
+    /// The timeout of the present session as the servers granted it; `None` before the first link.
+    pub fn session_timeout(&self) -> Option<Duration> {
+        Some(self.core().epoch().lease.timeout()).filter(|timeout| !timeout.is_zero())
+    }
+
+    /// What recipes write into nodes when they are given no data: as the client was built with, else its local address.
+    pub fn identity(&self) -> &str {
+        &self.core().identity
+    }
+
+    /// Largest request in bytes that is sent, as the client was built with.
+    pub fn max_request(&self) -> usize {
+        self.core().config.max_request
+    }
+
+    /// Replaces the servers to talk to by those of `connect_string`, whose chroot must be empty or that of this client. The link to a
+    /// server that is not among them is given up; the session moves to another.
+    ///
+    /// # Errors
+    /// `InvalidInput` when the connect string breaks a rule.
+    pub fn update_servers(&self, connect_string: &str) -> Result<(), Error> {
+        let ConnectString { servers, chroot } = ConnectString::parse(connect_string)?;
+        if !chroot.is_empty() && !self.core().namespace.begins_with(&chroot) {
+            let detail = format!("chroot {chroot:?} must be the one that the client was built with");
+            return Err(Error::invalid_input("update_servers", detail));
+        }
+        self.core().ensemble.servers.set(servers);
+        Ok(())
+    }
+
+    /// Closes the client: every pending future ends with `Closed`, pending deletes are carried out, the session is ended on
+    /// the server and both tasks end. Takes at most the operation timeout; a session that could not be ended then ends by
+    /// itself. Calling it again waits for the same end.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: closing goes on.
+    pub async fn close(&self) {
+        self.core().closing.cancel();
+        self.core().tasks.wait().await;
+    }
+
+    /// Creates a node, and missing parents before it.
+    ///
+    /// An ephemeral node is created exactly once: when the reply is lost it is found out whether it was created, and it is sent again
+    /// if not. The first one of a session takes one round trip more, for a node below `/_docent/markers`.
+    ///
+    /// # Errors
+    /// `NodeExists`, `NoAuth`, `NoChildrenForEphemerals`, `InvalidInput`, `TooLarge`, `Timeout`, `Closed`. `OutcomeUnknown` when the
+    /// reply was lost: a persistent node may then be created at any time as long as the session lives; an ephemeral one was not
+    /// created, is deleted again, or goes with its session. `TooManyEphemerals` when the session owns as many as it may.
+    ///
+    /// # Cancel safety
+    /// An ephemeral node is deleted when the future is dropped before it returned. For a persistent one this method is *not* cancel
+    /// safe: it may have been created.
+    pub async fn create(
+        &self,
+        path: &str,
+        data: impl Into<Bytes>,
+        mode: CreateMode,
+    ) -> Result<Created, Error> {
+        create(self, path, data.into(), mode).await
+    }
+
+    /// Reads a node's data.
+    ///
+    /// # Errors
+    /// `NoNode`, `NoAuth`, `InvalidInput`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn get(&self, path: &str) -> Result<Node, Error> {
+        namespace::check("get", path)?;
+        let request = || Request::GetData { path: self.full(path), watch: false };
+        match self.read("get", path, &request).await? {
+            Response::Data { data, stat } => Ok(Node { data: data.unwrap_or_default(), stat: stat.into() }),
+            other => Err(unexpected("get", &other)),
+        }
+    }
+
+    /// Sets a node's data, if it has `version`; `None` for any.
+    ///
+    /// # Errors
+    /// `NoNode`, `BadVersion`, `NoAuth`, `InvalidInput`, `TooLarge`, `Timeout`, `Closed`; `OutcomeUnknown` when the reply was
+    /// lost: without a version it may then be applied at any time as long as the session lives.
+    ///
+    /// # Cancel safety
+    /// This method is *not* cancel safe: the data may have been set.
+    pub async fn set(
+        &self,
+        path: &str,
+        data: impl Into<Bytes>,
+        version: impl Into<Option<i32>>,
+    ) -> Result<Stat, Error> {
+        namespace::check("set", path)?;
+        let (data, version) = (data.into(), wire(version.into()));
+        let request = || Request::SetData { path: self.full(path), data: Some(data.clone()), version };
+        match self.write("set", path, &request).await? {
+            Response::Stat(stat) => Ok(stat.into()),
+            other => Err(unexpected("set", &other)),
+        }
+    }
+
+    /// Deletes a node if there is one. A node that is created there while this is under way is left alone.
+    ///
+    /// # Errors
+    /// `NotEmpty`, `NoAuth`, `InvalidInput`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: doing it again does no harm.
+    pub async fn ensure_absent(&self, path: &str) -> Result<(), Error> {
+        ensure_absent(self, path).await
+    }
+
+    /// Deletes a node, if it has `version`; `None` for any.
+    ///
+    /// It is sent once: applied late, a second one could hit a node that somebody made at the path since. Use
+    /// [`ensure_absent`](Self::ensure_absent), or a [transaction](Self::transaction) that is committed exactly, where that matters.
+    ///
+    /// # Errors
+    /// `NoNode`, `BadVersion`, `NotEmpty`, `NoAuth`, `InvalidInput`, `Timeout`, `Closed`; `OutcomeUnknown` when the reply was
+    /// lost: it may then be applied at any time as long as the session lives.
+    ///
+    /// # Cancel safety
+    /// This method is *not* cancel safe: the node may have been deleted.
+    pub async fn delete(&self, path: &str, version: impl Into<Option<i32>>) -> Result<(), Error> {
+        namespace::check("delete", path)?;
+        let version = wire(version.into());
+        let request = || Request::Delete { path: self.full(path), version };
+        self.write("delete", path, &request).await.map(drop)
+    }
+
+    /// Reads a node's stat; `None` when there is no node.
+    ///
+    /// # Errors
+    /// `InvalidInput`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn exists(&self, path: &str) -> Result<Option<Stat>, Error> {
+        namespace::check("exists", path)?;
+        let request = || Request::Exists { path: self.full(path), watch: false };
+        let (result, _) = self.call("exists", path, &request, Outcomes::Repeatable).await?;
+        match result {
+            Ok(Response::Stat(stat)) => Ok(Some(stat.into())),
+            Err(Code::NO_NODE) => Ok(None),
+            Ok(other) => Err(unexpected("exists", &other)),
+            Err(code) => Err(Error::from_code(code, "exists").at(path)),
+        }
+    }
+
+    /// Lists a node's children.
+    ///
+    /// # Errors
+    /// `NoNode`, `NoAuth`, `InvalidInput`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn children(&self, path: &str) -> Result<Children, Error> {
+        namespace::check("children", path)?;
+        let request = || Request::GetChildren2 { path: self.full(path), watch: false };
+        match self.read("children", path, &request).await? {
+            Response::Children { names, stat: Some(stat) } => Ok(Children { names, stat: stat.into() }),
+            other => Err(unexpected("children", &other)),
+        }
+    }
+
+    /// Reads a node's access control list.
+    ///
+    /// # Errors
+    /// `NoNode`, `NoAuth`, `InvalidInput`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn acl(&self, path: &str) -> Result<NodeAcl, Error> {
+        namespace::check("acl", path)?;
+        let request = || Request::GetAcl { path: self.full(path) };
+        match self.read("acl", path, &request).await? {
+            Response::Acl { acl, stat } => {
+                Ok(NodeAcl { entries: acl.into_iter().map(Into::into).collect(), stat: stat.into() })
+            }
+            other => Err(unexpected("acl", &other)),
+        }
+    }
+
+    /// Sets a node's access control list, if that has `version` (the stat's `aversion`); `None` for any. Its children keep
+    /// theirs.
+    ///
+    /// # Errors
+    /// `NoNode`, `BadVersion`, `NoAuth`, `InvalidAcl`, `InvalidInput`, `TooLarge`, `Timeout`, `Closed`; `OutcomeUnknown` when
+    /// the reply was lost.
+    ///
+    /// # Cancel safety
+    /// This method is *not* cancel safe: the list may have been set.
+    pub async fn set_acl(
+        &self,
+        path: &str,
+        acl: impl Into<Vec<Acl>>,
+        version: impl Into<Option<i32>>,
+    ) -> Result<Stat, Error> {
+        namespace::check("set_acl", path)?;
+        let acl: Vec<_> = acl.into().into_iter().map(docent_proto::Acl::from).collect();
+        let version = wire(version.into());
+        let request = || Request::SetAcl { path: self.full(path), acl: acl.clone(), version };
+        match self.write("set_acl", path, &request).await? {
+            Response::Stat(stat) => Ok(stat.into()),
+            other => Err(unexpected("set_acl", &other)),
+        }
+    }
+
+    /// Makes the node above `path`, and those above it, as the kind that [`ClientBuilder::parents`] says. Does nothing where it exists.
+    ///
+    /// Creates of a client make parents by themselves; this is for transactions, which do not.
+    ///
+    /// # Errors
+    /// `NoAuth`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: parents may have been made.
+    pub async fn ensure_parent(&self, path: &NodePath) -> Result<(), Error> {
+        let mode = match self.core().config.parents {
+            ParentKind::Container => CreateMode::Container,
+            ParentKind::Persistent => CreateMode::Persistent,
+        };
+        match self.create(path.parent(), Bytes::new(), mode).await {
+            // Whoever needs it finds out whether it is there.
+            Err(error) if matches!(error.kind(), ErrorKind::NodeExists | ErrorKind::OutcomeUnknown) => Ok(()),
+            result => result.map(drop),
+        }
+    }
+
+    /// Prepares several writes that are applied together or not at all.
+    pub fn transaction(&self) -> Transaction {
+        Transaction::new(self.clone())
+    }
+
+    /// Waits until the server this client talks to has everything that its leader had when the request reached it. Reads
+    /// that follow are at least that new.
+    ///
+    /// # Errors
+    /// `InvalidInput`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn sync(&self, path: &str) -> Result<(), Error> {
+        namespace::check("sync", path)?;
+        self.read("sync", path, &|| Request::Sync { path: self.full(path) }).await.map(drop)
+    }
+
+    pub(crate) fn deadline(&self) -> Instant {
+        deadline(self.operation_timeout)
+    }
+
+    fn read(
+        &self,
+        operation: &'static str,
+        path: &str,
+        request: &Make<'_>,
+    ) -> impl Future<Output = Result<Response, Error>> + Send {
+        async move {
+            let (result, _) = self.call(operation, path, request, Outcomes::Repeatable).await?;
+            result.map_err(|code| Error::from_code(code, operation).at(path))
+        }
+    }
+
+    pub(crate) fn write(
+        &self,
+        operation: &'static str,
+        path: &str,
+        request: &Make<'_>,
+    ) -> impl Future<Output = Result<Response, Error>> + Send {
+        async move {
+            let (result, _) = self.call(operation, path, request, Outcomes::Once).await?;
+            result.map_err(|code| Error::from_code(code, operation).at(path))
+        }
+    }
+
+    /// Sends a `request` until a server answers, as far as `outcomes` and the retry policy allow. Returns the answer and the
+    /// epoch it is from. `path` is the one for errors.
+    pub(crate) fn call(
+        &self,
+        operation: &'static str,
+        path: &str,
+        request: &Make<'_>,
+        outcomes: Outcomes,
+    ) -> impl Future<Output = Result<(Result<Response, Code>, Arc<Epoch>), Error>> + Send {
+        async move {
+            let started = Started::now();
+            let mut attempts = Attempts::new(self, operation, path, outcomes);
+            let result = loop {
+                let epoch = match attempts.epoch().await {
+                    Ok(epoch) => epoch,
+                    Err(error) => break Err(error),
+                };
+                match attempts.send(&epoch, request).await {
+                    Ok(Some(result)) => break Ok((result, epoch)),
+                    Ok(None) => {}
+                    Err(error) => break Err(error),
+                }
+            };
+            telemetry::operation(operation, started, &result);
+            result
+        }
+    }
+
+    /// The only epoch in which it may act, if there is one.
+    pub(crate) fn bound(&self) -> Option<u64> {
+        self.bound
+    }
+
+    /// The path of a node as the servers know it.
+    fn full(&self, path: &str) -> String {
+        self.core().namespace.join(path)
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("core", self.core()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,99 @@
+use crate::node::AclPolicy;
+use crate::session::Credentials;
+use crate::session::ephemerals::MOST_EPHEMERAL_BYTES;
+use crate::session::link::transport::{TcpTransport, Transport};
+#[cfg(feature = "zookeeper-client")]
+use crate::session::zookeeper_client::ZookeeperClient;
+use crate::time::RetryPolicy;
+use crate::time::{BootClock, Clock};
+use secrecy::SecretString;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What kind of node missing parents are made as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum ParentKind {
+    /// Containers, which the server deletes some time after their last child went.
+    #[default]
+    Container,
+    /// Persistent nodes, for servers before 3.5.3.
+    Persistent,
+}
+
+/// What to do when the servers were restored from an older copy. Transactions, and with them fences, begin at an older number
+/// then: a resource that has seen a newer fence refuses all new ones, and one that has not cannot tell new from old.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum RollbackPolicy {
+    /// Do nothing more: every operation fails with `EnsembleRolledBack`, for somebody to decide.
+    #[default]
+    Stop,
+    /// Open a new session that has seen nothing. [`Connection::rollbacks`](crate::Connection) counts it, and guards say that their
+    /// fence may be lower than earlier ones.
+    StartAfresh,
+}
+
+/// The knobs of a client; see the setters of [`ClientBuilder`](crate::ClientBuilder).
+#[derive(Debug, Clone)]
+pub(crate) struct Config {
+    pub(crate) namespace: String,
+    pub(crate) session_timeout: Duration,
+    pub(crate) operation_timeout: Duration,
+    pub(crate) retry: RetryPolicy,
+    pub(crate) server_tick: Duration,
+    pub(crate) accept_short_lease: bool,
+    pub(crate) dedicated_thread: bool,
+    pub(crate) on_rollback: RollbackPolicy,
+    pub(crate) end_session_on_refused_delete: bool,
+    pub(crate) parents: ParentKind,
+    pub(crate) identity: Option<String>,
+    /// Users and passwords, until they are checked and become credentials.
+    pub(crate) digests: Vec<(String, SecretString)>,
+    pub(crate) credentials: Vec<Credentials>,
+    pub(crate) allow_plaintext_auth: bool,
+    pub(crate) acl: AclPolicy,
+    #[cfg(feature = "tls")]
+    pub(crate) tls: Option<crate::session::link::tls::Tls>,
+    pub(crate) max_request: usize,
+    pub(crate) max_reply: usize,
+    pub(crate) max_waiting: usize,
+    pub(crate) max_ephemeral_bytes: usize,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) transport: Arc<dyn Transport>,
+    /// `None` for our own sessions.
+    #[cfg(feature = "zookeeper-client")]
+    pub(crate) zookeeper_client: Option<ZookeeperClient>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            namespace: String::new(),
+            session_timeout: Duration::from_secs(20),
+            operation_timeout: Duration::from_secs(15),
+            retry: RetryPolicy::default(),
+            server_tick: Duration::from_secs(2),
+            accept_short_lease: false,
+            dedicated_thread: false,
+            on_rollback: RollbackPolicy::default(),
+            end_session_on_refused_delete: false,
+            parents: ParentKind::default(),
+            identity: None,
+            digests: Vec::new(),
+            credentials: Vec::new(),
+            allow_plaintext_auth: false,
+            acl: AclPolicy::default(),
+            #[cfg(feature = "tls")]
+            tls: None,
+            max_request: 1024 * 1024 - 1,
+            max_reply: 64 * 1024 * 1024,
+            max_waiting: 10_000,
+            max_ephemeral_bytes: MOST_EPHEMERAL_BYTES,
+            clock: Arc::new(BootClock),
+            transport: Arc::new(TcpTransport),
+            #[cfg(feature = "zookeeper-client")]
+            zookeeper_client: None,
+        }
+    }
+}

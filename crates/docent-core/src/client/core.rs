@@ -1,0 +1,201 @@
+use crate::cleanup::Cleanup;
+use crate::client::config::Config;
+use crate::client::epoch::Epoch;
+use crate::client::state::{Connection, ConnectionState};
+use crate::error::{Error, ErrorKind};
+use crate::kept::KeptTable;
+use crate::node::namespace::Namespace;
+use crate::session::connect_string::ServerAddress;
+use crate::session::lease::Lease;
+use crate::session::link::dialer::{Dialer, Ensemble, Start};
+#[cfg(feature = "zookeeper-client")]
+use crate::session::zookeeper_client::ZookeeperClientSession;
+use crate::session::{Session, SessionEnd, SessionSettings, WireSession};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// What the handles of one client share with its two tasks.
+pub(crate) struct Core {
+    /// Tells clients of one process apart.
+    pub(crate) id: u64,
+    pub(crate) config: Config,
+    pub(crate) namespace: Namespace,
+    /// Written into nodes when the caller gives no data.
+    pub(crate) identity: String,
+    pub(crate) ensemble: Ensemble,
+    pub(crate) epochs: watch::Sender<Arc<Epoch>>,
+    pub(crate) connection: watch::Sender<Connection>,
+    pub(crate) cleanup: Cleanup,
+    pub(crate) kept: KeptTable,
+    /// Sessions of earlier epochs, with the paths of their witnesses.
+    past_sessions: Mutex<Vec<(i64, String)>>,
+    /// The servers know no reads of many nodes in one request: they are older than 3.6.
+    pub(crate) no_multi_read: AtomicBool,
+    /// Where tasks of the client run.
+    pub(crate) runtime: Handle,
+    /// Cancelled when the client is to close.
+    pub(crate) closing: CancellationToken,
+    /// Cancelled when nothing is left to do.
+    pub(crate) finished: CancellationToken,
+    pub(crate) tasks: TaskTracker,
+}
+
+/// Runs a session until it ends.
+pub(crate) type SessionTask = BoxFuture<'static, SessionEnd>;
+
+impl Core {
+    pub(crate) fn new(
+        config: Config,
+        namespace: Namespace,
+        identity: String,
+        servers: Vec<ServerAddress>,
+        cleanup: Cleanup,
+        runtime: Handle,
+    ) -> (Arc<Self>, SessionTask) {
+        static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+        let ensemble = Ensemble::new(Arc::clone(&config.transport), servers);
+        let (epoch, task) = open(&config, &ensemble, &cleanup, 1, 0, Start::AtOnce);
+        let connection =
+            Connection { state: ConnectionState::Connecting, epoch: 1, suspensions: 0, rollbacks: 0 };
+        let core = Self {
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            config,
+            namespace,
+            identity,
+            ensemble,
+            epochs: watch::Sender::new(Arc::new(epoch)),
+            connection: watch::Sender::new(connection),
+            cleanup,
+            kept: KeptTable::default(),
+            past_sessions: Mutex::default(),
+            no_multi_read: AtomicBool::new(false),
+            runtime,
+            closing: CancellationToken::new(),
+            finished: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+        };
+        (Arc::new(core), task)
+    }
+
+    /// Opens the session after the one of `epoch`, which ended by `end`.
+    pub(crate) fn open_next(&self, epoch: &Epoch, end: SessionEnd) -> (Arc<Epoch>, SessionTask) {
+        // Whoever starts afresh with servers that were restored has seen nothing of theirs.
+        let last_zxid = if end == SessionEnd::RolledBack { 0 } else { epoch.session.last_zxid() };
+        let number = epoch.number + 1;
+        self.remember(epoch.session.id(), epoch.witness.path(&self.namespace));
+        let (epoch, task) =
+            open(&self.config, &self.ensemble, &self.cleanup, number, last_zxid, Start::Jittered);
+        let epoch = Arc::new(epoch);
+        self.epochs.send_replace(Arc::clone(&epoch));
+        (epoch, task)
+    }
+
+    /// Why a client that does nothing any more does nothing.
+    pub(crate) fn closed(&self) -> ErrorKind {
+        match self.connection.borrow().state {
+            ConnectionState::RolledBack => ErrorKind::EnsembleRolledBack,
+            _ => ErrorKind::Closed,
+        }
+    }
+
+    /// The access control list of a node to be created at the full path `full`, which is without the number of a sequence.
+    pub(crate) fn acl(&self, full: &str) -> Arc<[docent_proto::Acl]> {
+        self.config.acl.of(&self.namespace, full)
+    }
+
+    fn past_sessions(&self) -> MutexGuard<'_, Vec<(i64, String)>> {
+        self.past_sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Remembers a session that is over. The servers keep one for a timeout at most, so that the last few are enough.
+    fn remember(&self, session_id: i64, witness: String) {
+        const ENOUGH: usize = 64;
+        // A session that was never opened has no number, and neither has the owner of a persistent node.
+        if session_id == 0 {
+            return;
+        }
+        let mut past = self.past_sessions();
+        if past.len() == ENOUGH {
+            past.remove(0);
+        }
+        past.push((session_id, witness));
+    }
+
+    /// Where the witness of a session of an earlier epoch is, if it had one; `None` for anybody else's session.
+    pub(crate) fn witness_of(&self, session_id: i64) -> Option<String> {
+        let past = self.past_sessions();
+        past.iter().find(|(past, _)| *past == session_id).map(|(_, witness)| witness.clone())
+    }
+
+    pub(crate) fn epoch(&self) -> Arc<Epoch> {
+        Arc::clone(&self.epochs.borrow())
+    }
+
+    /// The first epoch after `number`.
+    pub(crate) async fn epoch_after(&self, number: u64) -> Result<Arc<Epoch>, Error> {
+        let mut epochs = self.epochs.subscribe();
+        tokio::select! {
+            biased;
+            () = self.closing.cancelled() => Err(Error::new(self.closed(), "connect")),
+            epoch = epochs.wait_for(|epoch| epoch.number > number) => match epoch {
+                Ok(epoch) => Ok(Arc::clone(&epoch)),
+                Err(_) => Err(Error::new(self.closed(), "connect")),
+            },
+        }
+    }
+}
+
+fn open(
+    config: &Config,
+    ensemble: &Ensemble,
+    cleanup: &Cleanup,
+    number: u64,
+    last_zxid: i64,
+    start: Start,
+) -> (Epoch, SessionTask) {
+    let settings = SessionSettings {
+        timeout: config.session_timeout,
+        last_zxid,
+        queue_limit: config.max_waiting,
+        inbound_limit: config.max_reply,
+        outbound_limit: config.max_request,
+        ephemeral_limit: config.max_ephemeral_bytes,
+        credentials: config.credentials.clone(),
+    };
+    let lease = Arc::new(Lease::new(config.server_tick));
+    let (session, task) = open_session(config, ensemble, settings, &lease, start);
+    (Epoch::new(number, session, lease, Arc::clone(&config.clock), cleanup.clone(), config.max_request), task)
+}
+
+fn open_session(
+    config: &Config,
+    ensemble: &Ensemble,
+    settings: SessionSettings,
+    lease: &Arc<Lease>,
+    start: Start,
+) -> (Arc<dyn Session>, SessionTask) {
+    let (lease, clock, ensemble) = (Arc::clone(lease), Arc::clone(&config.clock), ensemble.clone());
+    #[cfg(feature = "zookeeper-client")]
+    if let Some(options) = config.zookeeper_client.clone() {
+        let (session, task) = ZookeeperClientSession::open(settings, lease, clock, options, ensemble, start);
+        return (Arc::new(session), task.boxed());
+    }
+    let (session, task) = WireSession::open(settings, lease, clock, Dialer::new(ensemble, start));
+    (Arc::new(session), task.boxed())
+}
+
+impl fmt::Debug for Core {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Core")
+            .field("connection", &*self.connection.borrow())
+            .field("epoch", &self.epoch())
+            .finish_non_exhaustive()
+    }
+}

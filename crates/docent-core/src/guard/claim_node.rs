@@ -1,0 +1,67 @@
+use crate::client::epoch::Epoch;
+use crate::operation::resolve;
+use crate::session::Cause;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// The node of a claim.
+#[derive(Debug)]
+pub(crate) struct ClaimNode {
+    pub(crate) epoch: Arc<Epoch>,
+    /// Full path.
+    pub(crate) path: String,
+    /// Tells it from later claims at the same path.
+    pub(crate) czxid: i64,
+    /// Set once somebody sees to its end: it is deleted once.
+    left: AtomicBool,
+    /// How often the link had been lost when the node was last known to be the same. On that link its own watch tells of its end.
+    confirmed: AtomicU64,
+}
+
+impl ClaimNode {
+    pub(crate) fn new(epoch: Arc<Epoch>, path: String, czxid: i64) -> Self {
+        Self { epoch, path, czxid, left: AtomicBool::new(false), confirmed: AtomicU64::new(u64::MAX) }
+    }
+
+    /// As it was made: `losses` is how often the link had been lost before its create was submitted.
+    pub(crate) fn confirmed_at(self, losses: u64) -> Self {
+        self.confirmed.store(losses, Ordering::Relaxed);
+        self
+    }
+
+    /// The next [`confirm`](Self::confirm) looks at the node.
+    pub(crate) fn doubt(&self) {
+        self.confirmed.store(u64::MAX, Ordering::Relaxed);
+    }
+
+    /// True when the node was there, and the same, on the present link.
+    pub(crate) fn is_confirmed(&self) -> bool {
+        self.is_confirmed_at(self.epoch.losses())
+    }
+
+    /// True when the node was there, and the same, on the link after that many lost ones.
+    pub(crate) fn is_confirmed_at(&self, losses: u64) -> bool {
+        planted!(ClaimUnchecked) || self.confirmed.load(Ordering::Relaxed) == losses
+    }
+
+    /// Looks whether the node is there and the same, unless that is known. While a link was lost somebody else may have deleted it,
+    /// and made another at its path.
+    ///
+    /// # Errors
+    /// When the session ended before that could be found out.
+    pub(crate) async fn confirm(&self) -> Result<bool, Cause> {
+        while !self.is_confirmed() {
+            let losses = self.epoch.losses();
+            match resolve::stat(&self.epoch, &self.path).await? {
+                Some(stat) if stat.czxid == self.czxid => self.confirmed.store(losses, Ordering::Relaxed),
+                _ => return Ok(false),
+            }
+        }
+        Ok(true)
+    }
+
+    /// True for the first who asks, who then sees to its end.
+    pub(crate) fn leave(&self) -> bool {
+        !self.left.swap(true, Ordering::AcqRel)
+    }
+}

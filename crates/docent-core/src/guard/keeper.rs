@@ -1,0 +1,245 @@
+//! Keeps the lease of an epoch while guards live, and tells guards when they are lost.
+
+use crate::client::epoch::Epoch;
+use crate::guard::Held;
+use crate::guard::LostReason;
+use crate::line::REVOKE;
+use crate::session::{Cause, Fired, Lane, Outcome, Pending};
+use crate::time::{Timestamp, sleep_until};
+use docent_proto::{Code, EventKind, MultiOp, MultiResult, Request, Response};
+use futures_util::future::OptionFuture;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use std::collections::HashSet;
+use std::convert::Infallible;
+use std::future::pending;
+use std::sync::Arc;
+
+/// Guards checked by one heartbeat.
+const GUARDS_PER_HEARTBEAT: usize = 64;
+
+/// Runs for as long as the epoch's session does, and does not end by itself. Cancel safe: it holds nothing that outlives it.
+pub(crate) async fn keep(epoch: &Arc<Epoch>) -> Infallible {
+    let (refused, not_before) = (HashSet::new(), Timestamp::default());
+    Keeper { epoch, cursor: 0, refused, unreadable: None, not_before }.run().await
+}
+
+struct Keeper<'a> {
+    epoch: &'a Arc<Epoch>,
+    /// Where the next heartbeat begins among the guards.
+    cursor: usize,
+    /// Guards whose node may not be checked; reported once.
+    refused: HashSet<String>,
+    /// One of them that is to be watched in another way from now on.
+    unreadable: Option<Arc<Held>>,
+    /// No heartbeat before this: the last one was answered and proved nothing.
+    not_before: Timestamp,
+}
+
+struct Heartbeat {
+    reply: Pending,
+    guards: Vec<Arc<Held>>,
+}
+
+impl Keeper<'_> {
+    async fn run(mut self) -> Infallible {
+        let epoch = Arc::clone(self.epoch);
+        let mut own_nodes = FuturesUnordered::new();
+        let mut heartbeat: Option<Heartbeat> = None;
+        loop {
+            let changed = epoch.lease.changed();
+            own_nodes.extend(epoch.held.take_added().into_iter().map(|held| watch_own_node(held, true)));
+            own_nodes.extend(self.unreadable.take().map(|held| watch_own_node(held, false)));
+            let now = epoch.clock.now();
+            if epoch.held.live() > 0 && now >= epoch.lease.deadline() {
+                // Guards find out here that their lease ran out, also when nobody asks them.
+                for held in epoch.held.all() {
+                    let _ = held.check_clock();
+                }
+            }
+            if heartbeat.is_none() && epoch.held.live() > 0 && now >= self.due() {
+                heartbeat = self.send();
+            }
+            let wake = self.next_deadline(heartbeat.is_some());
+            let replied = OptionFuture::from(heartbeat.as_mut().map(|heartbeat| &mut heartbeat.reply));
+            tokio::select! {
+                () = epoch.held.bell.notified() => {}
+                () = changed => {}
+                Some(path) = own_nodes.next() => {
+                    self.refused.remove(&path);
+                }
+                Some(outcome) = replied => {
+                    if let Outcome::NotSent(Cause::Ended(_)) | Outcome::Unknown(Cause::Ended(_)) = outcome {
+                        // Nothing is left to keep; the epoch tells its guards.
+                        return pending().await;
+                    }
+                    if let Some(sent) = heartbeat.take() {
+                        heartbeat = self.judge(sent.guards, outcome);
+                    }
+                }
+                () = wait_until(&epoch, wake) => {}
+            }
+        }
+    }
+
+    /// When the next heartbeat is due: a sixth of the timeout after the last acknowledged write was sent, sooner when that
+    /// proved less than it could have.
+    fn due(&self) -> Timestamp {
+        (self.epoch.lease.proof() + self.epoch.lease.timing().pulse()).max(self.not_before)
+    }
+
+    fn next_deadline(&self, beating: bool) -> Option<Timestamp> {
+        if self.epoch.held.live() == 0 {
+            return None;
+        }
+        let lease = self.epoch.lease.deadline();
+        Some(if beating { lease } else { lease.min(self.due()) })
+    }
+
+    /// Checks up to 64 guards, those first that were not checked the last time.
+    fn send(&mut self) -> Option<Heartbeat> {
+        let all = self.epoch.held.all();
+        let mut guards: Vec<_> =
+            all.iter().filter(|held| !self.refused.contains(&held.path)).cloned().collect();
+        if guards.is_empty() {
+            // A refused check renews the lease as well.
+            guards.extend(all.into_iter().take(1));
+        }
+        if guards.is_empty() {
+            return None;
+        }
+        let start = self.cursor % guards.len();
+        guards.rotate_left(start);
+        guards.truncate(self.fitting(&guards));
+        self.cursor = self.cursor.wrapping_add(guards.len());
+        Some(self.check(guards))
+    }
+
+    /// How many guards one request has room for.
+    fn fitting(&self, guards: &[Arc<Held>]) -> usize {
+        /// Of a check in a multi, besides its path.
+        const FIELDS: usize = 32;
+        let mut room = self.epoch.max_request;
+        let fits = guards.iter().take_while(|held| {
+            let size = held.path.len() + FIELDS;
+            let fits = size <= room;
+            room = room.saturating_sub(size);
+            fits
+        });
+        fits.count().clamp(1, GUARDS_PER_HEARTBEAT)
+    }
+
+    fn check(&self, guards: Vec<Arc<Held>>) -> Heartbeat {
+        let checks =
+            guards.iter().map(|held| MultiOp::Check { path: held.path.clone(), version: -1 }).collect();
+        Heartbeat { reply: self.epoch.session.submit(Request::Multi(checks), Lane::Lease), guards }
+    }
+
+    /// Draws the consequences of a heartbeat's outcome; returns the one to send at once for the guards behind a failure.
+    fn judge(&mut self, mut guards: Vec<Arc<Held>>, outcome: Outcome) -> Option<Heartbeat> {
+        // A request that was lost is due again at once, and waits in the queue until the link is back.
+        let Outcome::Reply(reply) = outcome else { return None };
+        // What was answered and did not renew the lease, as by a server that throttles, is not repeated in a hurry.
+        self.not_before = self.epoch.clock.now() + self.epoch.lease.timing().pause();
+        let Ok(Response::Multi(results)) = reply.result else { return None };
+        let (index, code) = results.iter().enumerate().find_map(|(index, result)| match result {
+            MultiResult::Failed(code) if *code != Code::OK => Some((index, *code)),
+            _ => None,
+        })?;
+        let behind = guards.split_off((index + 1).min(guards.len()));
+        let failed = guards.pop()?;
+        match code {
+            Code::NO_NODE => {
+                failed.lose(LostReason::NodeDeleted);
+            }
+            Code::NO_AUTH if self.refused.insert(failed.path.clone()) => {
+                tracing::error!(path = %failed.path, "the guard's node may not be checked: permission READ is missing");
+                self.unreadable = Some(failed);
+            }
+            _ => {}
+        }
+        // The guards before it were checked and are there; those behind it were not looked at.
+        (!behind.is_empty()).then(|| self.check(behind))
+    }
+}
+
+async fn wait_until(epoch: &Epoch, deadline: Option<Timestamp>) {
+    match deadline {
+        Some(deadline) => sleep_until(epoch.clock.as_ref(), deadline).await,
+        None => pending().await,
+    }
+}
+
+/// Watches a guard's own node, so that its holder learns of a deletion as fast as the next in line does. Returns the path.
+///
+/// The watch of a released guard stays until our own delete fires it: that is one request less than removing it.
+async fn watch_own_node(held: Arc<Held>, readable: bool) -> String {
+    until_deleted(&held, readable).await;
+    held.lose(LostReason::NodeDeleted);
+    held.path.clone()
+}
+
+/// Resolves when the node is seen to be gone. Never resolves when that cannot be seen: then heartbeat, lease and session
+/// end tell.
+///
+/// Without permission READ it is watched by `exists`, and looked for as often as heartbeats are due: some servers do not tell of
+/// changes of a node to those who may not read it.
+async fn until_deleted(held: &Held, mut readable: bool) {
+    let session = &held.epoch.session;
+    loop {
+        if held.is_over() {
+            return;
+        }
+        let path = held.path.clone();
+        let request = if readable {
+            Request::GetData { path, watch: true }
+        } else {
+            Request::Exists { path, watch: true }
+        };
+        let watch = match session.submit(request, Lane::Cleanup).await {
+            Outcome::Reply(reply) => match reply.result {
+                Err(Code::NO_NODE) => return,
+                Err(Code::NO_AUTH) if readable => {
+                    readable = false;
+                    continue;
+                }
+                Ok(Response::Data { stat, .. } | Response::Stat(stat)) if !held.is_same(stat.czxid) => return,
+                Ok(response) => {
+                    if matches!(response, Response::Data { data: Some(data), .. } if data == REVOKE) {
+                        held.revoked().cancel();
+                    }
+                    reply.watch
+                }
+                Err(_) => None,
+            },
+            Outcome::NotSent(Cause::LinkLost) | Outcome::Unknown(Cause::LinkLost) => continue,
+            Outcome::NotSent(_) | Outcome::Unknown(_) => return pending().await,
+        };
+        let Some(watch) = watch else {
+            tokio::time::sleep(held.epoch.lease.timing().pause()).await;
+            continue;
+        };
+        tokio::select! {
+            fired = watch => match fired {
+                Fired::Event(EventKind::Deleted) => return,
+                Fired::Event(_) => {}
+                Fired::Ended(_) => return pending().await,
+            },
+            () = until_absent(held), if !readable => return,
+        }
+    }
+}
+
+/// Resolves when a look from time to time finds the node gone, or the guard is over.
+async fn until_absent(held: &Held) {
+    loop {
+        tokio::time::sleep(held.epoch.lease.timing().pulse()).await;
+        let look = Request::Exists { path: held.path.clone(), watch: false };
+        if held.is_over() || is_absent(held.epoch.session.submit(look, Lane::Cleanup).await) {
+            return;
+        }
+    }
+}
+
+fn is_absent(looked: Outcome) -> bool {
+    matches!(looked, Outcome::Reply(reply) if reply.result == Err(Code::NO_NODE))
+}

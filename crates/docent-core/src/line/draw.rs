@@ -1,0 +1,186 @@
+use super::line::{Line, Ticket};
+use super::name::{is_in_danger_zone, is_running_out, protected, sequence};
+use super::place::Place;
+use crate::cleanup::{PAUSE, epoch_find};
+use crate::client::epoch::Epoch;
+use crate::error::{Error, ErrorKind};
+use crate::operation::{Attempts, Outcomes, PARENT_ROUNDS, create_parents_in, refused_parent, unexpected};
+use crate::session::{Cause, Lane, Outcome, Pending, SessionEnd};
+use bytes::Bytes;
+use docent_proto::{Code, Create, CreateMode, Request, Response, Stat, parent};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// A create on its way. If it is dropped, the node is deleted as soon as its fate is known: the cleanup worker is told the
+/// node's id whatever happened to the reply.
+pub(super) struct Intent {
+    pub(super) epoch: Arc<Epoch>,
+    /// Full path without the number.
+    pub(super) prefix: String,
+    pub(super) create: Pending,
+    /// True when the reply was lost: the node may be there.
+    pub(super) unknown: bool,
+}
+
+impl Intent {
+    fn submit(line: &Line, epoch: &Arc<Epoch>, data: Bytes) -> Self {
+        let prefix = format!("{}/{}", line.full_path(), protected(line.marker()));
+        let acl = line.client().core().acl(&prefix);
+        let create = Create::new(prefix.clone(), data, acl, CreateMode::EphemeralSequential, 0);
+        let create = epoch.session.submit(Request::Create(create), Lane::Call);
+        Self { epoch: Arc::clone(epoch), prefix, create, unknown: false }
+    }
+}
+
+impl Intent {
+    /// Looks for the node after its reply was lost, in the same session. It must belong to this session: a node that does
+    /// not is no place in the line. A create that was not found may be applied yet: what makes the node stays to be undone.
+    pub(super) async fn find(&mut self, attempts: &Attempts<'_>) -> Result<Option<(String, Stat)>, Error> {
+        self.unknown = true;
+        match tokio::time::timeout_at(attempts.deadline, self.look()).await {
+            Ok(Ok(found)) => {
+                self.unknown = found.is_none();
+                found.iter().for_each(|(path, _)| self.epoch.session.owns(path));
+                Ok(found)
+            }
+            // The session has ended: the cleanup worker sees to what may be left of it.
+            Ok(Err(_)) => Ok(None),
+            Err(_) => Err(attempts.timeout()),
+        }
+    }
+
+    async fn look(&self) -> Result<Option<(String, Stat)>, Cause> {
+        let session = &self.epoch.session;
+        let folder = parent(&self.prefix).unwrap_or("/");
+        'paths: for path in epoch_find(&self.epoch, folder, &self.prefix).await? {
+            loop {
+                let request = Request::Exists { path: path.clone(), watch: false };
+                match session.submit(request, Lane::Cleanup).await {
+                    Outcome::Reply(reply) => match reply.result {
+                        Ok(Response::Stat(stat))
+                            if stat.ephemeral_owner == session.id() || planted!(NoOwnerCheck) =>
+                        {
+                            return Ok(Some((path, stat)));
+                        }
+                        Ok(_) | Err(Code::NO_NODE) => continue 'paths,
+                        Err(Code::SESSION_EXPIRED) => return Err(Cause::Ended(SessionEnd::Expired)),
+                        // Only absence is absence.
+                        Err(_) => tokio::time::sleep(PAUSE).await,
+                    },
+                    Outcome::NotSent(Cause::LinkLost) | Outcome::Unknown(Cause::LinkLost) => {}
+                    Outcome::NotSent(cause) | Outcome::Unknown(cause) => return Err(cause),
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The defect of that name: the id is looked for in later sessions, too, and what is found is taken.
+    #[cfg(docent_planted)]
+    async fn take_over(&mut self, line: &Line, attempts: &Attempts<'_>) -> Result<Option<Ticket>, Error> {
+        while planted!(NoOwnerCheck) && self.unknown {
+            let next = line.client().core().epoch_after(self.epoch.number);
+            let next = tokio::time::timeout_at(attempts.deadline, next).await;
+            self.epoch = next.map_err(|_| attempts.timeout())??;
+            if let Some((path, stat)) = self.find(attempts).await? {
+                return ticket(line, &self.epoch, path, stat.czxid).map(Some);
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Drop for Intent {
+    fn drop(&mut self) {
+        let reply = self.create.abandon();
+        if (reply.is_some() || self.unknown) && !planted!(CleanupForgottenOnCancel) {
+            self.epoch.cleanup.undo_create(&self.epoch, std::mem::take(&mut self.prefix), reply);
+        }
+    }
+}
+
+/// Creates a ticket and lists the line in one trip.
+pub(super) async fn draw(line: &Line, data: Option<Bytes>) -> Result<Ticket, Error> {
+    let client = line.client();
+    let data = data.unwrap_or_else(|| Bytes::from(client.core().identity.clone()));
+    // A create that is doubled is cleaned up by its id.
+    let mut attempts = Attempts::new(client, "draw", line.path(), Outcomes::Repeatable);
+    let mut missing_parents = 0;
+    loop {
+        let epoch = attempts.epoch().await?;
+        let child = || format!("{}/ticket", line.full_path());
+        let parents = if missing_parents > 0 {
+            create_parents_in(client.core(), &epoch, &child(), line.kind())
+        } else {
+            Vec::new()
+        };
+        let mut intent = Intent::submit(line, &epoch, data.clone());
+        let mut list = epoch.session.submit(list(line), Lane::Call);
+        let outcome = intent.create.by(attempts.deadline).await;
+        // The servers may keep an abandoned session, and a node in it, for a while.
+        intent.unknown = matches!(outcome, Outcome::Unknown(Cause::Ended(_)));
+        if let Outcome::Unknown(Cause::LinkLost) = outcome
+            && !planted!(BlindCreateRetry)
+            && let Some((path, stat)) = intent.find(&attempts).await?
+        {
+            return ticket(line, &epoch, path, stat.czxid);
+        }
+        #[cfg(docent_planted)]
+        if let Some(ticket) = intent.take_over(line, &attempts).await? {
+            return Ok(ticket);
+        }
+        match attempts.judge(&epoch, outcome).await? {
+            Some(Ok(Response::Created { path, stat: Some(stat) })) => {
+                // From here on the ticket's drop deletes the node.
+                let mut ticket = ticket(line, &epoch, path, stat.czxid)?;
+                // The listing counts only if it was made after the create, on the same link.
+                if let Outcome::Reply(reply) = list.by(attempts.deadline).await
+                    && let Ok(Response::Children { names, .. }) = reply.result
+                {
+                    epoch.lost_creates.pass_by(line.full_path(), &names);
+                    ticket.place = line.place(ticket.name(), &names);
+                    ticket.ahead = line.ahead_of(&ticket, &names);
+                }
+                return Ok(ticket);
+            }
+            Some(Err(Code::NO_NODE)) if missing_parents < PARENT_ROUNDS => {
+                let refused = Box::pin(refused_parent(client.core(), "draw", &child(), parents)).await;
+                refused.map_or(Ok(()), Err)?;
+                missing_parents += 1;
+            }
+            Some(Ok(other)) => return Err(unexpected("draw", &other)),
+            Some(Err(code)) => return Err(Error::from_code(code, "draw").at(line.path())),
+            None => {}
+        }
+    }
+}
+
+pub(super) fn list(line: &Line) -> Request {
+    Request::GetChildren2 { path: line.full_path().to_owned(), watch: false }
+}
+
+fn ticket(line: &Line, epoch: &Arc<Epoch>, path: String, czxid: i64) -> Result<Ticket, Error> {
+    let mut ticket = Ticket {
+        line: line.clone(),
+        epoch: Arc::clone(epoch),
+        path,
+        czxid,
+        drawn: epoch.clock.now(),
+        place: Place::Unlisted,
+        left: AtomicBool::new(false),
+        ahead: None,
+    };
+    let sequence = sequence(ticket.name(), line.marker()).unwrap_or(-1);
+    if planted!(FenceIsSequence) {
+        ticket.czxid = sequence.into();
+    }
+    if is_in_danger_zone(sequence) {
+        return Err(Error::new(ErrorKind::SequenceExhausted, "draw")
+            .at(line.path())
+            .because(format!("the number {sequence} is near the end of the servers' counter")));
+    }
+    if is_running_out(sequence) {
+        tracing::warn!(path = %line.path(), sequence, "less than half of the path's sequence numbers is left");
+    }
+    Ok(ticket)
+}

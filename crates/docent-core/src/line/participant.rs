@@ -1,0 +1,223 @@
+use super::draw::list;
+use super::line::Line;
+use super::name::is_in_danger_zone;
+use super::sides::Role;
+use crate::client::Client;
+use crate::error::Error;
+use crate::guard::Fence;
+use crate::operation::Outcomes;
+use bytes::Bytes;
+use docent_proto::{Code, Request, Response};
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+use std::fmt;
+use std::time::{Duration, SystemTime};
+use tokio::time::Instant;
+
+/// Reads of participants under way at the same time.
+const IN_FLIGHT: usize = 64;
+
+/// Somebody in a line.
+#[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Participant {
+    /// Name of the node.
+    pub name: String,
+    /// The number in the line.
+    pub sequence: i32,
+    /// Whether it goes together with others.
+    pub role: Role,
+    /// True for whoever nobody ahead keeps from holding: a holder, unless it was lost.
+    pub holds: bool,
+    /// What was written into the node: by default an address or host name.
+    pub identity: Bytes,
+    /// When the place was taken, by the server's clock.
+    pub since: SystemTime,
+    /// The session that owns the place.
+    pub session_id: i64,
+    /// The fence it has or would have.
+    pub fence: Fence,
+}
+
+impl Participant {
+    /// For how long it has had its place: by the server's clock when it took it and by the local one now. Zero if the server's is
+    /// ahead.
+    pub fn age(&self) -> Duration {
+        SystemTime::now().duration_since(self.since).unwrap_or_default()
+    }
+}
+
+// What is written into the node is not printed.
+impl fmt::Debug for Participant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Participant")
+            .field("name", &self.name)
+            .field("role", &self.role)
+            .field("holds", &self.holds)
+            .field("identity", &format_args!("{} bytes", self.identity.len()))
+            .field("since", &self.since)
+            .field("session_id", &format_args!("{:#x}", self.session_id))
+            .field("fence", &self.fence)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What is written into a contender's node to ask it to give up its place.
+pub(crate) const REVOKE: &[u8] = b"__REVOKE__";
+
+impl Line {
+    /// The first in the line: the holder, unless it was lost. `None` when nobody is in it.
+    ///
+    /// # Errors
+    /// `NoAuth`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn first(&self) -> Result<Option<Participant>, Error> {
+        front(self).await
+    }
+
+    /// Everybody in the line, first the holder.
+    ///
+    /// # Errors
+    /// `NoAuth`, `Timeout`, `Closed`. A line that does not exist is empty.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn participants(&self) -> Result<Vec<Participant>, Error> {
+        list_all(self).await
+    }
+
+    /// Asks a participant to give up its place: its guard's `revoked` resolves. It may ignore that. The format is Curator's.
+    ///
+    /// # Errors
+    /// `NoNode` when the participant has left, `NoAuth`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: asking again does no harm.
+    pub async fn revoke(&self, participant: &Participant) -> Result<(), Error> {
+        let request = || Request::SetData {
+            path: format!("{}/{}", self.full_path(), participant.name),
+            data: Some(Bytes::from_static(REVOKE)),
+            version: -1,
+        };
+        let (result, _) = self.client().call("revoke", self.path(), &request, Outcomes::Repeatable).await?;
+        result.map(drop).map_err(|code| Error::from_code(code, "revoke").at(self.path()))
+    }
+
+    /// True when nobody is in the line, at the server this client talks to.
+    ///
+    /// # Errors
+    /// `NoAuth`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn is_empty(&self) -> Result<bool, Error> {
+        Ok(names(self).await?.iter().all(|name| self.contender(name).is_none()))
+    }
+
+    /// How many are in the line, at the server this client talks to.
+    ///
+    /// # Errors
+    /// `NoAuth`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn count(&self) -> Result<usize, Error> {
+        Ok(names(self).await?.iter().filter(|name| self.contender(name).is_some()).count())
+    }
+
+    /// True when a ticket that is drawn now would not have to wait, at the server this client talks to.
+    ///
+    /// # Errors
+    /// `NoAuth`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn is_open(&self) -> Result<bool, Error> {
+        let blocks = |name: &String| self.contender(name).is_some_and(|(_, role)| self.waits_for(role));
+        Ok(!names(self).await?.iter().any(blocks))
+    }
+}
+
+/// A client whose operations end by then: one deadline covers all the reads of one look at a line.
+fn by(deadline: Instant, line: &Line) -> Client {
+    line.client().with_operation_timeout(deadline.saturating_duration_since(Instant::now()))
+}
+
+/// Names of all children; none when there is no line.
+async fn names(line: &Line) -> Result<Vec<String>, Error> {
+    names_by(line, line.client().deadline()).await
+}
+
+async fn names_by(line: &Line, deadline: Instant) -> Result<Vec<String>, Error> {
+    let client = by(deadline, line);
+    let (result, _) = client.call("participants", line.path(), &|| list(line), Outcomes::Repeatable).await?;
+    match result {
+        Ok(Response::Children { names, .. }) => Ok(names),
+        Ok(_) | Err(Code::NO_NODE) => Ok(Vec::new()),
+        Err(code) => Err(Error::from_code(code, "participants").at(line.path())),
+    }
+}
+
+async fn list_all(line: &Line) -> Result<Vec<Participant>, Error> {
+    list_by(line, line.client().deadline()).await
+}
+
+async fn list_by(line: &Line, deadline: Instant) -> Result<Vec<Participant>, Error> {
+    let names = names_by(line, deadline).await?;
+    let mut participants: Vec<Participant> = stream::iter(names)
+        .map(|name| read(line, name, deadline))
+        .buffer_unordered(IN_FLIGHT)
+        .try_filter_map(|participant| std::future::ready(Ok(participant)))
+        .try_collect()
+        .await?;
+    // Near the end of the servers' counter numbers tell no order.
+    let by_creation = participants.iter().any(|participant| is_in_danger_zone(participant.sequence));
+    participants.sort_by_key(|participant| {
+        let number = (!by_creation).then_some((participant.sequence, participant.role));
+        (number, participant.fence)
+    });
+    let sharing = participants.iter().take_while(|participant| participant.role == Role::Shared).count();
+    // Without readers in front it is the first one, whatever that is.
+    participants.iter_mut().take(sharing.max(1)).for_each(|participant| participant.holds = true);
+    Ok(participants)
+}
+
+async fn front(line: &Line) -> Result<Option<Participant>, Error> {
+    let deadline = line.client().deadline();
+    loop {
+        let names = names_by(line, deadline).await?;
+        let contenders = names.into_iter().filter_map(|name| Some((line.contender(&name)?, name)));
+        let contenders: Vec<_> = contenders.collect();
+        if contenders.iter().any(|((sequence, _), _)| is_in_danger_zone(*sequence)) {
+            return Ok(list_by(line, deadline).await?.into_iter().next());
+        }
+        let Some((_, name)) = contenders.into_iter().min() else { return Ok(None) };
+        // It may have left since.
+        if let Some(first) = read(line, name, deadline).await? {
+            return Ok(Some(Participant { holds: true, ..first }));
+        }
+    }
+}
+
+/// `None` for a name that is no contender's, and for one that has left since.
+async fn read(line: &Line, name: String, deadline: Instant) -> Result<Option<Participant>, Error> {
+    let Some((sequence, role)) = line.contender(&name) else { return Ok(None) };
+    let request = || Request::GetData { path: format!("{}/{name}", line.full_path()), watch: false };
+    let (result, _) =
+        by(deadline, line).call("participants", line.path(), &request, Outcomes::Repeatable).await?;
+    match result {
+        Ok(Response::Data { data, stat }) => Ok(Some(Participant {
+            name,
+            sequence,
+            role,
+            holds: false,
+            identity: data.unwrap_or_default(),
+            since: crate::node::Stat::from(stat).created,
+            session_id: stat.ephemeral_owner,
+            fence: Fence::from_czxid(stat.czxid),
+        })),
+        Ok(_) | Err(Code::NO_NODE) => Ok(None),
+        Err(code) => Err(Error::from_code(code, "participants").at(line.path())),
+    }
+}

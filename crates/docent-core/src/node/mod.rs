@@ -1,0 +1,12 @@
+//! Nodes as clients see them: data and stat, access control lists, paths and the namespace that maps them.
+
+mod acl;
+mod acl_policy;
+pub(crate) mod namespace;
+mod path;
+mod stat;
+
+pub use acl::{Acl, Permissions};
+pub(crate) use acl_policy::AclPolicy;
+pub use path::NodePath;
+pub use stat::{Children, CreateMode, Created, Node, NodeAcl, Stat};

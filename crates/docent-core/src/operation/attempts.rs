@@ -1,0 +1,295 @@
+//! One logical operation: a deadline over waiting for a link, queueing and retries.
+
+#![expect(
+    clippy::manual_async_fn,
+    reason = "an `async fn` keeps its arguments twice, and with many calls in flight their size counts"
+)]
+
+use super::resolve::{Resolution, resolve};
+use crate::client::Client;
+use crate::client::epoch::Epoch;
+use crate::error::{Error, ErrorKind};
+use crate::operation::exact::{self, Marker, NoMarker};
+use crate::session::{Cause, Outcome, SessionEnd};
+use crate::telemetry;
+use crate::time::Backoff;
+use crate::time::after;
+use docent_proto::{Code, Request, Response};
+use std::sync::Arc;
+use tokio::time::Instant;
+
+/// Makes the request for an attempt. There is mostly one attempt, and what is made for it is moved all the way into the
+/// session.
+pub(crate) type Make<'a> = dyn Fn() -> Request + Send + Sync + 'a;
+
+/// What may be done about a request whose outcome is unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcomes {
+    /// It changes nothing, or doing it twice is like doing it once: send it again.
+    Repeatable,
+    /// It could be doubled: tell the caller.
+    Once,
+}
+
+/// Waits for `future`, at most for the operation timeout of `client`: what it waits for besides the servers is in time, too.
+///
+/// # Errors
+/// That of `future`; `Timeout`, for `operation` on `path`.
+///
+/// # Cancel safety
+/// As cancel safe as `future`, which is dropped when the time is over.
+pub async fn in_time<T, E: From<Error>>(
+    client: &Client,
+    operation: &'static str,
+    path: &str,
+    future: impl Future<Output = Result<T, E>>,
+) -> Result<T, E> {
+    match tokio::time::timeout_at(client.deadline(), future).await {
+        Ok(result) => result,
+        Err(_) => Err(Attempts::new(client, operation, path, Outcomes::Repeatable).timeout().into()),
+    }
+}
+
+/// The attempts of one logical operation.
+pub(crate) struct Attempts<'a> {
+    client: &'a Client,
+    operation: &'static str,
+    path: &'a str,
+    outcomes: Outcomes,
+    pub(crate) deadline: Instant,
+    backoff: Option<Box<Backoff>>,
+    /// The epoch that has ended since the last attempt.
+    ended: u64,
+    attempt: u32,
+    /// An earlier attempt is unanswered, and may be applied at any time.
+    may_come_late: bool,
+}
+
+/// Why a request has no answer, and whether it may have reached a server.
+struct Unanswered {
+    sent: bool,
+    cause: Cause,
+}
+
+impl<'a> Attempts<'a> {
+    pub(crate) fn new(
+        client: &'a Client,
+        operation: &'static str,
+        path: &'a str,
+        outcomes: Outcomes,
+    ) -> Self {
+        let deadline = client.deadline();
+        Self {
+            client,
+            operation,
+            path,
+            outcomes,
+            deadline,
+            backoff: None,
+            ended: 0,
+            attempt: 1,
+            may_come_late: false,
+        }
+    }
+
+    /// The epoch for the next attempt.
+    pub(crate) async fn epoch(&self) -> Result<Arc<Epoch>, Error> {
+        let core = self.client.core();
+        let epoch = core.epoch();
+        if self.client.bound().is_some_and(|bound| bound != epoch.number || bound <= self.ended) {
+            return Err(self.error(ErrorKind::SessionChanged).maybe_applied(self.may_come_late));
+        }
+        if epoch.number > self.ended {
+            return Ok(epoch);
+        }
+        // What is rare is boxed: what every call carries along is small then.
+        let next = Box::pin(tokio::time::timeout_at(self.deadline, core.epoch_after(self.ended)));
+        match next.await {
+            Ok(Ok(epoch)) => Ok(epoch),
+            Ok(Err(error)) => Err(self.error(error.kind()).maybe_applied(self.may_come_late)),
+            Err(_) => Err(self.timeout()),
+        }
+    }
+
+    /// Takes a marker for an exact write of `epoch`; `None` when it is to be taken again, after a pause that is over when this returns.
+    pub(crate) async fn marker(&mut self, epoch: &Arc<Epoch>) -> Result<Option<Marker>, Error> {
+        match exact::take(self.client.core(), epoch, self.deadline).await {
+            Ok(marker) => Ok(Some(marker)),
+            Err(NoMarker::Refused(error)) => Err(error),
+            Err(NoMarker::Cause(cause)) => self.retry(epoch, false, cause).await.map(|()| None),
+        }
+    }
+
+    /// Sends a `request` in `epoch`. The answer, or `None` when it is to be sent again.
+    pub(crate) fn send(
+        &mut self,
+        epoch: &Epoch,
+        request: &Make<'_>,
+    ) -> impl Future<Output = Result<Option<Result<Response, Code>>, Error>> + Send {
+        async move {
+            let seen = if self.outcomes == Outcomes::Once { epoch.session.last_zxid() } else { 0 };
+            let outcome = epoch.session.submit_until(request(), self.deadline).await;
+            let unanswered = match self.answer(epoch, outcome) {
+                // The refusal may be owed to an earlier attempt that was applied meanwhile.
+                Ok(Err(_)) if self.may_come_late => Unanswered { sent: true, cause: Cause::LinkLost },
+                Ok(answer) => return Ok(Some(answer)),
+                Err(unanswered) => unanswered,
+            };
+            // It is rare, and boxed for that: what every call carries along stays small.
+            Box::pin(self.unanswered(epoch, request(), seen, unanswered)).await
+        }
+    }
+
+    /// What becomes of a request without an answer: its outcome is found out if that is possible.
+    async fn unanswered(
+        &mut self,
+        epoch: &Epoch,
+        request: Request,
+        seen: i64,
+        Unanswered { mut sent, mut cause }: Unanswered,
+    ) -> Result<Option<Result<Response, Code>>, Error> {
+        if planted!(BlindCreateRetry) && matches!(request, Request::Create(_)) {
+            sent = false;
+        }
+        if sent && self.outcomes == Outcomes::Once && cause == Cause::LinkLost {
+            match tokio::time::timeout_at(self.deadline, resolve(epoch, &request, seen)).await {
+                Ok(Ok(Resolution::Refused(code))) => return Ok(Some(Err(code))),
+                Ok(Ok(Resolution::Repeatable)) => {
+                    self.may_come_late = true;
+                    sent = false;
+                }
+                Ok(Ok(Resolution::Unknown)) | Err(_) => {}
+                Ok(Err(ended)) => cause = ended,
+            }
+        }
+        self.retry(epoch, sent, cause).await?;
+        Ok(None)
+    }
+
+    /// The answer, or `None` when the request is to be sent again, after a pause that is over when this returns.
+    pub(crate) async fn judge(
+        &mut self,
+        epoch: &Epoch,
+        outcome: Outcome,
+    ) -> Result<Option<Result<Response, Code>>, Error> {
+        match self.answer(epoch, outcome) {
+            Ok(answer) => Ok(Some(answer)),
+            Err(Unanswered { sent, cause }) => {
+                Box::pin(self.retry(epoch, sent, cause)).await?;
+                Ok(None)
+            }
+        }
+    }
+
+    fn answer(&self, epoch: &Epoch, outcome: Outcome) -> Result<Result<Response, Code>, Unanswered> {
+        let (sent, cause) = match outcome {
+            Outcome::Reply(reply) => match reply.result {
+                Err(Code::SESSION_EXPIRED) => (false, Cause::Ended(SessionEnd::Expired)),
+                Err(Code::THROTTLED) => (false, Cause::QueueFull),
+                result => {
+                    tracing::trace!(
+                        operation = self.operation,
+                        path = self.path,
+                        epoch = epoch.number,
+                        attempt = self.attempt,
+                        zxid = reply.zxid,
+                        "answered"
+                    );
+                    return Ok(result);
+                }
+            },
+            Outcome::NotSent(cause) => (false, cause),
+            Outcome::Unknown(cause) => (true, cause),
+        };
+        Err(Unanswered { sent, cause })
+    }
+
+    pub(crate) async fn retry(&mut self, epoch: &Epoch, sent: bool, cause: Cause) -> Result<(), Error> {
+        // An earlier attempt that may come late is no reason not to try again, but to say so in the end.
+        let ends = !matches!(cause, Cause::LinkLost | Cause::QueueFull);
+        let unknown = (sent || (self.may_come_late && ends)) && self.outcomes == Outcomes::Once;
+        match cause {
+            Cause::Ended(SessionEnd::Closed) => {
+                return Err(self.error(self.client.core().closed()).maybe_applied(unknown));
+            }
+            _ if unknown => return Err(self.unknown()),
+            Cause::Deadline => return Err(self.timeout()),
+            Cause::TooLarge { size, limit } => {
+                return Err(Error::too_large(self.operation, size, limit).at(self.path));
+            }
+            Cause::TooManyEphemerals { bytes, limit } => {
+                return Err(Error::too_many_ephemerals(self.operation, bytes, limit).at(self.path));
+            }
+            // Waiting would not help: the next attempt is far off, and needs somebody to change something.
+            Cause::Ended(SessionEnd::AuthFailed) => return Err(self.error(ErrorKind::AuthFailed)),
+            Cause::Ended(_) => self.ended = epoch.number,
+            Cause::LinkLost | Cause::QueueFull => {}
+        }
+        self.pause(cause).await
+    }
+
+    async fn pause(&mut self, cause: Cause) -> Result<(), Error> {
+        let policy = &self.client.core().config.retry;
+        let Some(pause) = self.backoff.get_or_insert_with(|| Box::new(policy.start())).next() else {
+            return Err(self.given_up(cause));
+        };
+        self.attempt += 1;
+        telemetry::retry(self.operation);
+        tracing::debug!(
+            operation = self.operation,
+            path = self.path,
+            attempt = self.attempt,
+            ?cause,
+            ?pause,
+            "trying again"
+        );
+        if after(Instant::now(), pause) >= self.deadline {
+            return Err(self.given_up(cause));
+        }
+        tokio::select! {
+            () = tokio::time::sleep(pause) => Ok(()),
+            () = self.client.core().closing.cancelled() => {
+                Err(self.error(self.client.core().closed()).maybe_applied(self.may_come_late))
+            }
+        }
+    }
+
+    fn given_up(&self, cause: Cause) -> Error {
+        match cause {
+            Cause::QueueFull if !self.may_come_late => self.error(ErrorKind::Overloaded),
+            _ => self.timeout(),
+        }
+    }
+
+    pub(crate) fn code(&self, code: Code) -> Error {
+        Error::from_code(code, self.operation).at(self.path)
+    }
+
+    pub(crate) fn error(&self, kind: ErrorKind) -> Error {
+        Error::new(kind, self.operation).at(self.path)
+    }
+
+    pub(crate) fn timeout(&self) -> Error {
+        if self.may_come_late {
+            return self.unknown();
+        }
+        self.with_source(self.error(ErrorKind::Timeout))
+    }
+
+    pub(crate) fn unknown(&self) -> Error {
+        self.with_source(self.error(ErrorKind::OutcomeUnknown))
+    }
+
+    /// Why there is no link, if there is none.
+    fn with_source(&self, error: Error) -> Error {
+        match self.client.core().ensemble.last_error.why() {
+            Some(source) => error.caused_by(source),
+            None => error,
+        }
+    }
+}
+
+/// An answer that does not fit its request. The codec reads each answer as what its request asks for.
+pub(crate) fn unexpected(operation: &'static str, response: &Response) -> Error {
+    Error::new(ErrorKind::Server(0), operation).because(format!("unexpected answer {response:?}"))
+}

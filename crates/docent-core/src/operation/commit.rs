@@ -1,0 +1,94 @@
+//! Exact writes as operations of a client: sent again until they are applied or refused.
+
+use super::attempts::Attempts;
+use crate::client::epoch::Epoch;
+use crate::error::{Error, ErrorKind};
+use crate::guard::Held;
+use crate::operation::exact::{Ended, ExactWrite};
+use crate::session::{Cause, Lane};
+use docent_proto::{Code, MultiOp, MultiResult, Stat};
+use std::sync::Arc;
+use tokio::time::timeout_at;
+
+/// Outcome of an exact write, when it is certain.
+pub(super) enum Exact {
+    /// It was applied: the results, unless the reply was lost, and the stat of the marker, which was set in the same transaction.
+    Applied(Option<Vec<MultiResult>>, Stat),
+    /// The operation with this index was refused.
+    Failed(usize, Code),
+}
+
+/// Applies `ops` once. With `bound` it happens in that epoch or not at all, and only while the nodes of `held` are the same.
+///
+/// # Errors
+/// `OutcomeUnknown` when the session ended, or the deadline passed, before the outcome was certain; `Lost` when one of `held` is.
+///
+/// # Cancel safety
+/// *Not* cancel safe: it may have been applied. If it was not by the time that the marker is deleted, it never will be.
+pub(super) async fn commit(
+    attempts: &mut Attempts<'_>,
+    ops: &[MultiOp],
+    bound: Option<&Arc<Epoch>>,
+    held: &[Arc<Held>],
+) -> Result<Exact, Error> {
+    loop {
+        let epoch = match bound {
+            Some(epoch) if epoch.ended().is_some() => return Err(attempts.error(ErrorKind::SessionChanged)),
+            Some(epoch) => Arc::clone(epoch),
+            None => attempts.epoch().await?,
+        };
+        let Some(marker) = attempts.marker(&epoch).await? else { continue };
+        // After the marker, for which one may have to wait. What follows is sent on the link on which that was seen, or not at all.
+        let losses = match confirm(attempts, &epoch, held).await {
+            Ok(losses) => losses,
+            Err(error) => {
+                marker.unused();
+                return Err(error);
+            }
+        };
+        let mut write = ExactWrite::submit_on(losses, marker, ops.iter().cloned(), Lane::Call);
+        let cause = match write.ended(attempts.deadline).await {
+            Ended::Applied(results, stat) => return Ok(Exact::Applied(results, stat)),
+            Ended::Failed(index, code) => return Ok(Exact::Failed(index, code)),
+            Ended::Refused(Code::THROTTLED) => Cause::QueueFull,
+            Ended::Refused(code) => return Err(attempts.code(code)),
+            Ended::NoMarker => continue,
+            Ended::NotApplied(cause) => cause,
+            Ended::Unknown(cause) => {
+                attempts.retry(&epoch, true, cause).await?;
+                continue;
+            }
+        };
+        // Before the pause: others may need the marker.
+        drop(write);
+        attempts.retry(&epoch, false, cause).await?;
+    }
+}
+
+/// Makes certain that what is held is held by the same nodes as ever, also where a link was lost since they were made. Returns how
+/// often the link had been lost by then; `None` where nothing was in doubt.
+pub(super) async fn confirm(
+    attempts: &mut Attempts<'_>,
+    epoch: &Arc<Epoch>,
+    held: &[Arc<Held>],
+) -> Result<Option<u64>, Error> {
+    if !held.iter().any(|held| held.is_claim()) {
+        return Ok(None);
+    }
+    loop {
+        let losses = epoch.losses();
+        for held in held {
+            match timeout_at(attempts.deadline, held.confirm()).await {
+                Ok(Ok(())) => {}
+                Ok(Err(Ok(reason))) => return Err(attempts.error(ErrorKind::Lost(reason))),
+                Ok(Err(Err(cause))) => attempts.retry(epoch, false, cause).await?,
+                Err(_) => return Err(attempts.timeout()),
+            }
+        }
+        // In a session that has ended nothing can be sent.
+        let all_confirmed = held.iter().all(|held| held.is_confirmed_at(losses));
+        if all_confirmed || epoch.ended().is_some() {
+            return Ok(Some(losses));
+        }
+    }
+}

@@ -1,0 +1,58 @@
+use super::attempts::{Attempts, Outcomes};
+use super::resolve;
+use crate::client::Client;
+use crate::error::Error;
+use crate::operation::exact::{Ended, ExactWrite};
+use crate::session::{Cause, Lane};
+use docent_proto::{Code, MultiOp};
+use tokio::time::timeout_at;
+
+/// Deletes a node if there is one, by exact writes: one that is applied late could hit the next node at the path. Before each attempt
+/// it looks whether the node is still the same.
+pub(crate) async fn ensure_absent(client: &Client, path: &str) -> Result<(), Error> {
+    let full = client.core().namespace.full("delete", path)?;
+    let mut attempts = Attempts::new(client, "delete", path, Outcomes::Repeatable);
+    let mut known: Option<i64> = None;
+    // An attempt may be applied of which nothing is known.
+    let mut unsettled = false;
+    loop {
+        let maybe = |error: Error| if unsettled { error.maybe_applied(true) } else { error };
+        let epoch = attempts.epoch().await.map_err(maybe)?;
+        // The marker first: one may have to wait for it, and the look must not be older than the link that the delete is sent on.
+        let Some(marker) = attempts.marker(&epoch).await.map_err(maybe)? else { continue };
+        let losses = epoch.losses();
+        let version = match timeout_at(attempts.deadline, resolve::stat(&epoch, &full)).await {
+            Ok(Ok(Some(stat))) if known.is_none_or(|czxid| czxid == stat.czxid) => {
+                known = Some(stat.czxid);
+                stat.version
+            }
+            other => {
+                marker.unused();
+                match other {
+                    // There is none, or it is another one by now.
+                    Ok(Ok(_)) => return Ok(()),
+                    Ok(Err(cause)) => attempts.retry(&epoch, false, cause).await.map_err(maybe)?,
+                    Err(_) => return Err(maybe(attempts.timeout())),
+                }
+                continue;
+            }
+        };
+        let delete = MultiOp::Delete { path: full.clone(), version };
+        let mut write = ExactWrite::submit_on(Some(losses), marker, [delete], Lane::Call);
+        let cause = match write.ended(attempts.deadline).await {
+            Ended::Applied(..) | Ended::Failed(_, Code::NO_NODE) => return Ok(()),
+            // Its data was set meanwhile, or it is another node by now.
+            Ended::Failed(_, Code::BAD_VERSION) | Ended::NoMarker => continue,
+            Ended::Refused(Code::THROTTLED) => Cause::QueueFull,
+            Ended::Failed(_, code) | Ended::Refused(code) => return Err(maybe(attempts.code(code))),
+            Ended::NotApplied(cause) => cause,
+            Ended::Unknown(cause) => {
+                unsettled = true;
+                cause
+            }
+        };
+        drop(write);
+        let retried = attempts.retry(&epoch, false, cause).await;
+        retried.map_err(|error| if unsettled { error.maybe_applied(true) } else { error })?;
+    }
+}

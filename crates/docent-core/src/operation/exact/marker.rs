@@ -1,0 +1,172 @@
+use super::pool::FreeMarker;
+use crate::client::core::Core;
+use crate::client::epoch::Epoch;
+use crate::error::Error;
+use crate::operation::{PARENT_ROUNDS, create_parents_by, refused_parent};
+use crate::session::{Cause, Lane, Outcome, Pending, SessionEnd};
+use bytes::Bytes;
+use docent_proto::{Code, Create, CreateMode, Request};
+use std::sync::Arc;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::{Instant, timeout_at};
+use uuid::Uuid;
+
+/// Folder of markers, below the client's namespace and outside of any recipe's layout.
+const FOLDER: &str = "/_docent/markers";
+
+/// Markers with this version are not used again: after the largest number comes −1, which stands for any.
+const LAST_VERSION: i32 = 1 << 30;
+
+/// A marker in use: an ephemeral node of the session, whose data is the id of the last exact write that was applied with it.
+///
+/// # On drop
+/// The node is deleted, which fences out whatever was sent with it and not answered: its name is made once and never again.
+#[derive(Debug)]
+pub(crate) struct Marker {
+    pub(super) epoch: Arc<Epoch>,
+    /// Full path.
+    pub(super) path: String,
+    /// Version of its data, which the next write asks for.
+    pub(super) version: i32,
+    /// `None` once it was given back.
+    place: Option<OwnedSemaphorePermit>,
+}
+
+/// Why there is no marker.
+#[derive(Debug)]
+pub(crate) enum NoMarker {
+    Cause(Cause),
+    /// The servers refuse to create it.
+    Refused(Error),
+}
+
+impl Marker {
+    pub(super) fn new(epoch: Arc<Epoch>, free: FreeMarker, place: OwnedSemaphorePermit) -> Self {
+        let FreeMarker { path, version } = free;
+        Self { epoch, path, version, place: Some(place) }
+    }
+
+    /// Makes it free for the next write: nothing is unanswered that was sent with it.
+    pub(super) fn give_back(mut self) {
+        if self.version >= LAST_VERSION {
+            // Its drop deletes it.
+            return;
+        }
+        let place = self.place.take();
+        let free = FreeMarker { path: std::mem::take(&mut self.path), version: self.version };
+        if self.epoch.markers.push(free) {
+            self.epoch.cleanup.trim_markers(&self.epoch);
+        }
+        drop(place);
+    }
+}
+
+impl Marker {
+    /// Makes a marker free that nothing was sent with.
+    pub(crate) fn unused(self) {
+        self.give_back();
+    }
+}
+
+impl Drop for Marker {
+    fn drop(&mut self) {
+        if let Some(place) = self.place.take() {
+            self.epoch.cleanup.delete_marker(&self.epoch, std::mem::take(&mut self.path), place);
+        }
+    }
+}
+
+/// The create of a marker on its way. If it is dropped, the node is deleted as soon as its fate is known.
+struct Making {
+    epoch: Arc<Epoch>,
+    path: String,
+    create: Pending,
+    /// True when the reply was lost: the node may come.
+    unknown: bool,
+    /// `None` once the marker is made, or the place went with what undoes it.
+    place: Option<OwnedSemaphorePermit>,
+}
+
+impl Drop for Making {
+    fn drop(&mut self) {
+        let reply = self.create.abandon();
+        if reply.is_some() || self.unknown {
+            let path = std::mem::take(&mut self.path);
+            self.epoch.cleanup.undo_marker(&self.epoch, path, reply, self.place.take());
+        }
+    }
+}
+
+/// Takes a marker of `epoch` that no other write is using, and creates one if there is none. Waits while as many are in use as a
+/// session may have, at most until `deadline`.
+///
+/// # Cancel safety
+/// Cancel safe: a node that was being created is deleted.
+pub(crate) async fn take(core: &Core, epoch: &Arc<Epoch>, deadline: Instant) -> Result<Marker, NoMarker> {
+    let place = timeout_at(deadline, epoch.markers.place());
+    let place = place.await.map_err(|_| NoMarker::Cause(Cause::Deadline))?;
+    if let Some(end) = epoch.ended() {
+        return Err(NoMarker::Cause(Cause::Ended(end)));
+    }
+    match epoch.markers.pop() {
+        Some(free) => Ok(Marker::new(Arc::clone(epoch), free, place)),
+        // On the heap, because it is rare.
+        None => Box::pin(make(core, epoch, deadline, place)).await,
+    }
+}
+
+async fn make(
+    core: &Core,
+    epoch: &Arc<Epoch>,
+    deadline: Instant,
+    mut place: OwnedSemaphorePermit,
+) -> Result<Marker, NoMarker> {
+    let folder = core.namespace.full("transaction", FOLDER).map_err(NoMarker::Refused)?;
+    // A name that is never used again: a create of it that is applied late makes a node that no write asks for.
+    let path = format!("{folder}/{}", Uuid::new_v4());
+    let mut missing_parents = 0;
+    loop {
+        let parents = match missing_parents {
+            0 => Vec::new(),
+            _ => create_parents_by(core, epoch, &path, core.config.parents, Lane::Cleanup),
+        };
+        let create = Create::new(path.clone(), Bytes::new(), core.acl(&path), CreateMode::Ephemeral, 0);
+        let create = epoch.session.submit(Request::Create(create), Lane::Cleanup);
+        let mut making = Making {
+            epoch: Arc::clone(epoch),
+            path: path.clone(),
+            create,
+            unknown: false,
+            place: Some(place),
+        };
+        let outcome = making.create.by(deadline).await;
+        let code = match outcome {
+            Outcome::Reply(reply) => match reply.result {
+                Ok(_) => {
+                    let place = making.place.take().expect("it goes with the marker or with what undoes it");
+                    return Ok(Marker::new(Arc::clone(epoch), FreeMarker { path, version: 0 }, place));
+                }
+                Err(code) => code,
+            },
+            Outcome::NotSent(cause) => return Err(NoMarker::Cause(cause)),
+            Outcome::Unknown(cause) => {
+                making.unknown = true;
+                return Err(NoMarker::Cause(cause));
+            }
+        };
+        place = making.place.take().expect("it goes with the marker or with what undoes it");
+        match code {
+            Code::NO_NODE if missing_parents < PARENT_ROUNDS => {
+                let refused = Box::pin(refused_parent(core, "transaction", &path, parents)).await;
+                refused.map_or(Ok(()), |error| Err(NoMarker::Refused(error)))?;
+                missing_parents += 1;
+            }
+            Code::SESSION_EXPIRED => return Err(NoMarker::Cause(Cause::Ended(SessionEnd::Expired))),
+            Code::THROTTLED => return Err(NoMarker::Cause(Cause::QueueFull)),
+            code => {
+                let error = Error::from_code(code, "transaction").at(&core.namespace.relative(&path));
+                return Err(NoMarker::Refused(error));
+            }
+        }
+    }
+}

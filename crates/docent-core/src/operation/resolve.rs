@@ -1,0 +1,105 @@
+//! What became of a write whose reply was lost.
+//!
+//! While a session lives, each of its unanswered writes may be applied at any later time, also when it was not applied yet as the
+//! same session was attached elsewhere and that server had caught up with its leader. So absence proves nothing; what shall be
+//! certain is written exactly.
+
+use crate::client::epoch::Epoch;
+use crate::session::{Cause, Lane, Outcome, SessionEnd};
+use bytes::Bytes;
+use docent_proto::{Code, Request, Response, Stat};
+
+/// What a look at the servers says of a write.
+#[derive(Debug)]
+pub(crate) enum Resolution {
+    /// It was not applied yet, and may be sent again: only one of the two can be applied.
+    Repeatable,
+    /// It was not applied, and would be refused now.
+    Refused(Code),
+    /// Nothing is proven.
+    Unknown,
+}
+
+/// Finds out what became of `request`, which was sent in `epoch` when the newest transaction seen was `seen`. Only a write from a
+/// known version can be repeated.
+///
+/// # Errors
+/// When the session ended before that could be found out.
+pub(crate) async fn resolve(epoch: &Epoch, request: &Request, seen: i64) -> Result<Resolution, Cause> {
+    match request {
+        Request::SetData { path, data, version } if *version >= 0 => {
+            resolve_set(epoch, path, data.as_ref(), *version, seen).await
+        }
+        // Applied late, or twice, it could undo what somebody did since.
+        _ => Ok(Resolution::Unknown),
+    }
+}
+
+async fn resolve_set(
+    epoch: &Epoch,
+    path: &str,
+    data: Option<&Bytes>,
+    expected: i32,
+    seen: i64,
+) -> Result<Resolution, Cause> {
+    let Some((found, stat)) = read(epoch, path).await? else { return Ok(Resolution::Unknown) };
+    let same_node = stat.czxid <= seen;
+    Ok(if same_node && stat.version == expected {
+        Resolution::Repeatable
+    } else if same_node && stat.version == expected + 1 && found.as_ref() != data {
+        Resolution::Refused(Code::BAD_VERSION)
+    } else {
+        Resolution::Unknown
+    })
+}
+
+/// The stat of a node as the leader knew it after the link came back; `None` when there is none. Needs no permission.
+pub(crate) async fn stat(epoch: &Epoch, path: &str) -> Result<Option<Stat>, Cause> {
+    let request = Request::Exists { path: path.to_owned(), watch: false };
+    Ok(match synced(epoch, path, request).await? {
+        Some(Response::Stat(stat)) => Some(stat),
+        _ => None,
+    })
+}
+
+/// A node as the leader knew it after the link came back; `None` when there is none.
+pub(crate) async fn read(epoch: &Epoch, path: &str) -> Result<Option<(Option<Bytes>, Stat)>, Cause> {
+    let request = Request::GetData { path: path.to_owned(), watch: false };
+    Ok(match synced(epoch, path, request).await? {
+        Some(Response::Data { data, stat }) => Some((data, stat)),
+        _ => None,
+    })
+}
+
+/// Lets the server catch up with its leader: what was applied by now is seen.
+pub(crate) fn sync(path: &str) -> Request {
+    if planted!(NoSyncBeforeLookup) {
+        return Request::Exists { path: "/".to_owned(), watch: false };
+    }
+    Request::Sync { path: path.to_owned() }
+}
+
+/// The answer to a read after a `sync` on the same link; `None` when there is no node.
+async fn synced(epoch: &Epoch, path: &str, read: Request) -> Result<Option<Response>, Cause> {
+    loop {
+        // Not among calls: cleanups look, too, however many of those wait.
+        let sync = epoch.session.submit(sync(path), Lane::Cleanup);
+        let read = epoch.session.submit(read.clone(), Lane::Cleanup);
+        match (sync.await, read.await) {
+            (Outcome::Reply(sync), Outcome::Reply(read)) => match (sync.result, read.result) {
+                (Ok(_), Ok(response)) => return Ok(Some(response)),
+                (Ok(_), Err(Code::NO_NODE)) => return Ok(None),
+                (Err(Code::THROTTLED), _) | (_, Err(Code::THROTTLED)) => return Err(Cause::QueueFull),
+                (Err(Code::SESSION_EXPIRED), _) | (_, Err(Code::SESSION_EXPIRED)) => {
+                    return Err(Cause::Ended(SessionEnd::Expired));
+                }
+                // Without the right to read nothing can be found out.
+                _ => return Err(Cause::Deadline),
+            },
+            (_, Outcome::NotSent(Cause::LinkLost) | Outcome::Unknown(Cause::LinkLost)) => {}
+            (Outcome::NotSent(Cause::LinkLost) | Outcome::Unknown(Cause::LinkLost), _) => {}
+            (_, Outcome::NotSent(cause) | Outcome::Unknown(cause)) => return Err(cause),
+            (Outcome::NotSent(cause) | Outcome::Unknown(cause), _) => return Err(cause),
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Was the ensemble restored from an older copy?
+//!
+//! A server refuses a client that has seen newer transactions than its own, by closing the link without a word. After a
+//! restore all of them do, for ever. A session that claims to have seen nothing finds out.
+
+use crate::session::Credentials;
+use crate::session::link::exchange::Exchange;
+use crate::session::link::transport::Io;
+use docent_proto::{Code, ConnectRequest, ReplyHeader, Request, xid};
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Since when servers have refused to talk to this client, over all of its sessions.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Refusals(Arc<Mutex<Option<Instant>>>);
+
+impl Refusals {
+    fn since(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(in crate::session) fn note(&self) {
+        self.since().get_or_insert_with(Instant::now);
+    }
+
+    pub(in crate::session) fn clear(&self) {
+        *self.since() = None;
+    }
+
+    /// True when they have gone on for two timeouts.
+    pub(in crate::session) fn are_suspicious(&self, timeout: Duration) -> bool {
+        self.since().is_some_and(|since| since.elapsed() >= timeout * 2)
+    }
+}
+
+/// Asks a server for its newest transaction, by a session of its own that is closed again. The server may take no request without
+/// `credentials`.
+pub(in crate::session) async fn newest_transaction(
+    io: Box<dyn Io>,
+    timeout: Duration,
+    credentials: &[Credentials],
+) -> io::Result<i64> {
+    let mut exchange = Exchange::new(io);
+    let connect = ConnectRequest {
+        last_zxid_seen: 0,
+        timeout_ms: i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX),
+        session_id: 0,
+        password: vec![0; 16].into(),
+        read_only: Some(false),
+    };
+    // A server that lags behind its leader is no restored one.
+    let sync = Request::Sync { path: "/".to_owned() };
+    exchange.connect_and_ask(&connect, credentials.iter().map(Credentials::request), &sync).await?;
+    while granted(exchange.reply().await?)?.xid == xid::AUTH {}
+    let newest = granted(exchange.ask(&Request::Exists { path: "/".to_owned(), watch: false }).await?)?;
+    exchange.ask(&Request::CloseSession).await?;
+    Ok(newest.zxid)
+}
+
+/// A refusal says nothing of transactions.
+fn granted(reply: ReplyHeader) -> io::Result<ReplyHeader> {
+    match reply.code {
+        Code::OK => Ok(reply),
+        code => Err(io::Error::other(code.to_string())),
+    }
+}

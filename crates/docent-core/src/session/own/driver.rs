@@ -1,0 +1,318 @@
+use super::machine::Deliveries;
+use crate::session::link::dialer::Dialer;
+use crate::session::link::rollback::newest_transaction;
+use crate::session::link::transport::Io;
+use crate::session::own::session::Shared;
+use crate::session::{LinkError, SessionEnd, Withdraw};
+use crate::task::Seldom;
+use crate::telemetry;
+use crate::time::{Alarm, Timestamp};
+use bytes::BytesMut;
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::io;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::io::AsyncWrite;
+use tokio::time::{Instant, timeout_at};
+
+/// Most bytes asked of the socket at once, and what a read buffer starts with.
+const READ_SIZE: usize = 64 * 1024;
+
+/// A read buffer with less room than this is replaced. The frames taken from a buffer keep all of it, so one for each read
+/// would cost far more memory than what is read.
+const READ_ROOM: usize = 16 * 1024;
+
+/// How often the driver takes in what came before others get their turn: who keeps the lease may be one of them.
+const TURNS: usize = 4;
+
+/// What of the write buffer is kept for the next requests, once a larger one is on its way.
+const OUTPUT_KEPT: usize = 64 * 1024;
+
+/// Runs the machine of one session over one link after another, until the session ends.
+#[derive(Debug)]
+pub(super) struct Driver {
+    shared: Arc<Shared>,
+    withdraw: Arc<dyn Withdraw>,
+    dialer: Dialer,
+}
+
+/// Requests that are still open when the driver goes, because its client gave up closing or its runtime is shutting down,
+/// end with it.
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.shared.change(|machine| machine.end(SessionEnd::Closed));
+    }
+}
+
+/// How serving a link ended.
+enum Served {
+    Lost(LinkError),
+    Ended,
+}
+
+impl Driver {
+    pub(super) fn new(shared: Arc<Shared>, dialer: Dialer) -> Self {
+        let withdraw = Arc::clone(&shared) as Arc<dyn Withdraw>;
+        Self { shared, withdraw, dialer }
+    }
+
+    pub(super) async fn run(mut self) -> SessionEnd {
+        let shared = Arc::clone(&self.shared);
+        // Replies mostly come long before deadlines do.
+        let mut expiry = Seldom::new(expire(&shared));
+        tokio::select! {
+            biased;
+            end = self.serve_links() => end,
+            never = &mut expiry => match never {},
+        }
+    }
+
+    async fn serve_links(&mut self) -> SessionEnd {
+        loop {
+            let io = match self.dial().await {
+                Ok(io) => io,
+                Err(end) => return end,
+            };
+            if let Served::Lost(error) = self.serve(io).await {
+                tracing::debug!(%error, "link is down");
+                let unanswered = self.shared.lock().has_unanswered_writes();
+                self.dialer.lost(error, unanswered);
+            }
+            let now = self.shared.clock.now();
+            self.shared.change(|machine| machine.link_down(now));
+            if let Some(end) = self.shared.lock().ended() {
+                return end;
+            }
+            if self.is_rolled_back().await {
+                self.shared.change(|machine| machine.end(SessionEnd::RolledBack));
+                return SessionEnd::RolledBack;
+            }
+        }
+    }
+
+    /// Finds out, once servers have refused this client for long enough, whether they are behind what it has seen.
+    async fn is_rolled_back(&mut self) -> bool {
+        let (timeout, seen, credentials) = {
+            let machine = self.shared.lock();
+            (machine.timeout(), machine.last_zxid(), machine.credentials().to_vec())
+        };
+        if !self.dialer.suspects_rollback(timeout) {
+            return false;
+        }
+        let limit = self.dialer.attempt_timeout(timeout);
+        let ask = async { newest_transaction(self.dialer.next(timeout).await, timeout, &credentials).await };
+        match tokio::time::timeout(limit, ask).await {
+            Ok(Ok(newest)) if newest < seen => {
+                self.dialer.lost(LinkError::RolledBack { newest, seen }, false);
+                true
+            }
+            Ok(Ok(_)) => {
+                self.dialer.not_rolled_back();
+                false
+            }
+            Ok(Err(_)) | Err(_) => false,
+        }
+    }
+
+    /// Finds the next server, unless the session ends before that.
+    async fn dial(&mut self) -> Result<Box<dyn Io>, SessionEnd> {
+        let shared = Arc::clone(&self.shared);
+        let timeout = shared.lock().timeout();
+        let mut dial = pin!(self.dialer.next(timeout));
+        let mut alarm = Alarm::default();
+        loop {
+            // A machine whose link is down has nothing to say about the link.
+            let _ = shared.change(|machine| machine.tick(shared.clock.now()));
+            let (ended, deadline) = {
+                let machine = shared.lock();
+                (machine.ended(), machine.next_deadline())
+            };
+            if let Some(end) = ended {
+                return Err(end);
+            }
+            tokio::select! {
+                io = &mut dial => return Ok(io),
+                () = poll_fn(|cx| shared.bell.poll_rung(cx)) => {}
+                () = poll_fn(|cx| alarm.poll_by(cx, shared.clock.as_ref(), shared.clock.now(), deadline)) => {}
+            }
+        }
+    }
+
+    /// Serves a link until it is lost or the session ends.
+    async fn serve(&mut self, io: Box<dyn Io>) -> Served {
+        let timeout = self.dialer.attempt_timeout(self.shared.lock().timeout());
+        let mut link = ServedLink::new(&self.shared, &self.withdraw, io, timeout);
+        let mut removed = Seldom::new(self.dialer.removed());
+        loop {
+            let news = tokio::select! {
+                biased;
+                news = poll_fn(|cx| link.poll_serve(cx)) => news,
+                () = &mut removed => Err(LinkError::Removed),
+            };
+            match news {
+                Ok(News::Attached) => self.dialer.attached(),
+                Ok(News::Ended) => return Served::Ended,
+                Err(error) => {
+                    // A server that is behind this client hangs up on its first frame.
+                    let refused = !link.heard && error.is_hang_up();
+                    return Served::Lost(if refused { LinkError::Refused } else { error });
+                }
+            }
+        }
+    }
+}
+
+/// Ends requests at their deadlines, whether there is a link or not.
+async fn expire(shared: &Shared) -> Infallible {
+    loop {
+        let Some(expiry) = shared.lock().next_expiry() else {
+            shared.sooner.notified().await;
+            continue;
+        };
+        if timeout_at(expiry, shared.sooner.notified()).await.is_err() {
+            shared.change(|machine| machine.expire(Instant::now()));
+        }
+    }
+}
+
+/// What there is to tell about a link.
+enum News {
+    /// The session is attached.
+    Attached,
+    /// The session is over.
+    Ended,
+}
+
+/// A link with what was received and not understood yet, and what is to be sent.
+struct ServedLink<'a> {
+    shared: &'a Shared,
+    withdraw: &'a Arc<dyn Withdraw>,
+    io: Box<dyn Io>,
+    input: BytesMut,
+    output: Vec<u8>,
+    /// How much of the output is on its way.
+    sent: usize,
+    /// There is more to send once the output is on its way.
+    more: bool,
+    /// There may be more in the input that can be understood.
+    unread: bool,
+    /// Something was received.
+    heard: bool,
+    attached: bool,
+    /// When the machine is to be called next if nothing happens.
+    deadline: Option<Timestamp>,
+    alarm: Alarm,
+    deliveries: Deliveries,
+}
+
+impl<'a> ServedLink<'a> {
+    fn new(shared: &'a Shared, withdraw: &'a Arc<dyn Withdraw>, io: Box<dyn Io>, timeout: Duration) -> Self {
+        let mut link = Self {
+            shared,
+            withdraw,
+            io,
+            input: BytesMut::with_capacity(READ_SIZE),
+            output: Vec::new(),
+            sent: 0,
+            more: false,
+            unread: false,
+            heard: false,
+            attached: false,
+            deadline: None,
+            alarm: Alarm::default(),
+            deliveries: Deliveries::default(),
+        };
+        let now = shared.clock.now();
+        shared.change(|machine| machine.link_up(now, now + timeout, &mut link.output));
+        link
+    }
+
+    /// Understands what was received, writes what was submitted and looks at the time, until there is nothing to do. What was
+    /// received comes first: after a pause of the process, a reply that the machine waits for may be there already. However much comes,
+    /// what is due is sent in between, and others have their turn.
+    fn poll_serve(&mut self, cx: &mut Context<'_>) -> Poll<Result<News, LinkError>> {
+        // Whatever is submitted from here on wakes the task again.
+        let rung = self.shared.bell.poll_rung(cx).is_ready();
+        let mut asked = rung || self.deadline.is_none() || self.more && self.output.is_empty();
+        let mut turns = TURNS;
+        loop {
+            let received = self.unread || self.poll_receive(cx)?.is_ready();
+            let now = self.shared.clock.now();
+            let due = self.deadline.filter(|deadline| now >= *deadline);
+            if let Some(deadline) = due.filter(|_| !received) {
+                telemetry::late(now.since(deadline));
+            }
+            if (received || asked || due.is_some())
+                && let Some(news) = self.advance(now, received, due.is_some())?
+            {
+                return Poll::Ready(Ok(news));
+            }
+            self.poll_send(cx)?;
+            asked = self.more && self.output.is_empty();
+            turns -= usize::from(received);
+            if turns == 0 {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            if !received && !asked {
+                ready!(self.alarm.poll_by(cx, self.shared.clock.as_ref(), now, self.deadline));
+            }
+        }
+    }
+
+    /// Lets the machine have what was received and the time, and asks it what to send and when it wants to be called next.
+    fn advance(&mut self, now: Timestamp, received: bool, due: bool) -> Result<Option<News>, LinkError> {
+        self.shared.change_with(&mut self.deliveries, |machine| {
+            if received {
+                self.unread = machine.received(now, &mut self.input, self.withdraw)?;
+            }
+            if due {
+                machine.tick(now)?;
+            }
+            if machine.ended().is_some() {
+                return Ok(Some(News::Ended));
+            }
+            self.more = machine.write(now, &mut self.output);
+            self.deadline = machine.next_deadline();
+            let attached = machine.link_state().up;
+            let news = (attached && !self.attached).then_some(News::Attached);
+            self.attached = attached;
+            Ok(news)
+        })
+    }
+
+    fn poll_send(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
+        while self.sent < self.output.len() {
+            match Pin::new(&mut self.io).poll_write(cx, &self.output[self.sent..])? {
+                Poll::Ready(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Poll::Ready(sent) => self.sent += sent,
+                Poll::Pending => return Ok(()),
+            }
+        }
+        self.sent = 0;
+        self.output.clear();
+        self.output.shrink_to(OUTPUT_KEPT);
+        let _ = Pin::new(&mut self.io).poll_flush(cx)?;
+        Ok(())
+    }
+
+    fn poll_receive(&mut self, cx: &mut Context<'_>) -> Result<Poll<()>, LinkError> {
+        if self.input.capacity() - self.input.len() < READ_ROOM {
+            self.input.reserve(READ_SIZE);
+        }
+        match tokio_util::io::poll_read_buf(Pin::new(&mut self.io), cx, &mut self.input)? {
+            Poll::Ready(0) => Err(LinkError::ClosedByServer),
+            Poll::Ready(_) => {
+                self.heard = true;
+                Ok(Poll::Ready(()))
+            }
+            Poll::Pending => Ok(Poll::Pending),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,138 @@
+use crate::session::connect_string::ServerAddress;
+use crate::session::lease::Lease;
+use crate::session::link::dialer::{Dialer, Ensemble, Start};
+use crate::session::link::transport::{Dialled, Io, Transport};
+use crate::session::own::session::WireSession;
+use crate::session::{Lane, Session, SessionSettings};
+use crate::time::TokioClock;
+use bytes::{Buf, Bytes, BytesMut};
+use docent_proto::{
+    Code, ConnectResponse, EventKind, MultiOp, Record, ReplyHeader, Request, WatchEvent, write_frame, xid,
+};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+const EVENTS: usize = 50_000;
+
+/// A server that greets and then tells of changes as fast as they are read, until it has told of all.
+#[derive(Debug, Clone, Default)]
+struct Flood {
+    read: Arc<AtomicUsize>,
+    /// How many events were read when the request came.
+    asked_after: Arc<AtomicUsize>,
+}
+
+struct FloodLink {
+    flood: Flood,
+    ready: BytesMut,
+    writes: usize,
+}
+
+impl Transport for Flood {
+    fn resolve<'a>(&'a self, _: &'a ServerAddress) -> Dialled<'a, Vec<SocketAddr>> {
+        Box::pin(async { Ok(vec![(Ipv4Addr::LOCALHOST, 2181).into()]) })
+    }
+
+    fn dial<'a>(&'a self, _: &'a ServerAddress, _: SocketAddr) -> Dialled<'a, Box<dyn Io>> {
+        let link = FloodLink { flood: self.clone(), ready: greeting(), writes: 0 };
+        Box::pin(async { Ok(Box::new(link) as Box<dyn Io>) })
+    }
+}
+
+fn greeting() -> BytesMut {
+    let response = ConnectResponse {
+        timeout_ms: 30_000,
+        session_id: 0x51,
+        password: Bytes::from_static(&[7; 16]),
+        read_only: Some(false),
+    };
+    let mut out = BytesMut::new();
+    write_frame(&mut out, |out| response.write(out));
+    out
+}
+
+fn event() -> BytesMut {
+    let mut out = BytesMut::new();
+    write_frame(&mut out, |out| {
+        ReplyHeader { xid: xid::NOTIFICATION, zxid: -1, code: Code::OK }.write(out);
+        WatchEvent { kind: EventKind::DataChanged, path: "/changes".to_owned() }.write(out);
+    });
+    out
+}
+
+impl AsyncRead for FloodLink {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        while self.ready.len() < buf.remaining() && self.flood.read.load(SeqCst) < EVENTS {
+            self.flood.read.fetch_add(1, SeqCst);
+            self.ready.extend_from_slice(&event());
+        }
+        if self.ready.is_empty() {
+            return Poll::Pending;
+        }
+        let length = self.ready.len().min(buf.remaining());
+        buf.put_slice(&self.ready[..length]);
+        self.ready.advance(length);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for FloodLink {
+    fn poll_write(mut self: Pin<&mut Self>, _: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        self.writes += 1;
+        // The first is the handshake.
+        if self.writes == 2 {
+            self.flood.asked_after.store(self.flood.read.load(SeqCst), SeqCst);
+        }
+        Poll::Ready(Ok(buf.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flood_of_events_does_not_keep_a_heartbeat_from_being_sent() {
+    let second = Duration::from_secs(1);
+    let settings = SessionSettings {
+        timeout: second * 30,
+        last_zxid: 0,
+        queue_limit: 10,
+        inbound_limit: 1 << 20,
+        outbound_limit: 1 << 20,
+        ephemeral_limit: 64 * 1024,
+        credentials: Vec::new(),
+    };
+    let flood = Flood::default();
+    let server = ServerAddress { host: "flood".to_owned(), port: 2181 };
+    let dialer = Dialer::new(Ensemble::new(Arc::new(flood.clone()), vec![server]), Start::AtOnce);
+    let (lease, clock) = (Arc::new(Lease::new(second)), Arc::new(TokioClock::new()));
+    let (session, run) = WireSession::open(settings, lease, clock, dialer);
+    tokio::spawn(run);
+    // As the keeper, a task beside the driver's.
+    let keeper = tokio::spawn(async move {
+        session.link().wait_for(|link| link.up).await.unwrap();
+        let check = MultiOp::Check { path: "/lock".to_owned(), version: -1 };
+        session.submit(Request::Multi(vec![check]), Lane::Lease).await
+    });
+    while flood.read.load(SeqCst) < EVENTS || flood.asked_after.load(SeqCst) == 0 {
+        tokio::task::yield_now().await;
+    }
+    let after = flood.asked_after.load(SeqCst);
+    assert!(after < EVENTS / 2, "it was sent after {after} events");
+    keeper.abort();
+}

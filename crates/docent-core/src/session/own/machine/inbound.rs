@@ -1,0 +1,278 @@
+//! What comes from the server.
+
+use super::{Identity, Link, Machine};
+use crate::session::requests::WatchRequest;
+use crate::session::{LinkError, Outcome, Registration, Reply, SessionEnd, Watch, WatchKind, Withdraw};
+use crate::time::Timestamp;
+use bytes::{Bytes, BytesMut};
+use docent_proto::{
+    Code, ConnectResponse, EventKind, MultiResult, OpCode, Reader, Record, ReplyHeader, Request, Response,
+    WatchEvent, xid,
+};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Frames that are understood before the machine is asked again what it has to send.
+const FRAMES_AT_ONCE: usize = 256;
+
+impl Machine {
+    /// Takes complete frames off `input`, but not more than are understood in a moment. True when there may be more of them. An error
+    /// means that the link is of no use any more.
+    pub(in crate::session) fn received(
+        &mut self,
+        now: Timestamp,
+        input: &mut BytesMut,
+        withdraw: &Arc<dyn Withdraw>,
+    ) -> Result<bool, LinkError> {
+        let mut left = FRAMES_AT_ONCE;
+        while !self.skip(now, input) {
+            if left == 0 {
+                return Ok(true);
+            }
+            left -= 1;
+            let frame = match self.frames.next(input) {
+                Ok(Some(frame)) => frame,
+                Ok(None) => break,
+                Err(error) if self.give_up_reply(now, error.clone(), input)? => continue,
+                Err(_) => break,
+            };
+            if !is_notification(&frame) {
+                self.last_received = now;
+            }
+            match self.link {
+                Link::Down => {}
+                Link::Handshake { sent_at, until } => self.handshake(sent_at, until, frame)?,
+                Link::Authenticating { .. } | Link::Up => self.frame(now, frame, withdraw)?,
+            }
+            if self.ended().is_some() {
+                break;
+            }
+        }
+        if !input.is_empty() {
+            // The beginning of what may be a long reply.
+            self.last_received = now;
+        }
+        Ok(false)
+    }
+
+    fn handshake(&mut self, sent_at: Timestamp, until: Timestamp, frame: Bytes) -> Result<(), LinkError> {
+        let response = ConnectResponse::decode(frame)?;
+        if response.timeout_ms <= 0 || response.session_id == 0 {
+            if self.identity.is_none() {
+                return Err(LinkError::Protocol("a new session was refused".to_owned()));
+            }
+            self.end(SessionEnd::Expired);
+            return Ok(());
+        }
+        if response.read_only == Some(true) {
+            return Err(LinkError::Protocol("the server is read-only".to_owned()));
+        }
+        if self.identity.as_ref().is_some_and(|identity| identity.id != response.session_id) {
+            // Some servers hand out a new session without a word. Ours is gone.
+            self.end(SessionEnd::Expired);
+            return Ok(());
+        }
+        let granted = Duration::from_millis(u64::try_from(response.timeout_ms).unwrap_or(0));
+        self.timeout = if self.identity.is_some() { self.timeout.min(granted) } else { granted };
+        // Ask for what was first granted from now on, and let a smaller grant take effect before the link is used.
+        if self.identity.is_none() {
+            self.settings.timeout = granted;
+        }
+        self.lease.attached(granted, sent_at);
+        self.heard.attached(sent_at);
+        let password = response.password.to_vec().into();
+        self.identity = Some(Identity { id: response.session_id, password });
+        self.last_answered = sent_at;
+        let unanswered = self.settings.credentials.len();
+        self.to_authenticate = unanswered > 0;
+        self.link = if self.to_authenticate { Link::Authenticating { until, unanswered } } else { Link::Up };
+        // Changes since an earlier attempt to set the watches again, which was not acknowledged, are not seen yet.
+        let since = *self.restore_from.get_or_insert(self.last_zxid);
+        let chunks = self.watches.restore(since, self.settings.outbound_limit);
+        self.unrestored = chunks.len();
+        self.restore = chunks.into_iter().map(Request::SetWatches).collect();
+        self.all_restored();
+        Ok(())
+    }
+
+    /// Once all watches are set again, the changes of the gap have come as events.
+    fn all_restored(&mut self) {
+        if self.unrestored == 0 {
+            self.restore_from = None;
+        }
+    }
+
+    fn frame(&mut self, now: Timestamp, frame: Bytes, withdraw: &Arc<dyn Withdraw>) -> Result<(), LinkError> {
+        let mut reader = Reader::new(frame);
+        let header = ReplyHeader::read(&mut reader)?;
+        if tells_what_was_seen(header) || planted!(FoldedZxid) {
+            self.last_zxid = self.last_zxid.max(header.zxid);
+        }
+        match header.xid {
+            xid::NOTIFICATION => {
+                let event = WatchEvent::decode(reader.into_rest())?;
+                if event.kind == EventKind::Deleted {
+                    self.ephemerals.deleted(&event.path);
+                }
+                self.watches.fire(&event, &mut self.deliveries.fires);
+                Ok(())
+            }
+            xid::PING => {
+                if let Some(sent_at) = self.pings.pop_front() {
+                    self.answered(sent_at, now);
+                    if planted!(LeaseFromReads) {
+                        self.lease.renew(sent_at, sent_at, now);
+                    }
+                }
+                Ok(())
+            }
+            xid::AUTH => {
+                self.authenticated(header.code);
+                Ok(())
+            }
+            xid => self.reply(now, xid, header, reader.into_rest(), withdraw),
+        }
+    }
+
+    /// An answer to one of our credentials. They have no place among other requests: servers may answer them earlier.
+    fn authenticated(&mut self, code: Code) {
+        if code != Code::OK {
+            self.end(SessionEnd::AuthFailed);
+            return;
+        }
+        if let Link::Authenticating { unanswered, .. } = &mut self.link {
+            *unanswered -= 1;
+            if *unanswered == 0 {
+                self.link = Link::Up;
+            }
+        }
+    }
+
+    fn reply(
+        &mut self,
+        now: Timestamp,
+        xid: i32,
+        header: ReplyHeader,
+        body: Bytes,
+        withdraw: &Arc<dyn Withdraw>,
+    ) -> Result<(), LinkError> {
+        let expected = self.requests.in_flight.front().map(|in_flight| in_flight.xid);
+        if expected != Some(xid) {
+            return Err(LinkError::Protocol(format!("reply to request {xid}, expected {expected:?}")));
+        }
+        let op = self.requests.in_flight[0].op;
+        let mut result = match header.code {
+            Code::OK => Ok(Response::decode(op, body)?),
+            code => Err(code),
+        };
+        let verdict = verdict(&result);
+        match (op, verdict) {
+            (_, Code::SESSION_MOVED) => {
+                return Err(LinkError::Protocol("the session moved to another server".to_owned()));
+            }
+            (OpCode::SetWatches, code) if code != Code::OK => {
+                return Err(LinkError::Protocol(format!("watches could not be set again: {code}")));
+            }
+            (OpCode::SetWatches, _) => {
+                self.unrestored = self.unrestored.saturating_sub(1);
+                self.all_restored();
+            }
+            (_, Code::SESSION_EXPIRED) => result = Err(verdict),
+            _ => {}
+        }
+        let Some(in_flight) = self.requests.answered() else { return Ok(()) };
+        if self.doubts == Some(in_flight.id) {
+            self.doubts = None;
+        }
+        self.ephemerals.answered(in_flight.ephemerals, &result);
+        self.answered(in_flight.sent_at, now);
+        if (in_flight.is_write || planted!(LeaseFromReads)) && proves_session(verdict) {
+            self.lease.renew(in_flight.sent_at, in_flight.heard, now);
+        }
+        if op == OpCode::CloseSession {
+            self.end(SessionEnd::Closed);
+            return Ok(());
+        }
+        // Without anybody to have it there is no watch: it would be dropped here, under the machine's lock.
+        if let Some(done) = in_flight.done {
+            let watch = in_flight.watch.and_then(|watch| self.watch(watch, &result, withdraw));
+            self.deliveries.finished.push((done, Outcome::Reply(Reply { result, zxid: header.zxid, watch })));
+        }
+        match verdict {
+            Code::SESSION_EXPIRED => self.end(SessionEnd::Expired),
+            // The servers talk to nobody without credentials of a kind that we do not have.
+            Code::SESSION_CLOSED_REQUIRE_SASL_AUTH => self.end(SessionEnd::AuthFailed),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    pub(super) fn answered(&mut self, sent: Timestamp, now: Timestamp) {
+        self.last_answered = self.last_answered.max(sent);
+        self.heard.answered(sent, now);
+    }
+
+    /// The watch that a read left at the server: none when the node is missing, except by `exists`.
+    fn watch(
+        &mut self,
+        request: WatchRequest,
+        result: &Result<Response, Code>,
+        withdraw: &Arc<dyn Withdraw>,
+    ) -> Option<Box<Watch>> {
+        let kind = match (request.op, result) {
+            (OpCode::Exists | OpCode::GetData, Ok(_)) => WatchKind::Data,
+            (OpCode::Exists, Err(Code::NO_NODE)) => WatchKind::Exist,
+            (OpCode::GetChildren | OpCode::GetChildren2, Ok(_)) => WatchKind::Child,
+            _ => return None,
+        };
+        let (id, fired) = self.watches.register(&request.path, kind);
+        let registration = Registration { id, path: request.path, kind, session: Arc::clone(withdraw) };
+        Some(Box::new(Watch { fired, registration: Some(registration) }))
+    }
+}
+
+/// True for events, which answer nothing: they still come over a link that takes nothing to the server any more.
+fn is_notification(frame: &[u8]) -> bool {
+    frame.starts_with(&xid::NOTIFICATION.to_be_bytes())
+}
+
+/// True when all that happened up to the header's transaction was told on this link. Servers queue the events of a transaction on a
+/// link before they answer there as of it, pings too: both are numbered with the last transaction that is done. An event has the
+/// number of its own transaction (from ZooKeeper 3.9 on; −1 before), of which more events may follow: were the watches set again as of
+/// that number after the link was lost in between, what these tell of would be past.
+fn tells_what_was_seen(header: ReplyHeader) -> bool {
+    header.zxid > 0 && header.xid != xid::NOTIFICATION
+}
+
+/// What an answer says in the end: of a multi that failed, the code of the operation that did.
+pub(in crate::session) fn verdict(result: &Result<Response, Code>) -> Code {
+    match result {
+        Err(code) => *code,
+        Ok(Response::Multi(results)) => {
+            let failed = results.iter().filter_map(|result| match result {
+                MultiResult::Failed(code) => Some(*code),
+                _ => None,
+            });
+            let told = [Code::OK, Code::RUNTIME_INCONSISTENCY];
+            failed.into_iter().find(|code| !told.contains(code)).unwrap_or(Code::OK)
+        }
+        Ok(_) => Code::OK,
+    }
+}
+
+/// True when only the servers' quorum can have given this answer to a write, after looking at the session. Anything else
+/// (a throttled request, an operation switched off) may have been said by one server alone.
+pub(in crate::session) fn proves_session(code: Code) -> bool {
+    matches!(
+        code,
+        Code::OK
+            | Code::NO_NODE
+            | Code::NO_AUTH
+            | Code::BAD_VERSION
+            | Code::NO_CHILDREN_FOR_EPHEMERALS
+            | Code::NODE_EXISTS
+            | Code::NOT_EMPTY
+            | Code::INVALID_ACL
+            | Code::QUOTA_EXCEEDED
+    )
+}

@@ -1,0 +1,342 @@
+//! ZooKeeper's client protocol as a pure state machine: no I/O and no clock of its own.
+//!
+//! In: the time, link up or down, bytes received, requests submitted and withdrawn. Out: bytes to write, outcomes, fired
+//! watches, the state of the link and the next time it wants to be called.
+
+mod inbound;
+mod outbound;
+mod oversize;
+#[cfg(test)]
+mod tests;
+mod time;
+
+#[cfg(feature = "zookeeper-client")]
+pub(in crate::session) use inbound::{proves_session, verdict};
+
+use super::watches::{Fires, WatchTable};
+use crate::session::ephemerals::Ephemerals;
+use crate::session::heard::Heard;
+use crate::session::lease::Lease;
+use crate::session::requests::{Finished, Requests, check_size};
+use crate::session::{
+    Cause, Credentials, Farewell, Lane, LinkState, Outcome, SessionEnd, SessionSettings, WatchKind,
+};
+use crate::time::Timestamp;
+use docent_proto::{Frames, Request};
+use secrecy::SecretSlice;
+use std::collections::VecDeque;
+use std::mem;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+#[derive(Debug)]
+pub(in crate::session) struct Machine {
+    settings: SessionSettings,
+    lease: Arc<Lease>,
+    frames: Frames,
+    /// Bytes of a reply that is too large which are still to come.
+    to_skip: usize,
+    phase: Phase,
+    link: Link,
+    losses: u64,
+    /// What [`link_change`](Self::link_change) said last.
+    told: LinkState,
+    identity: Option<Identity>,
+    /// Smallest timeout granted so far, or the one to ask for.
+    timeout: Duration,
+    requests: Requests,
+    ephemerals: Ephemerals,
+    /// The last look for ephemeral nodes that is under way, since a create was refused.
+    doubts: Option<u64>,
+    next_xid: i32,
+    /// Credentials that are to be sent on a new link, before anything else.
+    to_authenticate: bool,
+    /// Requests that set watches again on a new link; they go before others.
+    restore: VecDeque<Request>,
+    /// Transaction as of which watches were set again, until the server has acknowledged all of them.
+    restore_from: Option<i64>,
+    /// Requests that set watches again and are not acknowledged.
+    unrestored: usize,
+    pings: VecDeque<Timestamp>,
+    watches: WatchTable,
+    last_zxid: i64,
+    last_sent: Timestamp,
+    /// What the servers have heard over this link.
+    heard: Heard,
+    /// When something came that is, or may become, a reply.
+    last_received: Timestamp,
+    /// Send time of the newest request that was answered, whatever it was.
+    last_answered: Timestamp,
+    /// When a link that had been up was lost.
+    down_since: Timestamp,
+    deliveries: Deliveries,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Open,
+    /// No calls are taken.
+    Draining,
+    /// The request to close is written once nothing waits before it.
+    Closing {
+        written: bool,
+    },
+    Ended(SessionEnd),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Link {
+    Down,
+    Handshake {
+        sent_at: Timestamp,
+        until: Timestamp,
+    },
+    /// The session is attached; its credentials are under way. Nothing else is sent before they are accepted.
+    Authenticating {
+        until: Timestamp,
+        unanswered: usize,
+    },
+    Up,
+}
+
+#[derive(Debug)]
+struct Identity {
+    id: i64,
+    /// All that it takes to take the session over.
+    password: SecretSlice<u8>,
+}
+
+/// What is delivered once the machine is no longer locked: dropping it may call back into the machine.
+#[derive(Debug, Default)]
+pub(in crate::session) struct Deliveries {
+    finished: Vec<Finished>,
+    fires: Fires,
+}
+
+impl Deliveries {
+    pub(in crate::session) fn deliver(&mut self) {
+        for (done, outcome) in self.finished.drain(..) {
+            // Nobody waits for a request whose future was dropped.
+            let _ = done.send(outcome);
+        }
+        for (subscriber, fired) in self.fires.drain(..) {
+            let _ = subscriber.send(fired);
+        }
+    }
+}
+
+impl Machine {
+    pub(in crate::session) fn new(settings: SessionSettings, lease: Arc<Lease>, now: Timestamp) -> Self {
+        Self {
+            heard: Heard::new(lease.timing().relay()),
+            frames: Frames::new(settings.inbound_limit),
+            to_skip: 0,
+            timeout: settings.timeout,
+            last_zxid: settings.last_zxid,
+            lease,
+            phase: Phase::Open,
+            link: Link::Down,
+            losses: 0,
+            told: LinkState { up: false, losses: 0 },
+            identity: None,
+            requests: Requests::default(),
+            ephemerals: Ephemerals::new(settings.ephemeral_limit),
+            doubts: None,
+            settings,
+            next_xid: 1,
+            to_authenticate: false,
+            restore: VecDeque::new(),
+            restore_from: None,
+            unrestored: 0,
+            pings: VecDeque::new(),
+            watches: WatchTable::default(),
+            last_sent: now,
+            last_received: now,
+            last_answered: now,
+            down_since: now,
+            deliveries: Deliveries::default(),
+        }
+    }
+
+    pub(in crate::session) fn submit(
+        &mut self,
+        request: Request,
+        lane: Lane,
+        deadline: Option<Instant>,
+    ) -> Result<(u64, oneshot::Receiver<Outcome>), Cause> {
+        self.submit_on(request, lane, deadline, None)
+    }
+
+    /// As [`submit`](Self::submit), but only before another link is lost, if `losses` have been.
+    pub(in crate::session) fn submit_on(
+        &mut self,
+        request: Request,
+        lane: Lane,
+        deadline: Option<Instant>,
+        losses: Option<u64>,
+    ) -> Result<(u64, oneshot::Receiver<Outcome>), Cause> {
+        if losses.is_some_and(|losses| losses != self.losses) {
+            return Err(Cause::LinkLost);
+        }
+        match self.phase {
+            Phase::Open => {}
+            Phase::Draining if lane != Lane::Call => {}
+            Phase::Draining | Phase::Closing { .. } => return Err(Cause::Ended(SessionEnd::Closed)),
+            Phase::Ended(end) => return Err(Cause::Ended(end)),
+        }
+        if lane == Lane::Call {
+            if self.requests.len() >= self.settings.queue_limit {
+                return Err(Cause::QueueFull);
+            }
+            check_size(&request, self.settings.outbound_limit)?;
+        }
+        let (done, outcome) = oneshot::channel();
+        let id = self.requests.push(request, lane, deadline, Some(done));
+        if losses.is_some() {
+            self.requests.end_with_link(id);
+        }
+        Ok((id, outcome))
+    }
+
+    /// When to call [`expire`](Self::expire) next.
+    pub(in crate::session) fn next_expiry(&self) -> Option<Instant> {
+        self.requests.next_expiry()
+    }
+
+    /// Ends requests whose deadline has come.
+    pub(in crate::session) fn expire(&mut self, now: Instant) {
+        self.requests.expire(now, &mut self.deliveries.finished);
+    }
+
+    /// Takes note of an ephemeral node that was made although no answer said so.
+    pub(in crate::session) fn owns(&mut self, path: &str) {
+        self.ephemerals.owns(path);
+    }
+
+    pub(in crate::session) fn withdraw(&mut self, id: u64) -> bool {
+        self.requests.withdraw(id)
+    }
+
+    pub(in crate::session) fn unregister(&mut self, id: u64, path: &str, kind: WatchKind) {
+        let forgotten = self.watches.unregister(id, path, kind);
+        // On a link that is down there is no watch: it just is not set again.
+        if forgotten && self.link != Link::Down && !self.requests.will_watch(path, kind) {
+            let kind = match kind {
+                WatchKind::Data | WatchKind::Exist => docent_proto::WatchKind::Data,
+                WatchKind::Child => docent_proto::WatchKind::Children,
+            };
+            self.requests.push(
+                Request::RemoveWatches { path: path.to_owned(), kind },
+                Lane::Cleanup,
+                None,
+                None,
+            );
+        }
+    }
+
+    pub(in crate::session) fn drain(&mut self) {
+        if self.phase == Phase::Open {
+            self.phase = Phase::Draining;
+            self.requests.end_calls(SessionEnd::Closed, &mut self.deliveries.finished);
+            self.watches.end(SessionEnd::Closed, &mut self.deliveries.fires);
+        }
+    }
+
+    pub(in crate::session) fn close(&mut self) {
+        self.drain();
+        if self.phase == Phase::Draining {
+            self.phase = Phase::Closing { written: false };
+            if self.identity.is_none() && self.link == Link::Down {
+                self.end(SessionEnd::Closed);
+            }
+        }
+    }
+
+    /// True when the server of the link has writes that it has not answered.
+    pub(in crate::session) fn has_unanswered_writes(&self) -> bool {
+        self.requests.has_unanswered_writes()
+    }
+
+    pub(in crate::session) fn link_down(&mut self, now: Timestamp) {
+        if self.link == Link::Up {
+            self.losses += 1;
+            self.down_since = now;
+        }
+        self.link = Link::Down;
+        self.to_authenticate = false;
+        self.to_skip = 0;
+        self.restore.clear();
+        self.pings.clear();
+        self.ephemerals.link_lost();
+        self.doubts = None;
+        self.requests.link_lost(&mut self.deliveries.finished);
+        match self.phase {
+            // The request to close may or may not have arrived; a session nobody re-attaches to ends by itself.
+            Phase::Closing { written } if written || self.identity.is_none() => self.end(SessionEnd::Closed),
+            _ => {}
+        }
+    }
+
+    /// The session is over. What was not answered never will be.
+    pub(in crate::session) fn end(&mut self, end: SessionEnd) {
+        if self.ended().is_some() {
+            return;
+        }
+        self.phase = Phase::Ended(end);
+        self.lease.end(end);
+        self.requests.end(end, &mut self.deliveries.finished);
+        self.requests.in_flight.clear();
+        self.watches.end(end, &mut self.deliveries.fires);
+    }
+
+    pub(in crate::session) fn ended(&self) -> Option<SessionEnd> {
+        match self.phase {
+            Phase::Ended(end) => Some(end),
+            _ => None,
+        }
+    }
+
+    /// Takes what is to be delivered, and leaves `empty` ones for the next time.
+    pub(in crate::session) fn swap_deliveries(&mut self, empty: &mut Deliveries) {
+        mem::swap(&mut self.deliveries, empty);
+    }
+
+    pub(in crate::session) fn link_state(&self) -> LinkState {
+        LinkState { up: self.link == Link::Up, losses: self.losses }
+    }
+
+    pub(in crate::session) fn farewell(&self) -> Option<Farewell> {
+        let refused = self.ended() == Some(SessionEnd::AuthFailed);
+        self.identity.as_ref().map(|identity| Farewell {
+            session_id: identity.id,
+            password: identity.password.clone(),
+            timeout: self.timeout,
+            credentials: if refused { Vec::new() } else { self.settings.credentials.clone() },
+        })
+    }
+
+    pub(in crate::session) fn credentials(&self) -> &[Credentials] {
+        &self.settings.credentials
+    }
+
+    /// The state of the link, if it is another than the last time.
+    pub(in crate::session) fn link_change(&mut self) -> Option<LinkState> {
+        let state = self.link_state();
+        (mem::replace(&mut self.told, state) != state).then_some(state)
+    }
+
+    pub(in crate::session) fn id(&self) -> i64 {
+        self.identity.as_ref().map_or(0, |identity| identity.id)
+    }
+
+    pub(in crate::session) fn last_zxid(&self) -> i64 {
+        self.last_zxid
+    }
+
+    /// The timeout granted, or the one asked for.
+    pub(in crate::session) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+}

@@ -1,0 +1,120 @@
+//! What goes to the server.
+
+use super::{Link, Machine, Phase};
+use crate::session::requests::{InFlight, Queued, WatchRequest};
+use crate::session::{Lane, Outcome};
+use crate::time::Timestamp;
+use bytes::Bytes;
+use docent_proto::{ConnectRequest, OpCode, Record, Request, RequestFrame, write_frame, xid};
+use secrecy::ExposeSecret;
+
+/// More bytes than this wait in the queue, where they can still be withdrawn, and not in the output.
+const OUTPUT_WATERMARK: usize = 32 * 1024;
+
+impl Machine {
+    /// A connection to a server was made: the handshake must be over by `until`.
+    pub(in crate::session) fn link_up(&mut self, now: Timestamp, until: Timestamp, out: &mut Vec<u8>) {
+        self.link = Link::Handshake { sent_at: now, until };
+        self.last_sent = now;
+        self.last_received = now;
+        let identity = self.identity.as_ref();
+        let request = ConnectRequest {
+            last_zxid_seen: if planted!(OlderAfterNewer) { 0 } else { self.last_zxid },
+            timeout_ms: i32::try_from(self.settings.timeout.as_millis()).unwrap_or(i32::MAX),
+            session_id: identity.map_or(0, |identity| identity.id),
+            password: identity.map_or_else(
+                || Bytes::from_static(&[0; 16]),
+                |identity| Bytes::copy_from_slice(identity.password.expose_secret()),
+            ),
+            read_only: Some(false),
+        };
+        write_frame(out, |out| request.write(out));
+    }
+
+    /// Appends what can be sent now to `out`. True when there is more, for which there was no room.
+    pub(in crate::session) fn write(&mut self, now: Timestamp, out: &mut Vec<u8>) -> bool {
+        if self.ended().is_some() {
+            return false;
+        }
+        if std::mem::take(&mut self.to_authenticate) {
+            for credentials in &self.settings.credentials {
+                RequestFrame::encode_parts(xid::AUTH, &credentials.request(), out);
+            }
+            self.last_sent = now;
+        }
+        if self.link != Link::Up || self.is_stale(now) {
+            return false;
+        }
+        while let Some(request) = self.restore.pop_front() {
+            self.send(now, xid::SET_WATCHES, Queued::own(request), out);
+        }
+        while let Some(queued) = self.requests.next_ahead() {
+            let xid = self.next_xid();
+            self.send(now, xid, queued, out);
+        }
+        while out.len() < OUTPUT_WATERMARK
+            && let Some(queued) = self.requests.queue.pop_front()
+        {
+            let xid = self.next_xid();
+            self.send(now, xid, queued, out);
+        }
+        if self.phase == (Phase::Closing { written: false }) && self.requests.queue.is_empty() {
+            self.phase = Phase::Closing { written: true };
+            let xid = self.next_xid();
+            self.send(now, xid, Queued::own(Request::CloseSession), out);
+        }
+        if now >= self.last_sent + self.timing().pulse() {
+            RequestFrame::encode_parts(xid::PING, &Request::Ping, out);
+            self.pings.push_back(now);
+            self.last_sent = now;
+        }
+        !self.requests.queue.is_empty()
+    }
+
+    fn send(&mut self, now: Timestamp, xid: i32, queued: Queued, out: &mut Vec<u8>) {
+        let Queued { id, request, lane, deadline, done } = queued;
+        let ephemerals = match self.ephemerals.send(&request, lane) {
+            Ok(change) => change,
+            Err(cause) => {
+                self.deliveries.finished.extend(done.map(|done| (done, Outcome::NotSent(cause))));
+                self.doubt_ephemerals();
+                return;
+            }
+        };
+        let repeatable = lane == Lane::Cleanup && request.op() == OpCode::Delete;
+        RequestFrame::encode_parts(xid, &request, out);
+        self.last_sent = now;
+        self.requests.in_flight.push_back(InFlight {
+            id,
+            xid,
+            op: request.op(),
+            sent_at: now,
+            heard: self.heard.by(now),
+            is_write: request.is_write(),
+            lane,
+            watch: WatchRequest::of(&request),
+            ephemerals,
+            deadline,
+            done,
+            // A delete of a node whose name is ours alone can be repeated, and must stay ahead of what came after it.
+            again: (repeatable && !planted!(FailedDeleteForgotten)).then_some(request),
+        });
+    }
+
+    /// Looks whether nodes are there that count, some at a time.
+    fn doubt_ephemerals(&mut self) {
+        const AT_ONCE: usize = 256;
+        if self.doubts.is_none() {
+            for look in self.ephemerals.doubt(AT_ONCE) {
+                // They are answered in order: the last one stands for all.
+                self.doubts = Some(self.requests.push(look, Lane::Cleanup, None, None));
+            }
+        }
+    }
+
+    fn next_xid(&mut self) -> i32 {
+        let xid = self.next_xid;
+        self.next_xid = xid.checked_add(1).unwrap_or(1);
+        xid
+    }
+}

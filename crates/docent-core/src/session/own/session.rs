@@ -1,0 +1,238 @@
+use super::driver::Driver;
+use super::machine::{Deliveries, Machine};
+use crate::session::lease::Lease;
+use crate::session::{
+    Cause, Farewell, Lane, LinkState, Outcome, Pending, Session, SessionEnd, SessionSettings, WatchKind,
+    Withdraw, link::dialer::Dialer,
+};
+use crate::task::Bell;
+use crate::time::Clock;
+use docent_proto::Request;
+use std::fmt;
+use std::future::Future;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::{Notify, oneshot, watch};
+use tokio::time::Instant;
+
+/// Our own session over ZooKeeper's wire protocol.
+#[derive(Clone)]
+pub(crate) struct WireSession(Arc<Shared>);
+
+/// What calls and the driver share: the machine, and a bell for the driver.
+pub(super) struct Shared {
+    machine: Mutex<Machine>,
+    /// Rung when there is something new for the driver.
+    pub(super) bell: Bell,
+    /// Told when a request is to end sooner than all before it.
+    pub(super) sooner: Notify,
+    pub(super) clock: Arc<dyn Clock>,
+    link: watch::Sender<LinkState>,
+}
+
+impl WireSession {
+    /// Opens a session. It lives as long as the returned future is polled; the future resolves when it ends.
+    pub(crate) fn open(
+        settings: SessionSettings,
+        lease: Arc<Lease>,
+        clock: Arc<dyn Clock>,
+        dialer: Dialer,
+    ) -> (Self, impl Future<Output = SessionEnd> + Send + use<>) {
+        let machine = Machine::new(settings, lease, clock.now());
+        let link = watch::Sender::new(machine.link_state());
+        let shared = Arc::new(Shared {
+            machine: Mutex::new(machine),
+            bell: Bell::default(),
+            sooner: Notify::new(),
+            clock,
+            link,
+        });
+        let driver = Driver::new(Arc::clone(&shared), dialer);
+        (Self(shared), driver.run())
+    }
+}
+
+impl WireSession {
+    fn pending(&self, submitted: Result<(u64, oneshot::Receiver<Outcome>), Cause>) -> Pending {
+        match submitted {
+            Ok((id, outcome)) => {
+                self.0.bell.ring();
+                Pending::waiting(outcome, id, Arc::clone(&self.0) as Arc<dyn Withdraw>)
+            }
+            Err(cause) => Pending::ready(Outcome::NotSent(cause)),
+        }
+    }
+}
+
+impl Shared {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Machine> {
+        self.machine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the machine, then delivers what came of it, in that order and without the lock.
+    pub(super) fn change<R>(&self, change: impl FnOnce(&mut Machine) -> R) -> R {
+        self.change_with(&mut Deliveries::default(), change)
+    }
+
+    /// As [`change`](Self::change), with room for `deliveries` that is used again and again; there are none before and after.
+    pub(super) fn change_with<R>(
+        &self,
+        deliveries: &mut Deliveries,
+        change: impl FnOnce(&mut Machine) -> R,
+    ) -> R {
+        let (result, link) = {
+            let mut machine = self.lock();
+            let result = change(&mut machine);
+            machine.swap_deliveries(deliveries);
+            (result, machine.link_change())
+        };
+        // First of all: whoever hears that the link is lost counts it.
+        if let Some(link) = link {
+            self.link.send_replace(link);
+        }
+        deliveries.deliver();
+        result
+    }
+}
+
+impl Session for WireSession {
+    fn submit(&self, request: Request, lane: Lane) -> Pending {
+        let submitted = self.0.lock().submit(request, lane, None);
+        self.pending(submitted)
+    }
+
+    fn submit_on(&self, request: Request, lane: Lane, losses: u64) -> Pending {
+        let submitted = self.0.lock().submit_on(request, lane, None, Some(losses));
+        self.pending(submitted)
+    }
+
+    fn owns(&self, path: &str) {
+        self.0.lock().owns(path);
+    }
+
+    fn submit_until(&self, request: Request, deadline: Instant) -> Pending {
+        let (submitted, sooner) = {
+            let mut machine = self.0.lock();
+            let expiry = machine.next_expiry();
+            let submitted = machine.submit(request, Lane::Call, Some(deadline));
+            (submitted, machine.next_expiry() != expiry)
+        };
+        if sooner {
+            self.0.sooner.notify_one();
+        }
+        self.pending(submitted)
+    }
+
+    fn id(&self) -> i64 {
+        self.0.lock().id()
+    }
+
+    fn last_zxid(&self) -> i64 {
+        self.0.lock().last_zxid()
+    }
+
+    fn link(&self) -> watch::Receiver<LinkState> {
+        self.0.link.subscribe()
+    }
+
+    fn orders_events(&self) -> bool {
+        true
+    }
+
+    fn farewell(&self) -> Option<Farewell> {
+        self.0.lock().farewell()
+    }
+
+    fn drain(&self) {
+        self.0.change(Machine::drain);
+        self.0.bell.ring();
+    }
+
+    fn abandon(&self) {
+        self.0.change(|machine| machine.end(SessionEnd::Abandoned));
+        self.0.bell.ring();
+    }
+
+    fn close(&self) {
+        self.0.change(Machine::close);
+        self.0.bell.ring();
+    }
+}
+
+impl Withdraw for Shared {
+    fn withdraw(&self, id: u64) -> bool {
+        self.lock().withdraw(id)
+    }
+
+    fn unregister(&self, id: u64, path: &str, kind: WatchKind) {
+        self.lock().unregister(id, path, kind);
+        self.bell.ring();
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WireSession").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for WireSession {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "WireSession({:#x})", self.id())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::link::dialer::{Ensemble, Start};
+    use crate::session::link::transport::TcpTransport;
+    use crate::time::TokioClock;
+    use std::time::Duration;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    /// A session that finds no server.
+    fn without_servers() -> WireSession {
+        let settings = SessionSettings {
+            timeout: SECOND * 30,
+            last_zxid: 0,
+            queue_limit: 10,
+            inbound_limit: 1024,
+            outbound_limit: 1024,
+            ephemeral_limit: 64 * 1024,
+            credentials: Vec::new(),
+        };
+        let (lease, clock) = (Arc::new(Lease::new(SECOND)), Arc::new(TokioClock::new()));
+        let dialer = Dialer::new(Ensemble::new(Arc::new(TcpTransport), Vec::new()), Start::AtOnce);
+        let (session, run) = WireSession::open(settings, lease, clock, dialer);
+        tokio::spawn(run);
+        session
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn requests_end_at_their_deadlines_in_whatever_order_without_a_link() {
+        let session = without_servers();
+        let start = Instant::now();
+        let get = || Request::GetData { path: "/a".to_owned(), watch: false };
+        let late = session.submit_until(get(), start + SECOND * 10);
+        // The session waits for that deadline before it hears of an earlier one.
+        tokio::time::sleep(SECOND).await;
+        let early = session.submit_until(get(), start + SECOND * 3);
+        for (pending, seconds) in [(early, 3), (late, 10)] {
+            assert!(matches!(pending.await, Outcome::NotSent(Cause::Deadline)));
+            let after = start.elapsed();
+            assert!(after >= SECOND * seconds && after < SECOND * seconds + SECOND / 10, "{after:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_of_a_session_without_timers_of_its_own_ends_at_its_deadline() {
+        let session = without_servers();
+        let start = Instant::now();
+        let get = Request::GetData { path: "/a".to_owned(), watch: false };
+        let pending = session.submit(get, Lane::Call).until(start + SECOND * 3);
+        assert!(matches!(pending.await, Outcome::NotSent(Cause::Deadline)));
+        assert!(!session.0.lock().withdraw(1), "it was withdrawn");
+        assert!(start.elapsed() >= SECOND * 3);
+    }
+}

@@ -1,0 +1,186 @@
+use crate::session::{Fired, SessionEnd, WatchKind};
+use docent_proto::{EventKind, WatchEvent, Watches};
+use std::collections::{BTreeMap, HashMap};
+use std::mem;
+use tokio::sync::oneshot;
+
+/// Bytes of paths in one request that sets watches again. Servers take 1 MiB; the Java client stays at this, too.
+const CHUNK: usize = 128 * 1024;
+
+/// The watches of a session: one at the server for a path and kind, many subscribers here.
+#[derive(Debug, Default)]
+pub(super) struct WatchTable {
+    next_id: u64,
+    data: HashMap<String, Subscribers>,
+    exist: HashMap<String, Subscribers>,
+    child: HashMap<String, Subscribers>,
+}
+
+/// By their numbers, because there may be many of one path, each with an end of its own.
+type Subscribers = BTreeMap<u64, oneshot::Sender<Fired>>;
+
+/// Watches that fired, to be delivered once the machine is no longer locked.
+pub(super) type Fires = Vec<(oneshot::Sender<Fired>, Fired)>;
+
+impl WatchTable {
+    fn table(&mut self, kind: WatchKind) -> &mut HashMap<String, Subscribers> {
+        match kind {
+            WatchKind::Data => &mut self.data,
+            WatchKind::Exist => &mut self.exist,
+            WatchKind::Child => &mut self.child,
+        }
+    }
+
+    /// Adds a subscriber to a watch that the server has just left.
+    pub(super) fn register(&mut self, path: &str, kind: WatchKind) -> (u64, oneshot::Receiver<Fired>) {
+        self.next_id += 1;
+        let id = self.next_id;
+        let (fired, receiver) = oneshot::channel();
+        self.table(kind).entry(path.to_owned()).or_default().insert(id, fired);
+        (id, receiver)
+    }
+
+    /// Removes a subscriber. True when the server keeps a watch that nobody here is interested in any more.
+    pub(super) fn unregister(&mut self, id: u64, path: &str, kind: WatchKind) -> bool {
+        let table = self.table(kind);
+        let Some(subscribers) = table.get_mut(path) else { return false };
+        subscribers.remove(&id);
+        if !subscribers.is_empty() {
+            return false;
+        }
+        table.remove(path);
+        match kind {
+            WatchKind::Data => !self.exist.contains_key(path),
+            WatchKind::Exist => !self.data.contains_key(path),
+            WatchKind::Child => true,
+        }
+    }
+
+    /// The watches that `event` uses up.
+    pub(super) fn fire(&mut self, event: &WatchEvent, fires: &mut Fires) {
+        let kinds: &[WatchKind] = match event.kind {
+            EventKind::Created | EventKind::DataChanged => &[WatchKind::Data, WatchKind::Exist],
+            EventKind::Deleted => &[WatchKind::Data, WatchKind::Exist, WatchKind::Child],
+            EventKind::ChildrenChanged => &[WatchKind::Child],
+        };
+        for kind in kinds {
+            let subscribers = self.table(*kind).remove(&event.path).unwrap_or_default();
+            fires.extend(subscribers.into_values().map(|fired| (fired, Fired::Event(event.kind))));
+        }
+    }
+
+    /// The session is over: every watch ends.
+    pub(super) fn end(&mut self, end: SessionEnd, fires: &mut Fires) {
+        for table in [&mut self.data, &mut self.exist, &mut self.child] {
+            let subscribers = mem::take(table).into_values().flat_map(Subscribers::into_values);
+            fires.extend(subscribers.map(|fired| (fired, Fired::Ended(end))));
+        }
+    }
+
+    /// All watches, in requests of a size that servers take, for a new link.
+    pub(super) fn restore(&self, relative_zxid: i64, request_limit: usize) -> Vec<Watches> {
+        /// Of a path's length, and of the request besides its paths.
+        const LENGTH: usize = 4;
+        const FIELDS: usize = 64;
+        let limit = CHUNK.min(request_limit).saturating_sub(FIELDS);
+        let mut chunks = Vec::new();
+        let mut chunk = Watches { relative_zxid, ..Watches::default() };
+        let mut size = 0;
+        let kinds = [
+            (&self.data, (|w| &mut w.data) as fn(&mut Watches) -> &mut Vec<String>),
+            (&self.exist, |w| &mut w.exist),
+            (&self.child, |w| &mut w.child),
+        ];
+        for (table, list) in kinds {
+            for path in table.keys() {
+                let added = LENGTH + path.len();
+                if size > 0 && size + added > limit {
+                    chunks.push(mem::replace(&mut chunk, Watches { relative_zxid, ..Watches::default() }));
+                    size = 0;
+                }
+                size += added;
+                list(&mut chunk).push(path.clone());
+            }
+        }
+        if size > 0 {
+            chunks.push(chunk);
+        }
+        chunks
+    }
+
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.data.len() + self.exist.len() + self.child.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(kind: EventKind, path: &str) -> WatchEvent {
+        WatchEvent { kind, path: path.to_owned() }
+    }
+
+    #[test]
+    fn one_event_reaches_every_subscriber_of_the_path_once() {
+        let mut table = WatchTable::default();
+        let (_, mut first) = table.register("/a", WatchKind::Data);
+        let (_, mut second) = table.register("/a", WatchKind::Data);
+        let (_, mut other) = table.register("/b", WatchKind::Data);
+        let mut fires = Vec::new();
+        table.fire(&event(EventKind::DataChanged, "/a"), &mut fires);
+        for (fired, what) in fires.drain(..) {
+            fired.send(what).unwrap();
+        }
+        assert_eq!(first.try_recv(), Ok(Fired::Event(EventKind::DataChanged)));
+        assert_eq!(second.try_recv(), Ok(Fired::Event(EventKind::DataChanged)));
+        assert!(other.try_recv().is_err());
+        assert_eq!(table.len(), 1);
+    }
+
+    #[test]
+    fn a_change_of_children_leaves_watches_on_data_alone() {
+        let mut table = WatchTable::default();
+        let (_, _data) = table.register("/a", WatchKind::Data);
+        let (_, _child) = table.register("/a", WatchKind::Child);
+        table.fire(&event(EventKind::ChildrenChanged, "/a"), &mut Vec::new());
+        assert_eq!(table.data.len(), 1);
+        assert!(table.child.is_empty());
+    }
+
+    #[test]
+    fn the_server_drops_a_watch_only_when_no_subscriber_of_its_table_is_left() {
+        let mut table = WatchTable::default();
+        let (first, _a) = table.register("/a", WatchKind::Data);
+        let (second, _b) = table.register("/a", WatchKind::Data);
+        let (third, _c) = table.register("/a", WatchKind::Exist);
+        assert!(!table.unregister(first, "/a", WatchKind::Data));
+        assert!(!table.unregister(second, "/a", WatchKind::Data), "data and existence share a table");
+        assert!(table.unregister(third, "/a", WatchKind::Exist));
+        assert!(!table.unregister(third, "/a", WatchKind::Exist), "it is gone already");
+    }
+
+    #[test]
+    fn watches_are_restored_in_requests_that_servers_take() {
+        let mut table = WatchTable::default();
+        for n in 0..4_000 {
+            table.register(
+                &format!("/{n:0>100}"),
+                if n % 2 == 0 { WatchKind::Data } else { WatchKind::Child },
+            );
+        }
+        let chunks = table.restore(7, 1024 * 1024);
+        assert!(chunks.len() >= 4);
+        for chunk in &chunks {
+            assert_eq!(chunk.relative_zxid, 7);
+            let bytes: usize = chunk.data.iter().chain(&chunk.child).map(String::len).sum();
+            assert!(bytes <= CHUNK);
+        }
+        assert_eq!(chunks.iter().map(|c| c.data.len() + c.child.len()).sum::<usize>(), 4_000);
+        for chunk in table.restore(7, 64 * 1024) {
+            let bytes: usize = chunk.data.iter().chain(&chunk.child).map(|path| 4 + path.len()).sum();
+            assert!(bytes < 64 * 1024, "the servers' limit counts, too");
+        }
+    }
+}

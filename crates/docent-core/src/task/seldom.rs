@@ -1,0 +1,71 @@
+use crate::task::Bell;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+/// A future that waits for something rare, in a task that often wakes for something else: it is polled only when it was woken
+/// itself.
+#[derive(Debug)]
+pub(crate) struct Seldom<F> {
+    future: Pin<Box<F>>,
+    /// Rung by whatever the future waits for.
+    bell: Arc<Bell>,
+    waker: Waker,
+}
+
+impl<F: Future> Seldom<F> {
+    pub(crate) fn new(future: F) -> Self {
+        let bell = Arc::new(Bell::default());
+        // It waits for nothing before its first poll.
+        bell.ring();
+        Self { future: Box::pin(future), waker: Waker::from(Arc::clone(&bell)), bell }
+    }
+}
+
+impl<F: Future> Future for Seldom<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let this = &mut *self;
+        match this.bell.poll_rung(cx) {
+            Poll::Ready(()) => this.future.as_mut().poll(&mut Context::from_waker(&this.waker)),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::poll;
+    use std::future::poll_fn;
+    use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+    use tokio::sync::Notify;
+
+    #[tokio::test]
+    async fn it_is_polled_when_it_is_woken_and_not_when_its_task_is() {
+        let (notify, polls) = (Notify::new(), AtomicU32::new(0));
+        let mut notified = Box::pin(notify.notified());
+        let mut seldom = Seldom::new(poll_fn(|cx| {
+            polls.fetch_add(1, Relaxed);
+            notified.as_mut().poll(cx)
+        }));
+        for _ in 0..3 {
+            assert!(poll!(&mut seldom).is_pending());
+        }
+        assert_eq!(polls.load(Relaxed), 1);
+        notify.notify_waiters();
+        seldom.await;
+        assert_eq!(polls.load(Relaxed), 2);
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn what_it_waits_for_wakes_its_task() {
+        let notify = Arc::new(Notify::new());
+        let notifier = Arc::clone(&notify);
+        let seldom = tokio::spawn(Seldom::new(async move { notify.notified().await }));
+        notifier.notify_one();
+        seldom.await.unwrap();
+    }
+}

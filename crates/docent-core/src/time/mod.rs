@@ -1,0 +1,12 @@
+//! Clocks and timers: time that runs while the machine sleeps, deadlines of any length, and pauses between attempts.
+
+mod clock;
+mod deadline;
+mod retry;
+
+pub(crate) use clock::{Alarm, sleep_until};
+pub use clock::{BootClock, Clock, Timestamp, TokioClock};
+pub use deadline::after;
+pub(crate) use deadline::deadline;
+pub(crate) use retry::Backoff;
+pub use retry::RetryPolicy;

@@ -1,0 +1,195 @@
+use super::Race;
+use crate::client::Client;
+use crate::error::{Error, ErrorKind};
+use crate::node::NodePath;
+use crate::node::{CreateMode, Node, Stat};
+use crate::operation::{Committed, PARENT_ROUNDS, Transaction, TransactionResult};
+use bytes::Bytes;
+use std::time::Duration;
+
+/// A value in a persistent node, written by [exact transactions](Transaction::commit_exactly): a lost reply neither doubles nor hides
+/// a write, and what it came to is known all the same.
+///
+/// Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Cell {
+    client: Client,
+    path: NodePath,
+}
+
+/// What a transaction of a cell came to.
+enum Ended {
+    Applied(Committed),
+    /// Somebody else was faster.
+    Conflict,
+    /// There is no node above it.
+    NoParent,
+}
+
+impl Cell {
+    /// The cell at `path`.
+    ///
+    /// # Errors
+    /// `InvalidInput` when the path breaks a rule or is the root.
+    pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
+        Ok(Self { client: client.clone(), path: NodePath::new("write", path)? })
+    }
+
+    /// The client it was made with.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// The path, as it was given.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The same cell, with another time for each of its operations.
+    #[must_use]
+    pub fn within(&self, timeout: Duration) -> Self {
+        Self { client: self.client.with_operation_timeout(timeout), path: self.path.clone() }
+    }
+
+    /// Begins to read and write until nobody else is faster.
+    pub fn race(&self) -> Race {
+        Race::new(self)
+    }
+
+    /// What is there, at the server this client talks to; `None` when there is no node.
+    ///
+    /// # Errors
+    /// `NoAuth`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn read(&self) -> Result<Option<Node>, Error> {
+        match self.client.get(&self.path).await {
+            Ok(node) => Ok(Some(node)),
+            Err(error) if error.kind() == ErrorKind::NoNode => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes `data` if what is there is still `seen`, which is `None` for no node; together with the operations that `with`
+    /// adds. Missing parents are created. Returns the node's new stat; `None` when somebody else was faster, there or at a node
+    /// of the other operations, and nothing was written.
+    ///
+    /// Where the reply was lost, the counts of children in the stat are those of `seen`.
+    ///
+    /// # Caveats
+    /// The servers compare the version. A node that was deleted and created anew since, and has the same version by now, passes
+    /// for the one that was seen: nothing in the protocol tells the two apart before the write.
+    ///
+    /// # Errors
+    /// `NoAuth`, `TooLarge`, `NoChildrenForEphemerals`, `Timeout`, `Closed`; `OutcomeUnknown` when the session ended before it
+    /// could be found out what became of it.
+    ///
+    /// # Cancel safety
+    /// This method is *not* cancel safe: it may have been written.
+    pub async fn write(
+        &self,
+        seen: Option<&Stat>,
+        data: &Bytes,
+        with: impl Fn(Transaction) -> Transaction,
+    ) -> Result<Option<Stat>, Error> {
+        for _ in 0..PARENT_ROUNDS {
+            let transaction = self.client.transaction();
+            let transaction = match seen {
+                Some(seen) => transaction.set(&self.path, data.clone(), seen.version),
+                None => transaction.create(&self.path, data.clone(), CreateMode::Persistent),
+            };
+            match self.commit(with(transaction), seen.is_none()).await? {
+                Ended::Applied(committed) => return Ok(Some(self.written(seen, data, committed))),
+                Ended::Conflict => return Ok(None),
+                Ended::NoParent => self.client.ensure_parent(&self.path).await?,
+            }
+        }
+        Err(Error::new(ErrorKind::NoNode, "write").at(&self.path))
+    }
+
+    /// Deletes the node if it is still the one that was `seen`, after the operations that `with` adds. False when somebody else
+    /// was faster, there or at a node of the other operations, and nothing was done.
+    ///
+    /// # Errors
+    /// `NotEmpty` when there is something below it; else as [`write`](Self::write).
+    ///
+    /// # Cancel safety
+    /// This method is *not* cancel safe: it may have been deleted.
+    pub async fn delete(
+        &self,
+        seen: &Stat,
+        with: impl Fn(Transaction) -> Transaction,
+    ) -> Result<bool, Error> {
+        // First of all: what stands below it by now does not matter if it was changed.
+        let same = self.client.transaction().check(&self.path, seen.version);
+        let transaction = with(same).delete(&self.path, seen.version);
+        Ok(matches!(self.commit(transaction, false).await?, Ended::Applied(_)))
+    }
+
+    /// Writes `data` whatever is there, and creates the node if there is none.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    ///
+    /// # Cancel safety
+    /// This method is *not* cancel safe: it may have been written.
+    pub async fn set(&self, data: impl Into<Bytes>) -> Result<(), Error> {
+        let data = data.into();
+        let mut race = self.race();
+        loop {
+            let cell = race.cell();
+            let set = cell.client.transaction().set(&self.path, data.clone(), None);
+            match cell.commit(set, false).await? {
+                Ended::Applied(_) => return Ok(()),
+                Ended::Conflict | Ended::NoParent => {}
+            }
+            // There was no node.
+            if cell.write(None, &data, |transaction| transaction).await?.is_some() {
+                return Ok(());
+            }
+            race.lost().await?;
+        }
+    }
+
+    async fn commit(&self, transaction: Transaction, creates: bool) -> Result<Ended, Error> {
+        match transaction.commit_marked().await {
+            Ok(committed) => Ok(Ended::Applied(committed)),
+            Err(error) => match error.kind() {
+                ErrorKind::NoNode if creates && error.path() == Some(&self.path) => Ok(Ended::NoParent),
+                ErrorKind::NoNode | ErrorKind::NodeExists | ErrorKind::BadVersion => Ok(Ended::Conflict),
+                _ => Err(error),
+            },
+        }
+    }
+
+    /// The stat of what was written. Who creates a node in a transaction is not told its stat.
+    fn written(&self, seen: Option<&Stat>, data: &Bytes, committed: Committed) -> Stat {
+        let Committed { results, marker } = committed;
+        if let Some(TransactionResult::Set(stat)) = results.and_then(|results| results.into_iter().next()) {
+            if seen.is_some_and(|seen| seen.czxid != stat.czxid) {
+                tracing::warn!(path = %self.path, "a node was deleted and created anew as it was written");
+            }
+            return stat;
+        }
+        let (mzxid, modified, data_length) = (marker.mzxid, marker.modified, data.len());
+        match seen {
+            Some(seen) => {
+                Stat { mzxid, modified, data_length, version: seen.version.wrapping_add(1), ..*seen }
+            }
+            None => Stat {
+                czxid: mzxid,
+                mzxid,
+                pzxid: mzxid,
+                created: modified,
+                modified,
+                version: 0,
+                cversion: 0,
+                aversion: 0,
+                owner: None,
+                data_length,
+                num_children: 0,
+            },
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! Streams of what a node, its existence or its children are, over re-armed one-shot watches.
+//!
+//! A read and its watch are one step at the server, so whatever happens after the read is seen; what happened in between is
+//! in the next read. After a lost link the session's watches are set again and fire for the gap; in a new session the node is
+//! read again, and only a change is emitted.
+
+use crate::client::Client;
+use crate::client::core::Core;
+use crate::client::epoch::Epoch;
+use crate::error::{Error, ErrorKind};
+use crate::node::{Children, Node, Stat};
+use crate::session::{Cause, Fired, Lane, Outcome, Reply, SessionEnd, Watch};
+use crate::time::{Backoff, RetryPolicy};
+use docent_proto::{Code, Request, Response};
+use futures_core::Stream;
+use futures_util::stream::{self, BoxStream, StreamExt};
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+impl Client {
+    /// Follows a node's data: `None` while there is no node. Emits what is there first, then each change by transaction
+    /// (also when the new data equals the old). Intermediate values may be coalesced, the last one never is.
+    ///
+    /// The stream survives lost links and sessions and ends only when the client is closed. An error that is not about the
+    /// connection, such as `NoAuth`, is emitted once; it goes on trying.
+    ///
+    /// # On drop
+    /// The watch at the server is removed.
+    ///
+    /// # Errors
+    /// `InvalidInput` when the path breaks a rule.
+    pub fn watch_data(&self, path: &str) -> Result<WatchStream<Node>, Error> {
+        let full = self.core().namespace.full("watch_data", path)?;
+        let read = |path| Request::GetData { path, watch: true };
+        Ok(Follower::new(self, "watch_data", path, full, read, data).into_stream())
+    }
+
+    /// Follows the children of a node: `None` while there is no node. Else as [`watch_data`](Self::watch_data).
+    ///
+    /// # Errors
+    /// `InvalidInput` when the path breaks a rule.
+    pub fn watch_children(&self, path: &str) -> Result<WatchStream<Children>, Error> {
+        let full = self.core().namespace.full("watch_children", path)?;
+        let read = |path| Request::GetChildren2 { path, watch: true };
+        Ok(Follower::new(self, "watch_children", path, full, read, children).into_stream())
+    }
+
+    /// Follows the stat of a node: `None` while there is no node. Emits when it is created, deleted or its data is set. Else
+    /// as [`watch_data`](Self::watch_data).
+    ///
+    /// # Errors
+    /// `InvalidInput` when the path breaks a rule.
+    pub fn watch_exists(&self, path: &str) -> Result<WatchStream<Stat>, Error> {
+        let full = self.core().namespace.full("watch_exists", path)?;
+        Ok(Follower::new(self, "watch_exists", path, full, exists, |response| existence(&response))
+            .into_stream())
+    }
+}
+
+/// A stream of snapshots of one node, `None` while there is no node. See [`Client::watch_data`].
+#[must_use = "a stream does nothing unless it is polled"]
+pub struct WatchStream<T>(BoxStream<'static, Result<Option<T>, Error>>);
+
+impl<T> Stream for WatchStream<T> {
+    type Item = Result<Option<T>, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.poll_next_unpin(cx)
+    }
+}
+
+impl<T> fmt::Debug for WatchStream<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WatchStream").finish_non_exhaustive()
+    }
+}
+
+/// The transactions that made a snapshot what it is: which node, and its last change.
+type Version = (i64, i64);
+
+/// Reads an answer as a snapshot with its version; `None` for an answer that does not fit.
+type Understand<T> = fn(Response) -> Option<(T, Version)>;
+
+fn exists(path: String) -> Request {
+    Request::Exists { path, watch: true }
+}
+
+fn data(response: Response) -> Option<(Node, Version)> {
+    let Response::Data { data, stat } = response else { return None };
+    Some((Node { data: data.unwrap_or_default(), stat: stat.into() }, (stat.czxid, stat.mzxid)))
+}
+
+fn children(response: Response) -> Option<(Children, Version)> {
+    let Response::Children { names, stat: Some(stat) } = response else { return None };
+    Some((Children { names, stat: stat.into() }, (stat.czxid, stat.pzxid)))
+}
+
+fn existence(response: &Response) -> Option<(Stat, Version)> {
+    let Response::Stat(stat) = response else { return None };
+    Some(((*stat).into(), (stat.czxid, stat.mzxid)))
+}
+
+struct Follower<T> {
+    // Not a `Client`: a stream does not keep its client open.
+    core: Arc<Core>,
+    operation: &'static str,
+    path: String,
+    full: String,
+    read: fn(String) -> Request,
+    understand: Understand<T>,
+    /// What was emitted last: nothing yet, no node, or a node.
+    emitted: Option<Option<Version>>,
+    watch: Option<Box<Watch>>,
+    /// The last epoch that is known to have ended.
+    ended: u64,
+    failed: Option<ErrorKind>,
+    backoff: Backoff,
+}
+
+/// What one read came to.
+enum Looked<T> {
+    /// The snapshot is news.
+    Emit(Result<Option<T>, Error>),
+    /// It is not: wait for the watch, or read again if there is none.
+    Known,
+    /// The client is closed.
+    Closed,
+}
+
+impl<T: Send + 'static> Follower<T> {
+    fn new(
+        client: &Client,
+        operation: &'static str,
+        path: &str,
+        full: String,
+        read: fn(String) -> Request,
+        understand: Understand<T>,
+    ) -> Self {
+        Self {
+            core: Arc::clone(client.core()),
+            operation,
+            path: path.to_owned(),
+            full,
+            read,
+            understand,
+            emitted: None,
+            watch: None,
+            ended: 0,
+            failed: None,
+            backoff: patience(),
+        }
+    }
+
+    fn into_stream(self) -> WatchStream<T> {
+        let stream = stream::unfold(self, |mut follower| async move {
+            let item = follower.next().await?;
+            Some((item, follower))
+        });
+        // Asked again after its end it says so again.
+        WatchStream(stream.fuse().boxed())
+    }
+
+    async fn next(&mut self) -> Option<Result<Option<T>, Error>> {
+        loop {
+            if let Some(watch) = &mut self.watch {
+                let fired = watch.await;
+                self.watch = None;
+                if fired == Fired::Ended(SessionEnd::Closed) {
+                    return None;
+                }
+            }
+            let epoch = self.epoch().await?;
+            match self.look(&epoch).await {
+                Looked::Emit(item) => return Some(item),
+                Looked::Known => {}
+                Looked::Closed => return None,
+            }
+        }
+    }
+
+    async fn epoch(&self) -> Option<Arc<Epoch>> {
+        let epoch = self.core.epoch();
+        if epoch.number > self.ended { Some(epoch) } else { self.core.epoch_after(self.ended).await.ok() }
+    }
+
+    async fn look(&mut self, epoch: &Epoch) -> Looked<T> {
+        let reply = match self.ask(epoch, (self.read)(self.full.clone())).await {
+            Ok(reply) => reply,
+            Err(looked) => return looked,
+        };
+        match reply.result {
+            Ok(response) => {
+                self.watch = reply.watch;
+                self.node(response)
+            }
+            Err(Code::NO_NODE) if reply.watch.is_some() => {
+                self.watch = reply.watch;
+                self.no_node()
+            }
+            Err(Code::NO_NODE) => match self.ask(epoch, exists(self.full.clone())).await {
+                Ok(reply) if reply.result == Err(Code::NO_NODE) => {
+                    self.watch = reply.watch;
+                    self.no_node()
+                }
+                Ok(reply) => match reply.result {
+                    // It was created in between: read it.
+                    Ok(_) => Looked::Known,
+                    Err(code) => self.refused(epoch, code).await,
+                },
+                Err(looked) => looked,
+            },
+            Err(code) => self.refused(epoch, code).await,
+        }
+    }
+
+    /// Sends a read; without an answer says how to go on.
+    async fn ask(&mut self, epoch: &Epoch, request: Request) -> Result<Reply, Looked<T>> {
+        match epoch.session.submit(request, Lane::Call).await {
+            Outcome::Reply(reply) => Ok(reply),
+            Outcome::NotSent(cause) | Outcome::Unknown(cause) => Err(match cause {
+                Cause::Ended(SessionEnd::Closed) => Looked::Closed,
+                Cause::Ended(_) => {
+                    self.ended = epoch.number;
+                    Looked::Known
+                }
+                Cause::LinkLost => Looked::Known,
+                Cause::QueueFull | Cause::Deadline | Cause::TooManyEphemerals { .. } => self.pause().await,
+                Cause::TooLarge { size, limit } => {
+                    self.failed(Error::too_large(self.operation, size, limit)).await
+                }
+            }),
+        }
+    }
+
+    fn node(&mut self, response: Response) -> Looked<T> {
+        self.failed = None;
+        self.backoff = patience();
+        match (self.understand)(response) {
+            Some((snapshot, version)) if self.emitted != Some(Some(version)) => {
+                self.emitted = Some(Some(version));
+                Looked::Emit(Ok(Some(snapshot)))
+            }
+            _ => Looked::Known,
+        }
+    }
+
+    fn no_node(&mut self) -> Looked<T> {
+        self.failed = None;
+        self.backoff = patience();
+        if self.emitted == Some(None) {
+            return Looked::Known;
+        }
+        self.emitted = Some(None);
+        Looked::Emit(Ok(None))
+    }
+
+    /// A refusal is emitted when it is news, and tried again.
+    async fn refused(&mut self, epoch: &Epoch, code: Code) -> Looked<T> {
+        if code == Code::SESSION_EXPIRED {
+            self.ended = epoch.number;
+            return Looked::Known;
+        }
+        if code == Code::THROTTLED {
+            return self.pause().await;
+        }
+        self.failed(Error::from_code(code, self.operation)).await
+    }
+
+    /// An error is emitted when it is news; then it is tried again after a pause.
+    async fn failed(&mut self, error: Error) -> Looked<T> {
+        if self.failed.replace(error.kind()) != Some(error.kind()) {
+            return Looked::Emit(Err(error.at(&self.path)));
+        }
+        self.pause().await
+    }
+
+    async fn pause(&mut self) -> Looked<T> {
+        let pause = self.backoff.next().unwrap_or(LONGEST_PAUSE);
+        tokio::select! {
+            () = tokio::time::sleep(pause) => Looked::Known,
+            () = self.core.closing.cancelled() => Looked::Closed,
+        }
+    }
+}
+
+pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+/// Between reads that are refused.
+pub(crate) fn patience() -> Backoff {
+    RetryPolicy::exponential().between(Duration::from_millis(200), LONGEST_PAUSE).start()
+}
