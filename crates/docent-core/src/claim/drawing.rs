@@ -1,9 +1,9 @@
 use super::guard::Claim;
+use crate::cleanup::ClaimNode;
 use crate::cleanup::Made;
 use crate::client::Client;
 use crate::client::epoch::Epoch;
 use crate::error::{Error, ErrorKind};
-use crate::guard::ClaimNode;
 use crate::node::Node;
 use crate::operation::exact::{Ended, ExactWrite, Marker};
 use crate::operation::{Attempts, Outcomes, resolve};

@@ -1,12 +1,12 @@
 use super::drawing::{self, Claimed, Wanted};
+use crate::cleanup::ClaimNode;
 use crate::cleanup::Leaving;
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
-use crate::guard::ClaimNode;
 use crate::guard::Fence;
 use crate::guard::Held;
 use crate::guard::{Lost, LostReason};
-use crate::line::{gone, run_while, verify};
+use crate::guard::{gone, run_while, verify};
 use crate::operation::{Transaction, TransactionResult};
 use std::fmt;
 use std::future::Future;

@@ -1,9 +1,9 @@
 //! Deletes of nodes at paths that others may use once they are gone, each in its own session.
 
-use super::{Left, PAUSE, is_final};
+use super::{Left, is_final};
+use crate::cleanup::ClaimNode;
 use crate::client::core::Core;
-use crate::guard::ClaimNode;
-use crate::operation::exact::{self, Ended, ExactWrite, NoMarker};
+use crate::operation::exact::{self, Ended, ExactWrite, NoMarker, PAUSE};
 use crate::operation::resolve;
 use crate::session::{Cause, Lane, SessionEnd};
 use crate::time::deadline;

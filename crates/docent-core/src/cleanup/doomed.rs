@@ -1,9 +1,9 @@
 use super::Left;
 use super::claim::delete_claim;
 use super::own::delete_node;
+use crate::cleanup::ClaimNode;
 use crate::client::core::Core;
 use crate::client::epoch::Epoch;
-use crate::guard::ClaimNode;
 use crate::operation::exact::ExactWrite;
 use crate::session::Pending;
 use std::sync::Arc;

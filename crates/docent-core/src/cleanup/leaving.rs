@@ -1,8 +1,8 @@
 use super::claim::delete_exactly;
 use super::own::delete;
 use super::{Delete, Doomed, Job};
+use crate::cleanup::ClaimNode;
 use crate::client::epoch::Epoch;
-use crate::guard::ClaimNode;
 use crate::operation::exact::Ended;
 use crate::session::{Lane, Outcome, Pending};
 use docent_proto::Code;

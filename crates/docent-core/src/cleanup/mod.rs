@@ -4,6 +4,7 @@
 //! tries until the node is gone, or until the session that owned it is gone by the servers' word.
 
 mod claim;
+mod claim_node;
 mod doomed;
 mod leaving;
 mod lost_creates;
@@ -11,6 +12,7 @@ mod own;
 mod undo;
 mod worker;
 
+pub(crate) use claim_node::ClaimNode;
 use doomed::{Delete, Doomed};
 pub(crate) use leaving::{Leaving, Left};
 pub(crate) use lost_creates::LostCreates;
@@ -19,16 +21,12 @@ pub(crate) use undo::{Made, numbered};
 use worker::CleanupWorker;
 
 use crate::client::epoch::Epoch;
-use crate::guard::ClaimNode;
 use crate::operation::exact::ExactWrite;
 use crate::session::{Farewell, Lane, Pending};
 use docent_proto::Code;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
-
-/// Between attempts when a server answers that it will not do it now.
-pub(crate) const PAUSE: Duration = Duration::from_millis(200);
 
 /// Takes deletes that must happen. Never blocks, also outside a runtime.
 #[derive(Debug, Clone)]

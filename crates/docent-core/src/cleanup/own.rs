@@ -1,8 +1,9 @@
 //! Deletes of nodes whose names are ours alone, in whichever session there is.
 
-use super::{Left, PAUSE, is_final};
+use super::{Left, is_final};
 use crate::client::core::Core;
 use crate::client::epoch::Epoch;
+use crate::operation::exact::PAUSE;
 use crate::operation::resolve::sync;
 use crate::session::{Cause, Lane, Outcome, Pending, SessionEnd};
 use docent_proto::{Code, MultiResult, Request, Response, parent};

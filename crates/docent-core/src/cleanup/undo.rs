@@ -1,12 +1,11 @@
 //! Undoing exact writes that nobody waits for any more.
 
-use super::PAUSE;
 use super::claim::delete_claim;
 use super::own::children;
+use crate::cleanup::ClaimNode;
 use crate::client::core::Core;
 use crate::client::epoch::Epoch;
-use crate::guard::ClaimNode;
-use crate::operation::exact::{Ended, ExactWrite};
+use crate::operation::exact::{Ended, ExactWrite, PAUSE};
 use crate::operation::resolve;
 use crate::session::Cause;
 use crate::time::deadline;

@@ -1,5 +1,5 @@
+use crate::cleanup::ClaimNode;
 use crate::cleanup::{Cleanup, LostCreates};
-use crate::guard::ClaimNode;
 use crate::guard::LostReason;
 use crate::guard::{Held, HeldTable};
 use crate::kept::Witness;

@@ -1,5 +1,5 @@
+use crate::cleanup::ClaimNode;
 use crate::client::epoch::Epoch;
-use crate::guard::ClaimNode;
 use crate::guard::Fence;
 use crate::guard::LostReason;
 use crate::session::lease::LeaseMark;
@@ -17,6 +17,9 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
+
+/// What is written into a contender's node to ask it to give up its place.
+pub(crate) const REVOKE: &[u8] = b"__REVOKE__";
 
 /// A node that a guard holds: whether it still does, and who is to be told when not.
 pub(crate) struct Held {

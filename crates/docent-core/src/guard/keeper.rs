@@ -3,7 +3,7 @@
 use crate::client::epoch::Epoch;
 use crate::guard::Held;
 use crate::guard::LostReason;
-use crate::line::REVOKE;
+use crate::guard::REVOKE;
 use crate::session::{Cause, Fired, Lane, Outcome, Pending};
 use crate::time::{Timestamp, sleep_until};
 use docent_proto::{Code, EventKind, MultiOp, MultiResult, Request, Response};

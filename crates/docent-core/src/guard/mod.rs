@@ -4,13 +4,17 @@
 //! `HeldTable` has the guards of a session, and `keeper` the heartbeat that renews their lease and finds out what became of
 //! their nodes.
 
-mod claim_node;
 mod fence;
 mod held;
 pub(crate) mod keeper;
 mod lost;
+mod release;
+mod run_while;
+mod verify;
 
-pub(crate) use claim_node::ClaimNode;
 pub use fence::{Fence, ParseFenceError};
-pub(crate) use held::{Held, HeldTable};
+pub(crate) use held::{Held, HeldTable, REVOKE};
 pub use lost::{Lost, LostReason};
+pub(crate) use release::gone;
+pub(crate) use run_while::run_while;
+pub(crate) use verify::verify;

@@ -1,5 +1,6 @@
+use super::desired::{KeptStatus, Wish};
 use super::exact::{self, Written};
-use super::node::{KeptStatus, Wish, occupied};
+use super::node::occupied;
 use super::table::{Entered, Progress, Side};
 use super::trouble::{Trouble, reply};
 use super::witness;

@@ -1,4 +1,4 @@
-use super::node::{KeptStatus, Wish};
+use super::desired::{KeptStatus, Wish};
 use crate::client::core::Core;
 use crate::error::{Error, ErrorKind};
 use futures_util::future::join_all;

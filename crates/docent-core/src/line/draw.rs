@@ -1,9 +1,10 @@
 use super::line::{Line, Ticket};
 use super::name::{is_in_danger_zone, is_running_out, protected, sequence};
 use super::place::Place;
-use crate::cleanup::{PAUSE, epoch_find};
+use crate::cleanup::epoch_find;
 use crate::client::epoch::Epoch;
 use crate::error::{Error, ErrorKind};
+use crate::operation::exact::PAUSE;
 use crate::operation::{Attempts, Outcomes, PARENT_ROUNDS, create_parents_in, refused_parent, unexpected};
 use crate::session::{Cause, Lane, Outcome, Pending, SessionEnd};
 use bytes::Bytes;

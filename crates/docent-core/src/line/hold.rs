@@ -1,15 +1,11 @@
 use super::line::Ticket;
 use super::sides::Role;
-use crate::cleanup::{Leaving, Left};
-use crate::client::Client;
 use crate::error::{Error, ErrorKind};
 use crate::guard::Fence;
-use crate::guard::Held;
+use crate::guard::{Held, gone, run_while, verify};
 use crate::guard::{Lost, LostReason};
-use crate::operation::{Attempts, Outcomes, Transaction, TransactionResult};
-use crate::session::Lane;
+use crate::operation::{Transaction, TransactionResult};
 use crate::time::{Timestamp, sleep_until};
-use docent_proto::{Code, MultiOp, MultiResult, Request, Response};
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -17,7 +13,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// What a ticket that came to its turn holds exclusively. The guards of recipes are made of it.
@@ -242,77 +237,6 @@ impl Hold {
         let (line, leaving) = (self.ticket.line.clone(), self.ticket.leave());
         async move { gone("release", line.path(), line.client().deadline(), was_held, leaving).await }
     }
-}
-
-/// Asks a quorum whether it is held.
-pub(crate) async fn verify(client: &Client, path: &str, held: &Held) -> Result<(), Error> {
-    let mut attempts = Attempts::new(client, "verify", path, Outcomes::Repeatable);
-    loop {
-        held.check().map_err(|reason| attempts.error(ErrorKind::Lost(reason)))?;
-        let check = MultiOp::Check { path: held.path.clone(), version: -1 };
-        let request = Request::Multi(vec![check]);
-        let outcome = held.epoch.session.submit(request, Lane::Call).by(attempts.deadline).await;
-        return match attempts.judge(&held.epoch, outcome).await? {
-            None => continue,
-            Some(Ok(Response::Multi(results))) => match results.first() {
-                Some(MultiResult::Failed(Code::NO_NODE)) => {
-                    let reason = held.lose(LostReason::NodeDeleted);
-                    Err(attempts.error(ErrorKind::Lost(reason)))
-                }
-                Some(MultiResult::Failed(code)) => Err(Error::from_code(*code, "verify").at(path)),
-                _ => match tokio::time::timeout_at(attempts.deadline, held.look()).await {
-                    Err(_) => Err(attempts.timeout()),
-                    Ok(Ok(())) => held.check().map_err(|reason| attempts.error(ErrorKind::Lost(reason))),
-                    Ok(Err(Ok(reason))) => Err(attempts.error(ErrorKind::Lost(reason))),
-                    Ok(Err(Err(cause))) => {
-                        attempts.retry(&held.epoch, false, cause).await?;
-                        continue;
-                    }
-                },
-            },
-            Some(Ok(_)) => Err(attempts.error(ErrorKind::Server(0))),
-            Some(Err(code)) => Err(Error::from_code(code, "verify").at(path)),
-        };
-    }
-}
-
-/// Waits until the node of what was held is gone.
-pub(crate) async fn gone(
-    operation: &'static str,
-    path: &str,
-    deadline: Instant,
-    was_held: Result<(), LostReason>,
-    leaving: Option<Leaving>,
-) -> Result<(), Error> {
-    let left = match leaving {
-        Some(leaving) => leaving.by(deadline).await,
-        None => Left::Gone,
-    };
-    let error = |kind| Error::new(kind, operation).at(path);
-    match (was_held, left) {
-        (Err(reason), _) => Err(error(ErrorKind::Lost(reason))),
-        (Ok(()), Left::Gone) => Ok(()),
-        (Ok(()), Left::Refused(code)) => Err(Error::from_code(code, operation).at(path)),
-        (Ok(()), Left::Closed) => Err(error(ErrorKind::Closed)),
-        (Ok(()), Left::Timeout) => Err(error(ErrorKind::Timeout).because("it goes on in the background")),
-    }
-}
-
-/// Polls `future` until it is done or something is lost; the clock is looked at before every poll.
-pub(crate) async fn run_while<F: Future>(
-    check: impl Fn() -> Result<(), Lost>,
-    lost: impl Future<Output = LostReason>,
-    future: F,
-) -> Result<F::Output, Lost> {
-    let (mut future, mut lost) = (pin!(future), pin!(lost));
-    poll_fn(|cx| {
-        check()?;
-        if let Poll::Ready(reason) = lost.as_mut().poll(cx) {
-            return Poll::Ready(Err(Lost { reason }));
-        }
-        future.as_mut().poll(cx).map(Ok)
-    })
-    .await
 }
 
 /// Marks the guard as over before the ticket's drop deletes the node: that is no loss.

@@ -19,10 +19,8 @@ mod sides;
 mod turn;
 
 pub use hold::Hold;
-pub(crate) use hold::{gone, run_while, verify};
 pub use hold_set::HoldSet;
 pub use line::{Line, LineKey, Ticket};
 pub use participant::Participant;
-pub(crate) use participant::REVOKE;
 pub use sides::Role;
 pub use turn::WaitError;

@@ -5,6 +5,7 @@ use super::sides::Role;
 use crate::client::Client;
 use crate::error::Error;
 use crate::guard::Fence;
+use crate::guard::REVOKE;
 use crate::operation::Outcomes;
 use bytes::Bytes;
 use docent_proto::{Code, Request, Response};
@@ -60,9 +61,6 @@ impl fmt::Debug for Participant {
             .finish_non_exhaustive()
     }
 }
-
-/// What is written into a contender's node to ask it to give up its place.
-pub(crate) const REVOKE: &[u8] = b"__REVOKE__";
 
 impl Line {
     /// The first in the line: the holder, unless it was lost. `None` when nobody is in it.

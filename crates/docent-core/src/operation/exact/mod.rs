@@ -11,4 +11,4 @@ mod write;
 
 pub(crate) use marker::{Marker, NoMarker, take};
 pub(crate) use pool::{Markers, trim};
-pub(crate) use write::{Ended, ExactWrite};
+pub(crate) use write::{Ended, ExactWrite, PAUSE};

@@ -1,11 +1,14 @@
 use super::marker::Marker;
-use crate::cleanup::PAUSE;
 use crate::operation::resolve;
 use crate::session::{Cause, Lane, Outcome, Pending, Reply, SessionEnd};
 use bytes::Bytes;
 use docent_proto::{Code, MultiOp, MultiResult, Request, Response, Stat};
+use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout_at};
 use uuid::Uuid;
+
+/// Between attempts when a server answers that it will not do it now.
+pub(crate) const PAUSE: Duration = Duration::from_millis(200);
 
 /// An exact write on its way.
 ///

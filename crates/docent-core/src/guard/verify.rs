@@ -1,0 +1,38 @@
+use super::{Held, LostReason};
+use crate::client::Client;
+use crate::error::{Error, ErrorKind};
+use crate::operation::{Attempts, Outcomes};
+use crate::session::Lane;
+use docent_proto::{Code, MultiOp, MultiResult, Request, Response};
+
+/// Asks a quorum whether it is held.
+pub(crate) async fn verify(client: &Client, path: &str, held: &Held) -> Result<(), Error> {
+    let mut attempts = Attempts::new(client, "verify", path, Outcomes::Repeatable);
+    loop {
+        held.check().map_err(|reason| attempts.error(ErrorKind::Lost(reason)))?;
+        let check = MultiOp::Check { path: held.path.clone(), version: -1 };
+        let request = Request::Multi(vec![check]);
+        let outcome = held.epoch.session.submit(request, Lane::Call).by(attempts.deadline).await;
+        return match attempts.judge(&held.epoch, outcome).await? {
+            None => continue,
+            Some(Ok(Response::Multi(results))) => match results.first() {
+                Some(MultiResult::Failed(Code::NO_NODE)) => {
+                    let reason = held.lose(LostReason::NodeDeleted);
+                    Err(attempts.error(ErrorKind::Lost(reason)))
+                }
+                Some(MultiResult::Failed(code)) => Err(Error::from_code(*code, "verify").at(path)),
+                _ => match tokio::time::timeout_at(attempts.deadline, held.look()).await {
+                    Err(_) => Err(attempts.timeout()),
+                    Ok(Ok(())) => held.check().map_err(|reason| attempts.error(ErrorKind::Lost(reason))),
+                    Ok(Err(Ok(reason))) => Err(attempts.error(ErrorKind::Lost(reason))),
+                    Ok(Err(Err(cause))) => {
+                        attempts.retry(&held.epoch, false, cause).await?;
+                        continue;
+                    }
+                },
+            },
+            Some(Ok(_)) => Err(attempts.error(ErrorKind::Server(0))),
+            Some(Err(code)) => Err(Error::from_code(code, "verify").at(path)),
+        };
+    }
+}
