@@ -7,6 +7,7 @@ mod fix;
 mod newer;
 mod packages;
 mod panics;
+mod rooms;
 mod simulate;
 mod stages;
 mod summary;
