@@ -10,6 +10,8 @@ use std::time::Duration;
 const TIMEOUT: Duration = Duration::from_secs(20);
 /// One third goes back to the follower and lives on, one goes back and ends, one does not go back.
 const SESSIONS: usize = 30;
+/// Rounds until a write wins its race, which takes one of them mostly.
+const ROUNDS: usize = 12;
 /// Nobody answers there.
 const NO_ANSWER: Duration = Duration::from_millis(50);
 
@@ -26,7 +28,18 @@ struct Left {
 async fn a_write_that_was_not_there_after_a_sync_is_applied_later_unless_its_session_has_ended() {
     // They do not find out that one of them is cut off.
     let ensemble = RealEnsemble::start_with(ServerOptions::default().tick(TIMEOUT / 10)).await.unwrap();
-    let leader = leader_of_two(&ensemble).await;
+    // It is a race in the leader, which the write wins now and then.
+    for round in 0..ROUNDS {
+        if round_is_won_by_a_write(&ensemble, round).await {
+            return;
+        }
+    }
+    panic!("this version of ZooKeeper may be better than that");
+}
+
+/// True when one of those that went back and lived on was applied. None of the others ever is.
+async fn round_is_won_by_a_write(ensemble: &RealEnsemble, round: usize) -> bool {
+    let leader = leader_of_two(ensemble).await;
     let follower = (leader + 1) % 3;
     let [there, elsewhere] = [follower, leader].map(|server| ensemble.servers()[server].address());
     let mut clients = Vec::new();
@@ -36,7 +49,7 @@ async fn a_write_that_was_not_there_after_a_sync_is_applied_later_unless_its_ses
     ensemble.cut_off(follower);
     let mut all = Vec::new();
     for (number, client) in clients.into_iter().enumerate() {
-        all.push(write_and_leave(client, format!("/{number}")).await);
+        all.push(write_and_leave(client, format!("/{round}-{number}")).await);
     }
     for left in all.iter().enumerate().filter(|(number, _)| number % 3 < 2).map(|(_, left)| left) {
         let back = RawClient::attach(there, &left.session);
@@ -58,8 +71,7 @@ async fn a_write_that_was_not_there_after_a_sync_is_applied_later_unless_its_ses
     let of = |third: usize| applied.iter().skip(third).step_by(3).filter(|applied| **applied).count();
     assert_eq!(of(1), 0, "these had ended");
     assert_eq!(of(2), 0, "these had moved");
-    // That is a race in the leader, which the write wins now and then.
-    assert!(of(0) > 0, "this version of ZooKeeper may be better than that");
+    of(0) > 0
 }
 
 async fn write_and_leave(mut client: RawClient, path: String) -> Left {
