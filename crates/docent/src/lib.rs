@@ -64,18 +64,33 @@ pub mod server {
     pub use docent_server::*;
 }
 
-/// The code of the guides is compiled.
+/// The guides, whose code is compiled with the tests of the documentation.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/guide/locks.md")]
-struct LocksGuide;
-
-/// The code of the guides is compiled.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/guide/queue.md")]
-struct QueueGuide;
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/guide/config.md")]
-struct ConfigGuide;
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/guide/membership.md")]
-struct MembershipGuide;
+mod guides {
+    #[doc = include_str!("../../../docs/guide/config.md")]
+    mod config {}
+    #[doc = include_str!("../../../docs/guide/discovery.md")]
+    mod discovery {}
+    #[doc = include_str!("../../../docs/guide/election.md")]
+    mod election {}
+    #[doc = include_str!("../../../docs/guide/failure-model.md")]
+    mod failure_model {}
+    #[doc = include_str!("../../../docs/guide/from-curator.md")]
+    mod from_curator {}
+    #[doc = include_str!("../../../docs/guide/guarantees.md")]
+    mod guarantees {}
+    #[doc = include_str!("../../../docs/guide/how-it-works.md")]
+    mod how_it_works {}
+    #[doc = include_str!("../../../docs/guide/locks.md")]
+    mod locks {}
+    #[doc = include_str!("../../../docs/guide/membership.md")]
+    mod membership {}
+    #[doc = include_str!("../../../docs/guide/queue.md")]
+    mod queue {}
+    #[doc = include_str!("../../../docs/guide/retries.md")]
+    mod retries {}
+    #[doc = include_str!("../../../docs/guide/security.md")]
+    mod security {}
+    #[doc = include_str!("../../../docs/guide/start.md")]
+    mod start {}
+}
