@@ -1,4 +1,4 @@
-#![doc = include_str!("../README.md")]
+#![doc = include_str!("front.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub use docent_codec::{Codec, CodecError, Json, Raw};

@@ -1,4 +1,5 @@
 use crate::cargo::{cargo, run as execute, succeeds, target};
+use crate::pages;
 use crate::rooms;
 use crate::stages::Stages;
 use anyhow::{Result, ensure};
@@ -21,6 +22,7 @@ pub(crate) fn run() -> Result<()> {
     let mut stages = Stages::start();
     stages.run("format", || execute(&mut cargo("fmt --all --check")))?;
     stages.run("order of folders and crates", rooms::check)?;
+    stages.run("pages", pages::check)?;
     stages.run("lints", || {
         execute(&mut cargo("clippy --workspace --all-targets --all-features -- -D warnings"))
     })?;

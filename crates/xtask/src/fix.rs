@@ -1,10 +1,12 @@
 use crate::cargo::{cargo, run as execute};
+use crate::pages;
 use anyhow::Result;
 
-/// Applies what lints suggest, and formats.
+/// Applies what lints suggest, formats, and writes the pages that are made from the README.
 pub(crate) fn run() -> Result<()> {
     execute(&mut cargo(
         "clippy --fix --workspace --all-targets --all-features --allow-dirty --allow-staged",
     ))?;
-    execute(&mut cargo("fmt --all"))
+    execute(&mut cargo("fmt --all"))?;
+    pages::write()
 }

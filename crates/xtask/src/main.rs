@@ -1,4 +1,4 @@
-//! The project's own chores: `cargo xtask check | test | fix | bench | simulate | versions`.
+//! The project's own chores: `cargo xtask check | test | fix | pages | bench | simulate | versions`.
 
 mod bench;
 mod cargo;
@@ -6,6 +6,7 @@ mod check;
 mod fix;
 mod newer;
 mod packages;
+mod pages;
 mod panics;
 mod rooms;
 mod simulate;
@@ -16,11 +17,12 @@ mod versions;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask check | test | fix | bench | simulate | versions
+const USAGE: &str = "usage: cargo xtask check | test | fix | pages | bench | simulate | versions
 
-check   what must hold of every commit besides its tests: format, lints, docs, dependencies
+check   what must hold of every commit besides its tests: format, lints, docs, pages, dependencies
 test    every test, also those that need a real ZooKeeper and Curator, which are installed when missing (Debian, as root)
-fix     applies what lints suggest, and formats
+fix     applies what lints suggest, formats, and writes the pages that are made from the README
+pages   writes the pages that are made from the README; --check looks at them, at links and at the code of guides alone
 bench   session [--rounds N] [--quick] [--embedded]: our session side by side with others, on a real ZooKeeper
 simulate  the unmodified stack on simulated machines, network and time, under faults drawn from seeds:
         --seeds N [--from S] or --minutes M, [--recipe R] [--jobs J] [--twice]; --seed S [--trace]; --planted [--seeds N]
@@ -32,6 +34,10 @@ fn main() -> ExitCode {
         Some("check") => check::run(),
         Some("test") => test::run(),
         Some("fix") => fix::run(),
+        Some("pages") => match std::env::args().nth(2).as_deref() {
+            Some("--check") => pages::check(),
+            _ => pages::write(),
+        },
         Some("bench") => bench::run(&std::env::args().skip(2).collect::<Vec<_>>()),
         Some("simulate") => simulate::run(&std::env::args().skip(2).collect::<Vec<_>>()),
         Some("versions") => versions::run(&std::env::args().skip(2).collect::<Vec<_>>()),

@@ -1,0 +1,69 @@
+//! The pages of the repository: the README and its copies, links, and the code of guides.
+
+mod derived;
+mod links;
+mod markdown;
+mod readme;
+mod snippets;
+
+use crate::cargo::root;
+use anyhow::{Context, Result, ensure};
+use markdown::Page;
+use std::fs;
+use std::path::Path;
+
+/// Folders without pages of ours.
+const LEFT_OUT: [&str; 2] = ["target", "node_modules"];
+
+/// Writes the pages that are made from the README.
+pub(crate) fn write() -> Result<()> {
+    let root = root();
+    for (path, text) in derived::pages(&read(&root, "README.md")?) {
+        fs::write(root.join(path), text).with_context(|| format!("cannot write {path}"))?;
+    }
+    Ok(())
+}
+
+/// Fails with one line for each thing that is wrong with a page.
+pub(crate) fn check() -> Result<()> {
+    let root = root();
+    let pages = pages(&root)?;
+    let readme = read(&root, "README.md")?;
+    let mut wrong = readme::check(&readme);
+    wrong.extend(snippets::check_copies(&readme, &snippets::copies(&root)?));
+    wrong.extend(snippets::check_guides(&pages, &read(&root, snippets::GUIDES)?));
+    wrong.extend(links::check(&pages, |path| root.join(path).exists()));
+    for (path, text) in derived::pages(&readme) {
+        if read(&root, path)? != text {
+            wrong.push(format!("{path} differs from what is made of README.md: run `cargo xtask pages`"));
+        }
+    }
+    println!("{} pages, README.md has {} lines", pages.len(), readme.lines().count());
+    ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
+    Ok(())
+}
+
+fn read(root: &Path, path: &str) -> Result<String> {
+    fs::read_to_string(root.join(path)).with_context(|| format!("cannot read {path}"))
+}
+
+/// All pages below `root`, but those that are made from the README.
+fn pages(root: &Path) -> Result<Vec<Page>> {
+    let (mut pages, mut folders) = (Vec::new(), vec![root.to_owned()]);
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).with_context(|| format!("cannot list {folder:?}"))? {
+            let path = entry?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if path.is_dir() && !name.starts_with('.') && !LEFT_OUT.contains(&name.as_str()) {
+                folders.push(path);
+            } else if name.ends_with(".md") {
+                let relative = path.strip_prefix(root)?.to_string_lossy().into_owned();
+                if !derived::PAGES.contains(&relative.as_str()) {
+                    pages.push(Page::new(relative.clone(), read(root, &relative)?));
+                }
+            }
+        }
+    }
+    pages.sort_by(|one, other| one.path.cmp(&other.path));
+    Ok(pages)
+}
