@@ -1,14 +1,7 @@
-//! The pages of the repository: the README and its copies, links, and the code of guides.
-
-mod derived;
-mod links;
-mod markdown;
-mod readme;
-mod snippets;
-
+use super::markdown::Page;
+use super::{derived, links, names, readme, snippets};
 use crate::cargo::root;
 use anyhow::{Context, Result, ensure};
-use markdown::Page;
 use std::fs;
 use std::path::Path;
 
@@ -33,6 +26,7 @@ pub(crate) fn check() -> Result<()> {
     wrong.extend(snippets::check_copies(&readme, &snippets::copies(&root)?));
     wrong.extend(snippets::check_guides(&pages, &read(&root, snippets::GUIDES)?));
     wrong.extend(links::check(&pages, |path| root.join(path).exists()));
+    wrong.extend(names::check(&pages, &names::of_sources(&root)?));
     for (path, text) in derived::pages(&readme) {
         if read(&root, path)? != text {
             wrong.push(format!("{path} differs from what is made of README.md: run `cargo xtask pages`"));
@@ -43,27 +37,31 @@ pub(crate) fn check() -> Result<()> {
     Ok(())
 }
 
-fn read(root: &Path, path: &str) -> Result<String> {
+pub(super) fn read(root: &Path, path: &str) -> Result<String> {
     fs::read_to_string(root.join(path)).with_context(|| format!("cannot read {path}"))
 }
 
 /// All pages below `root`, but those that are made from the README.
 fn pages(root: &Path) -> Result<Vec<Page>> {
-    let (mut pages, mut folders) = (Vec::new(), vec![root.to_owned()]);
+    let paths = files(root, "", ".md")?;
+    let paths = paths.into_iter().filter(|path| !derived::PAGES.contains(&path.as_str()));
+    paths.map(|path| Ok(Page::new(path.clone(), read(root, &path)?))).collect()
+}
+
+/// Files below `folder` whose names end with `ending`, as paths from `root`, in order.
+pub(super) fn files(root: &Path, folder: &str, ending: &str) -> Result<Vec<String>> {
+    let (mut files, mut folders) = (Vec::new(), vec![root.join(folder)]);
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).with_context(|| format!("cannot list {folder:?}"))? {
             let path = entry?.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             if path.is_dir() && !name.starts_with('.') && !LEFT_OUT.contains(&name.as_str()) {
                 folders.push(path);
-            } else if name.ends_with(".md") {
-                let relative = path.strip_prefix(root)?.to_string_lossy().into_owned();
-                if !derived::PAGES.contains(&relative.as_str()) {
-                    pages.push(Page::new(relative.clone(), read(root, &relative)?));
-                }
+            } else if name.ends_with(ending) {
+                files.push(path.strip_prefix(root)?.to_string_lossy().into_owned());
             }
         }
     }
-    pages.sort_by(|one, other| one.path.cmp(&other.path));
-    Ok(pages)
+    files.sort();
+    Ok(files)
 }
