@@ -4,14 +4,14 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::sync::Arc;
 
-/// What went wrong, as far as a caller would act on it.
+/// Kind of an error, as far as a caller would act on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// An argument breaks a rule; nothing was sent.
     InvalidInput,
-    /// Data or request is larger than the servers accept: nothing was sent. Or the reply is larger than the client accepts
-    /// ([`max_reply`](crate::ClientBuilder::max_reply)): it only read.
+    /// Data or request is larger than the servers accept: nothing was sent. Or the reply is larger than the
+    /// client accepts ([`max_reply`](crate::ClientBuilder::max_reply)): it only read.
     TooLarge,
     /// No server could be reached, or none answered, before the deadline. It surely was not applied.
     Timeout,
@@ -49,7 +49,8 @@ pub enum ErrorKind {
     AlreadyRegistered,
     /// Too many requests are waiting; this one was not sent.
     Overloaded,
-    /// The session would own so many ephemeral nodes that the servers might not survive its end; nothing was sent.
+    /// The session would own so many ephemeral nodes that the servers might not survive its end; nothing was
+    /// sent.
     TooManyEphemerals,
     /// The servers were restored from an older copy, and the client stopped.
     EnsembleRolledBack,
@@ -161,7 +162,7 @@ impl Error {
         Self::new(ErrorKind::TooManyEphemerals, operation).because(detail)
     }
 
-    /// For a request or its reply of `size` bytes.
+    /// Error of a request, or its reply, of `size` bytes.
     pub(crate) fn too_large(operation: &'static str, size: usize, limit: usize) -> Self {
         Self::new(ErrorKind::TooLarge, operation).because(format!("{size} bytes, the limit is {limit}"))
     }
@@ -216,7 +217,7 @@ impl Error {
         self.edit(|inner| inner.may_have_applied = may_have_applied)
     }
 
-    /// What went wrong.
+    /// The kind of the error.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }

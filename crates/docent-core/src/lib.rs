@@ -45,8 +45,8 @@ pub use session::zookeeper_client;
 pub use time::{BootClock, Clock, RetryPolicy, Timestamp, TokioClock};
 pub use watch::WatchStream;
 
-/// What recipes are made of: tickets in lines and the holds they become, claims, kept nodes, cells. For those who write recipes of
-/// their own.
+/// Building blocks for recipes of your own: tickets in lines and the holds they become, claims, kept nodes,
+/// cells.
 pub mod recipe {
     pub use crate::claim::{Claim, Claimed, Wanted};
     pub use crate::client::spawn;

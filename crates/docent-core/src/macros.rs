@@ -1,5 +1,5 @@
-/// True where the defect with this name, or one of these names, is planted: never in a normal build. `planted.rs` has the catalogue. The
-/// recipes of this workspace use it, too.
+/// True where the defect with this name, or one of these names, is planted: never in a normal build.
+/// `planted.rs` has the catalogue. The recipes of this workspace use it, too.
 #[cfg(docent_planted)]
 #[doc(hidden)]
 #[macro_export]
@@ -9,7 +9,8 @@ macro_rules! planted {
     };
 }
 
-/// True where the defect with this name, or one of these names, is planted: never in a normal build. `planted.rs` has the catalogue.
+/// True where the defect with this name, or one of these names, is planted: never in a normal build.
+/// `planted.rs` has the catalogue.
 #[cfg(not(docent_planted))]
 #[doc(hidden)]
 #[macro_export]

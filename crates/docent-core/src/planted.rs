@@ -1,7 +1,9 @@
-//! Defects that can be planted into this build, one per process, to check that those who look for defects find them.
+//! Defects that can be planted into this build, one per process, to check that tests, checkers and the
+//! simulation find them.
 //!
-//! All of this exists only with `--cfg docent_planted`. A defect is chosen once, before the first client is built: by
-//! [`plant`], or by its name in the environment variable `DOCENT_PLANTED`, so that any test binary can be run with it:
+//! All of this exists only with `--cfg docent_planted`. A defect is chosen once, before the first client is
+//! built: by [`plant`], or by its name in the environment variable `DOCENT_PLANTED`, so that any test binary
+//! can be run with it:
 //!
 //! ```text
 //! RUSTFLAGS="--cfg docent_planted" DOCENT_PLANTED=no-owner-check cargo test --package docent-tests
@@ -47,23 +49,27 @@ macro_rules! catalogue {
 }
 
 catalogue! {
-    /// A node that is found by its id after a lost reply is taken for a place in the line though an older session owns it, and a
-    /// kept node of an older session counts as present.
+    /// A node that is found by its id after a lost reply is taken for a place in the line though an older
+    /// session owns it, and a kept node of an older session counts as present.
     NoOwnerCheck = "no-owner-check",
-    /// What became of a create, delete or exact write is looked up at a server that may not have caught up with its leader.
+    /// The outcome of a create, delete or exact write is looked up at a server that may not have caught up
+    /// with its leader.
     NoSyncBeforeLookup = "no-sync-before-lookup",
-    /// A waiter watches its blocker by `exists`, which also answers for a node that is gone: it then waits for ever.
+    /// A waiter watches its blocker by `exists`, which also answers for a node that is gone: it then waits
+    /// for ever.
     ExistenceWatch = "existence-watch",
-    /// The fence is the number at the end of the node's name, which begins anew when the line's node is made anew.
+    /// The fence is the number at the end of the node's name, which begins anew when the line's node is made
+    /// anew.
     FenceIsSequence = "fence-is-sequence",
     /// A guard whose lease ran out is held again as soon as a write is acknowledged.
     LostUnLoses = "lost-un-loses",
     /// Answers to reads and pings renew the lease, though a server that lost its leader gives them, too.
     LeaseFromReads = "lease-from-reads",
-    /// The margin of the lease is 100 ms: neither the pace of heartbeats nor the relay and tick of the servers are counted.
+    /// The margin of the lease is 100 ms: neither the pace of heartbeats nor the relay and tick of the
+    /// servers are counted.
     MarginWithoutRelayLag = "margin-without-relay-lag",
-    /// A link is left only after nothing was sent over it for nearly the whole timeout, and the lease goes by the send time of a write
-    /// alone, whatever the servers had heard before it.
+    /// A link is left only after nothing was sent over it for nearly the whole timeout, and the lease goes by
+    /// the send time of a write alone, whatever the servers had heard before it.
     StaleByTimeout = "stale-by-timeout",
     /// The lease is computed from the largest timeout that was granted, and a smaller one cuts nothing.
     LargestTimeout = "largest-timeout",
@@ -79,53 +85,59 @@ catalogue! {
     CleanupForgottenOnCancel = "cleanup-forgotten-on-cancel",
     /// An owner re-enters a hold that is lost, also when its session is over.
     ReentryNotBoundToEpoch = "reentry-not-bound-to-epoch",
-    /// A waiter whose blocker is gone takes its turn without looking who else is ahead.
+    /// A waiter whose blocker is gone takes its turn without a look at the others ahead.
     WakeUpIsGrant = "wake-up-is-grant",
     /// A delete that was not acknowledged because the link was lost counts as done.
     FailedDeleteForgotten = "failed-delete-forgotten",
     /// A request that was written and not answered counts as not sent: it is sent again, whatever it does.
     UnknownIsNotSent = "unknown-is-not-sent",
-    /// A guard is held until the task that keeps the lease has marked it lost: after a pause it is believed for a moment.
+    /// A guard is held until the task that keeps the lease has marked it lost: after a pause it is believed
+    /// for a moment.
     CheckWithoutClock = "check-without-clock",
-    /// A reader takes its turn whoever is ahead of it.
+    /// A reader takes its turn whether or not a writer is ahead of it.
     ReaderIgnoresWriter = "reader-ignores-writer",
     /// A writer that steps down takes a new ticket for its reader, at the end of the line.
     DowngradeTakesNewPlace = "downgrade-takes-new-place",
     /// A waiter for permits goes by the limit that it knows, which may be older than its listing of permits.
     StaleLimit = "stale-limit",
-    /// A set of locks that could not be acquired as a whole keeps what was taken.
+    /// A set of locks that could not be acquired as a whole keeps the locks it had taken.
     PartOfSetKept = "part-of-set-kept",
-    /// A double barrier lets in whoever finds `ready` there, whichever round left that behind.
+    /// A double barrier lets members in that find `ready` there, also where an earlier round left that
+    /// behind.
     ReadyOfEarlierRound = "ready-of-earlier-round",
     /// Work is polled on after its term of leadership was lost, until it is done.
     WorkGoesOnAfterLoss = "work-goes-on-after-loss",
     /// A candidate whose session ended while it led does not campaign again, and tells nobody.
     OutAfterSessionEnd = "out-after-session-end",
-    /// A new leader does not wait, whether the one before it resigned or not.
+    /// A new leader does not wait, whether its predecessor resigned or not.
     TakeoverDelayForgotten = "takeover-delay-forgotten",
     /// An item of a queue is deleted when it is handed out, before it is worked on.
     DeleteBeforeProcessing = "delete-before-processing",
-    /// A claim whose reply was lost counts as ours when no claim is found: that there is none is taken for there being no other.
+    /// A claim whose reply was lost counts as ours when no claim is found: that there is none is taken for
+    /// there being no other.
     NoNodeIsClaim = "no-node-is-claim",
-    /// A put whose marker went with its session is sent again: that there is none is taken for the put not having been applied.
+    /// A put whose marker went with its session is sent again: that there is none is taken for the put not
+    /// having been applied.
     PutRetriedOnAbsence = "put-retried-on-absence",
     /// An idle consumer watches the folder of the items alone, which says nothing when a claim ends.
     FreedClaimNotNoticed = "freed-claim-not-noticed",
-    /// The marker of an exact write is set whatever its version, and one that does not show the write is taken for proof that the
-    /// write never will be applied.
+    /// The marker of an exact write is set whatever its version, and one that does not show the write is
+    /// taken for proof that the write never will be applied.
     MarkerWithoutVersion = "marker-without-version",
     /// A create without a reply that was not found is taken for one that never will be applied.
     LostCreateForgotten = "lost-create-forgotten",
     /// A claim is taken for the same as long as there is one at its path, whoever made that.
     ClaimUnchecked = "claim-unchecked",
-    /// Whoever announces an instance deletes whatever is at its path first, also what another process announced.
+    /// The announcement of an instance first deletes any node at its path, also one that another process
+    /// announced.
     BlindDelete = "blind-delete",
-    /// A cache lists its folder again after a lost link, and reads only what is new there.
+    /// A cache lists its folder again after a lost link, and reads only the children that are new there.
     NoReadOnReconnect = "no-read-on-reconnect",
-    /// A link is made to any server, also one that lags behind what was seen, and values of a configuration go back.
+    /// A link is made to any server, also one that lags behind the transactions seen, and values of a
+    /// configuration go back.
     OlderAfterNewer = "older-after-newer",
-    /// The transaction in the header of an event counts as seen although more events of it may follow: with a link that is lost in
-    /// between, what they tell of is lost.
+    /// The transaction in the header of an event counts as seen although more events of it may follow: where
+    /// the link is lost in between, those changes are never seen.
     FoldedZxid = "folded-zxid",
     /// A service is not shown as long as one of its instances cannot be read.
     BadNodeSpoilsList = "bad-node-spoils-list",
@@ -167,7 +179,8 @@ pub fn is(defect: Planted) -> bool {
     here
 }
 
-/// How often the code came to where the defect is. With 0 nothing was tried; more does not say that anything went wrong.
+/// Number of times that the code came to the place of the defect. With 0 nothing was tried; more does not say
+/// that anything went wrong.
 pub fn reached() -> u64 {
     REACHED.load(Ordering::Relaxed)
 }
@@ -187,7 +200,7 @@ impl FromStr for Planted {
     }
 }
 
-/// Why a defect was not planted.
+/// Reason why a defect was not planted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlantError {

@@ -1,4 +1,5 @@
-//! What the feature `metrics` counts and times, through the `metrics` facade. Without the feature nothing of this does anything.
+//! Counters and timers of the feature `metrics`, through the `metrics` facade. Without the feature they do
+//! nothing.
 //!
 //! Labels are recipe, operation, outcome and reason: their values are few and fixed. A path is never a label.
 
@@ -37,7 +38,7 @@ pub(crate) fn connection(state: ConnectionState) {
     }
 }
 
-/// When something that is timed began.
+/// Start time of something that is timed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Started {
     #[cfg(feature = "metrics")]
@@ -113,7 +114,8 @@ pub(crate) fn cleanups(open: usize) {
     }
 }
 
-/// The session's task came so much after the time it had asked for: code that blocks the runtime's threads delays it.
+/// The session's task came so much after the time it had asked for: code that blocks the runtime's threads
+/// delays it.
 pub(crate) fn late(lateness: Duration) {
     #[cfg(feature = "metrics")]
     metrics::histogram!("docent_session_lateness_seconds").record(lateness.as_secs_f64());

@@ -1,4 +1,5 @@
-//! How servers are found, on virtual time: addresses that lead nowhere, names that resolve no more, and who is dialled last.
+//! The search for servers on virtual time: addresses that lead nowhere, names that resolve no more, and the
+//! order of dialling.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -22,14 +23,14 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 /// The order of addresses is random: with so many clients each of them came first.
 const CLIENTS: usize = 24;
 
-/// What there is at an address.
+/// Site at an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Site {
     /// Packets vanish.
     Hole,
     /// Nobody listens.
     Nobody,
-    /// A server, to which it takes so long to connect.
+    /// A server, with the time that a connection to it takes.
     Server(Duration),
 }
 
@@ -46,7 +47,7 @@ struct State {
     /// Requests to create are not answered.
     holds_writes: bool,
     dialled: Vec<SocketAddr>,
-    /// Links with their address, and how many frames came.
+    /// Links with their address, and the number of frames that came.
     links: Vec<(SocketAddr, usize)>,
     /// Sessions that were opened or attached to.
     attached: Vec<(SocketAddr, i64)>,

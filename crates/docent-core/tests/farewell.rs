@@ -1,4 +1,5 @@
-//! The end of a session that was given up, on virtual time: servers that take nothing without credentials, and such that hang up.
+//! The end of a session that was given up, on virtual time: servers that take nothing without credentials,
+//! and servers that hang up.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -20,7 +21,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// The first session, which is given up.
 const OLD: i64 = 1;
 
-/// What becomes of a request to end the old session.
+/// Handling of a request to end the old session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Farewell {
     /// It ends if the link has sent credentials, and is refused otherwise.
@@ -42,7 +43,7 @@ struct State {
     farewell: Farewell,
     reachable: bool,
     opened: i64,
-    /// How often the old session was attached again.
+    /// Number of times that the old session was attached again.
     attached: usize,
     ended: bool,
     reset: watch::Sender<u32>,

@@ -126,7 +126,7 @@ async fn refused_credentials_fail_what_waits_and_are_tried_again_slowly() {
     assert_eq!((error.kind(), error.path()), (ErrorKind::AuthFailed, Some("/a")));
     let refused = state.reached(ConnectionState::AuthFailed).await;
     assert_eq!(refused.epoch, 1);
-    // While it waits, what is new fails at once.
+    // While it waits, new operations fail at once.
     let start = Instant::now();
     assert_eq!(client.exists("/a").await.unwrap_err().kind(), ErrorKind::AuthFailed);
     assert_eq!(start.elapsed(), Duration::ZERO);

@@ -4,7 +4,7 @@ use crate::{Limits, Server, StartError};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-/// Sets a [`Server`] up.
+/// Settings of a [`Server`] to start.
 #[derive(Debug, Clone)]
 #[must_use = "a builder does nothing until it is started"]
 pub struct Builder {
@@ -18,7 +18,8 @@ impl Builder {
         Self { config: Config::default(), address: (Ipv4Addr::LOCALHOST, 0).into(), allow_remote: false }
     }
 
-    /// Sets the unit of session expiry; default 2 s. A session ends at the end of the tick in which its timeout does.
+    /// Sets the unit of session expiry; default 2 s. A session ends at the end of the tick in which its
+    /// timeout does.
     pub fn tick(mut self, tick: Duration) -> Self {
         self.config.tick = tick;
         self
@@ -48,14 +49,14 @@ impl Builder {
         self
     }
 
-    /// Permits an address that others than this machine can reach. The server has neither TLS nor a durable store: think
-    /// twice.
+    /// Permits an address that others than this machine can reach. The server has neither TLS nor a durable
+    /// store: think twice.
     pub fn allow_remote(mut self) -> Self {
         self.allow_remote = true;
         self
     }
 
-    /// Sets what clients may use.
+    /// Sets the limits of clients.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.config.limits = limits;
         self
@@ -67,29 +68,32 @@ impl Builder {
         self
     }
 
-    /// Says in the header of an event which transaction it tells of, as ZooKeeper does from 3.9 on; default off, for −1 as in 3.8.
-    /// Events that a client is told when it sets its watches again have −1 in either case.
+    /// Says in the header of an event which transaction it tells of, as ZooKeeper does from 3.9 on; default
+    /// off, for −1 as in 3.8. Events that a client is told when it sets its watches again have −1 in either
+    /// case.
     ///
-    /// A transaction may have several events, and the link may be lost between two: that number does not say what was seen.
+    /// A transaction may have several events, and the link may be lost between two: that number does not say
+    /// which events were seen.
     pub fn zxid_in_events(mut self, zxid: bool) -> Self {
         self.config.zxid_in_events = zxid;
         self
     }
 
-    /// Sets what session passwords are derived from, so that runs of a simulation repeat. Without it they are random.
+    /// Sets the seed of session passwords, so that runs of a simulation repeat. Without it they are random.
     /// The ids of sessions come from the [clock](Self::clock).
     pub fn seed(mut self, seed: u64) -> Self {
         self.config.seed = Some(seed);
         self
     }
 
-    /// Sets the server's clock: the time since 1970, or since whatever the times in the journal and in stats are to be counted
-    /// from. It must advance as tokio's clock does; should it go back, the server's time stands still meanwhile. The function
-    /// is called often, and must not call the server. Default: the system's time at the start, and tokio's from there on.
+    /// Sets the server's clock: the time since 1970, or since another origin, which is then that of the times
+    /// in the journal and in stats. It must advance as tokio's clock does; should it go back, the server's
+    /// time stands still meanwhile. The function is called often, and must not call the server. Default: the
+    /// system's time at the start, and tokio's from there on.
     ///
-    /// A simulation gives its own virtual time here, and so gets the same session ids, ticks and times in each run. The times
-    /// in the journal are then milliseconds of virtual time, also where hosts have tokio clocks of their own, which do not
-    /// compare with each other:
+    /// A simulation gives its own virtual time here, and so gets the same session ids, ticks and times in
+    /// each run. The times in the journal are then milliseconds of virtual time, also where hosts have tokio
+    /// clocks of their own, which do not compare with each other:
     ///
     /// ```
     /// # use docent_server::Server;

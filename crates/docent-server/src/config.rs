@@ -2,7 +2,7 @@ use crate::Limits;
 use crate::net::Clock;
 use std::time::Duration;
 
-/// What a server is started with; see [`Builder`](crate::Builder) for the meaning of the fields.
+/// Settings that a server is started with; see [`Builder`](crate::Builder) for the meaning of the fields.
 #[derive(Debug, Clone)]
 pub(crate) struct Config {
     pub(crate) tick: Duration,
@@ -45,7 +45,8 @@ impl Config {
     }
 }
 
-/// The shortest and the longest session timeout in the unit of the wire. The longest gives way when it is the shorter one.
+/// The shortest and the longest session timeout in the unit of the wire. The longest gives way when it is the
+/// shorter one.
 pub(crate) fn timeouts_ms(min: Duration, max: Duration) -> (i32, i32) {
     let wire = |timeout| i32::try_from(millis(timeout)).unwrap_or(i32::MAX).max(1);
     (wire(min), wire(max).max(wire(min)))

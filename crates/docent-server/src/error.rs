@@ -1,7 +1,7 @@
 use std::io;
 use std::net::SocketAddr;
 
-/// Why a server does not listen.
+/// Reason why a server does not listen.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
@@ -15,7 +15,7 @@ pub enum StartError {
     Bind {
         /// The address.
         address: SocketAddr,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// The server was stopped.

@@ -8,22 +8,23 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// A follower of a [`Server`](crate::Server), which is its leader: one more listener on the same tree and sessions, that can
-/// be cut off. Made by [`Server::follower`](crate::Server::follower).
+/// A follower of a [`Server`](crate::Server), which is its leader: one more listener on the same tree and
+/// sessions, that can be cut off. Made by [`Server::follower`](crate::Server::follower).
 ///
 /// # What is as in an ensemble
-/// - What a client sends through a follower, writes too, puts the end of its session off only once that was *relayed* to the
-///   leader: the timeout counts from the relay. The leader hears at once of a session that is opened or attached.
+/// - A request that a client sends through a follower, a write too, puts the end of its session off only once
+///   that was *relayed* to the leader: the timeout counts from the relay. The leader hears at once of a
+///   session that is opened or attached.
 /// - A relay carries the timeout that was granted on the link, which may be another one than the leader's.
 /// - A follower that is [cut off](Self::cut_off) does not know that for a while, and neither do its clients.
 ///
 /// # What is not
-/// - It shows each change at once, unless it is told to [lag](Self::set_lag), and messages to the leader take no time. Watches come
-///   true at once also where it lags; `getACL` shows the present, too.
-/// - A session that moves closes its old link at once, unless that is one of a follower that is cut off. ZooKeeper closes a
-///   link on another server only at its next write.
-/// - A follower that rejoins drops its links, which in ZooKeeper may survive a short cut. What it was to pass on is lost, or delivered
-///   late: that is for [who cuts it off](Self::cut_off_holding) to say.
+/// - It shows each change at once, unless it is told to [lag](Self::set_lag), and messages to the leader take
+///   no time. Watches come true at once also where it lags; `getACL` shows the present, too.
+/// - A session that moves closes its old link at once, unless that is one of a follower that is cut off.
+///   ZooKeeper closes a link on another server only at its next write.
+/// - A follower that rejoins drops its links, which in ZooKeeper may survive a short cut. Messages that it
+///   had not passed on are lost, or delivered late after [`cut_off_holding`](Self::cut_off_holding).
 /// - There is no election, no follower becomes the leader, and none serves read-only sessions.
 ///
 /// # On drop
@@ -53,37 +54,41 @@ impl Follower {
 
     /// Cuts the follower off from its leader. Nothing happens when it is already.
     ///
-    /// From now on it shows its clients the tree as it is at this moment. It answers pings and reads, also of sessions that
-    /// have ended in the meantime, and no watch on it fires. It swallows what needs the leader: a write, a sync or the end of
-    /// a session is never applied, and nothing that is sent behind it on the same link is answered; a handshake gets no
-    /// answer. The leader hears of no session any more, not even of what was sent but not yet relayed; it expires them in
-    /// their time.
+    /// From now on it shows its clients the tree as it is at this moment. It answers pings and reads, also of
+    /// sessions that have ended in the meantime, and no watch on it fires. It swallows messages for the
+    /// leader: a write, a sync or the end of a session is never applied, and nothing that is sent behind it
+    /// on the same link is answered; a handshake gets no answer. The leader hears of no session any more, not
+    /// even of requests that were sent but not yet relayed; it expires them in their time.
     ///
-    /// After the [sync limit](crate::FollowerBuilder::sync_limit) it gives up: it closes its links, and new ones at once.
+    /// After the [sync limit](crate::FollowerBuilder::sync_limit) it gives up: it closes its links, and new
+    /// ones at once.
     pub fn cut_off(&self) {
         self.lose_leader(false);
     }
 
-    /// Cuts the follower off as [`cut_off`](Self::cut_off) does, but what needs the leader waits for [`rejoin`](Self::rejoin) and is
-    /// delivered then, as it is in an ensemble where the network between the two fails for less than the sync limit.
+    /// Cuts the follower off as [`cut_off`](Self::cut_off) does, but messages for the leader wait for
+    /// [`rejoin`](Self::rejoin) and are delivered then, as they are in an ensemble where the network between
+    /// the two fails for less than the sync limit.
     ///
-    /// What waits there is not tied to the link it came over: the client may have dropped that, moved to another member, and seen
-    /// by `sync` and a read there that nothing was done. What becomes of it in the end:
+    /// A waiting message is not tied to the link it came over: the client may have dropped that, moved to
+    /// another member, and seen by `sync` and a read there that nothing was done. In the end:
     /// - Writes are made in the order they came, over all links, each as the client that it was sent by.
-    /// - A write of a session that ended is refused. So is one of a session that was attached to another member meanwhile, with
-    ///   one exception:
-    /// - If the session had asked *this* follower for a new link before it went elsewhere, or since, the leader takes that for the
-    ///   latest move, and the old writes pass (ZOOKEEPER-2886). The link that the session really has is closed at its next write.
+    /// - A write of a session that ended is refused. So is one of a session that was attached to another
+    ///   member meanwhile, with one exception:
+    /// - If the session had asked *this* follower for a new link before it went elsewhere, or since, the
+    ///   leader takes that for the latest move, and the old writes pass (ZOOKEEPER-2886). The link that the
+    ///   session really has is closed at its next write.
     /// - The end of a session is never refused.
     /// - The leader hears which sessions the follower heard from, with the next relay after it is back.
     ///
-    /// When the follower gives up at the [sync limit](crate::FollowerBuilder::sync_limit), or the server goes away, all of it is lost.
-    /// Sessions that clients asked to be opened are never opened.
+    /// When the follower gives up at the [sync limit](crate::FollowerBuilder::sync_limit), or the server goes
+    /// away, all of it is lost. Sessions that clients asked to be opened are never opened.
     pub fn cut_off_holding(&self) {
         self.lose_leader(true);
     }
 
-    /// How many writes and moves of sessions wait for the leader, after [`cut_off_holding`](Self::cut_off_holding).
+    /// Number of writes and moves of sessions that wait for the leader, after
+    /// [`cut_off_holding`](Self::cut_off_holding).
     pub fn held_count(&self) -> usize {
         self.hub.lock().held_count(self.member)
     }
@@ -94,8 +99,9 @@ impl Follower {
         self.changed.notify_one();
     }
 
-    /// Lets a follower that was cut off find its leader again. It closes the links it still has, delivers what it
-    /// [held](Self::cut_off_holding), and serves the live tree to those who come. Nothing happens when it was not cut off.
+    /// Lets a follower that was cut off find its leader again. It closes the links it still has, delivers the
+    /// messages it [held](Self::cut_off_holding), and serves the live tree to clients that connect. Nothing
+    /// happens when it was not cut off.
     pub fn rejoin(&self) {
         let now = self.hub.clock.now_ms();
         self.hub.lock().rejoin(self.member, now);
@@ -107,16 +113,19 @@ impl Follower {
         self.hub.lock().set_timeouts_ms(self.member, timeouts_ms(min, max));
     }
 
-    /// Sets how far it is behind its leader from now on; zero for not at all, which is the default.
+    /// Sets the time by which it is behind its leader from now on; zero for not at all, which is the default.
     ///
-    /// A follower that lags answers `exists`, `getData`, `getChildren` and `multiRead` from the tree as it was so long ago. Where
-    /// what a watch looks at has changed since then, the follower catches up right after the answer, and the watch tells of that.
-    /// The client knows of something newer when its handshake, a reply or a watch on this link said so: then it is shown that. So a `sync`, or a write of its own, is followed by what was there when it was answered, and a client that
-    /// comes with a new link may not find what was created before it lost the old one. The header of such a reply, and of one to
-    /// a ping, carries the transaction that is shown.
+    /// A follower that lags answers `exists`, `getData`, `getChildren` and `multiRead` from the tree as it
+    /// was so long ago. Where the watched node has changed since then, the follower catches up right after
+    /// the answer, and the watch tells of that. The client knows of something newer when its handshake, a
+    /// reply or a watch on this link said so: then it is shown that. So a read after a `sync`, or after a
+    /// write of its own, shows the tree as it was when that was answered, and a client that comes with a new
+    /// link may not find a node that was created before it lost the old one. The header of such a reply, and
+    /// of one to a ping, carries the transaction that is shown.
     ///
-    /// While a follower lags the server copies its tree before each write, and keeps the copies for that time: meant for small
-    /// trees. What a follower that is [cut off](Self::cut_off) shows is not older than that moment.
+    /// While a follower lags the server copies its tree before each write, and keeps the copies for that
+    /// time: meant for small trees. A follower that is [cut off](Self::cut_off) shows nothing older than that
+    /// moment.
     pub fn set_lag(&self, lag: Duration) {
         self.hub.lock().set_lag_ms(self.member, millis(lag));
     }
@@ -126,7 +135,7 @@ impl Follower {
         self.hub.lock().cut_links_of(self.member);
     }
 
-    /// How many links it has.
+    /// Number of its links.
     pub fn connection_count(&self) -> usize {
         self.hub.lock().links_of(self.member).len()
     }
@@ -142,7 +151,7 @@ impl Follower {
     }
 }
 
-// It is made of other people's data, as the server is.
+// It holds other people's data, as the server does.
 impl fmt::Debug for Follower {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Follower").field("address", &self.address).finish_non_exhaustive()

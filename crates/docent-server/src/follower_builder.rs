@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// Sets a [`Follower`] up.
+/// Settings of a [`Follower`] to start.
 #[derive(Debug)]
 #[must_use = "a builder does nothing until it is started"]
 pub struct FollowerBuilder<'a> {
@@ -33,8 +33,8 @@ impl<'a> FollowerBuilder<'a> {
         }
     }
 
-    /// Sets how often it tells the leader which sessions it has heard from; default half a tick. A whole tick stands for an
-    /// observer behind an observer master.
+    /// Sets how often it tells the leader which sessions it has heard from; default half a tick. A whole tick
+    /// stands for an observer behind an observer master.
     pub fn relay_interval(mut self, interval: Duration) -> Self {
         self.relay_interval = interval;
         self
@@ -46,13 +46,14 @@ impl<'a> FollowerBuilder<'a> {
         self
     }
 
-    /// Sets how far it is behind its leader; default not at all. See [`Follower::set_lag`].
+    /// Sets the time by which it is behind its leader; default not at all. See [`Follower::set_lag`].
     pub fn lag(mut self, lag: Duration) -> Self {
         self.lag = lag;
         self
     }
 
-    /// Sets the shortest and the longest session timeout it grants; default what its leader grants when it is started.
+    /// Sets the shortest and the longest session timeout it grants; default those that its leader grants when
+    /// it is started.
     pub fn session_timeouts(mut self, min: Duration, max: Duration) -> Self {
         self.session_timeouts = Some((min, max));
         self
@@ -64,7 +65,8 @@ impl<'a> FollowerBuilder<'a> {
         self
     }
 
-    /// Permits an address that others than this machine can reach; see [`Builder::allow_remote`](crate::Builder::allow_remote).
+    /// Permits an address that others than this machine can reach; see
+    /// [`Builder::allow_remote`](crate::Builder::allow_remote).
     pub fn allow_remote(mut self) -> Self {
         self.allow_remote = true;
         self
@@ -84,9 +86,9 @@ impl<'a> FollowerBuilder<'a> {
         self.start_on(TcpBind::default()).await
     }
 
-    /// Starts the follower on a listener of another kind. It runs on the runtime this is called on, which may be another one
-    /// than the server's, such as that of another host in a simulation; the server needs a [clock](crate::Builder::clock)
-    /// then that all of them share.
+    /// Starts the follower on a listener of another kind. It runs on the runtime this is called on, which may
+    /// be another one than the server's, such as that of another host in a simulation; the server needs a
+    /// [clock](crate::Builder::clock) then that all of them share.
     ///
     /// # Errors
     /// As [`start`](Self::start).

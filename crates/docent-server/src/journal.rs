@@ -3,28 +3,29 @@ use std::time::Duration;
 
 /// One change that the server committed. A multi and the end of a session write several with the same zxid.
 ///
-/// Only what changed something is listed. A write that failed, or only checked, takes up a number too and leaves a gap.
+/// Only what changed something is listed. A write that failed, or only checked, takes up a number too and
+/// leaves a gap.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Transaction {
     /// Its number; it increases from transaction to transaction.
     pub zxid: i64,
-    /// When it was committed, in milliseconds since 1970 by the server's clock, rounded down; it never decreases. See
-    /// [`Builder::clock`](crate::Builder::clock) for how it compares with other clocks.
+    /// Time of the commit, in milliseconds since 1970 by the server's clock, rounded down; it never
+    /// decreases. See [`Builder::clock`](crate::Builder::clock) for how it compares with other clocks.
     pub time_ms: i64,
     /// The session that asked for it; 0 for the server itself, which deletes empty containers.
     pub session: i64,
-    /// What was done.
+    /// The change that was made.
     pub kind: TransactionKind,
     /// The node it was done to; empty for sessions.
     pub path: String,
     /// The session that owns the node; 0 when it is not ephemeral.
     pub owner: i64,
-    /// What the node holds from then on, if it was created or its data was set.
+    /// Data of the node from then on, if it was created or its data was set.
     pub data: Option<Bytes>,
 }
 
-/// What a [`Transaction`] did.
+/// Change that a [`Transaction`] made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TransactionKind {
@@ -60,7 +61,7 @@ pub enum TransactionKind {
     },
 }
 
-/// Why a session ended.
+/// Cause of a session's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EndCause {

@@ -1,9 +1,10 @@
 use std::time::Duration;
 
-/// How much clients may ask of a server. Each limit is there so that no client can exhaust the process's memory.
+/// Limits of the resources that clients may ask of a server. Each limit is there so that no client can
+/// exhaust the process's memory.
 ///
-/// What happens beyond a limit: a frame that is too long, a link or a session too many close the link without an answer, as
-/// a ZooKeeper server does; everything else is answered with
+/// Beyond a limit: a frame that is too long, a link or a session too many close the link without an answer,
+/// as a ZooKeeper server does; everything else is answered with
 /// [`Code::QUOTA_EXCEEDED`](docent_proto::Code::QUOTA_EXCEEDED) and changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]

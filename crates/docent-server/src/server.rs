@@ -88,7 +88,8 @@ impl Server {
         &self.connect_string
     }
 
-    /// Closes the listener and all links, those of followers too, and waits until that is done. What was in the tree is gone.
+    /// Closes the listener and all links, those of followers too, and waits until that is done. The tree is
+    /// gone.
     ///
     /// # Cancel safety
     /// This method is cancel safe: the server stops in any case.
@@ -99,8 +100,9 @@ impl Server {
         self.drained().await;
     }
 
-    /// Closes the listener and all links, and waits until that is done. The tree and the sessions stay; while the server does
-    /// not listen no session expires, as in an ensemble without a leader. Followers close their links too, and take no new ones.
+    /// Closes the listener and all links, and waits until that is done. The tree and the sessions stay; while
+    /// the server does not listen no session expires, as in an ensemble without a leader. Followers close
+    /// their links too, and take no new ones.
     ///
     /// # Errors
     /// [`StartError::Stopped`] when the server's runtime is gone.
@@ -129,7 +131,8 @@ impl Server {
         bound.map_err(|source| StartError::Bind { address: self.address, source })
     }
 
-    /// Stops listening and listens again: what clients see of a server that was restarted, with tree and sessions kept.
+    /// Stops listening and listens again: to clients a server that was restarted, with tree and sessions
+    /// kept.
     ///
     /// # Errors
     /// As [`listen_again`](Self::listen_again).
@@ -146,15 +149,15 @@ impl Server {
         self.hub.lock().cut_all();
     }
 
-    /// Sets the shortest and the longest session timeout granted from now on to clients of this listener. A session has its
-    /// timeout until it is attached again: then it lives by what it is granted now, as when it moves to a server with another
-    /// configuration.
+    /// Sets the shortest and the longest session timeout granted from now on to clients of this listener. A
+    /// session has its timeout until it is attached again: then it lives by what it is granted now, as when
+    /// it moves to a server with another configuration.
     pub fn set_session_timeouts(&self, min: Duration, max: Duration) {
         self.hub.lock().set_timeouts_ms(LEADER, timeouts_ms(min, max));
     }
 
-    /// Ends a session now: its ephemeral nodes are deleted in one transaction, watches fire, its link is closed unless that is
-    /// a follower's that is cut off. False when there is no such session.
+    /// Ends a session now: its ephemeral nodes are deleted in one transaction, watches fire, its link is
+    /// closed unless that is a follower's that is cut off. False when there is no such session.
     pub fn expire(&self, session: i64) -> bool {
         let mut inner = self.hub.lock();
         let mut effects = Effects::default();
@@ -168,22 +171,22 @@ impl Server {
         self.hub.lock().state.session_ids()
     }
 
-    /// How many sessions there are.
+    /// Number of sessions.
     pub fn session_count(&self) -> usize {
         self.sessions().len()
     }
 
-    /// What the server knows of a session; `None` when there is none with that id.
+    /// A session as the server knows it; `None` when there is none with that id.
     pub fn session(&self, id: i64) -> Option<SessionInfo> {
         self.hub.lock().state.session(id)
     }
 
-    /// How many links are open, those of followers too.
+    /// Number of open links, those of followers too.
     pub fn connection_count(&self) -> usize {
         self.hub.lock().link_count()
     }
 
-    /// How many watches are set, over all links but those of followers that are cut off.
+    /// Number of watches, over all links but those of followers that are cut off.
     pub fn watch_count(&self) -> usize {
         self.hub.lock().state.watch_count()
     }
@@ -193,13 +196,15 @@ impl Server {
         self.hub.lock().state.zxid()
     }
 
-    /// Sets the number that the next sequential child of `path` gets, as if so many children had been created: to come near the end
-    /// of the counter, which is [`i32::MAX`]. False when there is no such node, or its counter is past that number.
+    /// Sets the number that the next sequential child of `path` gets, as if so many children had been
+    /// created: to come near the end of the counter, which is [`i32::MAX`]. False when there is no such node,
+    /// or its counter is past that number.
     pub fn skip_numbers(&self, path: &str, next: i32) -> bool {
         self.hub.lock().state.skip_numbers(path, next)
     }
 
-    /// The paths of all nodes in order, without the root and what a server has below `/zookeeper` from the start.
+    /// The paths of all nodes in order, without the root and the nodes that a server has below `/zookeeper`
+    /// from the start.
     pub fn nodes(&self) -> Vec<String> {
         self.hub.lock().state.paths()
     }
@@ -214,8 +219,8 @@ impl Server {
         self.journal_after(0)
     }
 
-    /// The journal without its first `count` entries: what was added since somebody had read so many. It costs what it
-    /// returns. Nothing is ever taken out of the journal or changed in it.
+    /// The journal without its first `count` entries: those added since somebody had read so many. Its cost
+    /// grows with the entries returned. Nothing is ever taken out of the journal or changed in it.
     pub fn journal_after(&self, count: usize) -> Vec<Transaction> {
         self.hub.lock().state.journal_after(count)
     }

@@ -1,4 +1,5 @@
-//! The server as a pure state machine: no I/O and no clock. Time comes in as milliseconds since 1970 and never goes back.
+//! The server as a pure state machine: no I/O and no clock. Time comes in as milliseconds since 1970 and
+//! never goes back.
 
 mod acl;
 mod auth;
@@ -52,11 +53,11 @@ pub(crate) struct State {
 pub(crate) struct Reply {
     pub(crate) zxid: i64,
     pub(crate) result: Result<Response, Code>,
-    /// The link ends once the answer is written.
+    /// Set when the link ends once the answer is written.
     pub(crate) closes: bool,
 }
 
-/// What a step of the state machine asks to be done.
+/// Effects of a step of the state machine, for its caller to carry out.
 #[derive(Debug, Default)]
 pub(crate) struct Effects {
     /// Events to send, in this order and before the reply.
@@ -83,7 +84,8 @@ impl State {
         }
     }
 
-    /// What a server that is cut off from this one knows from here on. It has no part in what this one goes on to do.
+    /// Copy of the state for a server that is cut off from this one. Later changes of one are not seen by the
+    /// other.
     pub(crate) fn snapshot(&self) -> Self {
         Self {
             config: self.config.clone(),
@@ -99,8 +101,9 @@ impl State {
         }
     }
 
-    /// Answers a request of a session. Its events are due before the answer. Whether the request keeps the session alive is
-    /// for the caller to say, by [`touch`](Self::touch): that depends on the server it came through.
+    /// Answers a request of a session. Its events are due before the answer. The caller says by
+    /// [`touch`](Self::touch) whether the request keeps the session alive: that depends on the server it came
+    /// through.
     pub(crate) fn apply(
         &mut self,
         session: i64,
@@ -126,11 +129,12 @@ impl State {
         self.count_events(&effects.events);
         let is_auth = matches!(request, Request::Auth { .. });
         let closes = matches!(request, Request::CloseSession) || (is_auth && result.is_err());
-        // ZooKeeper answers credentials before they reach what knows the transactions.
+        // ZooKeeper answers credentials before they reach the part that knows the transactions.
         Reply { zxid: if is_auth { 0 } else { self.zxid }, result, closes }
     }
 
-    /// The answer to an `op` whose body could not be read. It takes up a transaction number if it was to be a write.
+    /// The answer to an `op` whose body could not be read. It takes up a transaction number if `op` is a
+    /// write.
     pub(crate) fn unreadable(&mut self, op: OpCode, now: i64) -> Reply {
         if is_write(op) {
             self.next_zxid(now);
@@ -143,14 +147,14 @@ impl State {
         Reply { zxid: -1, result: Err(Code::UNIMPLEMENTED), closes: true }
     }
 
-    /// To be called before the tree changes.
+    /// Takes the next transaction number, before the tree changes.
     fn next_zxid(&mut self, now: i64) -> i64 {
         self.remember(now);
         self.zxid += 1;
         self.zxid
     }
 
-    /// What the header of an event says of its transaction.
+    /// Transaction number in the header of an event.
     pub(crate) fn number_of(&self, event: &Event) -> i64 {
         if self.config.zxid_in_events { event.zxid } else { NO_ZXID }
     }
@@ -164,12 +168,12 @@ impl State {
     }
 }
 
-/// True for what a follower does not answer by itself but passes on to its leader.
+/// True for an operation that a follower does not answer by itself but passes on to its leader.
 pub(crate) fn needs_leader(op: OpCode) -> bool {
     is_write(op) || op == OpCode::Sync
 }
 
-/// True for what is made as a transaction.
+/// True for an operation that is made as a transaction.
 pub(crate) fn is_write(op: OpCode) -> bool {
     match op {
         OpCode::Create

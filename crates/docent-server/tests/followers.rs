@@ -1,4 +1,4 @@
-//! Clients of a follower: what the leader learns of them and when, and what they see of a follower that was cut off.
+//! Clients of a follower: the leader's knowledge of them, and their view while the follower is cut off.
 
 mod support;
 
@@ -91,7 +91,8 @@ async fn a_relay_comes_each_half_tick_by_default() {
     let mut peer = dial.peer(7_000).await;
     world.at(4_400).await;
     peer.call(Request::Ping).await.unwrap();
-    // Heard of at 4.5 s the session ends with the tick from 9 to 12 s. Had it been at 6 s, the next tick would be its last.
+    // Heard of at 4.5 s the session ends with the tick from 9 to 12 s. Had it been at 6 s, the next tick
+    // would be its last.
     assert!((12_000..12_003).contains(&world.end_of(&peer).await));
     let mut peer = dial.peer(7_000).await;
     world.at(16_600).await;
@@ -107,7 +108,7 @@ async fn an_acknowledged_write_over_a_follower_does_not_touch_the_session_by_its
     world.at(1_900).await;
     peer.create("/mine", CreateMode::Ephemeral).await.unwrap();
     follower.cut_off();
-    // What the leader heard of last is the relay at 1 s, which told of the opening.
+    // The leader's last news is the relay at 1 s, which told of the opening.
     assert!(end_from(1_000).contains(&world.end_of(&peer).await));
     assert!(world.server.nodes().is_empty());
 }

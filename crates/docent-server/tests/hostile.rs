@@ -1,4 +1,4 @@
-//! What clients send that they should not.
+//! Input that clients should not send.
 
 mod support;
 

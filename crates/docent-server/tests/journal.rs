@@ -1,4 +1,4 @@
-//! The journal: what a history checker takes for the truth.
+//! The journal, which a history checker takes for the truth.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! Clients of a follower that lags: how old what they see may be, and what ends that.
+//! Clients of a follower that lags: the age of the tree that they see, and the events that end the lag.
 
 mod support;
 
@@ -28,7 +28,8 @@ async fn children(peer: &mut Peer, watch: bool) -> Vec<String> {
     }
 }
 
-/// A client that knows an empty `/line`, whose reply to a create in it was lost at one second, and who comes back by the follower.
+/// A client that knows an empty `/line`, whose reply to a create in it was lost at one second, and that comes
+/// back by the follower.
 async fn comes_back(world: &World, dial: &Dial) -> Peer {
     let mut first = world.peer(TIMEOUT_MS).await;
     first.create("/line", CreateMode::Persistent).await.expect("there is none");
@@ -121,7 +122,7 @@ async fn each_watch_set_in_the_past_tells_the_first_change_since() {
     }
     world.at(1_000).await;
     let ticket = writer.ticket();
-    // Who may not read it any more is not told.
+    // A client that may not read it any more is not told.
     let acl = vec![Acl { permissions: Permissions::WRITE, ..Acl::open().remove(0) }];
     writer.call(Request::SetAcl { path: "/secret".into(), acl, version: -1 }).await.unwrap();
     for path in ["/set", "/set", "/secret"] {
@@ -193,7 +194,7 @@ async fn the_lag_can_be_set_while_it_runs_and_harms_nobody_else() {
     assert_eq!(children(&mut peer, false).await, [""; 0]);
     follower.set_lag(Duration::ZERO);
     assert_eq!(children(&mut peer, false).await, ["mine"]);
-    // What was not kept cannot be shown.
+    // A version that was not kept cannot be shown.
     follower.set_lag(Duration::from_secs(2));
     let mut peer = dial.attach(&ticket).await;
     assert_eq!(children(&mut peer, false).await, ["mine"]);

@@ -1,4 +1,5 @@
-//! A follower that is cut off and holds what its clients send: what becomes of that once it has found its leader again.
+//! A follower that is cut off and holds its clients' requests: the fate of these once it has found its leader
+//! again.
 
 mod support;
 
@@ -27,7 +28,7 @@ fn create(path: &str) -> Request {
     Request::Create(support::node(path, CreateMode::Persistent))
 }
 
-/// Sends what needs the leader and waits until the follower holds that.
+/// Sends a request for the leader and waits until the follower holds it.
 async fn leave(follower: &Follower, peer: &mut Peer, request: Request) {
     let held = follower.held_count();
     peer.send(request).await;

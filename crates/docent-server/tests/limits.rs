@@ -104,7 +104,8 @@ async fn a_client_that_does_not_read_is_not_answered_without_end() {
             .encode(&mut out);
     }
     greedy.send_bytes(&out).await;
-    // One gigabyte of answers is due. The link got stuck long before, others go on, and reading sets it free again.
+    // One gigabyte of answers is due. The link got stuck long before, others go on, and reading sets it free
+    // again.
     other.call(Request::Sync { path: "/".into() }).await.unwrap();
     for xid in 1..=20 {
         let (header, body) = greedy.reply().await.unwrap();

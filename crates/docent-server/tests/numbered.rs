@@ -1,4 +1,4 @@
-//! What the header of an event says of its transaction.
+//! The transaction in the header of an event.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support;

@@ -1,4 +1,4 @@
-//! How sessions are opened, kept, moved and ended.
+//! Sessions: opened, kept, moved and ended.
 
 mod support;
 

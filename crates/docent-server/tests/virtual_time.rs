@@ -1,4 +1,4 @@
-//! What takes time, on a clock that does not.
+//! Timeouts and ticks, on a clock that takes no time.
 
 mod support;
 

@@ -1,6 +1,6 @@
 use crate::{ServerOptions, TestServer};
 
-/// Which server a test runs against.
+/// Server that a test runs against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Backend {
     /// The embedded server, one for each test.
@@ -21,8 +21,8 @@ impl Backend {
         }
     }
 
-    /// A server that the test may [stop](TestServer::stop). Real ones are started one at a time in a process, so a test
-    /// that asks for a second one waits for ever.
+    /// A server that the test may [stop](TestServer::stop). Real ones are started one at a time in a process,
+    /// so a test that asks for a second one waits for ever.
     ///
     /// # Panics
     /// As [`start`](Self::start).
@@ -42,8 +42,9 @@ impl Backend {
     }
 }
 
-/// Runs each test on both backends: `embedded::name` always, `real::name` where ignored tests are asked for, as
-/// `cargo xtask test` does. Use it once in a module, for all its tests. The crate needs tokio with `macros` and `rt`.
+/// Runs each test on both backends: `embedded::name` always, `real::name` where ignored tests are asked for,
+/// as `cargo xtask test` does. Use it once in a module, for all its tests. The crate needs tokio with
+/// `macros` and `rt`.
 ///
 /// ```
 /// use docent_testkit::{Backend, both_backends};

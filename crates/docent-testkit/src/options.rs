@@ -2,7 +2,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-/// How a server is set up: a [`RealServer`](crate::RealServer), or either [`Backend`](crate::Backend).
+/// Settings of a server: a [`RealServer`](crate::RealServer), or either [`Backend`](crate::Backend).
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ServerOptions {
@@ -14,14 +14,16 @@ pub struct ServerOptions {
     pub max_session_timeout: Duration,
     /// Takes nodes with a time to live; the embedded server never does. Default: false, as real servers come.
     pub extended_types: bool,
-    /// How often it looks for empty containers and dead nodes with a time to live. Default: 200 ms.
+    /// Pause between its looks for empty containers and dead nodes with a time to live. Default: 200 ms.
     pub container_check_interval: Duration,
     /// A real server listens on one more port, for TLS; the properties say with which keys. Default: false.
     pub secure_port: bool,
-    /// After how many silent ticks the leader of an ensemble and its followers give each other up. Default: 10.
+    /// Number of silent ticks after which the leader of an ensemble and its followers give each other up.
+    /// Default: 10.
     pub sync_limit: u32,
-    /// The embedded server says in the header of an event which transaction it is of, as ZooKeeper does from 3.9 on; a real one does what
-    /// its version does. Default: true where the environment variable `DOCENT_EMBEDDED_AS` is `3.9`.
+    /// The embedded server says in the header of an event which transaction it is of, as ZooKeeper does from
+    /// 3.9 on; a real one does what its version does. Default: true where the environment variable
+    /// `DOCENT_EMBEDDED_AS` is `3.9`.
     pub zxid_in_events: bool,
     /// More system properties of the Java process of a real server. Default: none.
     pub properties: Vec<(String, String)>,

@@ -6,15 +6,16 @@ use std::hash::BuildHasher;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 
-/// Below the range from which systems mostly take the ports of outgoing connections: what is kept there is in nobody's way.
+/// Ports below the range from which systems mostly take those of outgoing connections: a kept port there is
+/// in nobody's way.
 const RANGE: std::ops::Range<u16> = 15_000..31_000;
 const ATTEMPTS: usize = 200;
 
-/// A loopback port for TCP that no other test and no outgoing connection takes: neither before its server listens, nor while
-/// that is down. Connections to it are refused then. The server may be another process.
+/// A loopback port for TCP that no other test and no outgoing connection takes: neither before its server
+/// listens, nor while that is down. Connections to it are refused then. The server may be another process.
 ///
-/// A socket for UDP with the same number stands for the claim. That is exclusive between processes too, takes nothing away from
-/// the server, and goes with the process however that ends.
+/// A socket for UDP with the same number stands for the claim. That is exclusive between processes too, takes
+/// nothing away from the server, and goes with the process however that ends.
 ///
 /// # On drop
 /// Others may take it.
@@ -44,16 +45,16 @@ impl Port {
     fn claim_number(number: u16) -> io::Result<Self> {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, number));
         let claim = UdpSocket::bind(address)?;
-        // Somebody may listen who knows nothing of claims.
+        // A process that knows nothing of claims may listen there.
         Ok(Self { address, bind: TcpBind::keep(address)?, _claim: claim })
     }
 
-    /// Where a server on this port listens.
+    /// The address of a server on this port.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Listens on it, until what is returned is dropped.
+    /// Listens on it, until the returned listener is dropped.
     ///
     /// # Errors
     /// When another one listens on it.

@@ -13,7 +13,7 @@ const FRAME_LIMIT: usize = 64 << 20;
 /// Everything a test waits for on a loopback link comes sooner than this.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Why a [`RawClient`] failed.
+/// Reason why a [`RawClient`] failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RawError {
@@ -31,7 +31,7 @@ pub enum RawError {
     Refused(Code),
 }
 
-/// What a server sent.
+/// Reply of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
     /// Its header.
@@ -94,7 +94,7 @@ impl RawClient {
         if client.session.timeout_ms <= 0 { Err(RawError::Gone(connect.session_id)) } else { Ok(client) }
     }
 
-    /// What the server said when the link was made: session, password, timeout.
+    /// The server's answer to the handshake: session, password, timeout.
     pub fn session(&self) -> &ConnectResponse {
         &self.session
     }

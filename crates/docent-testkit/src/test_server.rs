@@ -72,18 +72,18 @@ impl TestServer {
         client.close().await.expect("the server closes a session that was just opened");
     }
 
-    /// Where clients connect: the [front](Self::front) proxy, as `host:port`.
+    /// The address for clients: that of the [front](Self::front) proxy, as `host:port`.
     pub fn connect_string(&self) -> String {
         self.front.connect_string()
     }
 
-    /// The proxy that [`connect_string`](Self::connect_string) leads to. It notes all sessions, so that any of them can be
-    /// [ended](Self::expire).
+    /// The proxy that [`connect_string`](Self::connect_string) leads to. It notes all sessions, so that any
+    /// of them can be [ended](Self::expire).
     pub fn front(&self) -> &Proxy {
         &self.front
     }
 
-    /// One more proxy in front of the server, for a client whose link is to be broken apart from others.
+    /// One more proxy in front of the server, for a client whose link shall be broken apart from others.
     ///
     /// # Panics
     /// When no port is free on loopback.
@@ -141,7 +141,8 @@ impl TestServer {
         }
     }
 
-    /// Starts a stopped server on the same port and waits until it serves. Each session has its full timeout again.
+    /// Starts a stopped server on the same port and waits until it serves. Each session has its full timeout
+    /// again.
     ///
     /// # Panics
     /// As [`stop`](Self::stop), and when it does not come up.
@@ -154,7 +155,7 @@ impl TestServer {
         }
     }
 
-    /// The embedded server, for what only that can do.
+    /// The embedded server, for things that only that can do.
     pub fn as_embedded(&self) -> Option<&docent_server::Server> {
         match &self.server {
             Server::Embedded { server, .. } => Some(server),
@@ -162,7 +163,7 @@ impl TestServer {
         }
     }
 
-    /// The real server, for what only that can do.
+    /// The real server, for things that only that can do.
     pub fn as_real(&self) -> Option<&RealServer> {
         match &self.server {
             Server::Embedded { .. } => None,

@@ -1,4 +1,4 @@
-//! What a test can rely on, whichever server it runs against.
+//! Behaviour that a test can rely on against either server.
 
 use docent_proto::{Acl, Code, Create, CreateMode, Request};
 use docent_testkit::{Backend, RawClient, TestServer, both_backends};

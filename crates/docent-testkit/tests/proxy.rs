@@ -1,4 +1,4 @@
-//! What the proxy does to links and what it says about them, in front of either server.
+//! The proxy's faults on links and its trace of them, in front of either server.
 
 use docent_proto::{Acl, Code, Create, CreateMode, EventKind, OpCode, Request, Response};
 use docent_testkit::{
@@ -138,7 +138,7 @@ both_backends! {
         client.send([create("/held"), create("/behind")]).await.unwrap();
         rule.fired().await;
         assert!(!is_there(&server, "/held").await && !is_there(&server, "/behind").await);
-        // Something else comes first.
+        // Another request comes first.
         server.client().await.call(create("/held")).await.unwrap();
         proxy.heal().await.unwrap();
         let codes = [client.reply().await.unwrap().header.code, client.reply().await.unwrap().header.code];

@@ -126,7 +126,7 @@ async fn start_a_server_and_wait_to_be_killed() {
     std::future::pending::<()>().await;
 }
 
-/// What the victim printed about its server.
+/// Process id and folder of the server, as the victim printed them.
 async fn announced(output: tokio::process::ChildStdout) -> (u32, PathBuf) {
     use tokio::io::{AsyncBufReadExt, BufReader};
     let mut lines = BufReader::new(output).lines();

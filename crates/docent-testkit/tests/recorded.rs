@@ -1,4 +1,5 @@
-//! Replays the requests that docent-proto's golden frames record, and compares the replies with the recorded ones.
+//! Replays the requests that docent-proto's golden frames record, and compares the replies with the recorded
+//! ones.
 
 use bytes::{Bytes, BytesMut};
 use docent_proto::{
@@ -33,7 +34,7 @@ fn recorded() -> BTreeMap<i32, (Request, Bytes)> {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let Some(what) = name.strip_suffix("-request.hex") else { continue };
         let reply = path.with_file_name(format!("{what}-response.hex"));
-        // What opens a session is no request, and what was sent after a reconnect is another story.
+        // The frame that opens a session is no request, and frames after a reconnect are left out.
         let Ok(RequestFrame { xid, request }) = RequestFrame::decode(frame(&path)) else { continue };
         if xid > 0 && !matches!(request, Request::SetWatches(_) | Request::CloseSession) {
             requests.insert(xid, (request, frame(&reply)));
@@ -67,7 +68,8 @@ fn sent_to(backend: Backend, request: &Request) -> Request {
     }
 }
 
-/// A reply without what differs from run to run: times, session ids, and how many transactions there were before.
+/// A reply without the parts that differ from run to run: times, session ids, and the number of transactions
+/// before it.
 fn comparable(op: OpCode, frame: &Bytes, before: i64) -> (i64, Code, Option<Response>) {
     let mut body = frame.clone();
     let header = ReplyHeader::decode(body.split_to(HEADER)).expect("a header");

@@ -13,12 +13,12 @@ pub(super) struct Attachment {
     losses: u64,
 }
 
-/// What became of session and link.
+/// News about session and link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct News {
-    /// It is another session: the watches of the last one are gone.
+    /// True for another session: the watches of the last one are gone.
     pub(super) session: bool,
-    /// Requests that were under way have no answer.
+    /// True when requests that were under way have no answer.
     pub(super) lost: bool,
     pub(super) up: bool,
 }
@@ -50,7 +50,7 @@ impl Attachment {
                 self.losses = link.losses;
                 News { session: false, lost, up: link.up }
             }
-            // Only with a runtime that shuts down.
+            // Both channels close only with a runtime that shuts down.
             else => pending().await,
         }
     }

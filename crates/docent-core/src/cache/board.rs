@@ -10,10 +10,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Context;
 use tokio::sync::watch;
 
-/// Events kept for a slow subscriber, when there are fewer children than that.
+/// Least number of events kept for a slow subscriber; with more children it is their number.
 const BACKLOG: usize = 1024;
 
-/// Where the task of a cache puts what it found, for handles and subscribers. It waits for none of them.
+/// Board on which the task of a cache puts its findings, for handles and subscribers. The task waits for none
+/// of them.
 pub(super) struct Board {
     clock: Arc<dyn Clock>,
     content: Mutex<Content>,
@@ -80,13 +81,13 @@ impl Board {
         subscriber.take(replay, cx.waker(), status.closed)
     }
 
-    /// Changes what is known, and tells it.
+    /// Changes the content by `events`, and tells subscribers.
     pub(super) fn publish(&self, folder: Option<Stat>, events: &[ChildrenEvent]) {
         let mut content = self.lock();
         if folder == content.snapshot.folder && events.is_empty() {
             return;
         }
-        // Copies the map only while somebody holds the present one.
+        // Copies the map only where somebody holds the present one.
         let snapshot = Arc::make_mut(&mut content.snapshot);
         snapshot.folder = folder;
         for event in events {
@@ -97,13 +98,13 @@ impl Board {
                 _ => {}
             }
         }
-        // Before the first time that all is known there is nothing to be told.
+        // Before everything is known for the first time subscribers are told nothing.
         if self.status.borrow().loaded {
             self.tell(content, events);
         }
     }
 
-    /// All is known as of now.
+    /// Marks the content as up to date and complete.
     pub(super) fn caught_up(&self) {
         let mut content = self.lock();
         let first = !self.status.borrow().loaded;
@@ -121,7 +122,7 @@ impl Board {
         }
     }
 
-    /// What is known may be out of date from now on.
+    /// Marks the content as possibly out of date from now on.
     pub(super) fn stale(&self) {
         let content = self.lock();
         if self.status.borrow().stale_since.is_none() {
@@ -131,7 +132,7 @@ impl Board {
         }
     }
 
-    /// The children cannot be listed.
+    /// Tells that the children cannot be listed.
     pub(super) fn failed(&self, error: &Error) {
         let content = self.lock();
         let now = self.clock.now();
@@ -145,13 +146,13 @@ impl Board {
         }
     }
 
-    /// The children can be listed again.
+    /// Tells that the children can be listed again.
     pub(super) fn listed(&self) {
         let _content = self.lock();
         self.status.send_if_modified(|status| status.trouble.take().is_some());
     }
 
-    /// Nothing more will come.
+    /// Tells that nothing more will come.
     pub(super) fn close(&self) {
         let mut content = self.lock();
         self.status.send_modify(|status| {
@@ -194,7 +195,7 @@ mod tests {
         ChildrenEvent::Apply(Arc::from(name), node(mzxid))
     }
 
-    /// Everything that subscriber `id` can have now, in words.
+    /// All events that subscriber `id` can take now, in words.
     fn take_all(board: &Board, id: u64) -> Vec<String> {
         let waker = noop_waker();
         let mut events = Vec::new();

@@ -11,31 +11,34 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// The children of a node with their data, kept in memory. For users of Curator: what `PathChildrenCache` does.
+/// The children of a node with their data, kept in memory. For users of Curator: what `PathChildrenCache`
+/// does.
 ///
-/// It is loaded by one listing and reads of many children at a time, and can be used then; a watch on each child is set in the
-/// background, by a read that also shows what changed in between. From then on each change is read as soon as it is told, also
-/// by deletion and creation of the same name. Cheap to clone; all clones are one cache with one task.
+/// It is loaded by one listing and reads of many children at a time, and can be used then; a watch on each
+/// child is set in the background, by a read that also shows what changed in between. From then on each
+/// change is read as soon as it is told, also by deletion and creation of the same name. Cheap to clone; all
+/// clones are one cache with one task.
 ///
-/// After a lost link, and in a new session, it lists and reads everything again, after a random pause of up to a millisecond for
-/// each child and a second at most, so that the caches of many clients do not all do so at once. Until that is done it goes on to
-/// answer with what it knew, and [`is_stale`](Self::is_stale).
+/// After a lost link, and in a new session, it lists and reads everything again, after a random pause of up
+/// to a millisecond for each child and a second at most, so that the caches of many clients do not all do so
+/// at once. Until that is done it goes on to answer with what it knew, and [`is_stale`](Self::is_stale).
 ///
-/// Only the children themselves are kept, not what is below them. Watches are the one-shot watches that every server has, not
-/// persistent or recursive ones.
+/// Only the children themselves are kept, not the nodes below them. Watches are the one-shot watches that
+/// every server has, not persistent or recursive ones.
 ///
 /// # Guarantees
-/// What it shows is never older than what it showed before, and comes to what the servers have. Values in between may be left out.
-/// A child that cannot be read spoils no other. At most 64 requests of a cache are under way at a time.
+/// The shown content is never older than before, and comes to that of the servers. Values in between may be
+/// left out. A child that cannot be read spoils no other. At most 64 requests of a cache are under way at a
+/// time.
 ///
 /// # Assumptions
-/// A change of the access control list is not told by the servers: a child that nobody may read any more keeps its last
-/// value. All of the children's data fits in memory; with some 10,000 children that come and go often, listing them takes the
-/// servers longer than anything else.
+/// A change of the access control list is not told by the servers: a child that nobody may read any more
+/// keeps its last value. All of the children's data fits in memory; with some 10,000 children that come and
+/// go often, listing them takes the servers longer than anything else.
 ///
 /// # On drop
-/// When the last clone and the last subscriber are dropped its task ends and its watches are removed. It does not keep the
-/// client open.
+/// When the last clone and the last subscriber are dropped its task ends and its watches are removed. It does
+/// not keep the client open.
 ///
 /// # Examples
 /// ```no_run
@@ -108,23 +111,23 @@ impl ChildrenCache {
         &self.handle.path
     }
 
-    /// What is known now, without I/O. Empty before it was [`ready`](Self::ready).
+    /// The known content now, without I/O. Empty before it was [`ready`](Self::ready).
     pub fn current(&self) -> Arc<ChildrenSnapshot> {
         self.handle.board.current()
     }
 
-    /// True when what is known may be out of date: before everything was read once, from a lost link until everything was read
-    /// again, while the children cannot be listed, and once the client is closed.
+    /// True when the known content may be out of date: before everything was read once, from a lost link
+    /// until everything was read again, while the children cannot be listed, and once the client is closed.
     pub fn is_stale(&self) -> bool {
         self.handle.board.status().borrow().stale_since.is_some()
     }
 
-    /// For how long it has been [stale](Self::is_stale); `None` when it is not.
+    /// Time since it became [stale](Self::is_stale); `None` when it is not.
     pub fn stale_for(&self) -> Option<Duration> {
         self.handle.board.status().borrow().stale_for(&*self.handle.core.config.clock)
     }
 
-    /// Why the children cannot be listed at present, if they cannot. It is tried again all the time.
+    /// The error of the last listing, while the children cannot be listed. It is tried again all the time.
     pub fn trouble(&self) -> Option<Error> {
         self.handle.board.status().borrow().trouble.clone()
     }
@@ -132,8 +135,8 @@ impl ChildrenCache {
     /// Waits until everything was read once, at most for the operation timeout.
     ///
     /// # Errors
-    /// Why the children cannot be listed, when the servers refuse, as `NoAuth`; else `Timeout`, `Closed`. The cache goes on to
-    /// try.
+    /// That of the listing, when the servers refuse it, as `NoAuth`; else `Timeout`, `Closed`. The cache goes
+    /// on to try.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -142,7 +145,7 @@ impl ChildrenCache {
         status::ready(core, path, board.status(), self.operation_timeout).await
     }
 
-    /// Subscribes to what is there and what changes. Each subscriber has a stream of its own.
+    /// Subscribes to the present content and its changes. Each subscriber has a stream of its own.
     pub fn subscribe(&self) -> ChildrenEvents {
         ChildrenEvents::new(Arc::clone(&self.handle))
     }

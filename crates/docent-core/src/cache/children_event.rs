@@ -9,29 +9,31 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// What a [`ChildrenCache`](super::ChildrenCache) tells a subscriber.
+/// Event that a [`ChildrenCache`](super::ChildrenCache) tells a subscriber.
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum ChildrenEvent {
-    /// What follows up to the next [`Ready`](Self::Ready) is everything: forget what was known.
+    /// The events up to the next [`Ready`](Self::Ready) tell everything: forget all children told before.
     Init,
-    /// A child is there, or has changed. With another `czxid` than before it is another node of the same name.
+    /// A child is there, or has changed. With another `czxid` than before it is another node of the same
+    /// name.
     Apply(Arc<str>, Arc<Node>),
     /// A child is gone.
     Delete(Arc<str>),
-    /// A child exists and cannot be read; what was known of it is kept. It is tried again, and an `Apply` or `Delete`
-    /// follows when that succeeds.
+    /// A child exists and cannot be read; its last known data is kept. It is tried again, and an `Apply` or
+    /// `Delete` follows when that succeeds.
     Spoiled(Arc<str>, Error),
     /// Everything up to here is what the servers had.
     Ready,
-    /// From here on it may be out of date: the link was lost, or this subscriber was too slow. A [`Ready`](Self::Ready) ends
-    /// that, after the changes that were missed, or after an [`Init`](Self::Init) and everything.
+    /// From here on it may be out of date: the link was lost, or this subscriber was too slow. A
+    /// [`Ready`](Self::Ready) ends that, after the changes that were missed, or after an [`Init`](Self::Init)
+    /// and everything.
     Gap,
     /// The children cannot be listed. It is tried again; a [`Ready`](Self::Ready) says that it succeeded.
     Failed(Error),
 }
 
-// What is in the nodes is not printed.
+// The nodes' data is not printed.
 impl fmt::Debug for ChildrenEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -46,11 +48,12 @@ impl fmt::Debug for ChildrenEvent {
     }
 }
 
-/// The events of a [`ChildrenCache`](super::ChildrenCache) for one subscriber: `Init`, an `Apply` for each child and `Ready` as
-/// soon as the cache has been read once, then what changes.
+/// The events of a [`ChildrenCache`](super::ChildrenCache) for one subscriber: `Init`, an `Apply` for each
+/// child and `Ready` as soon as the cache has been read once, then the changes.
 ///
-/// Values in between may be left out, the last one never is. The cache keeps as many events for a slow subscriber as there are
-/// children, and at least 1,024; one that is slower gets `Gap` and everything anew. It ends when the client is closed.
+/// Values in between may be left out, the last one never is. The cache keeps as many events for a slow
+/// subscriber as there are children, and at least 1,024; one that is slower gets `Gap` and everything anew.
+/// It ends when the client is closed.
 ///
 /// # On drop
 /// The cache forgets the subscriber. A cache lives as long as one of its handles or subscribers.
@@ -106,11 +109,11 @@ impl fmt::Debug for ChildrenEvents {
     }
 }
 
-/// Everything, for a subscriber that begins or was too slow.
+/// Events that tell everything, for a subscriber that begins or was too slow.
 #[derive(Debug)]
 pub(super) struct Replay {
     snapshot: Arc<ChildrenSnapshot>,
-    /// What comes after the children.
+    /// Event after those of the children.
     end: Option<ChildrenEvent>,
     at: Stage,
 }

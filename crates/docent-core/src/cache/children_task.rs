@@ -1,7 +1,7 @@
 //! The task of a cache of children: follows the session, asks, and publishes.
 //!
-//! A *sync* lists the folder and reads every child; it is how the cache begins and what it does after each lost link. In
-//! between, watches tell what to read.
+//! A *sync* lists the folder and reads every child; it is how the cache begins and what it does after each
+//! lost link. In between, watches tell what to read.
 
 mod alarms;
 mod answer;
@@ -26,10 +26,10 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// A link that lasted so long is not taken for one that comes and goes.
+/// Least life of a link that does not count as one that comes and goes.
 const STEADY: Duration = Duration::from_secs(10);
 
-/// Watches that are removed at a time; what others ask gets in between.
+/// Watches that are removed at a time; requests of others get in between.
 const LETTING_GO: usize = 128;
 
 /// Keeps the children of one node on a [`Board`].
@@ -40,9 +40,9 @@ pub(super) struct ChildrenTask {
     board: Arc<Board>,
     abandoned: CancellationToken,
     attachment: Attachment,
-    /// The link is there, and the session takes requests.
+    /// True while the link is up and the session takes requests.
     up: bool,
-    /// The session is new, and nothing is asked in it before its sync.
+    /// True in a new session before its sync: nothing is asked until then.
     held: bool,
     listing: Listing,
     folder: Option<Stat>,
@@ -50,31 +50,32 @@ pub(super) struct ChildrenTask {
     work: Work,
     asked: Asked,
     watches: FuturesUnordered<BoxFuture<'static, (Arc<str>, Fired)>>,
-    /// Children that cannot be read.
+    /// Children to read again, because they could not be read.
     spoiled: Vec<Arc<str>>,
-    /// What was found out and is not published yet.
+    /// Changes found and not published yet.
     events: Vec<ChildrenEvent>,
     /// Most children in one request.
     batch: usize,
-    /// Such a request was lost with its link.
+    /// Set when a read of several children was lost with its link.
     lost_batch: bool,
     loaded: bool,
     syncing: bool,
     last_sync: Option<Instant>,
     alarms: Alarms,
-    /// Between syncs on a link that comes and goes.
+    /// Pauses between syncs on a link that comes and goes.
     flapping: Backoff,
-    /// Between attempts at a folder that cannot be listed, or at a session that takes no more requests.
+    /// Pauses between attempts at a folder that cannot be listed, or at a session that takes no more
+    /// requests.
     patience: Backoff,
-    /// Between attempts at children that cannot be read.
+    /// Pauses between attempts at children that cannot be read.
     mending: Backoff,
 }
 
-/// How far the list of children is known.
+/// State of the list of children.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Listing {
     Wanted,
-    /// It is being asked for; `again` when the folder changed since.
+    /// A listing is under way; `again` when the folder changed since.
     Asked {
         again: bool,
     },
@@ -164,7 +165,7 @@ impl ChildrenTask {
         }
     }
 
-    /// Takes what else is there already, so that it is published together.
+    /// Takes the answers and events that are there already, so that they are published together.
     fn take_the_rest(&mut self) {
         while let Some(Some((ask, outcome))) = self.asked.next().now_or_never() {
             self.answered(ask, outcome);
@@ -176,7 +177,7 @@ impl ChildrenTask {
 
     fn news(&mut self, News { session, lost, up }: News) {
         if lost {
-            // What was answered before the link was lost counts.
+            // Answers from before the link was lost count.
             self.take_the_rest();
             self.forget_asked();
             if std::mem::take(&mut self.lost_batch) {
@@ -205,7 +206,8 @@ impl ChildrenTask {
         }
     }
 
-    /// Many clients lose their links together: they do not all come back with everything at once.
+    /// Random pause before a sync: many clients lose their links together, and would read everything at the
+    /// same time.
     fn pause_before_sync(&mut self) -> Duration {
         let Some(last) = self.last_sync else { return Duration::ZERO };
         let spread = spread(self.work.len()).mul_f64(fastrand::f64());
@@ -228,7 +230,7 @@ impl ChildrenTask {
 
     fn alarm(&mut self, now: Instant) {
         let due = |alarm: &mut Option<Instant>| alarm.take_if(|at| *at <= now).is_some();
-        // Then it is asked again, at the top of the loop.
+        // `run` asks again at the top of its loop.
         due(&mut self.alarms.busy);
         if due(&mut self.alarms.sync) {
             self.sync();
@@ -242,7 +244,7 @@ impl ChildrenTask {
 
     fn folder_fired(&mut self, fired: Fired) {
         self.folder_watch = None;
-        // The end of a session is news of another kind.
+        // The end of a session comes as `News`.
         if let Fired::Event(_) = fired {
             self.list_again();
         }
@@ -264,7 +266,7 @@ impl ChildrenTask {
 
     fn publish(&mut self) {
         let synced = self.syncing && self.work.is_synced();
-        // Nobody is shown a part of the children as if it were all.
+        // Before the first sync is done, a part of the children would be shown as if it were all.
         if !self.loaded && !synced {
             return;
         }
@@ -283,9 +285,10 @@ impl ChildrenTask {
         self.folder_watch = None;
         let mut watches = std::mem::take(&mut self.watches).into_iter();
         while watches.by_ref().take(LETTING_GO).count() == LETTING_GO {
-            // Without a link there are none at the server, and those that are gone here are not set again.
+            // Without a link there are no watches at the server, and those that are dropped here are not set
+            // again.
             if self.up {
-                // Its answer comes when the server has removed these.
+                // Answered in order: its answer comes when the server has removed these watches.
                 let request = Request::Exists { path: self.full.clone(), watch: false };
                 let removed = self.attachment.epoch.session.submit(request, Lane::Call);
                 tokio::select! {
@@ -298,7 +301,7 @@ impl ChildrenTask {
     }
 }
 
-/// Whatever ends the task, nobody waits for it any more.
+/// Ends the waits for the task, also where it panicked or was dropped.
 impl Drop for ChildrenTask {
     fn drop(&mut self) {
         self.board.close();

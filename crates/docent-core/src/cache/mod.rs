@@ -1,7 +1,8 @@
-//! What a node or the children of a node are, kept in memory: read without I/O, brought up to date in the background.
+//! A node, or the children of a node, kept in memory: read without I/O, brought up to date in the background.
 //!
-//! One task for each cache, over one-shot watches that are set again. Caches and streams of one client that look at the same
-//! node share one watch at the server. There is no cache of a whole tree, and persistent recursive watches are not used.
+//! One task for each cache, over one-shot watches that are set again. Caches and streams of one client that
+//! look at the same node share one watch at the server. There is no cache of a whole tree, and persistent
+//! recursive watches are not used.
 
 mod attachment;
 mod board;

@@ -14,19 +14,21 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-/// The data of one node, kept in memory, whether the node exists or not. For users of Curator: what its class of the same name
-/// does.
+/// The data of one node, kept in memory, whether the node exists or not. For users of Curator: it does the
+/// work of the class of the same name.
 ///
-/// It is read with a watch, again when that fires, and again after a lost link and in a new session. Until that is done it goes
-/// on to answer with what it knew, and [`is_stale`](Self::is_stale). Cheap to clone; all clones are one cache with one task.
+/// It is read with a watch, again when that fires, and again after a lost link and in a new session. Until
+/// that is done it goes on to answer with what it knew, and [`is_stale`](Self::is_stale). Cheap to clone; all
+/// clones are one cache with one task.
 ///
 /// # Guarantees
-/// What it shows is never older than what it showed before, and comes to what the servers have. Values in between may be left
-/// out. Changes are told by transaction, also when the new data equals the old, and when the node was created again.
+/// The shown node is never older than before, and comes to that of the servers. Values in between may be left
+/// out. Changes are told by transaction, also when the new data equals the old, and when the node was created
+/// again.
 ///
 /// # On drop
-/// When the last clone and the last stream of changes are dropped its task ends and its watch is removed. It does not keep the
-/// client open.
+/// When the last clone and the last stream of changes are dropped its task ends and its watch is removed. It
+/// does not keep the client open.
 ///
 /// # Examples
 /// ```no_run
@@ -48,7 +50,7 @@ pub struct NodeCache {
     operation_timeout: Duration,
 }
 
-/// Its drop is the drop of the last clone and stream.
+/// Shared by clones and streams: its drop is that of the last one.
 struct Handle {
     // Not a `Client`: a cache does not keep its client open.
     core: Arc<Core>,
@@ -93,23 +95,25 @@ impl NodeCache {
         &self.handle.path
     }
 
-    /// What is known now, without I/O; `None` when there is no node, and before it was [`ready`](Self::ready).
+    /// The known node now, without I/O; `None` when there is no node, and before it was
+    /// [`ready`](Self::ready).
     pub fn current(&self) -> Option<Arc<Node>> {
         self.handle.value.borrow().clone().flatten()
     }
 
-    /// True when what is known may be out of date: before the node was read once, from a lost link until it was read again,
-    /// while it cannot be read, and once the client is closed.
+    /// True when the known node may be out of date: before the node was read once, from a lost link until it
+    /// was read again, while it cannot be read, and once the client is closed.
     pub fn is_stale(&self) -> bool {
         self.handle.status.borrow().stale_since.is_some()
     }
 
-    /// For how long it has been [stale](Self::is_stale); `None` when it is not.
+    /// Time since it became [stale](Self::is_stale); `None` when it is not.
     pub fn stale_for(&self) -> Option<Duration> {
         self.handle.status.borrow().stale_for(&*self.handle.core.config.clock)
     }
 
-    /// Why the node cannot be read at present, if it cannot, as `NoAuth`. It is tried again all the time.
+    /// The error of the last read, as `NoAuth`, while the node cannot be read. It is tried again all the
+    /// time.
     pub fn trouble(&self) -> Option<Error> {
         self.handle.status.borrow().trouble.clone()
     }
@@ -117,7 +121,8 @@ impl NodeCache {
     /// Waits until the node was read once, at most for the operation timeout.
     ///
     /// # Errors
-    /// Why the node cannot be read, when the servers refuse, as `NoAuth`; else `Timeout`, `Closed`. The cache goes on to try.
+    /// That of the read, when the servers refuse it, as `NoAuth`; else `Timeout`, `Closed`. The cache goes on
+    /// to try.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -126,8 +131,8 @@ impl NodeCache {
         status::ready(core, path, status.clone(), self.operation_timeout).await
     }
 
-    /// What is there, as soon as it is known, and then each change; `None` for no node. A slow reader skips values, never the last
-    /// one. Ends when the client is closed.
+    /// Follows the node: the present one, as soon as it is known, and then each change; `None` for no node. A
+    /// slow reader skips values, never the last one. Ends when the client is closed.
     pub fn changes(&self) -> NodeChanges {
         let mut values = self.handle.value.clone();
         values.mark_changed();

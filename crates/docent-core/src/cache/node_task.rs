@@ -24,22 +24,22 @@ pub(super) struct NodeTask {
     values: watch::Sender<Value>,
     abandoned: CancellationToken,
     attachment: Attachment,
-    /// The link is there, and the session takes requests.
+    /// True while the link is up and the session takes requests.
     up: bool,
     known: Option<Version>,
     watch: Option<Box<Watch>>,
     next: Next,
-    /// Between attempts.
+    /// Pauses between attempts.
     patience: Backoff,
 }
 
-/// What is to be done.
+/// Next action of the task.
 enum Next {
     Read,
     Reading(Pending),
     /// Waits for the creation of the node.
     Awaiting(Pending),
-    /// The watch tells of changes.
+    /// Nothing: the watch tells of changes.
     Rest,
     /// Reads again then.
     Pause(Instant),
@@ -123,14 +123,14 @@ impl NodeTask {
         }
         self.up = up;
         if up {
-            // Also where nothing was seen to be lost: the read shows that nothing was.
+            // Also where no change was missed: only the read shows that.
             self.next = Next::Read;
         }
     }
 
     fn fired(&mut self, fired: Fired) {
         self.watch = None;
-        // The end of a session is news of another kind. What is being read has its own watch.
+        // The end of a session comes as `News`. A read under way leaves a watch of its own.
         if let (Fired::Event(_), Next::Rest) = (fired, &self.next) {
             self.next = Next::Read;
         }
@@ -143,7 +143,7 @@ impl NodeTask {
                 self.rest(watch);
                 let version = (stat.czxid, stat.mzxid);
                 if self.known.replace(version) != Some(version) {
-                    // A copy: a part of what was received would keep more of it in memory.
+                    // A copy: a part of a read buffer would keep all of it in memory.
                     let data = data.map_or_else(Bytes::new, |data| Bytes::copy_from_slice(&data));
                     self.values.send_replace(Some(Some(Arc::new(Node { data, stat: stat.into() }))));
                 }
@@ -171,13 +171,13 @@ impl NodeTask {
                 });
                 self.caught_up();
             }
-            // It was created in between.
+            // It was created between the two reads.
             Ok(_) | Err(Code::NO_NODE) => self.next = Next::Read,
             Err(code) => self.refused(code),
         }
     }
 
-    /// The reply to what was asked; without one it is asked again, in its time.
+    /// The reply to a request; without one it is sent again, after a pause or over the next link.
     fn reply(&mut self, outcome: Outcome) -> Option<Reply> {
         self.next = Next::Read;
         match outcome {
@@ -230,7 +230,7 @@ impl NodeTask {
     }
 }
 
-/// Whatever ends the task, nobody waits for it any more.
+/// Ends the waits for the task, also where it panicked or was dropped.
 impl Drop for NodeTask {
     fn drop(&mut self) {
         let now = self.core.config.clock.now();

@@ -5,10 +5,11 @@ use std::fmt;
 use std::ops::Bound;
 use std::sync::Arc;
 
-/// The children of a node with their data, as a [`ChildrenCache`](super::ChildrenCache) knew them at one time.
+/// The children of a node with their data, as a [`ChildrenCache`](super::ChildrenCache) knew them at one
+/// time.
 ///
-/// It does not change. While one is held the cache's next change copies the map of the children, though not their data; a
-/// change while none is held copies nothing.
+/// It does not change. While one is held the cache's next change copies the map of the children, though not
+/// their data; a change while none is held copies nothing.
 #[derive(Clone, Default)]
 pub struct ChildrenSnapshot {
     pub(super) folder: Option<Stat>,
@@ -17,8 +18,8 @@ pub struct ChildrenSnapshot {
 }
 
 impl ChildrenSnapshot {
-    /// The stat of the node whose children these are, as of their last listing; `None` when there is no such node, or nothing
-    /// was read yet.
+    /// The stat of the node whose children these are, as of their last listing; `None` when there is no such
+    /// node, or nothing was read yet.
     pub fn folder(&self) -> Option<&Stat> {
         self.folder.as_ref()
     }
@@ -33,8 +34,8 @@ impl ChildrenSnapshot {
         self.children.iter()
     }
 
-    /// The children that exist but could not be read the last time, and why. What was known of one before is still among the
-    /// children.
+    /// The children that exist but could not be read the last time, and why. The last known data of such a
+    /// child is still among the children.
     pub fn spoiled(&self) -> impl ExactSizeIterator<Item = (&Arc<str>, &Error)> {
         self.spoiled.iter()
     }
@@ -79,7 +80,7 @@ fn after<'a, V>(map: &'a BTreeMap<Arc<str>, V>, name: Option<&str>) -> Option<(&
     map.range::<str, _>((from, Bound::Unbounded)).next()
 }
 
-// What is in the nodes is not printed.
+// The nodes' data is not printed.
 impl fmt::Debug for ChildrenSnapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ChildrenSnapshot")

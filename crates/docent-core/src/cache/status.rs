@@ -5,14 +5,14 @@ use crate::time::{Clock, Timestamp};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// How a cache stands.
+/// State of a cache.
 #[derive(Debug, Clone)]
 pub(super) struct Status {
-    /// It has been read once.
+    /// True once it has been read.
     pub(super) loaded: bool,
-    /// Since when it may be out of date; `None` when it is up to date as far as the servers told.
+    /// Time since when it may be out of date; `None` when it is up to date as far as the servers told.
     pub(super) stale_since: Option<Timestamp>,
-    /// Why the node it is about cannot be read.
+    /// Error while its node cannot be read.
     pub(super) trouble: Option<Error>,
     pub(super) closed: bool,
 }

@@ -3,7 +3,7 @@ use std::collections::VecDeque;
 use std::mem;
 use std::task::Waker;
 
-/// What a subscriber has not taken yet.
+/// Subscriber, with the events that it has not taken yet.
 #[derive(Debug)]
 pub(super) struct Subscriber {
     backlog: Backlog,
@@ -12,13 +12,13 @@ pub(super) struct Subscriber {
 
 #[derive(Debug)]
 enum Backlog {
-    /// It knows everything but these.
+    /// It has taken everything but these.
     Events(VecDeque<ChildrenEvent>),
-    /// It is to be given everything, because it is new or `missed` something.
+    /// It has to get everything, because it is new or `missed` something.
     Everything { missed: bool },
 }
 
-/// What there is for a subscriber.
+/// Events for a subscriber.
 pub(super) enum Taken {
     Event(ChildrenEvent),
     /// Everything; a subscriber that missed something is told so first.
@@ -35,7 +35,7 @@ impl Subscriber {
         Self { backlog: Backlog::Events(backlog.into_iter().collect()), waker: None }
     }
 
-    /// Adds events, of which it keeps at most `limit`. Returns whom to wake.
+    /// Adds events, of which it keeps at most `limit`. Returns the waker of the subscriber.
     pub(super) fn push(&mut self, events: &[ChildrenEvent], limit: usize) -> Option<Waker> {
         match &mut self.backlog {
             Backlog::Everything { .. } => return None,
@@ -47,7 +47,8 @@ impl Subscriber {
         self.waker.take()
     }
 
-    /// The cache has been read for the first time: there is everything to be told, and nothing before that matters.
+    /// Begins the events of a subscriber: the cache has been read for the first time, everything has to be
+    /// told, and no earlier event matters.
     pub(super) fn begin(&mut self) -> Option<Waker> {
         self.backlog = Backlog::Everything { missed: false };
         self.waker.take()

@@ -1,41 +1,41 @@
-//! What is to be read of the children of a folder, and why. Pure: no I/O and no clock.
+//! Reads that are due for the children of a folder, and their reasons. Pure: no I/O and no clock.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-/// The transactions that made a child what it is: which node, and its last change. A node that was created again has the
-/// versions of its predecessor, so those prove nothing.
+/// Version of a child: the transactions that created the node and that changed it last. A node that was
+/// created again has the version numbers of its predecessor, so those prove nothing.
 pub(super) type Version = (i64, i64);
 
-/// More children than this are read several to a request.
+/// Most children that are read one by one; more are read several to a request.
 pub(super) const FEW: usize = 64;
 
-/// What is known of each child, and what is to be read next.
+/// Knowledge about each child, and the queue of reads.
 ///
-/// Answers must be told in the order in which their requests were sent: then what is told last is the newest.
+/// Answers must be told in the order in which their requests were sent: then the last one told is the newest.
 #[derive(Debug, Default)]
 pub(super) struct Work {
     children: HashMap<Arc<str>, Child>,
-    /// Children to be read. May name some that are not [`Place::Unread`] any more.
+    /// Children to read. May name some that are not [`Place::Unread`] any more.
     unread: VecDeque<Arc<str>>,
-    /// Children that are known but not watched. As above.
+    /// Children that are known but not watched. May name some that are not [`Place::Unwatched`] any more.
     unwatched: VecDeque<Arc<str>>,
-    /// Counts the listings.
+    /// Number of listings so far.
     listing: u64,
-    /// The next listing begins a sync.
+    /// Set when the next listing begins a sync.
     to_sync: bool,
-    /// How many children the sync still waits for.
+    /// Number of children that the sync still waits for.
     due: usize,
 }
 
 #[derive(Debug, Default)]
 struct Child {
     place: Place,
-    /// The last listing it was in.
+    /// Number of the last listing it was in.
     listing: u64,
-    /// The sync waits for it.
+    /// Set while the sync waits for it.
     due: bool,
-    /// It changed while it was being read.
+    /// Set when it changed while it was being read.
     again: bool,
     watched: bool,
     known: Option<Version>,
@@ -54,9 +54,9 @@ enum Place {
 /// A read of children.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Read {
-    /// Of one, which leaves a watch if it has none yet.
+    /// Of one child, which leaves a watch if it has none yet.
     One { name: Arc<str>, watch: bool },
-    /// Of several in one request, which leaves no watches.
+    /// Of several children in one request, which leaves no watches.
     Several(Vec<Arc<str>>),
 }
 
@@ -66,7 +66,7 @@ impl Work {
         self.children.len()
     }
 
-    /// Nothing that is known counts any more: every child of the next listing is to be read.
+    /// Begins a sync: known data does not count any more, and every child of the next listing is read.
     pub(super) fn begin_sync(&mut self) {
         self.to_sync = true;
         self.due = 0;
@@ -78,7 +78,7 @@ impl Work {
         !self.to_sync && self.due == 0
     }
 
-    /// What was asked gets no answer: it is asked again.
+    /// Takes note that the reads under way get no answer: they are sent again.
     pub(super) fn forget_asked(&mut self) {
         for (name, child) in &mut self.children {
             if child.place == Place::Asked {
@@ -89,7 +89,7 @@ impl Work {
         }
     }
 
-    /// All watches are gone.
+    /// Takes note that all watches are gone.
     pub(super) fn forget_watches(&mut self) {
         for (name, child) in &mut self.children {
             child.watched = false;
@@ -100,7 +100,7 @@ impl Work {
         }
     }
 
-    /// Takes a listing. Returns those that were told of and are gone.
+    /// Takes a listing. Returns the children that were told of and are gone.
     pub(super) fn listed(&mut self, names: Vec<String>) -> Vec<Arc<str>> {
         self.listing += 1;
         let due = std::mem::take(&mut self.to_sync);
@@ -114,7 +114,7 @@ impl Work {
         missing.into_iter().filter(|name| self.gone(name)).collect()
     }
 
-    /// `None` for a new child.
+    /// Takes one name of a listing. `None` for a new child.
     fn listed_one(&mut self, name: String, due: bool) -> Option<()> {
         self.due += usize::from(due);
         let Some(child) = self.children.get_mut(name.as_str()) else {
@@ -161,7 +161,7 @@ impl Work {
         None
     }
 
-    /// A child was read. True when that is news.
+    /// Takes note that a child was read. True when that is news.
     pub(super) fn read(&mut self, name: &Arc<str>, version: Version) -> bool {
         let news = self.children.get(name).is_some_and(|child| child.spoiled || child.known != Some(version));
         self.answered(name, |child| {
@@ -171,7 +171,7 @@ impl Work {
         news
     }
 
-    /// A child was read with a watch. True when it had none.
+    /// Takes note that a child was read with a watch. True when it had none.
     pub(super) fn watched(&mut self, name: &str) -> bool {
         match self.children.get_mut(name) {
             Some(child) => !std::mem::replace(&mut child.watched, true),
@@ -179,7 +179,7 @@ impl Work {
         }
     }
 
-    /// A child cannot be read. True when that is news.
+    /// Takes note that a child cannot be read. True when that is news.
     pub(super) fn spoiled(&mut self, name: &Arc<str>) -> bool {
         let news = self.children.get(name).is_some_and(|child| !child.spoiled);
         self.answered(name, |child| child.spoiled = true);
@@ -190,25 +190,28 @@ impl Work {
         let Some(child) = self.children.get_mut(name) else { return };
         change(child);
         self.due -= usize::from(std::mem::take(&mut child.due));
+        // A change was told while the read was under way: the reply may be older than that change.
         if std::mem::take(&mut child.again) {
             child.place = Place::Unread;
             self.unread.push_back(Arc::clone(name));
             return;
         }
+        // A read of several children leaves no watches, so that these are read once more with one. A child
+        // that cannot be read waits for the alarm that tries it again.
         child.place = if child.watched || child.spoiled { Place::Resting } else { Place::Unwatched };
         if child.place == Place::Unwatched {
             self.unwatched.push_back(Arc::clone(name));
         }
     }
 
-    /// A child is gone. True when it had been told of.
+    /// Takes note that a child is gone. True when it had been told of.
     pub(super) fn gone(&mut self, name: &str) -> bool {
         let Some(child) = self.children.remove(name) else { return false };
         self.due -= usize::from(child.due);
         child.known.is_some() || child.spoiled
     }
 
-    /// The watch of a child fired.
+    /// Takes note that the watch of a child fired.
     pub(super) fn fired(&mut self, name: &Arc<str>) {
         if let Some(child) = self.children.get_mut(name) {
             child.watched = false;
@@ -216,7 +219,7 @@ impl Work {
         }
     }
 
-    /// A child is to be read, again if it is being read.
+    /// Queues a child to be read, once more if it is being read.
     pub(super) fn unread(&mut self, name: &Arc<str>) {
         let Some(child) = self.children.get_mut(name) else { return };
         match child.place {
@@ -229,7 +232,7 @@ impl Work {
         }
     }
 
-    /// A read has no answer: the child is to be read again.
+    /// Takes note that a read has no answer: the child is read again.
     pub(super) fn unanswered(&mut self, name: &Arc<str>) {
         if let Some(child) = self.children.get_mut(name).filter(|child| child.place == Place::Asked) {
             child.again = false;
@@ -317,7 +320,7 @@ mod tests {
                 }
             }
         }
-        // The last few are read and watched in one.
+        // The last few are read and watched in one request.
         assert_eq!((together, alone), (150, 200));
     }
 
@@ -331,7 +334,7 @@ mod tests {
         assert_eq!(first, Some(Read::One { name: name("a"), watch: false }), "it has a watch");
         work.listed(names(&["a", "b", "later"]));
         assert!(!work.read(&name("a"), (1, 1)));
-        // A change meanwhile is read, but not waited for.
+        // A change meanwhile is read, but the sync does not wait for it.
         work.fired(&name("b"));
         assert!(matches!(second, Some(Read::One { .. })));
         work.read(&name("b"), (1, 1));

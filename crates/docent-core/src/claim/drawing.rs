@@ -15,7 +15,7 @@ use docent_proto::{Code, Create, CreateMode, MultiOp, Request, Response};
 use std::sync::Arc;
 use tokio::time::Instant;
 
-/// What is to be claimed.
+/// Claim to make, with the node it is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
     /// The path of the claim: an ephemeral node whose parent exists.
@@ -24,13 +24,13 @@ pub struct Wanted {
     pub node: String,
 }
 
-/// What became of an attempt to claim.
+/// Result of an attempt to claim.
 #[derive(Debug)]
 pub enum Claimed {
-    /// All are ours, in the order that was asked for, each with its node as it was read after that; `None` when there is no such
-    /// node.
+    /// All are ours, in the order of the `Wanted`, each with its node as it was read after the claim; `None`
+    /// when there is no such node.
     All(Vec<(Claim, Option<Node>)>),
-    /// Nothing was claimed: the one with this index is somebody's.
+    /// Nothing was claimed: the claim with this index is somebody else's.
     Taken(usize),
     /// Nothing was claimed: the claim with this index has no parent.
     NoParent(usize),
@@ -40,10 +40,10 @@ pub enum Claimed {
 struct Intent {
     epoch: Arc<Epoch>,
     paths: Vec<String>,
-    /// `None` once it is settled that nothing is left to undo.
+    /// The exact write; `None` once nothing is left to undo.
     write: Option<ExactWrite>,
     submitted: Timestamp,
-    /// How often the link had been lost by then.
+    /// Number of lost links at that time.
     losses: u64,
 }
 
@@ -64,7 +64,7 @@ impl Intent {
         std::mem::take(&mut self.paths)
     }
 
-    /// Deletes what was made by the transaction `czxid`.
+    /// Deletes the nodes that the transaction `czxid` made.
     fn undo(mut self, czxid: i64) {
         for path in self.take_paths() {
             let node = ClaimNode::new(Arc::clone(&self.epoch), path, czxid).confirmed_at(self.losses);
@@ -84,7 +84,7 @@ impl Drop for Intent {
     }
 }
 
-/// What an attempt came to.
+/// Result of one attempt.
 enum Attempt {
     Created(i64),
     Refused(usize, Code),
@@ -100,7 +100,8 @@ pub(super) async fn draw(client: &Client, wanted: &[Wanted], recipe: &'static st
     let full = |path: &String| namespace.full("claim", path);
     let claims = wanted.iter().map(|wanted| full(&wanted.claim)).collect::<Result<Vec<_>, _>>()?;
     let nodes = wanted.iter().map(|wanted| full(&wanted.node)).collect::<Result<Vec<_>, _>>()?;
-    // One that is doubled is known by its data, and undone.
+    // An exact write is sent again only when it is certain that the earlier one never is applied; one of
+    // unknown outcome is undone (decision 11).
     let mut attempts = Attempts::new(client, "claim", &first.claim, Outcomes::Repeatable);
     loop {
         let epoch = attempts.epoch().await?;
@@ -109,7 +110,7 @@ pub(super) async fn draw(client: &Client, wanted: &[Wanted], recipe: &'static st
         let reads: Vec<_> = nodes.iter().map(|path| epoch.session.submit(read(path), Lane::Call)).collect();
         match created(&mut intent, &mut attempts, &epoch).await? {
             Attempt::Created(czxid) => {
-                // Its timeout is known now. What was made is undone.
+                // The session's timeout is known only now that it is attached.
                 if let Some(detail) = epoch.refuses_guards(client.core().config.accept_short_lease) {
                     intent.undo(czxid);
                     return Err(attempts.error(ErrorKind::ShortLease).because(detail));
@@ -121,7 +122,8 @@ pub(super) async fn draw(client: &Client, wanted: &[Wanted], recipe: &'static st
                     (_, Err(Unread::Refused(code))) => {
                         return Err(Error::from_code(code, "claim").at(&first.node));
                     }
-                    // The lease ran out before the reply came, or the link did not last for the reads: once more.
+                    // The lease ran out before the reply came, or the link did not last for the reads: the
+                    // claims are deleted, and made once more.
                     _ if Instant::now() >= attempts.deadline => return Err(attempts.timeout()),
                     (_, Err(Unread::Cause(cause))) => attempts.retry(&epoch, false, cause).await?,
                     (None, _) => attempts.retry(&epoch, false, Cause::LinkLost).await?,
@@ -144,13 +146,14 @@ async fn created(
 ) -> Result<Attempt, Error> {
     let Some(write) = &mut intent.write else { return Ok(Attempt::Again) };
     let ended = write.ended(attempts.deadline).await;
-    // What is not certain is seen to by the drop of the intent.
+    // A write whose outcome is not certain is undone by the drop of the intent.
     if !matches!(ended, Ended::Unknown(_)) {
         intent.write = None;
     }
     let cause = match ended {
         Ended::Applied(results, stat) => {
             if results.is_none() {
+                // Without results the session has not counted the nodes.
                 intent.paths.iter().for_each(|path| epoch.session.owns(path));
             }
             return Ok(Attempt::Created(stat.mzxid));
@@ -168,7 +171,7 @@ async fn created(
     Ok(Attempt::Again)
 }
 
-/// Holds what was claimed; `None`, and it is deleted, when the lease has run out.
+/// Makes guards of the claims. `None` when the lease has run out: all of them are deleted then.
 fn hold(
     client: &Client,
     mut intent: Intent,
@@ -176,7 +179,7 @@ fn hold(
     czxid: i64,
     recipe: &'static str,
 ) -> Option<Vec<Claim>> {
-    // From here on the nodes are deleted when what holds them is dropped.
+    // From here on the drop of a guard deletes its node, and not that of the intent.
     let paths = intent.take_paths();
     let epoch = &intent.epoch;
     let claims = paths.into_iter().zip(wanted).map(|(path, wanted)| {
@@ -193,7 +196,8 @@ fn hold(
             }
         }
     });
-    // All of them are looked at, so that all are given back.
+    // Collected twice: the first one makes a guard of each or gives its node back, also behind one that
+    // failed.
     claims.collect::<Vec<_>>().into_iter().collect()
 }
 
@@ -206,7 +210,7 @@ enum Unread {
     Cause(Cause),
 }
 
-/// The nodes, read again in the same session where the link was lost.
+/// The nodes; a read without a reply is repeated in the same session after a `sync`.
 async fn read_all(
     epoch: &Epoch,
     paths: &[String],

@@ -14,31 +14,31 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// An exclusive hold by an ephemeral node at a fixed path, which is nobody's before and somebody else's afterwards.
+/// Exclusive hold by an ephemeral node at a fixed path, which others may use before and afterwards.
 ///
 /// # Guarantees
-/// It is taken for ours only if it is proven to be: by the reply, or after a lost one by the id in its data, in the same session.
-/// It is deleted in that session only, and after a lost reply only while it is the same node: never one that somebody else made at
-/// the path since.
+/// It is taken for ours only if it is proven to be: by the reply, or after a lost one by the id in the data
+/// of the write's marker, in the same session. It is deleted in that session only, and after a lost reply
+/// only while it is the same node: never one that somebody else made at the path since.
 ///
 /// # Assumptions
-/// Nobody deletes the node by hand while its session lives. Who does is noticed by a watch; until then the next one's claim could
-/// be taken for this one.
+/// Nobody deletes the node by hand while its session lives. A watch tells of such a delete; until then the
+/// next claim could be taken for this one.
 ///
 /// # On drop
-/// The node is deleted, and that is tried until it is done or the session has ended. It is submitted in order with other calls where a
-/// marker for an exact write is free at once; of several that are dropped together, most are deleted a round trip later. Never
-/// blocks or panics, also outside a runtime.
+/// The node is deleted, and that is tried until it is done or the session has ended. It is submitted in order
+/// with other calls where a marker for an exact write is free at once; of several that are dropped together,
+/// most are deleted a round trip later. Never blocks or panics, also outside a runtime.
 #[must_use = "dropping a claim gives it up"]
 pub struct Claim {
     client: Client,
-    /// As the user wrote it.
+    /// Path as the user wrote it.
     path: String,
     node: Arc<ClaimNode>,
     held: Arc<Held>,
-    /// Set once an end of it was sent together with other writes: it may be gone, and another in its place.
+    /// Set once a delete of it was sent together with other writes: it may be gone, and another in its place.
     ending: bool,
-    /// Set once it is to be deleted later.
+    /// Set once `release_after` handed its delete to cleanup.
     later: bool,
 }
 
@@ -47,20 +47,20 @@ impl Claim {
         Self { client, path, node, held, ending: false, later: false }
     }
 
-    /// Claims all of `wanted` in one write, all or none, and reads the nodes that they are claims of in the same trip. `recipe` is
-    /// the label of the metrics.
+    /// Claims all of `wanted` in one write, all or none, and reads the nodes that they are claims of in the
+    /// same trip. `recipe` is the label of the metrics.
     ///
     /// # Errors
-    /// `ShortLease` when the session timeout is below four ticks of the server, `NoAuth`, `TooLarge`, `Timeout`, `Closed`;
-    /// `InvalidInput` when nothing is wanted or a path breaks a rule.
+    /// `ShortLease` when the session timeout is below four ticks of the server, `NoAuth`, `TooLarge`,
+    /// `Timeout`, `Closed`; `InvalidInput` when nothing is wanted or a path breaks a rule.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: what was claimed is deleted, whatever became of the reply.
+    /// This method is cancel safe: the claims are deleted, also where the reply is lost.
     pub async fn draw(client: &Client, wanted: &[Wanted], recipe: &'static str) -> Result<Claimed, Error> {
         drawing::draw(client, wanted, recipe).await
     }
 
-    /// Deletes the node of a claim that nobody holds.
+    /// Deletes the node of a claim that no guard holds.
     pub(super) fn give_back(node: Arc<ClaimNode>) {
         if node.leave() {
             drop(Leaving::of_claim(node));
@@ -77,8 +77,8 @@ impl Claim {
         &self.path
     }
 
-    /// True while it is certain that nobody else holds it: compares clock and session, without I/O. Right even after the process
-    /// was frozen. Once false it never becomes true again.
+    /// True while it is certain that nobody else holds it: compares clock and session, without I/O. Right
+    /// even after the process was frozen. Once false it never becomes true again.
     pub fn is_held(&self) -> bool {
         self.held.check().is_ok()
     }
@@ -134,8 +134,8 @@ impl Claim {
     /// Gives it up and waits until its node is deleted.
     ///
     /// # Errors
-    /// `Lost` when it had been lost before. `Timeout` when no server could be reached in time, `Closed`: the node is deleted in the
-    /// background then, or goes with its session.
+    /// `Lost` when it had been lost before. `Timeout` when no server could be reached in time, `Closed`: the
+    /// node is deleted in the background then, or goes with its session.
     ///
     /// # Cancel safety
     /// This method is cancel safe: the release goes on in the background.
@@ -145,26 +145,28 @@ impl Claim {
         gone("release", &self.path.clone(), deadline, was_held, self.leave()).await
     }
 
-    /// Gives it up, and deletes its node after `delay`, or when the client is closed: nobody else gets it before.
+    /// Gives it up, and deletes its node after `delay`, or when the client is closed: nobody else gets it
+    /// before.
     ///
     /// # Errors
     /// [`Lost`] when it had been lost before.
     pub fn release_after(mut self, delay: Duration) -> Result<(), Lost> {
         self.held.hand_over().map_err(|reason| Lost { reason })?;
         self.node.epoch.cleanup.release_later(&self.node, delay);
-        // Not by the drop of this: that would be now.
+        // The drop of this guard would delete the node at once.
         self.later = true;
         Ok(())
     }
 
-    /// Ends `claims`, deletes `nodes` and applies `transaction`, all or nothing and exactly once, in the session that holds the claims.
-    /// It happens in this order. `None` when it was applied but the reply with the results was lost.
+    /// Ends `claims`, deletes `nodes` and applies `transaction`, all or nothing and exactly once, in the
+    /// session that holds the claims. It happens in this order. `None` when it was applied but the reply with
+    /// the results was lost.
     ///
     /// # Errors
-    /// `InvalidInput` when claims and transaction are not of one client. `Lost` when one had been lost before, or one of the
-    /// nodes is gone; that of the operation that failed, with its path.
-    /// Nothing was applied then, and the claims are given up. `OutcomeUnknown` when the session ended, or the deadline passed,
-    /// before it could be found out; `Timeout`, `TooLarge`, `Closed`.
+    /// `InvalidInput` when claims and transaction are not of one client. `Lost` when one had been lost
+    /// before, or one of the nodes is gone; that of the operation that failed, with its path. Nothing was
+    /// applied then, and the claims are given up. `OutcomeUnknown` when the session ended, or the deadline
+    /// passed, before it could be found out; `Timeout`, `TooLarge`, `Closed`.
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: it may have been applied. If it was not, the claims are given up.
@@ -176,7 +178,7 @@ impl Claim {
         let Some(first) = claims.first() else {
             return Err(Error::invalid_input("claim", "a batch of 0 must be at least 1"));
         };
-        // In another namespace the paths are those of other nodes.
+        // A client of another namespace would end other nodes at the same paths.
         let is_ours = |claim: &Self| Arc::ptr_eq(claim.client.core(), first.client.core());
         if !claims.iter().all(is_ours) || !transaction.is_of(&first.client) {
             return Err(Error::invalid_input("end", "what ends in one step must be of one client"));
@@ -186,12 +188,13 @@ impl Claim {
         for claim in &claims {
             claim.held.check().map_err(|reason| lost(claim, reason))?;
             if claim.node.epoch.number != epoch.number {
-                // The older session's are lost, or about to be.
+                // An acknowledgement is sent in the session of its claim or not at all (decision 8). Claims
+                // of the older session are lost, or about to be.
                 return Err(lost(claim, LostReason::SessionAbandoned));
             }
         }
         for claim in &mut claims {
-            // What follows is no loss: its own watch tells of our own delete.
+            // From here on our own delete may end the claim, of which its watch tells: that is no loss.
             claim
                 .held
                 .hand_over()
@@ -207,12 +210,12 @@ impl Claim {
         done
     }
 
-    /// Nothing is to be deleted any more.
+    /// Forgets the node, which was deleted with the transaction.
     fn forget_node(self) {
         let _ = self.node.leave();
     }
 
-    /// Submits the delete of the node; `None` when somebody else saw to that, or it is gone.
+    /// Submits the delete of the node; `None` when another call did so before, or the node is gone.
     fn leave(&mut self) -> Option<Leaving> {
         if self.later {
             return None;

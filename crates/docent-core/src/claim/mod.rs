@@ -1,5 +1,6 @@
-//! Claims: ephemeral nodes at fixed names, of which there is one at a time. What others may use again is never deleted by its name
-//! alone, so that a claim is undone in its own session only, and only while it is the same node.
+//! Claims: ephemeral nodes at fixed names, of which there is one at a time. Others may use the name again, so
+//! that a claim is never deleted by its name alone, but in its own session only, and only while it is the
+//! same node (decision 8).
 
 mod drawing;
 mod guard;

@@ -10,9 +10,9 @@ use crate::time::deadline;
 use docent_proto::{Code, MultiOp};
 use std::time::Duration;
 
-/// Deletes the node of a claim, in its own session: with that it would go anyway, and in another one the name may be that of a claim
-/// of somebody else. For the same reason it is an exact write, sent only while the node is the same: one that is applied late could
-/// hit the node of the next one.
+/// Deletes the node of a claim, in its own session: with that it would go anyway, and in a later one the path
+/// may hold somebody else's claim. For the same reason the delete is an exact write, sent only while the node
+/// is the same: a delete that is applied late could hit the next claim's node (decision 8).
 pub(super) async fn delete_claim(core: &Core, node: &ClaimNode, first: Option<ExactWrite>) -> Left {
     let mut write = first;
     loop {
@@ -45,9 +45,10 @@ pub(super) async fn delete_claim(core: &Core, node: &ClaimNode, first: Option<Ex
     }
 }
 
-/// Submits the delete if the node is still there and the same; else says what became of it, or nothing if that is not known now.
+/// Submits the delete if the node is still there and the same. Else the error is the end of the node, or
+/// `None` if that is not known now.
 async fn send_again(core: &Core, node: &ClaimNode) -> Result<ExactWrite, Option<Left>> {
-    // The marker first: one may have to wait for it, and the look must not be older than the link that the delete is sent on.
+    // The marker first: it may take a wait, and the look must be made on the link that the delete is sent on.
     let marker = match exact::take(core, &node.epoch, deadline(Duration::MAX)).await {
         Ok(marker) => marker,
         Err(NoMarker::Cause(Cause::Ended(end))) => return Err(Some(ended(end))),
@@ -72,7 +73,7 @@ pub(super) fn delete_exactly(node: &ClaimNode, marker: exact::Marker, losses: u6
     ExactWrite::submit_on(Some(losses), marker, [delete], Lane::Cleanup)
 }
 
-/// Says what becomes of a claim whose session has ended.
+/// Outcome for the node of a claim whose session has ended.
 fn ended(end: SessionEnd) -> Left {
     match end {
         SessionEnd::Closed => Left::Closed,

@@ -4,7 +4,7 @@ use crate::session::Cause;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// The node of a claim.
+/// Node of a claim, told from later ones at its path by `czxid`.
 #[derive(Debug)]
 pub(crate) struct ClaimNode {
     pub(crate) epoch: Arc<Epoch>,
@@ -12,9 +12,10 @@ pub(crate) struct ClaimNode {
     pub(crate) path: String,
     /// Tells it from later claims at the same path.
     pub(crate) czxid: i64,
-    /// Set once somebody sees to its end: it is deleted once.
+    /// Set by the first handle that sees to its end, so that it is deleted once.
     left: AtomicBool,
-    /// How often the link had been lost when the node was last known to be the same. On that link its own watch tells of its end.
+    /// Number of lost links when the node was last known to be the same. On that link its own watch tells of
+    /// its end.
     confirmed: AtomicU64,
 }
 
@@ -23,13 +24,13 @@ impl ClaimNode {
         Self { epoch, path, czxid, left: AtomicBool::new(false), confirmed: AtomicU64::new(u64::MAX) }
     }
 
-    /// As it was made: `losses` is how often the link had been lost before its create was submitted.
+    /// The node as it was made: `losses` is the number of lost links before its create was submitted.
     pub(crate) fn confirmed_at(self, losses: u64) -> Self {
         self.confirmed.store(losses, Ordering::Relaxed);
         self
     }
 
-    /// The next [`confirm`](Self::confirm) looks at the node.
+    /// Makes the next [`confirm`](Self::confirm) look at the node.
     pub(crate) fn doubt(&self) {
         self.confirmed.store(u64::MAX, Ordering::Relaxed);
     }
@@ -39,18 +40,20 @@ impl ClaimNode {
         self.is_confirmed_at(self.epoch.losses())
     }
 
-    /// True when the node was there, and the same, on the link after that many lost ones.
+    /// True when the node was there, and the same, on the link after `losses` lost ones.
     pub(crate) fn is_confirmed_at(&self, losses: u64) -> bool {
         planted!(ClaimUnchecked) || self.confirmed.load(Ordering::Relaxed) == losses
     }
 
-    /// Looks whether the node is there and the same, unless that is known. While a link was lost somebody else may have deleted it,
-    /// and made another at its path.
+    /// Looks whether the node is there and the same, unless that is known for the present link. While a link
+    /// was lost somebody else may have deleted it, and made another at its path, of which no watch told
+    /// (decision 8).
     ///
     /// # Errors
-    /// When the session ended before that could be found out.
+    /// When the session ended before the look.
     pub(crate) async fn confirm(&self) -> Result<bool, Cause> {
         while !self.is_confirmed() {
+            // Read before the look: where the link is lost during it, the node is looked at again.
             let losses = self.epoch.losses();
             match resolve::stat(&self.epoch, &self.path).await? {
                 Some(stat) if stat.czxid == self.czxid => self.confirmed.store(losses, Ordering::Relaxed),
@@ -60,7 +63,7 @@ impl ClaimNode {
         Ok(true)
     }
 
-    /// True for the first who asks, who then sees to its end.
+    /// True for the first caller, which then sees to the node's end.
     pub(crate) fn leave(&self) -> bool {
         !self.left.swap(true, Ordering::AcqRel)
     }

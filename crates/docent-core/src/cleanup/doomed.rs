@@ -8,12 +8,12 @@ use crate::operation::exact::ExactWrite;
 use crate::session::Pending;
 use std::sync::Arc;
 
-/// Node of ours that is to be deleted.
+/// Node of ours that cleanup deletes.
 #[derive(Debug, Clone)]
 pub(super) enum Doomed {
-    /// One whose name is ours alone, so that it can be deleted by its name in any session.
+    /// Node whose name is ours alone, so that it can be deleted by its name in any session.
     Own { epoch: Arc<Epoch>, path: String },
-    /// One whose name others may use once it is gone: only its own session may delete it.
+    /// Node whose name others may use once it is gone: only its own session may delete it (decision 8).
     Claim(Arc<ClaimNode>),
 }
 
@@ -25,7 +25,7 @@ impl Doomed {
         }
     }
 
-    /// False when somebody else sees to the node's end already.
+    /// False when another handle sees to the node's end already.
     pub(super) fn is_still_to_go(&self) -> bool {
         match self {
             // Deleting it twice does no harm.
@@ -38,7 +38,7 @@ impl Doomed {
 /// Delete that may have been submitted.
 #[derive(Debug)]
 pub(super) enum Delete {
-    /// Whether the node is there is looked at first.
+    /// Not yet: a look at the node comes first.
     NotYet,
     /// Of a node whose name is ours alone.
     Sent(Pending),

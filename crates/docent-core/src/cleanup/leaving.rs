@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-/// The delete of a node on its way. Dropping it hands what is left to the worker.
+/// Delete of a node on its way. Its drop hands the rest to the worker.
 #[derive(Debug)]
 pub(crate) struct Leaving {
     node: Doomed,
@@ -19,7 +19,7 @@ pub(crate) struct Leaving {
     done: bool,
 }
 
-/// What became of a node that was to be deleted.
+/// Outcome of the delete of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Left {
     /// It is gone.
@@ -39,8 +39,8 @@ impl Leaving {
         Self { node: Doomed::Own { epoch, path }, delete: Delete::Sent(reply), done: false }
     }
 
-    /// Submits the delete of a claim's node. Where it is not certain that the node is still the same, or nothing can be sent exactly
-    /// at once, that is left to the worker.
+    /// Submits the delete of a claim's node. Where it is not certain that the node is still the same, or no
+    /// marker for an exact write is free, that is left to the worker: a drop cannot wait for either.
     pub(crate) fn of_claim(node: Arc<ClaimNode>) -> Self {
         let losses = node.epoch.losses();
         let marker = Some(&node.epoch)
@@ -63,7 +63,7 @@ impl Leaving {
             None if Instant::now() >= deadline => return Left::Timeout,
             None => {}
         }
-        // It takes more than one attempt: that is the worker's business.
+        // More than one attempt is the worker's business.
         let (done, left) = oneshot::channel();
         self.hand_over(Some(done));
         match tokio::time::timeout_at(deadline, left).await {
@@ -73,7 +73,7 @@ impl Leaving {
         }
     }
 
-    /// What became of the delete that was submitted; `None` when it takes more, or more time.
+    /// Outcome of the submitted delete; `None` when another attempt is needed, or more time.
     async fn first_attempt(&mut self, deadline: Instant) -> Option<Left> {
         let gone = match &mut self.delete {
             Delete::NotYet => false,
@@ -89,7 +89,7 @@ impl Leaving {
                 Ended::Applied(..) => true,
                 // It may still be applied: the worker finds out before it sends another.
                 Ended::Unknown(_) => false,
-                // A look at the node shows what is left to do.
+                // The worker's look at the node shows whether another delete is needed.
                 _ => {
                     self.delete = Delete::NotYet;
                     false

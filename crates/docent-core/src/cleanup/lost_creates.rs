@@ -1,4 +1,5 @@
-//! Creates whose replies were lost and which were not found: as long as their session lives they may be applied after all.
+//! Creates whose replies were lost and which were not found: as long as their session lives they may be
+//! applied after all (decision 11).
 
 use super::own::{children, delete_owned};
 use crate::client::core::Core;
@@ -11,8 +12,9 @@ use std::time::Duration;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::time::{Instant, timeout};
 
-/// Before the second look at a folder; each further one comes after twice the time, until another create is lost there. So a node that
-/// was made late stands for about as long as it was late, if nothing tells of it sooner.
+/// Pause before the second look at a folder; each further one is twice as long, until another create is lost
+/// there. So a node that was made late stands for about as long as it was late, if no listing shows it
+/// sooner.
 const FIRST_GAP: Duration = Duration::from_millis(250);
 
 const LONGEST_GAP: Duration = Duration::from_secs(24 * 60 * 60);
@@ -30,7 +32,7 @@ const AT_ONCE: usize = 8;
 #[derive(Debug)]
 pub(crate) struct LostCreates {
     lost: Mutex<Lost>,
-    /// How many there are, for those who look in passing.
+    /// Number of lost creates, so that `pass_by` needs no lock where there are none.
     count: AtomicUsize,
     looks: Semaphore,
 }
@@ -38,7 +40,7 @@ pub(crate) struct LostCreates {
 #[derive(Debug, Default)]
 struct Lost {
     folders: HashMap<String, Folder>,
-    /// Folders and ids, oldest first; also of some that were found since.
+    /// Folders and ids of lost creates, oldest first; also of some that were found since.
     order: VecDeque<(String, String)>,
 }
 
@@ -46,9 +48,9 @@ struct Lost {
 struct Folder {
     /// Beginnings of full paths, by the ids in them.
     prefixes: HashMap<String, String>,
-    /// Counts those that were added.
+    /// Number of creates that were ever added.
     added: u64,
-    /// Rung when there is a reason to look now.
+    /// Notified when there is a reason to look now.
     bell: Arc<Notify>,
 }
 
@@ -63,7 +65,8 @@ impl LostCreates {
         self.lost.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds the create of a node below `folder` whose path begins with `prefix`. It is looked for from now on.
+    /// Adds the create of a node below `folder` whose path begins with `prefix`. It is looked for from now
+    /// on.
     pub(super) fn add(&self, epoch: &Arc<Epoch>, folder: &str, prefix: &str) {
         tracing::debug!(%prefix, epoch = epoch.number, "a create without a reply is looked for again");
         let mut lost = self.lock();
@@ -95,7 +98,8 @@ impl LostCreates {
         }
     }
 
-    /// Looks at a listing of `folder` that was made for another reason: a node that is there by now is deleted at once.
+    /// Looks at a listing of `folder` that was made for another reason: a node that is there by now is
+    /// deleted at once.
     pub(crate) fn pass_by(&self, folder: &str, names: &[String]) {
         if self.count.load(Ordering::Relaxed) == 0 {
             return;
@@ -107,7 +111,7 @@ impl LostCreates {
         }
     }
 
-    /// Those of `paths`, of children of `folder`, that are lost no more.
+    /// Paths among those of the children of `folder` that belong to lost creates.
     fn found(&self, folder: &str, paths: &[String]) -> Vec<String> {
         let lost = self.lock();
         let Some(folder) = lost.folders.get(folder) else { return Vec::new() };
@@ -118,7 +122,8 @@ impl LostCreates {
         paths.iter().filter(is_lost).cloned().collect()
     }
 
-    /// Takes away those that were deleted; true when none is left in `folder`, which is forgotten then.
+    /// Takes away the creates whose nodes were deleted. True when none is left in `folder`, which is
+    /// forgotten then.
     fn settle(&self, folder: &str, deleted: &[String]) -> bool {
         let mut lost = self.lock();
         let Some(there) = lost.folders.get_mut(folder) else { return true };
@@ -134,7 +139,7 @@ impl LostCreates {
         done
     }
 
-    /// How often something was added to `folder`, and its bell.
+    /// Number of creates that were ever added to `folder`, and its bell.
     fn state(&self, folder: &str) -> Option<(u64, Arc<Notify>)> {
         self.lock().folders.get(folder).map(|folder| (folder.added, Arc::clone(&folder.bell)))
     }
@@ -148,8 +153,9 @@ fn id(name: &str) -> &str {
     name.get(..length).unwrap_or(name)
 }
 
-/// Looks for the lost creates of `epoch` below `folder`: after each new link, whenever a listing shows one, and from time to time.
-/// Deletes what it finds. Resolves when none is left, or the session has ended and its nodes with it.
+/// Looks for the lost creates of `epoch` below `folder`: after each new link, whenever a listing shows one,
+/// and from time to time. Deletes what it finds. Resolves when none is left, or the session has ended and its
+/// nodes with it.
 pub(super) async fn look_for_lost(core: &Core, epoch: Arc<Epoch>, folder: String) {
     let lost = &epoch.lost_creates;
     let mut link = epoch.session.link();
@@ -158,11 +164,14 @@ pub(super) async fn look_for_lost(core: &Core, epoch: Arc<Epoch>, folder: String
     loop {
         let Some((added, bell)) = lost.state(&folder) else { return };
         if std::mem::replace(&mut seen, added) != added {
+            // A create was lost only now, and may be late by little: looks are frequent again.
             gap = FIRST_GAP;
         }
         if !wait(&epoch, &bell, &mut link, gap).await {
+            // Looks become rarer, so that a node that is made late stands for about as long as it was late.
             gap = gap.saturating_mul(2).min(LONGEST_GAP);
         }
+        // The nodes went with their session.
         if epoch.ended().is_some() {
             return;
         }
@@ -171,7 +180,7 @@ pub(super) async fn look_for_lost(core: &Core, epoch: Arc<Epoch>, folder: String
             match children(&epoch, &folder).await {
                 Ok(paths) => paths,
                 Err(Cause::Ended(_)) => return,
-                // A listing that is too large, say: later it may not be.
+                // The folder may be too large to list now, and be smaller later.
                 Err(_) => continue,
             }
         };
@@ -186,7 +195,8 @@ pub(super) async fn look_for_lost(core: &Core, epoch: Arc<Epoch>, folder: String
     }
 }
 
-/// Waits until the session is attached anew. That a link is lost is no reason to look.
+/// Waits until the session is attached anew. The loss of a link is no reason to look: a look needs the next
+/// one.
 async fn attached_anew(link: &mut watch::Receiver<LinkState>) -> Result<(), watch::error::RecvError> {
     loop {
         link.changed().await?;
@@ -196,7 +206,7 @@ async fn attached_anew(link: &mut watch::Receiver<LinkState>) -> Result<(), watc
     }
 }
 
-/// Waits for `gap`, a new link or the bell. True when it was for a reason and not for the time.
+/// Waits for `gap`, a new link or the bell. True when a link or the bell ended the wait, and not the time.
 async fn wait(epoch: &Epoch, bell: &Notify, link: &mut watch::Receiver<LinkState>, gap: Duration) -> bool {
     let until = Instant::now() + gap;
     while Instant::now() < until && epoch.ended().is_none() {

@@ -1,7 +1,8 @@
-//! Deletes that must happen: released tickets and creates whose future was dropped or whose reply was lost.
+//! Deletes that must happen: of released tickets, and of nodes whose create was dropped or had its reply
+//! lost.
 //!
-//! `Drop` submits the delete in order with other calls and hands what is left to the one worker of the client. The worker
-//! tries until the node is gone, or until the session that owned it is gone by the servers' word.
+//! `Drop` submits the delete in order with other calls and hands the rest to the one worker of the client.
+//! The worker tries until the node is gone, or until the session that owned it is gone by the servers' word.
 
 mod claim;
 mod claim_node;
@@ -56,7 +57,8 @@ impl Cleanup {
 
     /// Deletes a marker, and then gives up its `place`.
     pub(crate) fn delete_marker(&self, epoch: &Arc<Epoch>, path: String, place: OwnedSemaphorePermit) {
-        // Submitted now: what was sent with it and not answered is fenced out as soon as this is applied.
+        // Submitted now: as soon as it is applied, an unanswered write with this marker is fenced out
+        // (decision 11).
         let reply = epoch.session.submit(own::delete(&path), Lane::Cleanup);
         self.send(Job::Marker { epoch: Arc::clone(epoch), path, reply, place });
     }
@@ -71,13 +73,14 @@ impl Cleanup {
         self.send(Job::Lost { epoch: Arc::clone(epoch), folder });
     }
 
-    /// Undoes a create of a node whose path begins with `prefix`, once its outcome is known. `reply` is the outcome if it
-    /// is still to come; without it the create may or may not have been applied.
+    /// Undoes a create of a node whose path begins with `prefix`, once its outcome is known. `reply` waits
+    /// for the outcome; without it the create may or may not have been applied.
     pub(crate) fn undo_create(&self, epoch: &Arc<Epoch>, prefix: String, reply: Option<Pending>) {
         self.send(Job::Create { epoch: Arc::clone(epoch), prefix, reply, place: None });
     }
 
-    /// As [`undo_create`](Self::undo_create), for a marker. Its `place` is given up when it is gone, or on the list of lost creates.
+    /// As [`undo_create`](Self::undo_create), for a marker. Its `place` is given up when it is gone, or on
+    /// the list of lost creates.
     pub(crate) fn undo_marker(
         &self,
         epoch: &Arc<Epoch>,
@@ -109,7 +112,7 @@ impl Cleanup {
     }
 
     fn send(&self, job: Job) {
-        // Without a worker the client is closed, and its sessions with it.
+        // The worker ends with the client, whose sessions are closed then: nothing is left to delete.
         let _ = self.jobs.send(job);
     }
 }

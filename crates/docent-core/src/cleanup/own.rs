@@ -23,7 +23,8 @@ pub(super) async fn delete_node(
     delete_owned(core, owner, epoch, path, reply).await
 }
 
-/// Deletes a node that a session of the epoch `owner` made: only the end of that session is an end of the node.
+/// Deletes a node that the session of the epoch `owner` made: only the end of that session is an end of the
+/// node.
 pub(super) async fn delete_owned(
     core: &Core,
     owner: u64,
@@ -35,12 +36,13 @@ pub(super) async fn delete_owned(
     loop {
         let cause = match reply.await {
             Outcome::Reply(answer) => match answer.result {
-                // The name is ours alone: a node that is not there was deleted by us, or went with its session.
+                // The name is ours alone: a node that is not there was deleted by us, or went with its
+                // session.
                 Ok(_) | Err(Code::NO_NODE) => return Left::Gone,
                 Err(Code::SESSION_EXPIRED) => Cause::Ended(SessionEnd::Expired),
                 Err(code) if is_final(code) => {
                     tracing::error!(%path, epoch = epoch.number, %code, "a node of ours could not be deleted");
-                    // It goes with the session that made it, and no other.
+                    // The node goes with the session that made it: the end of a later one would not help.
                     if core.config.end_session_on_refused_delete && epoch.number == owner {
                         epoch.session.abandon();
                     }
@@ -60,8 +62,8 @@ pub(super) async fn delete_owned(
     }
 }
 
-/// Finds nodes of a create whose reply was lost, by the id in their names, and deletes them. A create that was not found may be
-/// applied as long as its session lives: it is looked for again and again.
+/// Finds nodes of a create whose reply was lost, by the id in their names, and deletes them. A create that
+/// was not found may be applied as long as its session lives: it is looked for again and again.
 pub(super) async fn undo_create(core: &Core, mut epoch: Arc<Epoch>, prefix: String, reply: Option<Pending>) {
     let owner = epoch.number;
     if let Some(reply) = reply {
@@ -91,6 +93,8 @@ pub(super) async fn undo_create(core: &Core, mut epoch: Arc<Epoch>, prefix: Stri
     loop {
         match epoch_find(&epoch, folder, &prefix).await {
             Ok(paths) => {
+                // In the session that sent it the create may be applied later (decision 11). A node of an
+                // older session that comes late goes with that session.
                 if paths.is_empty() && epoch.number == owner && !planted!(LostCreateForgotten) {
                     return epoch.lost_creates.add(&epoch, folder, &prefix);
                 }
@@ -99,7 +103,7 @@ pub(super) async fn undo_create(core: &Core, mut epoch: Arc<Epoch>, prefix: Stri
                 }
                 return;
             }
-            // It is looked for less and less often.
+            // A folder too large to list is looked at again, less and less often.
             Err(Cause::TooLarge { .. }) if epoch.number == owner => {
                 return epoch.lost_creates.add(&epoch, folder, &prefix);
             }
@@ -111,8 +115,8 @@ pub(super) async fn undo_create(core: &Core, mut epoch: Arc<Epoch>, prefix: Stri
     }
 }
 
-/// The children of `folder` whose path begins with `prefix`, after the server has caught up with its leader. That there is none
-/// proves only that the create was not applied yet.
+/// The children of `folder` whose path begins with `prefix`, after the server has caught up with its leader.
+/// An empty result proves only that the create was not applied yet.
 pub(crate) async fn epoch_find(epoch: &Epoch, folder: &str, prefix: &str) -> Result<Vec<String>, Cause> {
     let mut paths = children(epoch, folder).await?;
     paths.retain(|path| path.starts_with(prefix));
@@ -155,12 +159,13 @@ pub(super) async fn children(epoch: &Epoch, folder: &str) -> Result<Vec<String>,
     }
 }
 
-/// Where to go on with a node of the epoch `owner` after a request in `epoch` failed for `cause`; `None` when there is nothing
-/// to do any more.
+/// Epoch in which to go on with a node of the epoch `owner` after a request in `epoch` failed for `cause`;
+/// `None` when nothing is left to do.
 async fn after(core: &Core, owner: u64, epoch: &Arc<Epoch>, cause: Cause) -> Option<Arc<Epoch>> {
     match cause {
         Cause::Ended(SessionEnd::Closed) => None,
-        // The servers ended the session that owned the node: it went with it. The end of a later one says nothing.
+        // The servers ended the session that owned the node: it went with it. The end of a later one says
+        // nothing.
         Cause::Ended(SessionEnd::Expired) if epoch.number == owner => None,
         // The servers may keep the session, and its nodes, for a while.
         Cause::Ended(_) => core.epoch_after(epoch.number).await.ok(),

@@ -1,4 +1,4 @@
-//! Undoing exact writes that nobody waits for any more.
+//! Undoing of exact writes that nobody waits for any more.
 
 use super::claim::delete_claim;
 use super::own::children;
@@ -13,7 +13,7 @@ use docent_proto::{MultiResult, parent};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Between looks for a node whose name is not known, where they fail.
+/// Longest pause between looks for a node whose name is not known, where they fail.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// Ephemeral nodes that an exact write makes.
@@ -25,9 +25,9 @@ pub(crate) enum Made {
     Numbered(String),
 }
 
-/// Waits until it is certain what became of `write`, and deletes the nodes that it made.
+/// Waits until the outcome of `write` is certain, and deletes the nodes that it made.
 pub(super) async fn undo_exact(core: &Core, epoch: Arc<Epoch>, mut write: ExactWrite, made: Made) {
-    // Its nodes went with the session, if it was neither answered nor fenced out before that ended.
+    // Without an answer or a fence before the session ended, its nodes went with the session.
     let Ended::Applied(results, stat) = write.ended(deadline(Duration::MAX)).await else { return };
     let paths = match made {
         Made::At(paths) => paths,
@@ -37,6 +37,8 @@ pub(super) async fn undo_exact(core: &Core, epoch: Arc<Epoch>, mut write: ExactW
         },
     };
     for path in paths {
+        // The marker was set in the transaction that made the nodes: by its number each is told from others
+        // at the path (decision 8).
         let node = ClaimNode::new(Arc::clone(&epoch), path, stat.mzxid);
         let _ = delete_claim(core, &node, None).await;
     }
@@ -61,7 +63,7 @@ pub(super) async fn undo_numbered(core: &Core, epoch: Arc<Epoch>, prefix: String
     }
 }
 
-/// The node that the transaction `czxid` made, among those whose paths begin with `prefix`.
+/// Finds the node that the transaction `czxid` made, among the children whose paths begin with `prefix`.
 ///
 /// # Errors
 /// When it could not be looked for.

@@ -21,7 +21,7 @@ impl CleanupWorker {
     /// Runs until the client is closed.
     pub(crate) async fn run(mut self, core: Arc<Core>) {
         let mut open: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
-        // Ends with the session at the latest, and nobody waits for it.
+        // Jobs that end with the session at the latest, and that nobody waits for.
         let mut aside: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
         let mut waiting: Vec<oneshot::Sender<()>> = Vec::new();
         loop {
@@ -68,8 +68,11 @@ impl CleanupWorker {
                 Some(Job::Lost { epoch, folder }) => aside.push(guarded(look_for_lost(core, epoch, folder))),
                 Some(Job::Abandoned { epoch, farewell }) => open.push(guarded(async move {
                     let say = async {
+                        // The end of the session gives the places of its guards to others: until they are
+                        // dropped their work may be stopping.
                         epoch.held.all_dropped().await;
-                        // Nodes that the next session keeps, too, are replaced while this one lives: nobody sees them gone.
+                        // Kept nodes of this session are replaced by the next one while this one lives, so
+                        // that nobody sees them gone (decision 7).
                         let replaced = core.kept.attempted(epoch.number + 1);
                         let _ = tokio::time::timeout(core.config.operation_timeout, replaced).await;
                         farewell.say(&core.ensemble).await;

@@ -3,11 +3,12 @@ use crate::client::state::ConnectionState;
 use crate::session::SessionEnd;
 use std::sync::Arc;
 
-/// End of whatever rests on the supervisor of a client, however that ends.
+/// Guard in the supervisor's task that ends the rest of a client with it, however the task ends.
 ///
 /// # On drop
-/// Where the supervisor ended in order nothing is left to do. Where it panicked, or its runtime was shut down, nobody would keep the
-/// session from now on, and nobody would tell: guards are lost, what waits fails, and the client is closed.
+/// Where the supervisor ended in order nothing is left to do. Where it panicked, or its runtime was shut
+/// down, no task keeps the session from now on, and none would tell: guards are lost, pending operations
+/// fail, and the client is closed.
 pub(crate) struct Aftermath(pub(crate) Arc<Core>);
 
 impl Drop for Aftermath {
@@ -19,7 +20,7 @@ impl Drop for Aftermath {
             core.connection.send_modify(|connection| connection.state = ConnectionState::Closed);
         }
         core.closing.cancel();
-        // Its requests and watches have ended with the task that ran it.
+        // The session's requests and watches have ended with the task that ran it.
         epoch.end(SessionEnd::Closed);
         core.finished.cancel();
     }

@@ -24,8 +24,8 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a server's tick may be, in milliseconds: with a longer one the longest session timeout is below four ticks, which is too short
-/// for a lease.
+/// Range of a server's tick in milliseconds: with a longer one the longest session timeout is below four
+/// ticks, which is too short for a lease.
 const TICKS: RangeInclusive<u128> = 1..=i32::MAX as u128 / 4;
 
 /// Settings of a client. The defaults are safe.
@@ -41,145 +41,158 @@ impl ClientBuilder {
         Self { connect_string: connect_string.to_owned(), config: Config::default() }
     }
 
-    /// Puts all paths of this client below `path`, which is created on demand. It follows a chroot in the connect string.
+    /// Puts all paths of this client below `path`, which is created on demand. It follows a chroot in the
+    /// connect string.
     pub fn namespace(mut self, path: impl Into<String>) -> Self {
         self.config.namespace = path.into();
         self
     }
 
-    /// Session timeout to ask for; the servers may grant another. Default 20 s, at least 1 ms, at most 2^31 − 1 ms.
+    /// Session timeout to ask for; the servers may grant another. Default 20 s, at least 1 ms, at most 2^31 −
+    /// 1 ms.
     ///
-    /// After this long without a sign of life the servers end the session. Locks are certain for two thirds of it, or less
-    /// when it is short; see [`server_tick`](Self::server_tick).
+    /// After this long without a sign of life the servers end the session. Locks are certain for two thirds
+    /// of it, or less when it is short; see [`server_tick`](Self::server_tick).
     pub fn session_timeout(mut self, timeout: Duration) -> Self {
         self.config.session_timeout = timeout;
         self
     }
 
-    /// How long an operation may take with waiting for a link, queueing and retries. Default 15 s. Waiting in the line of a
-    /// lock is not limited by it.
+    /// Time limit of an operation, with waiting for a link, queueing and retries. Default 15 s. Waiting in
+    /// the line of a lock is not limited by it.
     pub fn operation_timeout(mut self, timeout: Duration) -> Self {
         self.config.operation_timeout = timeout;
         self
     }
 
-    /// When to try operations again. Default [`RetryPolicy::exponential`].
+    /// Policy that decides when operations are tried again. Default [`RetryPolicy::exponential`].
     pub fn retry(mut self, policy: RetryPolicy) -> Self {
         self.config.retry = policy;
         self
     }
 
-    /// The servers' `tickTime`. Default 2 s, as in the configuration that ZooKeeper ships; from 1 ms to a quarter of the longest
-    /// session timeout.
+    /// The servers' `tickTime`. Default 2 s, as in the configuration that ZooKeeper ships; from 1 ms to a
+    /// quarter of the longest session timeout.
     ///
-    /// A server may end a session up to a tick early as its client sees it, so the lease of locks leaves a tick unused.
-    /// Setting this lower than the servers' value makes a lock's lease unsafe.
+    /// A server may end a session up to a tick early as its client sees it, so the lease of locks leaves a
+    /// tick unused. Setting this lower than the servers' value makes a lock's lease unsafe.
     pub fn server_tick(mut self, tick: Duration) -> Self {
         self.config.server_tick = tick;
         self
     }
 
-    /// Grants locks although the session timeout is below four ticks of the server. Their leases then rest on less margin
-    /// than a follower that was cut off may need: a lock may be handed on before its holder knows.
+    /// Grants locks although the session timeout is below four ticks of the server. Their leases then rest on
+    /// less margin than a follower that was cut off may need: a lock may be handed on before its holder
+    /// knows.
     pub fn accept_short_lease(mut self) -> Self {
         self.config.accept_short_lease = true;
         self
     }
 
-    /// Runs the session on a thread of its own, so that code which blocks the runtime's threads cannot starve the heartbeat that
-    /// keeps locks. It costs a thread, and a hop between threads for each request.
+    /// Runs the session on a thread of its own, so that code which blocks the runtime's threads cannot starve
+    /// the heartbeat that keeps locks. It costs a thread, and a hop between threads for each request.
     pub fn dedicated_thread(mut self) -> Self {
         self.config.dedicated_thread = true;
         self
     }
 
-    /// What to do when the servers turn out to have been restored from an older copy: by default nothing more. They refuse a client
-    /// that has seen newer transactions; after two session timeouts of that it is found out.
+    /// Policy for servers that turn out to have been restored from an older copy: by default the client does
+    /// nothing more. They refuse a client that has seen newer transactions; after two session timeouts of
+    /// that it is found out.
     pub fn on_rollback(mut self, policy: RollbackPolicy) -> Self {
         self.config.on_rollback = policy;
         self
     }
 
-    /// Gives the session up when the servers refuse for good to delete a node that it left in a line: permission DELETE on the
-    /// parent is missing. Such a node keeps others waiting for as long as its session lives.
+    /// Gives the session up when the servers refuse for good to delete a node that it left in a line:
+    /// permission DELETE on the parent is missing. Such a node keeps others waiting for as long as its
+    /// session lives.
     ///
-    /// By default the refusal is logged as an error, and [`NoAuth`](ErrorKind::NoAuth) for whoever waits for the release. With this
-    /// it is that, too, and all other guards of the session are lost with
-    /// [`SessionAbandoned`](crate::LostReason::SessionAbandoned); once they are dropped the session is ended at the servers, and
-    /// the node goes with it. The client goes on in a new session.
+    /// By default the refusal is logged as an error, and a caller that waits for the release gets
+    /// [`NoAuth`](ErrorKind::NoAuth). With this setting it is the same, and besides that all other guards of
+    /// the session are lost with [`SessionAbandoned`](crate::LostReason::SessionAbandoned); once they are
+    /// dropped the session is ended at the servers, and the node goes with it. The client goes on in a new
+    /// session.
     pub fn end_session_on_refused_delete(mut self) -> Self {
         self.config.end_session_on_refused_delete = true;
         self
     }
 
-    /// What kind of node missing parents are made as. Default containers.
+    /// Kind of node that missing parents are made as. Default containers.
     pub fn parents(mut self, kind: ParentKind) -> Self {
         self.config.parents = kind;
         self
     }
 
-    /// Written into the nodes of locks, for people who look at them. Default: the local address towards the first server when
-    /// that is given as an address, else the host's name.
+    /// Identity written into the nodes of locks, for people who look at them. Default: the local address
+    /// towards the first server when that is given as an address, else the host's name.
     pub fn identity(mut self, identity: impl Into<String>) -> Self {
         self.config.identity = Some(identity.into());
         self
     }
 
-    /// Largest request in bytes: the servers' `jute.maxbuffer`. Default 1 MiB − 1. Larger ones fail with `TooLarge`.
+    /// Largest request in bytes: the servers' `jute.maxbuffer`. Default 1 MiB − 1. Larger ones fail with
+    /// `TooLarge`.
     pub fn max_request(mut self, bytes: usize) -> Self {
         self.config.max_request = bytes;
         self
     }
 
-    /// Most bytes that the paths of a session's ephemeral nodes may have, with four more for each. Default 512 KiB: some 9,000 nodes.
-    /// Tickets, claims, registrations and memberships count, too. More than that fails with `TooManyEphemerals`.
+    /// Most bytes that the paths of a session's ephemeral nodes may have, with four more for each. Default
+    /// 512 KiB: some 9,000 nodes. Tickets, claims, registrations and memberships count, too. More than that
+    /// fails with `TooManyEphemerals`.
     ///
-    /// The end of a session is one transaction that lists them all. Servers with default settings write one of more than 2 MiB and
-    /// cannot read it again: none of them starts any more. Raise this only together with the servers' `jute.maxbuffer`.
+    /// The end of a session is one transaction that lists them all. Servers with default settings write one
+    /// of more than 2 MiB and cannot read it again: none of them starts any more. Raise this only together
+    /// with the servers' `jute.maxbuffer`.
     pub fn max_ephemeral_bytes(mut self, bytes: usize) -> Self {
         self.config.max_ephemeral_bytes = bytes;
         self
     }
 
-    /// Largest reply in bytes. Default 64 MiB: a listing of a million children is above the limit for requests. What was asked fails
-    /// with `TooLarge` when the reply is larger; that is not kept, and all else goes on.
+    /// Largest reply in bytes. Default 64 MiB: a listing of a million children is above the limit for
+    /// requests. A request fails with `TooLarge` when its reply is larger; the reply is thrown away, and all
+    /// else goes on.
     pub fn max_reply(mut self, bytes: usize) -> Self {
         self.config.max_reply = bytes;
         self
     }
 
-    /// Most requests that may wait for a link or a reply. Default 10,000. More fail with `Overloaded` once the retry policy
-    /// gives up.
+    /// Most requests that may wait for a link or a reply. Default 10,000. More fail with `Overloaded` once
+    /// the retry policy gives up.
     pub fn max_waiting(mut self, requests: usize) -> Self {
         self.config.max_waiting = requests;
         self
     }
 
-    /// Where the time comes from. Default [`BootClock`](crate::BootClock).
+    /// Source of the time. Default [`BootClock`](crate::BootClock).
     pub fn clock(mut self, clock: impl Clock) -> Self {
         self.config.clock = Arc::new(clock);
         self
     }
 
-    /// How servers are reached. Default [`TcpTransport`](crate::TcpTransport).
+    /// Way in which servers are reached. Default [`TcpTransport`](crate::TcpTransport).
     pub fn transport(mut self, transport: impl Transport) -> Self {
         self.config.transport = Arc::new(transport);
         self
     }
 
-    /// Opens sessions with the crate `zookeeper-client` instead of Docent's own. [`transport`](Self::transport) and
-    /// [`max_reply`](Self::max_reply) have no effect then. See [its limits](crate::zookeeper_client) first.
+    /// Opens sessions with the crate `zookeeper-client` instead of Docent's own.
+    /// [`transport`](Self::transport) and [`max_reply`](Self::max_reply) have no effect then. See [its
+    /// limits](crate::zookeeper_client) first.
     #[cfg(feature = "zookeeper-client")]
     pub fn zookeeper_client(mut self, options: ZookeeperClient) -> Self {
         self.config.zookeeper_client = Some(options);
         self
     }
 
-    /// Says who the client is, by name and password. May be called more than once: then it is all of them.
+    /// Gives the client an identity, by name and password. May be called more than once: then the client has
+    /// all of them.
     ///
     /// The password goes over the wire as it is, so that this needs TLS or
-    /// [`allow_plaintext_auth`](Self::allow_plaintext_auth). Servers keep its unsalted SHA-1 in access control lists. They
-    /// take any name and password: a wrong one shows as `NoAuth` on the first protected node.
+    /// [`allow_plaintext_auth`](Self::allow_plaintext_auth). Servers keep its unsalted SHA-1 in access
+    /// control lists. They take any name and password: a wrong one shows as `NoAuth` on the first protected
+    /// node.
     ///
     /// With credentials, nodes are created for their creator alone; see [`acl`](Self::acl).
     pub fn auth_digest(mut self, user: impl Into<String>, password: impl Into<SecretString>) -> Self {
@@ -187,31 +200,33 @@ impl ClientBuilder {
         self
     }
 
-    /// As [`auth_digest`](Self::auth_digest) in any scheme that the servers know, with what that takes as credentials.
+    /// As [`auth_digest`](Self::auth_digest) in any scheme that the servers know, with the credentials of
+    /// that scheme.
     pub fn auth(mut self, scheme: impl Into<String>, credentials: impl Into<SecretSlice<u8>>) -> Self {
         self.config.credentials.push(Credentials::new(scheme.into(), credentials.into()));
         self
     }
 
-    /// Sends credentials without TLS: whoever can read the network can read them.
+    /// Sends credentials without TLS: everybody with access to the network can read them.
     pub fn allow_plaintext_auth(mut self) -> Self {
         self.config.allow_plaintext_auth = true;
         self
     }
 
-    /// The access control list that nodes and parents made on demand are created with. Default: [`Acl::creator_all`] with
-    /// credentials or a client certificate, and [`Acl::open_unsafe`] without, which is said once in the log.
+    /// The access control list that nodes and parents made on demand are created with. Default:
+    /// [`Acl::creator_all`] with credentials or a client certificate, and [`Acl::open_unsafe`] without, which
+    /// is said once in the log.
     pub fn acl(mut self, acl: impl Into<Vec<Acl>>) -> Self {
         self.config.acl.set_default(acl.into());
         self
     }
 
-    /// Chooses the access control lists of some nodes by their path in the namespace, without the number of a sequential
-    /// node; where it returns `None`, [`acl`](Self::acl) holds. It is called for every node that is created, and must not
-    /// block.
+    /// Chooses the access control lists of some nodes by their path in the namespace, without the number of a
+    /// sequential node; where it returns `None`, [`acl`](Self::acl) holds. It is called for every node that
+    /// is created, and must not block.
     ///
-    /// Clients that share a lock or a service with other credentials need a list there that lets both in. The same holds for
-    /// `/_docent`, where exact writes keep their markers.
+    /// Clients that share a lock or a service with other credentials need a list there that lets both in. The
+    /// same holds for `/_docent`, where exact writes keep their markers.
     pub fn acl_for(mut self, choose: impl Fn(&str) -> Option<Vec<Acl>> + Send + Sync + 'static) -> Self {
         self.config.acl.set_by_path(choose);
         self
@@ -228,8 +243,8 @@ impl ClientBuilder {
     /// Starts the client and waits for its first session.
     ///
     /// # Errors
-    /// As [`build`](Self::build), `AuthFailed` as soon as the servers refuse the credentials, and `Timeout` when there is no
-    /// session within the operation timeout; the source says why.
+    /// As [`build`](Self::build), `AuthFailed` as soon as the servers refuse the credentials, and `Timeout`
+    /// when there is no session within the operation timeout; the source says why.
     ///
     /// # Cancel safety
     /// This method is cancel safe: nothing is left behind.
@@ -279,7 +294,8 @@ impl ClientBuilder {
         Ok(Client::from_core(core))
     }
 
-    /// Settles who the client is, how that is kept secret, and who may use what it creates.
+    /// Settles the client's identities, their secrecy on the wire, and the access control list of nodes that
+    /// it creates.
     fn secure(&mut self) -> Result<(), Error> {
         let config = &mut self.config;
         for (user, password) in config.digests.drain(..) {
@@ -358,7 +374,7 @@ impl ClientBuilder {
     }
 }
 
-/// Waits for the first session, or for what means that there will be none soon.
+/// Waits for the first session, or for a state in which there will be none soon.
 async fn settled(mut state: StateWatcher) -> ConnectionState {
     let mut current = state.current();
     while let ConnectionState::Connecting | ConnectionState::Suspended | ConnectionState::Lost = current.state

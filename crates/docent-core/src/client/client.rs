@@ -26,8 +26,8 @@ use tokio::time::Instant;
 
 /// A client of a ZooKeeper ensemble: one session at a time, healed by itself.
 ///
-/// Cheap to clone; all clones share the session. Two tasks run for each client, whatever the number of clones: one for the
-/// session and one for cleanups.
+/// Cheap to clone; all clones share the session. Two tasks run for each client, whatever the number of
+/// clones: one for the session and one for cleanups.
 ///
 /// # On drop
 /// When the last clone and everything built on it are dropped, the session is closed in the background. Use
@@ -36,11 +36,11 @@ use tokio::time::Instant;
 pub struct Client {
     handle: Arc<Handle>,
     operation_timeout: Duration,
-    /// The only epoch in which it may act, if there is one.
+    /// Number of the only epoch in which it may act; `None` for any.
     bound: Option<u64>,
 }
 
-/// Its drop is the drop of the last clone.
+/// Shared by all clones: its drop is that of the last one.
 struct Handle {
     core: Arc<Core>,
 }
@@ -55,8 +55,8 @@ impl Client {
     /// Connects with default settings to `host:port,host:port/chroot` and waits for the first session.
     ///
     /// # Errors
-    /// `InvalidInput` for a connect string that breaks a rule, `Timeout` when no server answered within the operation
-    /// timeout (15 s); its source says why.
+    /// `InvalidInput` for a connect string that breaks a rule, `Timeout` when no server answered within the
+    /// operation timeout (15 s); its source says why.
     ///
     /// # Cancel safety
     /// This method is cancel safe: nothing is left behind.
@@ -88,8 +88,8 @@ impl Client {
         Self { operation_timeout: timeout, ..self.clone() }
     }
 
-    /// A clone whose operations happen in the present session or not at all: once that has ended they fail with
-    /// `SessionChanged`.
+    /// A clone whose operations happen in the present session or not at all: once that has ended they fail
+    /// with `SessionChanged`.
     #[must_use]
     pub fn in_this_session(&self) -> Self {
         Self { bound: Some(self.core().epoch().number), ..self.clone() }
@@ -110,7 +110,8 @@ impl Client {
         Some(self.core().epoch().lease.timeout()).filter(|timeout| !timeout.is_zero())
     }
 
-    /// What recipes write into nodes when they are given no data: as the client was built with, else its local address.
+    /// Identity that recipes write into nodes when they are given no data: the one that the client was built
+    /// with, else its local address.
     pub fn identity(&self) -> &str {
         &self.core().identity
     }
@@ -120,8 +121,8 @@ impl Client {
         self.core().config.max_request
     }
 
-    /// Replaces the servers to talk to by those of `connect_string`, whose chroot must be empty or that of this client. The link to a
-    /// server that is not among them is given up; the session moves to another.
+    /// Replaces the list of servers by those of `connect_string`, whose chroot must be empty or that of this
+    /// client. The link to a server that is not among them is given up; the session moves to another.
     ///
     /// # Errors
     /// `InvalidInput` when the connect string breaks a rule.
@@ -135,9 +136,9 @@ impl Client {
         Ok(())
     }
 
-    /// Closes the client: every pending future ends with `Closed`, pending deletes are carried out, the session is ended on
-    /// the server and both tasks end. Takes at most the operation timeout; a session that could not be ended then ends by
-    /// itself. Calling it again waits for the same end.
+    /// Closes the client: every pending future ends with `Closed`, pending deletes are carried out, the
+    /// session is ended on the server and both tasks end. Takes at most the operation timeout; a session that
+    /// could not be ended then ends by itself. Calling it again waits for the same end.
     ///
     /// # Cancel safety
     /// This method is cancel safe: closing goes on.
@@ -148,17 +149,19 @@ impl Client {
 
     /// Creates a node, and missing parents before it.
     ///
-    /// An ephemeral node is created exactly once: when the reply is lost it is found out whether it was created, and it is sent again
-    /// if not. The first one of a session takes one round trip more, for a node below `/_docent/markers`.
+    /// An ephemeral node is created exactly once: when the reply is lost it is found out whether it was
+    /// created, and it is sent again if not. The first one of a session takes one round trip more, for a node
+    /// below `/_docent/markers`.
     ///
     /// # Errors
-    /// `NodeExists`, `NoAuth`, `NoChildrenForEphemerals`, `InvalidInput`, `TooLarge`, `Timeout`, `Closed`. `OutcomeUnknown` when the
-    /// reply was lost: a persistent node may then be created at any time as long as the session lives; an ephemeral one was not
-    /// created, is deleted again, or goes with its session. `TooManyEphemerals` when the session owns as many as it may.
+    /// `NodeExists`, `NoAuth`, `NoChildrenForEphemerals`, `InvalidInput`, `TooLarge`, `Timeout`, `Closed`.
+    /// `OutcomeUnknown` when the reply was lost: a persistent node may then be created at any time as long as
+    /// the session lives; an ephemeral one was not created, is deleted again, or goes with its session.
+    /// `TooManyEphemerals` when the session owns as many as it may.
     ///
     /// # Cancel safety
-    /// An ephemeral node is deleted when the future is dropped before it returned. For a persistent one this method is *not* cancel
-    /// safe: it may have been created.
+    /// An ephemeral node is deleted when the future is dropped before it returned. For a persistent one this
+    /// method is *not* cancel safe: it may have been created.
     pub async fn create(
         &self,
         path: &str,
@@ -187,8 +190,9 @@ impl Client {
     /// Sets a node's data, if it has `version`; `None` for any.
     ///
     /// # Errors
-    /// `NoNode`, `BadVersion`, `NoAuth`, `InvalidInput`, `TooLarge`, `Timeout`, `Closed`; `OutcomeUnknown` when the reply was
-    /// lost: without a version it may then be applied at any time as long as the session lives.
+    /// `NoNode`, `BadVersion`, `NoAuth`, `InvalidInput`, `TooLarge`, `Timeout`, `Closed`; `OutcomeUnknown`
+    /// when the reply was lost: without a version it may then be applied at any time as long as the session
+    /// lives.
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the data may have been set.
@@ -221,11 +225,12 @@ impl Client {
     /// Deletes a node, if it has `version`; `None` for any.
     ///
     /// It is sent once: applied late, a second one could hit a node that somebody made at the path since. Use
-    /// [`ensure_absent`](Self::ensure_absent), or a [transaction](Self::transaction) that is committed exactly, where that matters.
+    /// [`ensure_absent`](Self::ensure_absent), or a [transaction](Self::transaction) that is committed
+    /// exactly, where that matters.
     ///
     /// # Errors
-    /// `NoNode`, `BadVersion`, `NotEmpty`, `NoAuth`, `InvalidInput`, `Timeout`, `Closed`; `OutcomeUnknown` when the reply was
-    /// lost: it may then be applied at any time as long as the session lives.
+    /// `NoNode`, `BadVersion`, `NotEmpty`, `NoAuth`, `InvalidInput`, `Timeout`, `Closed`; `OutcomeUnknown`
+    /// when the reply was lost: it may then be applied at any time as long as the session lives.
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the node may have been deleted.
@@ -289,12 +294,12 @@ impl Client {
         }
     }
 
-    /// Sets a node's access control list, if that has `version` (the stat's `aversion`); `None` for any. Its children keep
-    /// theirs.
+    /// Sets a node's access control list, if that has `version` (the stat's `aversion`); `None` for any. Its
+    /// children keep theirs.
     ///
     /// # Errors
-    /// `NoNode`, `BadVersion`, `NoAuth`, `InvalidAcl`, `InvalidInput`, `TooLarge`, `Timeout`, `Closed`; `OutcomeUnknown` when
-    /// the reply was lost.
+    /// `NoNode`, `BadVersion`, `NoAuth`, `InvalidAcl`, `InvalidInput`, `TooLarge`, `Timeout`, `Closed`;
+    /// `OutcomeUnknown` when the reply was lost.
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the list may have been set.
@@ -329,7 +334,7 @@ impl Client {
             ParentKind::Persistent => CreateMode::Persistent,
         };
         match self.create(path.parent(), Bytes::new(), mode).await {
-            // Whoever needs it finds out whether it is there.
+            // The create that follows finds out whether it is there.
             Err(error) if matches!(error.kind(), ErrorKind::NodeExists | ErrorKind::OutcomeUnknown) => Ok(()),
             result => result.map(drop),
         }
@@ -340,8 +345,8 @@ impl Client {
         Transaction::new(self.clone())
     }
 
-    /// Waits until the server this client talks to has everything that its leader had when the request reached it. Reads
-    /// that follow are at least that new.
+    /// Waits until the server this client talks to has everything that its leader had when the request
+    /// reached it. Reads that follow are at least that new.
     ///
     /// # Errors
     /// `InvalidInput`, `Timeout`, `Closed`.
@@ -381,8 +386,8 @@ impl Client {
         }
     }
 
-    /// Sends a `request` until a server answers, as far as `outcomes` and the retry policy allow. Returns the answer and the
-    /// epoch it is from. `path` is the one for errors.
+    /// Sends a `request` until a server answers, as far as `outcomes` and the retry policy allow. Returns the
+    /// answer and the epoch it is from. `path` is named in errors.
     pub(crate) fn call(
         &self,
         operation: &'static str,
@@ -409,7 +414,7 @@ impl Client {
         }
     }
 
-    /// The only epoch in which it may act, if there is one.
+    /// Number of the only epoch in which it may act; `None` for any.
     pub(crate) fn bound(&self) -> Option<u64> {
         self.bound
     }

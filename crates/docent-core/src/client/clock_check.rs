@@ -13,23 +13,24 @@ const FOLDER: &str = "/_docent/markers";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClockCheck {
-    /// Time that passed for the leader of the servers.
+    /// Time that the leader of the servers measured.
     pub servers: Duration,
-    /// Time that passed for the client's clock.
+    /// Time that the client's clock measured.
     pub local: Duration,
-    /// By how much the two may differ because both ends took a round trip, in either direction.
+    /// Most that the two may differ, in either direction, because both ends took a round trip.
     pub uncertainty: Duration,
 }
 
 impl ClockCheck {
-    /// The time that the client's clock lost at least: it stood still, or ran slower. A lease that is measured by it lasts longer
-    /// than the servers think, by as much. Zero when the clock is all right, as far as this can tell.
+    /// The time that the client's clock lost at least: it stood still, or ran slower. A lease that is
+    /// measured by it lasts longer than the servers think, by as much. Zero when the clock is all right, as
+    /// far as this can tell.
     pub fn behind(&self) -> Duration {
         self.servers.saturating_sub(self.local + self.uncertainty)
     }
 }
 
-/// When the leader made a node of ours, and between which times of the client's clock.
+/// Time at which the leader made a node of ours, with the times of the client's clock before and after.
 struct Sample {
     servers: SystemTime,
     from: Timestamp,
@@ -50,14 +51,16 @@ impl Drop for Probe<'_> {
 }
 
 impl Client {
-    /// Compares the pace of the client's clock with that of the servers for `period`: for operators who want to know whether leases can
-    /// be trusted on a machine. Pause or move the virtual machine meanwhile, and see whether the clock went on.
+    /// Compares the pace of the client's clock with that of the servers for `period`: for operators who want
+    /// to know whether leases can be trusted on a machine. Pause or move the virtual machine meanwhile, and
+    /// see whether the clock went on.
     ///
     /// It writes a node at the beginning and at the end, whose times the leader of the servers sets.
     ///
     /// # Assumptions
-    /// The servers' time of day is not set during the check, and they have the same leader, or leaders with the same time. It finds what
-    /// happens during the check, and no less than a round trip: a clock that was all right may be stopped later.
+    /// The servers' time of day is not set during the check, and they have the same leader, or leaders with
+    /// the same time. It finds what happens during the check, and no less than a round trip: a clock that was
+    /// all right may be stopped later.
     ///
     /// # Errors
     /// `NoAuth`, `Timeout`, `Closed`; `OutcomeUnknown` when the reply to one of the writes was lost.

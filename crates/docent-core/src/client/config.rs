@@ -10,7 +10,7 @@ use secrecy::SecretString;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What kind of node missing parents are made as.
+/// Kind of node that missing parents are made as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum ParentKind {
@@ -21,20 +21,21 @@ pub enum ParentKind {
     Persistent,
 }
 
-/// What to do when the servers were restored from an older copy. Transactions, and with them fences, begin at an older number
-/// then: a resource that has seen a newer fence refuses all new ones, and one that has not cannot tell new from old.
+/// Policy for servers that were restored from an older copy. Transactions, and with them fences, begin at an
+/// older number then: a resource that has seen a newer fence refuses all new ones, and one that has not
+/// cannot tell new from old.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum RollbackPolicy {
-    /// Do nothing more: every operation fails with `EnsembleRolledBack`, for somebody to decide.
+    /// Do nothing more: every operation fails with `EnsembleRolledBack`, so that a person decides.
     #[default]
     Stop,
-    /// Open a new session that has seen nothing. [`Connection::rollbacks`](crate::Connection) counts it, and guards say that their
-    /// fence may be lower than earlier ones.
+    /// Open a new session that has seen nothing. [`Connection::rollbacks`](crate::Connection) counts it, and
+    /// guards say that their fence may be lower than earlier ones.
     StartAfresh,
 }
 
-/// The knobs of a client; see the setters of [`ClientBuilder`](crate::ClientBuilder).
+/// Settings of a client; see the setters of [`ClientBuilder`](crate::ClientBuilder).
 #[derive(Debug, Clone)]
 pub(crate) struct Config {
     pub(crate) namespace: String,

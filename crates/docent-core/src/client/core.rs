@@ -21,7 +21,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// What the handles of one client share with its two tasks.
+/// State that the handles of one client share with its two tasks.
 pub(crate) struct Core {
     /// Tells clients of one process apart.
     pub(crate) id: u64,
@@ -36,9 +36,9 @@ pub(crate) struct Core {
     pub(crate) kept: KeptTable,
     /// Sessions of earlier epochs, with the paths of their witnesses.
     past_sessions: Mutex<Vec<(i64, String)>>,
-    /// The servers know no reads of many nodes in one request: they are older than 3.6.
+    /// Set once the servers, older than 3.6, refused to read many nodes in one request.
     pub(crate) no_multi_read: AtomicBool,
-    /// Where tasks of the client run.
+    /// Runtime of the client's tasks.
     pub(crate) runtime: Handle,
     /// Cancelled when the client is to close.
     pub(crate) closing: CancellationToken,
@@ -86,7 +86,8 @@ impl Core {
 
     /// Opens the session after the one of `epoch`, which ended by `end`.
     pub(crate) fn open_next(&self, epoch: &Epoch, end: SessionEnd) -> (Arc<Epoch>, SessionTask) {
-        // Whoever starts afresh with servers that were restored has seen nothing of theirs.
+        // Servers that were restored refuse a client that has seen newer transactions, so a fresh start has
+        // seen none.
         let last_zxid = if end == SessionEnd::RolledBack { 0 } else { epoch.session.last_zxid() };
         let number = epoch.number + 1;
         self.remember(epoch.session.id(), epoch.witness.path(&self.namespace));
@@ -97,7 +98,7 @@ impl Core {
         (epoch, task)
     }
 
-    /// Why a client that does nothing any more does nothing.
+    /// Reason why a client that has stopped refuses operations.
     pub(crate) fn closed(&self) -> ErrorKind {
         match self.connection.borrow().state {
             ConnectionState::RolledBack => ErrorKind::EnsembleRolledBack,
@@ -105,7 +106,8 @@ impl Core {
         }
     }
 
-    /// The access control list of a node to be created at the full path `full`, which is without the number of a sequence.
+    /// The access control list of a node to be created at the full path `full`, which is without the number
+    /// of a sequence.
     pub(crate) fn acl(&self, full: &str) -> Arc<[docent_proto::Acl]> {
         self.config.acl.of(&self.namespace, full)
     }
@@ -114,7 +116,8 @@ impl Core {
         self.past_sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Remembers a session that is over. The servers keep one for a timeout at most, so that the last few are enough.
+    /// Remembers a session that is over, with its witness. The servers keep a session for a timeout at most,
+    /// so that the last few are enough.
     fn remember(&self, session_id: i64, witness: String) {
         const ENOUGH: usize = 64;
         // A session that was never opened has no number, and neither has the owner of a persistent node.
@@ -128,7 +131,7 @@ impl Core {
         past.push((session_id, witness));
     }
 
-    /// Where the witness of a session of an earlier epoch is, if it had one; `None` for anybody else's session.
+    /// Path of the witness of an earlier session of this client, if it had one; `None` for any other session.
     pub(crate) fn witness_of(&self, session_id: i64) -> Option<String> {
         let past = self.past_sessions();
         past.iter().find(|(past, _)| *past == session_id).map(|(_, witness)| witness.clone())

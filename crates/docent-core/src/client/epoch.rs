@@ -65,12 +65,12 @@ impl Epoch {
         self.lease.ended()
     }
 
-    /// How often the link was lost.
+    /// Number of times that the link was lost.
     pub(crate) fn losses(&self) -> u64 {
         self.session.link().borrow().losses
     }
 
-    /// Why a guard of this epoch whose lease is over is lost.
+    /// Reason why a guard of this epoch is lost once its lease is over.
     pub(crate) fn lost_reason(&self) -> LostReason {
         self.ended().map_or(LostReason::LeaseExpired, reason)
     }
@@ -87,7 +87,7 @@ impl Epoch {
         self.add(&held).then_some(held)
     }
 
-    /// As [`hold`](Self::hold), by a claim.
+    /// As [`hold`](Self::hold), for the node of a claim.
     pub(crate) fn hold_claim(
         self: &Arc<Self>,
         node: &Arc<ClaimNode>,
@@ -98,7 +98,8 @@ impl Epoch {
         self.add(&held).then_some(held)
     }
 
-    /// Why no guard may begin in this session, if that is so: its timeout is too short for a lease.
+    /// Reason why no guard may begin in this session, if there is one: its timeout is too short for a lease
+    /// (decision 3).
     pub(crate) fn refuses_guards(&self, accept_short_lease: bool) -> Option<String> {
         let lease = &self.lease;
         if lease.is_empty() {
@@ -112,10 +113,11 @@ impl Epoch {
         Some(format!("session timeout {timeout:?} must be at least four server ticks of {tick:?}"))
     }
 
-    /// False when it is lost already.
+    /// Adds a guard to those of the session. False when the guard is lost already.
     pub(crate) fn add(&self, held: &Arc<Held>) -> bool {
         self.held.add(held);
-        // The epoch may have ended, and lost its guards, just before this one was added.
+        // The guard is added first, `ended` is read after it: `end` marks the end first and then loses the
+        // guards it finds. So a guard that is added during `end` is seen by one of the two.
         let ended = self.ended().is_some();
         if ended {
             held.lose(self.lost_reason());

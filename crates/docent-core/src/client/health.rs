@@ -2,24 +2,24 @@ use crate::client::Client;
 use crate::client::state::Connection;
 use std::time::Duration;
 
-/// How a client is doing. See [`Client::health`].
+/// Health of a client. See [`Client::health`].
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Health {
     /// State, epoch and lost links.
     pub connection: Connection,
-    /// For how long guards are certain still; `None` when there is no lease.
+    /// Time for which guards are still certain; `None` when there is no lease.
     pub lease_left: Option<Duration>,
     /// Guards that are neither lost nor released.
     pub guards: usize,
     /// Paths of kept nodes that are not known to be present in the present session.
     pub missing_nodes: Vec<String>,
-    /// Why there was no link when one was last looked for; `None` when one was found.
+    /// Reason why there was no link when one was last looked for; `None` when one was found.
     pub last_error: Option<String>,
 }
 
 impl Client {
-    /// How the client is doing now, without I/O.
+    /// The client's present health, without I/O.
     pub fn health(&self) -> Health {
         let core = self.core();
         let epoch = core.epoch();

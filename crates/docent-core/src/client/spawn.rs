@@ -1,9 +1,9 @@
 use crate::client::Client;
 use std::future::Future;
 
-/// Runs the task of a recipe that must keep something up to date, where the client's own tasks run.
-/// [`Client::close`] waits for it, at most for the operation timeout: it must end when the client is closed, as streams and caches
-/// do. It should hold no [`Client`], which would keep the client open.
+/// Runs a task of a recipe that keeps something up to date, where the client's own tasks run.
+/// [`Client::close`] waits for it, at most for the operation timeout: it must end when the client is closed,
+/// as streams and caches do. It should hold no [`Client`], which would keep the client open.
 pub fn spawn(client: &Client, task: impl Future<Output = ()> + Send + 'static) {
     let core = client.core();
     core.tasks.spawn_on(task, &core.runtime);

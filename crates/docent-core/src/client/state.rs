@@ -5,10 +5,10 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use tokio::sync::watch;
 
-/// Where a client stands with its ensemble.
+/// State of a client's connection to its ensemble.
 ///
-/// `Connecting → Connected ⇄ Suspended → Lost → Connected` (in the next epoch), and `Closed` at the end. From everywhere to
-/// `AuthFailed` when the servers refuse the client's credentials.
+/// `Connecting → Connected ⇄ Suspended → Lost → Connected` (in the next epoch), and `Closed` at the end. From
+/// everywhere to `AuthFailed` when the servers refuse the client's credentials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ConnectionState {
@@ -18,27 +18,28 @@ pub enum ConnectionState {
     Connected,
     /// The link is down; the session may live on. Guards may be lost by their own deadline meanwhile.
     Suspended,
-    /// The session is over. What it held is lost; a new session is being opened.
+    /// The session is over and its guards are lost; a new session is being opened.
     Lost,
     /// The servers were restored from an older copy, and the client does nothing more.
     RolledBack,
-    /// The servers refused the client's credentials. The session is over, and what it held is lost; operations fail with
-    /// [`ErrorKind::AuthFailed`](crate::ErrorKind::AuthFailed). A new session is tried about every 30 seconds.
+    /// The servers refused the client's credentials. The session is over and its guards are lost; operations
+    /// fail with [`ErrorKind::AuthFailed`](crate::ErrorKind::AuthFailed). A new session is tried about every
+    /// 30 seconds.
     AuthFailed,
     /// The client was closed.
     Closed,
 }
 
-/// The state together with what a slow observer could have missed.
+/// State of the connection, together with counts of changes that a slow observer could have missed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Connection {
     /// The state.
     pub state: ConnectionState,
     /// Counts the client's sessions: 1, 2, 3 …
     pub epoch: u64,
-    /// How often the link was lost, in all sessions together.
+    /// Number of times that the link was lost, in all sessions together.
     pub suspensions: u64,
-    /// How often the servers were found to be restored from an older copy.
+    /// Number of times that the servers were found to be restored from an older copy.
     pub rollbacks: u64,
 }
 
@@ -57,9 +58,9 @@ impl PartialEq<ConnectionState> for Connection {
 
 /// Observes the connection state of a client.
 ///
-/// Level-triggered: a slow observer skips intermediate states, but `epoch` and `suspensions` tell that something happened.
-/// It never holds anything up. As a `Stream` it yields the present state first, then each change, and ends after the last one, `Closed` or
-/// `RolledBack`.
+/// Level-triggered: a slow observer skips intermediate states, but `epoch` and `suspensions` tell that
+/// something happened. It never holds anything up. As a `Stream` it yields the present state first, then each
+/// change, and ends after the last one, `Closed` or `RolledBack`.
 pub struct StateWatcher {
     receiver: watch::Receiver<Connection>,
     stream: Option<stream::BoxStream<'static, Connection>>,
@@ -75,8 +76,8 @@ impl StateWatcher {
         *self.receiver.borrow()
     }
 
-    /// Waits until the state is another than this watcher has seen, and returns it. On a closed client it returns
-    /// its last state at once.
+    /// Waits until the state is another than this watcher has seen, and returns it. On a closed client it
+    /// returns its last state at once.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -90,7 +91,8 @@ impl StateWatcher {
         *self.receiver.borrow_and_update()
     }
 
-    /// Waits until the state is `state`; returns at once if it is. On a closed client it returns its last state.
+    /// Waits until the state is `state`; returns at once if it is. On a closed client it returns its last
+    /// state.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -98,8 +100,8 @@ impl StateWatcher {
         self.wait_for(|connection| *connection == state).await
     }
 
-    /// Waits until `condition` holds, as for a session after the present one; returns at once if it does. On a closed client it
-    /// returns its last state.
+    /// Waits until `condition` holds, as for a session after the present one; returns at once if it does. On
+    /// a closed client it returns its last state.
     ///
     /// # Cancel safety
     /// This method is cancel safe.

@@ -14,13 +14,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Between attempts after the servers refused our credentials, give or take a quarter: only a person can mend that, so it is
-/// enough to notice within a minute.
+/// Pause between attempts after the servers refused our credentials, give or take a quarter: only a person
+/// can mend that, so it is enough to notice within a minute (decision 6).
 const REFUSED_PAUSE: Duration = Duration::from_secs(30);
 
 /// Runs until the client is closed and its session is.
 pub(crate) async fn supervise(core: Arc<Core>, mut task: SessionTask) {
-    // Whoever rests on this, or waits for its end, is told, whatever happens here.
+    // Guards, pending operations and `close` learn of the end of this task, also when it panics.
     let _aftermath = Aftermath(Arc::clone(&core));
     let mut epoch = core.epoch();
     loop {
@@ -39,6 +39,7 @@ pub(crate) async fn supervise(core: Arc<Core>, mut task: SessionTask) {
         };
         telemetry::connection(state);
         core.connection.send_modify(|connection| connection.state = state);
+        // The servers may keep such a session, and its nodes would stand until its timeout (decision 6).
         if matches!(end, SessionEnd::Abandoned | SessionEnd::AuthFailed) {
             core.cleanup.end_abandoned(&epoch);
         }
@@ -77,10 +78,12 @@ async fn pause_after_refusal(core: &Core) -> bool {
     }
 }
 
-/// Runs one session until it ends or, when the client closes, until it is closed or the operation timeout is over.
+/// Runs one session until it ends or, when the client closes, until it is closed or the operation timeout is
+/// over.
 async fn run_epoch(core: &Arc<Core>, epoch: &Arc<Epoch>, mut task: SessionTask) -> SessionEnd {
     let published = AtomicU64::new(0);
-    // The session's task wakes for every request, all the rest hardly ever.
+    // The session's task wakes for every request, the lease and the link's state hardly ever: `Seldom` polls
+    // these only when they were woken themselves.
     let mut attended = Seldom::new(attend(core, epoch, &published));
     tokio::select! {
         biased;
@@ -94,8 +97,8 @@ async fn run_epoch(core: &Arc<Core>, epoch: &Arc<Epoch>, mut task: SessionTask) 
     }
 }
 
-/// What goes on beside the session's task: the lease is kept, the link's state is `published` with the losses that it counts.
-/// Resolves when the client closes and that takes too long.
+/// Keeps the lease and publishes the link's state beside the session's task; `published` counts the losses
+/// told so far. Resolves when the client closes and that takes too long.
 async fn attend(core: &Core, epoch: &Arc<Epoch>, published: &AtomicU64) -> SessionEnd {
     let mut keeper = pin!(keeper::keep(epoch));
     let mut close = pin!(close(core, epoch));
@@ -123,20 +126,21 @@ async fn attend(core: &Core, epoch: &Arc<Epoch>, published: &AtomicU64) -> Sessi
     }
 }
 
-/// Waits for the first attempt at each kept node in a session, at most for the operation timeout. What fails is reported on
-/// its own handle.
+/// Waits for the first attempt at each kept node in a session, at most for the operation timeout. A node that
+/// cannot be kept reports that on its own handle.
 async fn restored(core: &Core, epoch: &Epoch) {
     let _ = tokio::time::timeout(core.config.operation_timeout, core.kept.attempted(epoch.number)).await;
 }
 
-/// Waits until the client is to close, then ends the session in order: no new calls, pending deletes, the session itself.
-/// Resolves when that took longer than an operation may.
+/// Waits until the client is to close, then ends the session in order: no new calls, pending deletes, the
+/// session itself. Resolves when that took longer than an operation may.
 async fn close(core: &Core, epoch: &Epoch) {
     core.closing.cancelled().await;
     epoch.session.drain();
     let end = async {
         core.cleanup.drained().await;
-        // Guards learn of their end before the servers do, and give the locks to others.
+        // Guards learn of their end first, and the servers after them: once the session is closed there,
+        // others get the locks.
         epoch.end(SessionEnd::Closed);
         epoch.session.close();
         std::future::pending::<()>().await;

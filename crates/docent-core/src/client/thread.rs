@@ -19,7 +19,7 @@ impl Thread {
         let body = move || match runtime::Builder::new_current_thread().enable_all().build() {
             Ok(runtime) => {
                 let _ = report.send(Ok(runtime.handle().clone()));
-                // Nobody gives tasks when the client could not be built.
+                // No tasks are given when the client could not be built.
                 if let Ok(tasks) = given.recv() {
                     let tasks: TaskTracker = tasks;
                     runtime.block_on(tasks.wait());

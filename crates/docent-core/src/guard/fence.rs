@@ -3,9 +3,9 @@ use std::str::FromStr;
 
 /// A fencing token: increases from one holder of a path to the next.
 ///
-/// A resource that remembers the highest fence it has seen and refuses lower ones is safe from a holder that was paused
-/// for so long that somebody else took over. The value is made from the transaction that created the holder's node; treat
-/// it as opaque and compare only fences of the same path.
+/// A resource that remembers the highest fence it has seen and refuses lower ones is safe from a holder that
+/// was paused for so long that somebody else took over. The value is made from the transaction that created
+/// the holder's node; treat it as opaque and compare only fences of the same path.
 ///
 /// ```
 /// # use docent_core::Fence;
@@ -18,7 +18,7 @@ use std::str::FromStr;
 pub struct Fence(u64);
 
 impl Fence {
-    /// From the transaction that created a node. Transactions are numbered from 1 upwards.
+    /// Fence of a node by the transaction that created it. Transactions are numbered from 1 upwards.
     pub(crate) fn from_czxid(czxid: i64) -> Self {
         Self(u64::try_from(czxid).unwrap_or(0))
     }

@@ -18,16 +18,16 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-/// What is written into a contender's node to ask it to give up its place.
+/// Data written into a contender's node to ask it to give up its place.
 pub(crate) const REVOKE: &[u8] = b"__REVOKE__";
 
-/// A node that a guard holds: whether it still does, and who is to be told when not.
+/// State of one guard: its node, whether it still holds, and the tokens that its loss cancels.
 pub(crate) struct Held {
     pub(crate) epoch: Arc<Epoch>,
     /// Full path of the node.
     pub(crate) path: String,
     pub(crate) fence: Fence,
-    /// Which recipe it belongs to.
+    /// Label of the recipe, for metrics.
     recipe: &'static str,
     since: Timestamp,
     mark: LeaseMark,
@@ -38,16 +38,16 @@ pub(crate) struct Held {
     revoked: CancellationToken,
     /// Set when the node is that of a claim, which may be deleted in its own session only.
     claim: Option<Arc<ClaimNode>>,
-    /// Cancelled when lost as well: the tokens of sets that this is in, each under a number.
+    /// Tokens of the `HoldSet`s that this is in, each under its number; cancelled when this is lost.
     sets: Mutex<Vec<(u64, CancellationToken)>>,
     _alive: TaskTrackerToken,
 }
 
-/// How a guard ended: released or lost, whichever came first.
+/// End of a guard: released or lost, whichever came first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Over {
     Released,
-    /// Why, and when that was noticed.
+    /// The reason, and when the loss was noticed.
     Lost(LostReason, Timestamp),
 }
 
@@ -77,13 +77,14 @@ impl Held {
         }
     }
 
-    /// One that holds by a claim.
+    /// State of a guard that holds by the node of a claim.
     pub(crate) fn of_claim(node: &Arc<ClaimNode>, recipe: &'static str, mark: LeaseMark) -> Self {
         let held = Self::new(Arc::clone(&node.epoch), node.path.clone(), node.czxid, recipe, mark);
         Self { claim: Some(Arc::clone(node)), ..held }
     }
 
-    /// What holds at the node `path` from now on, in place of this: with the same fence, lease and token.
+    /// State of the guard that takes over from this one at the node `path`, with the same fence, lease and
+    /// token.
     pub(crate) fn successor(&self, path: String) -> Self {
         let alive = self.epoch.held.alive.token();
         Self {
@@ -108,6 +109,7 @@ impl Held {
 
     /// Cancels `token`, too, when this is lost, until it leaves under the same `number`.
     pub(crate) fn join(&self, number: u64, token: &CancellationToken) {
+        // The token is added before the look: a loss at the same time cancels it in `lose` or here.
         self.sets().push((number, token.clone()));
         if let Some(Over::Lost(..)) = self.over.get() {
             token.cancel();
@@ -118,7 +120,8 @@ impl Held {
         self.sets().retain(|(other, _)| *other != number);
     }
 
-    /// Clock and epoch say so: no I/O, and right even after the process was frozen. Once false, always false.
+    /// Compares clock and epoch: no I/O, and right even after the process was frozen. Once it fails it always
+    /// fails.
     pub(crate) fn check(&self) -> Result<(), LostReason> {
         #[cfg(docent_planted)]
         if self.has_lease_again() {
@@ -132,10 +135,12 @@ impl Held {
         if planted!(CheckWithoutClock) {
             return Ok(());
         }
+        // The clock decides, and not the task that keeps the lease: after a pause of the process a poll of
+        // the guard's work may run before that task.
         self.check_clock()
     }
 
-    /// As [`check`](Self::check), for a guard that is not over.
+    /// As [`check`](Self::check), for a guard that is neither lost nor released.
     pub(crate) fn check_clock(&self) -> Result<(), LostReason> {
         if self.epoch.lease.holds(self.mark, self.epoch.clock.now()) {
             return Ok(());
@@ -151,7 +156,7 @@ impl Held {
             && self.epoch.lease.mark(self.epoch.clock.now()).is_some()
     }
 
-    /// Marks it lost, unless it was released before. The first reason stays; it is returned.
+    /// Marks the guard lost, unless it was released before. The first reason stays; it is returned.
     pub(crate) fn lose(&self, reason: LostReason) -> LostReason {
         if self.over.set(Over::Lost(reason, self.epoch.clock.now())).is_ok() {
             tracing::warn!(path = %self.path, epoch = self.epoch.number, %reason, "guard is lost");
@@ -162,7 +167,8 @@ impl Held {
                 if planted!(SessionClosedAtLoss) {
                     std::mem::forget(self.epoch.session.submit(Request::CloseSession, Lane::Cleanup));
                 }
-                // The session may live on. The holder's work gets a margin to stop; then others get their turn.
+                // The session may live on, and its node with it. The holder's work gets a margin to stop;
+                // then the delete of the node gives others their turn (decision 3).
                 let margin =
                     if planted!(NodeDeletedAtLoss) { Duration::ZERO } else { self.epoch.lease.margin() };
                 match &self.claim {
@@ -177,11 +183,13 @@ impl Held {
         }
     }
 
-    /// Finds out, where others may make a node at the path of this one's once it is gone, whether it is still the same. Known without
-    /// a request unless a link was lost since it was last seen.
+    /// Finds out whether the node of a claim is still the same; others may make a node at its path once it is
+    /// gone (decision 8). Asks the servers only where a link was lost since the node was last seen: on one
+    /// link its watch tells.
     ///
     /// # Errors
-    /// `Err(Ok(reason))` when it is lost; `Err(Err(cause))` when the session ended before that was found out.
+    /// `Err(Ok(reason))` when the guard is lost; `Err(Err(cause))` when the session ended before that was
+    /// found out.
     pub(crate) async fn confirm(&self) -> Result<(), Result<LostReason, Cause>> {
         let Some(node) = &self.claim else { return Ok(()) };
         match node.confirm().await {
@@ -191,7 +199,7 @@ impl Held {
         }
     }
 
-    /// As [`confirm`](Self::confirm), and looks in any case.
+    /// As [`confirm`](Self::confirm), but always asks the servers.
     pub(crate) async fn look(&self) -> Result<(), Result<LostReason, Cause>> {
         if let Some(node) = &self.claim {
             node.doubt();
@@ -199,28 +207,28 @@ impl Held {
         self.confirm().await
     }
 
-    /// True when it holds by a claim, at a path that others may use once it is gone.
+    /// True when it holds by the node of a claim, at a path that others may use once the node is gone.
     pub(crate) fn is_claim(&self) -> bool {
         self.claim.is_some()
     }
 
-    /// True when its node is known to have been the same after the link had been lost that often.
+    /// True when its node is known to be the same on the link after `losses` lost ones.
     pub(crate) fn is_confirmed_at(&self, losses: u64) -> bool {
         self.claim.as_ref().is_none_or(|node| node.is_confirmed_at(losses))
     }
 
-    /// False when the node with this `czxid`, at the path of this one's, is another.
+    /// False when the node at its path, made by the transaction `czxid`, is another one than its own.
     pub(crate) fn is_same(&self, czxid: i64) -> bool {
         planted!(ClaimUnchecked) || self.claim.as_ref().is_none_or(|node| node.czxid == czxid)
     }
 
-    /// The guard was released: its node is being deleted by us. Not lost from now on.
+    /// Marks the guard released: its node is deleted by us, and that is no loss.
     pub(crate) fn release(&self) {
         let _ = self.hand_over();
     }
 
-    /// As [`release`](Self::release); the reason when it was lost before. In one step: what [succeeds](Self::successor) it has the
-    /// same token, which no loss of this may cancel afterwards.
+    /// As [`release`](Self::release); the reason when it was lost before. In one step: its
+    /// [`successor`](Self::successor) has the same token, which no later loss of this one may cancel.
     pub(crate) fn hand_over(&self) -> Result<(), LostReason> {
         match self.over.set(Over::Released) {
             Ok(()) => {
@@ -234,18 +242,20 @@ impl Held {
         }
     }
 
-    /// As [`release`](Self::release), and those who share it are told.
+    /// As [`release`](Self::release), and cancels the token, which tells all who share the guard.
     pub(crate) fn give_up(&self) {
         self.release();
         self.token.cancel();
     }
 
-    /// Until when work under it may still be polled, `grace` after the lease ran out. `None` when somebody else may have its place
-    /// already, or when it ran out so long ago that another lease began.
+    /// Time until which work under the lost guard may still be polled: `grace` after its lease ran out, at
+    /// most a margin. `None` when another holder may have its place already, or when the lease ran out so
+    /// long ago that another lease began.
     pub(crate) fn grace_end(&self, grace: Duration) -> Option<Timestamp> {
         match self.over.get() {
             Some(Over::Lost(LostReason::LeaseExpired, noticed)) => {
-                // An acknowledgement that was taken for one in time may have moved the end since.
+                // An acknowledgement that the driver took for one in time may have moved the end after this
+                // guard was lost: the earlier of the two counts.
                 let end = self.epoch.lease.lapsed_at(self.mark)?.min(*noticed);
                 Some(end + grace.min(self.epoch.lease.margin()))
             }
@@ -258,7 +268,7 @@ impl Held {
         telemetry::over(self.recipe, self.epoch.clock.now().since(self.since), lost);
     }
 
-    /// Why it was lost, if it was.
+    /// The reason why it was lost; `None` while it is not.
     pub(crate) fn lost_reason(&self) -> Option<LostReason> {
         match self.over.get() {
             Some(Over::Lost(reason, _)) => Some(*reason),
@@ -278,7 +288,8 @@ impl Held {
         &self.token
     }
 
-    /// Resolves with the reason when lost, or given up by another who shares it: also when nobody runs any more who would tell.
+    /// Resolves with the reason when the guard is lost, or given up by another handle that shares it; also
+    /// when the task that keeps the lease does not run any more.
     pub(crate) async fn lost(&self) -> LostReason {
         tokio::select! {
             biased;
@@ -294,10 +305,10 @@ impl Held {
 }
 
 impl Held {
-    /// Resolves when the lease has run out, going by the clock and a timer of whoever waits: the keeper may be stuck on a thread that
-    /// is blocked. Never when it was released before that.
+    /// Resolves when the lease has run out, by the clock and a timer of the waiting task itself: the `Keeper`
+    /// may be stuck on a thread that is blocked. Never resolves when the guard was released before that.
     async fn lapsed(&self) {
-        // Without a runtime there are no timers.
+        // Outside of a runtime there are no timers: the token alone tells then.
         while !self.is_over() && Handle::try_current().is_ok() {
             let left = self.epoch.lease.deadline().since(self.epoch.clock.now());
             tokio::time::sleep(left).await;
@@ -320,7 +331,7 @@ impl fmt::Debug for Held {
     }
 }
 
-/// The guards of one epoch, for the keeper that keeps their lease.
+/// Guards of one epoch, for the `Keeper` that keeps their lease.
 #[derive(Debug, Default)]
 pub(crate) struct HeldTable {
     guards: Mutex<Guards>,
@@ -333,7 +344,7 @@ pub(crate) struct HeldTable {
 
 #[derive(Debug, Default)]
 struct Guards {
-    /// Not handed to the keeper yet.
+    /// Guards that [`take_added`](HeldTable::take_added) has not handed out yet.
     added: Vec<Weak<Held>>,
     known: Vec<Weak<Held>>,
 }
@@ -369,7 +380,7 @@ impl HeldTable {
         let mut guards = self.lock();
         let added: Vec<_> = guards.added.drain(..).collect();
         let fresh = added.iter().filter_map(live).collect();
-        // Those that are over are forgotten when the list would grow.
+        // Guards that are over are forgotten when the list would grow.
         if guards.known.len() + added.len() > guards.known.capacity() {
             guards.known.retain(|guard| live(guard).is_some());
         }
@@ -410,7 +421,8 @@ mod tests {
         let held = Held::new(Arc::clone(&epoch), "/lock/a".to_owned(), 1, "lock", mark);
         assert_eq!(held.check(), Err(LostReason::LeaseExpired));
         assert_eq!(held.grace_end(SECOND), Some(now + SECOND));
-        // The driver looked at its clock just before the end, and came to renew the lease just after the guard was lost.
+        // The driver looked at its clock just before the end, and came to renew the lease just after the
+        // guard was lost.
         lease.renew(now - SECOND, now - SECOND, now - Duration::from_nanos(1));
         assert!(held.grace_end(SECOND) <= Some(epoch.clock.now() + SECOND));
         assert_eq!(held.check(), Err(LostReason::LeaseExpired));

@@ -17,7 +17,8 @@ use std::sync::Arc;
 /// Guards checked by one heartbeat.
 const GUARDS_PER_HEARTBEAT: usize = 64;
 
-/// Runs for as long as the epoch's session does, and does not end by itself. Cancel safe: it holds nothing that outlives it.
+/// Runs for as long as the epoch's session does, and does not end by itself. Cancel safe: it holds nothing
+/// that outlives it.
 pub(crate) async fn keep(epoch: &Arc<Epoch>) -> Infallible {
     let (refused, not_before) = (HashSet::new(), Timestamp::default());
     Keeper { epoch, cursor: 0, refused, unreadable: None, not_before }.run().await
@@ -25,11 +26,11 @@ pub(crate) async fn keep(epoch: &Arc<Epoch>) -> Infallible {
 
 struct Keeper<'a> {
     epoch: &'a Arc<Epoch>,
-    /// Where the next heartbeat begins among the guards.
+    /// Index of the guard at which the next heartbeat begins.
     cursor: usize,
-    /// Guards whose node may not be checked; reported once.
+    /// Paths of guards whose node may not be checked, for want of permission READ; each is reported once.
     refused: HashSet<String>,
-    /// One of them that is to be watched in another way from now on.
+    /// The guard refused last: from now on its node is watched by `exists`.
     unreadable: Option<Arc<Held>>,
     /// No heartbeat before this: the last one was answered and proved nothing.
     not_before: Timestamp,
@@ -51,7 +52,7 @@ impl Keeper<'_> {
             own_nodes.extend(self.unreadable.take().map(|held| watch_own_node(held, false)));
             let now = epoch.clock.now();
             if epoch.held.live() > 0 && now >= epoch.lease.deadline() {
-                // Guards find out here that their lease ran out, also when nobody asks them.
+                // Marks guards lost whose lease ran out, also when nobody asks them.
                 for held in epoch.held.all() {
                     let _ = held.check_clock();
                 }
@@ -81,8 +82,8 @@ impl Keeper<'_> {
         }
     }
 
-    /// When the next heartbeat is due: a sixth of the timeout after the last acknowledged write was sent, sooner when that
-    /// proved less than it could have.
+    /// Time at which the next heartbeat is due: a sixth of the timeout after the last acknowledged write was
+    /// sent, sooner when that proved less than it could have (decision 3).
     fn due(&self) -> Timestamp {
         (self.epoch.lease.proof() + self.epoch.lease.timing().pulse()).max(self.not_before)
     }
@@ -101,7 +102,8 @@ impl Keeper<'_> {
         let mut guards: Vec<_> =
             all.iter().filter(|held| !self.refused.contains(&held.path)).cloned().collect();
         if guards.is_empty() {
-            // A refused check renews the lease as well.
+            // Permission READ is missing on all of them. A refused check renews the lease as well: only a
+            // quorum can refuse it (decision 3).
             guards.extend(all.into_iter().take(1));
         }
         if guards.is_empty() {
@@ -114,9 +116,9 @@ impl Keeper<'_> {
         Some(self.check(guards))
     }
 
-    /// How many guards one request has room for.
+    /// Number of guards that one request has room for.
     fn fitting(&self, guards: &[Arc<Held>]) -> usize {
-        /// Of a check in a multi, besides its path.
+        /// Bytes of a check in a multi, besides its path.
         const FIELDS: usize = 32;
         let mut room = self.epoch.max_request;
         let fits = guards.iter().take_while(|held| {
@@ -134,11 +136,13 @@ impl Keeper<'_> {
         Heartbeat { reply: self.epoch.session.submit(Request::Multi(checks), Lane::Lease), guards }
     }
 
-    /// Draws the consequences of a heartbeat's outcome; returns the one to send at once for the guards behind a failure.
+    /// Draws the consequences of a heartbeat's outcome. Returns the heartbeat that follows at once for the
+    /// guards behind a failed check.
     fn judge(&mut self, mut guards: Vec<Arc<Held>>, outcome: Outcome) -> Option<Heartbeat> {
         // A request that was lost is due again at once, and waits in the queue until the link is back.
         let Outcome::Reply(reply) = outcome else { return None };
-        // What was answered and did not renew the lease, as by a server that throttles, is not repeated in a hurry.
+        // An answer that did not renew the lease, as of a server that throttles, is followed by a pause, not
+        // by the next heartbeat at once.
         self.not_before = self.epoch.clock.now() + self.epoch.lease.timing().pause();
         let Ok(Response::Multi(results)) = reply.result else { return None };
         let (index, code) = results.iter().enumerate().find_map(|(index, result)| match result {
@@ -157,7 +161,8 @@ impl Keeper<'_> {
             }
             _ => {}
         }
-        // The guards before it were checked and are there; those behind it were not looked at.
+        // A multi ends at its first failure: the nodes before it were found, those behind it were not looked
+        // at.
         (!behind.is_empty()).then(|| self.check(behind))
     }
 }
@@ -169,20 +174,22 @@ async fn wait_until(epoch: &Epoch, deadline: Option<Timestamp>) {
     }
 }
 
-/// Watches a guard's own node, so that its holder learns of a deletion as fast as the next in line does. Returns the path.
+/// Watches a guard's own node, so that its holder learns of a deletion as fast as the next in line does.
+/// Returns the path.
 ///
-/// The watch of a released guard stays until our own delete fires it: that is one request less than removing it.
+/// The watch of a released guard stays until our own delete fires it: that is one request less than removing
+/// it.
 async fn watch_own_node(held: Arc<Held>, readable: bool) -> String {
     until_deleted(&held, readable).await;
     held.lose(LostReason::NodeDeleted);
     held.path.clone()
 }
 
-/// Resolves when the node is seen to be gone. Never resolves when that cannot be seen: then heartbeat, lease and session
-/// end tell.
+/// Resolves when the servers say that the node is gone. Never resolves where they cannot say it: then
+/// heartbeat, lease and the end of the session tell.
 ///
-/// Without permission READ it is watched by `exists`, and looked for as often as heartbeats are due: some servers do not tell of
-/// changes of a node to those who may not read it.
+/// Without permission READ the node is watched by `exists`, and looked for as often as heartbeats are due:
+/// some servers do not tell a client of changes of a node that it may not read.
 async fn until_deleted(held: &Held, mut readable: bool) {
     let session = &held.epoch.session;
     loop {
@@ -202,6 +209,8 @@ async fn until_deleted(held: &Held, mut readable: bool) {
                     readable = false;
                     continue;
                 }
+                // Another claim stands at the path of this one's node, which was deleted while a link was
+                // lost (decision 8).
                 Ok(Response::Data { stat, .. } | Response::Stat(stat)) if !held.is_same(stat.czxid) => return,
                 Ok(response) => {
                     if matches!(response, Response::Data { data: Some(data), .. } if data == REVOKE) {

@@ -1,6 +1,6 @@
 use std::fmt;
 
-/// Why a guard was lost.
+/// Reason why a guard was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LostReason {
@@ -17,7 +17,7 @@ pub enum LostReason {
     NodeDeleted,
     /// The client was closed; or its task is gone, because it panicked or its runtime was shut down.
     Closed,
-    /// It was given up by another who shares it.
+    /// It was given up by another handle that shares it.
     Released,
 }
 
@@ -35,10 +35,10 @@ impl fmt::Display for LostReason {
     }
 }
 
-/// A guard is lost: what it protected may be held by somebody else now.
+/// Error of a lost guard: another holder may have its place now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the guard is lost: {reason}")]
 pub struct Lost {
-    /// Why.
+    /// The reason.
     pub reason: LostReason,
 }

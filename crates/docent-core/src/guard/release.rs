@@ -3,7 +3,7 @@ use crate::cleanup::{Leaving, Left};
 use crate::error::{Error, ErrorKind};
 use tokio::time::Instant;
 
-/// Waits until the node of what was held is gone.
+/// Waits until the node of a hold is gone.
 pub(crate) async fn gone(
     operation: &'static str,
     path: &str,

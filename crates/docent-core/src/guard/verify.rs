@@ -21,6 +21,8 @@ pub(crate) async fn verify(client: &Client, path: &str, held: &Held) -> Result<(
                     Err(attempts.error(ErrorKind::Lost(reason)))
                 }
                 Some(MultiResult::Failed(code)) => Err(Error::from_code(*code, "verify").at(path)),
+                // The check saw a node at the path. Whether a claim's is still the same takes a look at it
+                // (decision 8).
                 _ => match tokio::time::timeout_at(attempts.deadline, held.look()).await {
                     Err(_) => Err(attempts.timeout()),
                     Ok(Ok(())) => held.check().map_err(|reason| attempts.error(ErrorKind::Lost(reason))),

@@ -2,30 +2,30 @@ use crate::error::Error;
 use bytes::Bytes;
 use std::fmt;
 
-/// What is wanted of a kept node.
+/// Wanted state of a kept node.
 #[derive(Clone)]
 pub(super) struct Wish {
-    /// `None` when it is to be absent.
+    /// Data to keep; `None` to keep the node absent.
     pub(super) data: Option<Bytes>,
-    /// Whether it is made again when it is gone.
+    /// True to make the node again when it is gone.
     pub(super) anew: bool,
-    /// Counts the wishes.
+    /// Number of this wish among all of the node.
     pub(super) number: u64,
 }
 
-/// What is known of a kept node.
+/// Known state of a kept node.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum KeptStatus {
-    /// It is being brought about.
+    /// The task is at work on it.
     Pending,
     /// It is there with the wanted data, as far as the servers told.
     Present {
         /// The epoch of the session that owns it.
         epoch: u64,
     },
-    /// Somebody else's node is at the path, or one of an older session of this client that may have ended just now. It is
-    /// taken over when that goes.
+    /// Somebody else's node is at the path, or one of an older session of this client that may have ended
+    /// just now. It is taken over when that goes.
     Occupied {
         /// The session that owns it.
         session_id: i64,

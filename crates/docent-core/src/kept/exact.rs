@@ -28,7 +28,7 @@ pub(super) async fn submit(
     }
 }
 
-/// Waits until it is certain what became of `write`.
+/// Waits until the outcome of `write` is certain.
 pub(super) async fn written(mut write: ExactWrite) -> Result<Written, Trouble> {
     match write.ended(deadline(Duration::MAX)).await {
         Ended::Applied(..) => Ok(Written::Applied),

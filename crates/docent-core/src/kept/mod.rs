@@ -1,4 +1,5 @@
-//! Kept nodes: ephemeral nodes that core keeps present, through link loss, new sessions and deletion by others.
+//! Kept nodes: ephemeral nodes that core keeps present, through link loss, new sessions and deletion by
+//! others.
 
 mod desired;
 mod exact;

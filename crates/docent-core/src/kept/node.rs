@@ -10,12 +10,13 @@ use std::fmt;
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// An ephemeral node that is kept present with given data until it is removed.
+/// Ephemeral node that is kept present with given data until it is removed.
 ///
-/// One task brings the tree to what is wanted, and again whenever it is not: after a lost session, a deletion or a change by
-/// others. A node that belongs to an older session of this client is replaced while that session lives, which an ephemeral
-/// node of it below `/_docent/markers` proves. One that belongs to somebody else is left alone and waited for: a process that
-/// was restarted finds the node of its predecessor until that session expires.
+/// One task makes the node as wanted, and again whenever it is not: after a lost session, a deletion or a
+/// change by others. A node that belongs to an older session of this client is replaced while that session
+/// lives, which an ephemeral node of it below `/_docent/markers` proves. A node of somebody else is left
+/// alone and waited for: a process that was restarted finds the node of its predecessor until that session
+/// expires.
 ///
 /// # On drop
 /// The node is removed in the background.
@@ -26,9 +27,9 @@ pub struct KeptNode {
     path: String,
     wanted: watch::Sender<Wish>,
     status: watch::Receiver<KeptStatus>,
-    /// The number of the last wish that was found to be fulfilled.
+    /// Number of the last wish that was fulfilled.
     fulfilled: watch::Receiver<u64>,
-    /// The number of the last wish that was found to fail.
+    /// Number of the last wish that failed.
     refused: watch::Receiver<u64>,
 }
 
@@ -36,7 +37,8 @@ impl KeptNode {
     /// Keeps an ephemeral node at `path` with `data`. Parents are created on demand.
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule, `AlreadyRegistered` when this client keeps a node there already, `Closed`.
+    /// `InvalidInput` when the path breaks a rule, `AlreadyRegistered` when this client keeps a node there
+    /// already, `Closed`.
     pub fn new(client: &Client, path: &str, data: impl Into<Bytes>) -> Result<Self, Error> {
         Self::enter(client, path, data.into(), |core, full, side| {
             core.kept.enter(full, &side)?;
@@ -44,12 +46,13 @@ impl KeptNode {
         })
     }
 
-    /// As [`new`](Self::new), also where this client is about to remove a node at the path, whose handle was dropped or
-    /// [removed](Self::remove): it is not removed then but kept as this one, without being gone in between, unless its deletion is
-    /// already on its way; then it is made anew. To the other handle it is removed.
+    /// As [`new`](Self::new), also where this client is about to remove a node at the path, whose handle was
+    /// dropped or [removed](Self::remove): it is not removed then but kept as this one, without being gone in
+    /// between, unless its deletion is already on its way; then it is made anew. To the other handle it is
+    /// removed.
     ///
     /// # Errors
-    /// As [`new`](Self::new); `AlreadyRegistered` when this client keeps a node there that is to stay.
+    /// As [`new`](Self::new); `AlreadyRegistered` when this client keeps a node there that stays.
     pub fn renewed(client: &Client, path: &str, data: impl Into<Bytes>) -> Result<Self, Error> {
         Self::enter(client, path, data.into(), |core, full, side| core.kept.inherit(full, side))
     }
@@ -77,8 +80,8 @@ impl KeptNode {
         Ok(Self { client: client.clone(), path: path.to_owned(), wanted, status, fulfilled, refused })
     }
 
-    /// Waits until a node that this client is about to remove at `path` is removed, at most for the operation timeout: a new
-    /// one can be kept there then. Returns at once when there is none, or one that is to stay.
+    /// Waits until a node that this client is about to remove at `path` is removed, at most for the operation
+    /// timeout: a new one can be kept there then. Returns at once when there is none, or one that stays.
     ///
     /// # Errors
     /// `InvalidInput` when the path breaks a rule, `Timeout`, `Closed`.
@@ -103,7 +106,7 @@ impl KeptNode {
         &self.path
     }
 
-    /// Changes the wanted data, unless the node is to [leave](Self::leave).
+    /// Changes the wanted data, unless the node was told to [leave](Self::leave).
     pub fn set(&self, data: impl Into<Bytes>) {
         self.wanted.send_if_modified(|wish| {
             let stays = wish.data.is_some();
@@ -115,12 +118,13 @@ impl KeptNode {
         });
     }
 
-    /// From now on it is not made anew: when it goes, with its session or by somebody else's hand, it is gone for good.
+    /// Stops making the node anew: when it goes, with its session or by somebody else's hand, it is gone for
+    /// good.
     pub fn settle(&self) {
         self.wanted.send_modify(|wish| wish.anew = false);
     }
 
-    /// What is known of the node now.
+    /// The known state of the node now.
     pub fn status(&self) -> KeptStatus {
         self.status.borrow().clone()
     }
@@ -138,8 +142,9 @@ impl KeptNode {
     /// Waits until the node is present with the data that was wanted last, at most for the operation timeout.
     ///
     /// # Errors
-    /// Why it cannot be made, when that is known: the error of the last attempt with that data, `NodeExists` when somebody else's node is at
-    /// the path; else `Timeout`, `Closed`. The node is wanted all the same. `Closed` also when it was told to [leave](Self::leave).
+    /// Why it cannot be made, when that is known: the error of the last attempt with that data, `NodeExists`
+    /// when somebody else's node is at the path; else `Timeout`, `Closed`. The node is wanted all the same.
+    /// `Closed` also when it was told to [leave](Self::leave).
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -166,7 +171,7 @@ impl KeptNode {
             match known {
                 KeptStatus::Present { .. } if is_fulfilled => return known,
                 KeptStatus::Removed => return known,
-                // What became of an earlier wish says nothing of this one.
+                // The failure of an earlier wish says nothing of the present one.
                 KeptStatus::Failing(_) if *self.refused.borrow() >= wanted => return known,
                 _ => {}
             }
@@ -178,7 +183,8 @@ impl KeptNode {
         }
     }
 
-    /// Removes the node in the background, and for good: as if this was dropped, also where others still hold it.
+    /// Removes the node in the background, and for good: as if this was dropped, also where others still hold
+    /// it.
     pub fn leave(&self) {
         self.wanted.send_modify(|wish| wish.data = None);
     }
@@ -186,7 +192,8 @@ impl KeptNode {
     /// Removes the node and waits until it is gone, at most for the operation timeout.
     ///
     /// # Errors
-    /// `Timeout` when no server could be reached in time: it is removed in the background. `Closed`: it goes with its session.
+    /// `Timeout` when no server could be reached in time: it is removed in the background. `Closed`: it goes
+    /// with its session.
     ///
     /// # Cancel safety
     /// This method is cancel safe: the removal goes on.

@@ -18,10 +18,11 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// Brings one node to what is wanted, until it is to be absent and is.
+/// Task of a kept node: makes the node as its last `Wish` wants it, until it is wanted absent and is.
 ///
-/// Every step reads before it writes and can be repeated, so that nothing depends on replies: what is true is looked up again. Every
-/// write is exact: one that is applied late could bring the node back, or change that of somebody else.
+/// Every step reads before it writes and can be repeated, so that nothing depends on replies: the node is
+/// looked up again. Every write is exact: one that is applied late could bring the node back, or change that
+/// of somebody else (decision 11).
 pub(super) struct Reconciler {
     core: Arc<Core>,
     path: String,
@@ -29,23 +30,23 @@ pub(super) struct Reconciler {
     wanted: watch::Receiver<Wish>,
     status: watch::Sender<KeptStatus>,
     progress: Progress,
-    /// Tells when somebody may want a node that is to be removed.
+    /// Tells of each new heir: a handle that wants a node which is about to be removed.
     heirs: watch::Receiver<u64>,
-    /// The last epoch that is known to have ended.
+    /// Number of the last epoch that is known to have ended.
     ended: u64,
-    /// Since when a node is there that is not ours to change.
+    /// Time since when somebody else's node is at the path.
     occupied: Option<Instant>,
     backoff: Backoff,
 }
 
-/// What a look at the node came to.
+/// Result of a look at the node.
 enum Found {
     /// It is as wanted, and watched.
     AsWanted(Box<Watch>),
     /// Something was changed: look again.
     Changed,
-    /// A node is there that is not ours to change, and watched: somebody else's, or that of an older session which nothing
-    /// proves to be alive.
+    /// A node is there that must not be changed, and watched: somebody else's, or that of an older session of
+    /// this client which nothing proves to be alive.
     Foreign(i64, Box<Watch>),
 }
 
@@ -66,20 +67,23 @@ impl Reconciler {
                     Err(_) => return self.closed(&mut entered),
                 },
             };
+            // Marked before the look, so that an heir that comes after it ends the next pause.
             self.heirs.mark_unchanged();
             if let Some(heir) = self.core.kept.heir(&self.full) {
                 self.hand_on(heir);
             }
-            // A handle that was dropped wants nothing.
+            // A handle that was dropped wants the node absent.
             let dropped = self.wanted.has_changed().is_err();
             let Wish { data, anew, number } = self.wanted.borrow_and_update().clone();
+            // A settled node is kept only while it is present in this session: once gone it is gone for good.
             let wanted = data.filter(|_| !dropped && (anew || self.is_present(&epoch)));
             let done = match wanted {
                 Some(data) => self.be_present(&epoch, &data, number).await,
                 None => self.be_absent(&epoch).await,
             };
             match done {
-                // Whoever hears that it is removed may keep a node there at once.
+                // The table is left first: a caller that hears that the node is removed may keep a node there
+                // at once.
                 Ok(true) => match entered.leave() {
                     Some(heir) => self.hand_on(heir),
                     None => {
@@ -89,7 +93,8 @@ impl Reconciler {
                 },
                 Ok(false) | Err(Trouble::Again) => {}
                 Err(Trouble::Busy) => {
-                    // Nobody is to wait for a node that waits itself.
+                    // Counts as an attempt: the client's `Connected` must not wait for a node that waits
+                    // itself.
                     self.progress.attempted.send_replace(epoch.number);
                     self.pause().await;
                 }
@@ -103,7 +108,7 @@ impl Reconciler {
         }
     }
 
-    /// To the one before the node is removed, and all is done for its heir from here on.
+    /// Goes on for `heir`: its predecessor is told that the node is removed, and the node stays for the heir.
     fn hand_on(&mut self, heir: Side) {
         self.status.send_replace(KeptStatus::Removed);
         self.serve(heir);
@@ -133,7 +138,7 @@ impl Reconciler {
         }
     }
 
-    /// One attempt to have the node, and a wait for a reason to make the next.
+    /// Makes one attempt to have the node, and waits for a reason to make the next.
     async fn be_present(&mut self, epoch: &Arc<Epoch>, data: &Bytes, wish: u64) -> Result<bool, Trouble> {
         let found = self.look(epoch, data).await?;
         match found {
@@ -154,6 +159,8 @@ impl Reconciler {
             }
             Found::Foreign(session_id, watch) => {
                 let since = *self.occupied.get_or_insert_with(Instant::now);
+                // The node of a process that was restarted goes with its session, within a timeout. After
+                // twice that the status says that it fails; the node is waited for on.
                 let patience = since + epoch.lease.timeout() * 2;
                 self.status.send_replace(if Instant::now() < patience {
                     KeptStatus::Occupied { session_id }
@@ -168,7 +175,7 @@ impl Reconciler {
         Ok(false)
     }
 
-    /// Waits for a change of the node, of what is wanted or of the session, or until `until`.
+    /// Waits for a change of the node, of the wish or of the session, or until `until`.
     async fn wait(&mut self, epoch: &Epoch, watch: Box<Watch>, until: Option<Instant>) {
         let late = async {
             match until {
@@ -190,6 +197,9 @@ impl Reconciler {
     }
 
     async fn look(&mut self, epoch: &Arc<Epoch>, data: &Bytes) -> Result<Found, Trouble> {
+        // Create and read go out in one trip. The read decides, for it shows the owner of the node that is
+        // there now and leaves a watch on it. A node that was present in this session needs no create: if it
+        // is gone, the read says so, and the next look creates it.
         let create = match self.is_present(epoch) {
             true => None,
             false => Some(self.submit(epoch, [MultiOp::Create(self.create(data))]).await?),
@@ -206,6 +216,9 @@ impl Reconciler {
                 self.judge(epoch, data, found, stat, read.watch).await
             }
             Err(Code::NO_NODE) => match created {
+                // Not there although a create was answered: a parent is missing, or the code of the create is
+                // the reason. After a success or `NODE_EXISTS` somebody deleted the node between create and
+                // read: look again.
                 Some(Written::Refused(_, Code::NO_NODE)) => self.make_parents(epoch).await,
                 Some(Written::Refused(_, code)) if code != Code::NODE_EXISTS => Err(self.refusal(code)),
                 _ => {
@@ -240,7 +253,7 @@ impl Reconciler {
         }
     }
 
-    /// Whose node it is decides what may be done about it.
+    /// Decides by the owner of the node that was found what may be done about it.
     async fn judge(
         &mut self,
         epoch: &Arc<Epoch>,
@@ -253,6 +266,7 @@ impl Reconciler {
         let owner = stat.ephemeral_owner;
         let older = planted!(NoOwnerCheck) && self.core.witness_of(owner).is_some();
         if owner == epoch.session.id() || older {
+            // A create whose reply was lost may not be counted yet.
             epoch.session.owns(&self.full);
             if found.unwrap_or_default() == *wanted {
                 return Ok(Found::AsWanted(watch));
@@ -264,6 +278,7 @@ impl Reconciler {
             };
             return self.change(epoch, set).await;
         }
+        // A persistent node does not go with any session: there is nothing to wait for.
         if owner == 0 {
             let error = Error::new(ErrorKind::NodeExists, "keep").at(&self.path);
             return Err(Trouble::Refused(error.because("it is persistent")));
@@ -285,8 +300,9 @@ impl Reconciler {
         MultiOp::Delete { path: self.full.clone(), version }
     }
 
-    /// Applies `ops` to a node of an older session, whose witness is at `witness`. False when that session may have ended: the
-    /// node goes with it, and what is at the path by then may be somebody else's.
+    /// Applies `ops` to a node of an older session, whose witness is at `witness`. False when that session
+    /// may have ended: the node goes with it, and the next node at the path may be somebody else's, with the
+    /// version that ours had (decision 7).
     async fn replace(
         &self,
         epoch: &Arc<Epoch>,
@@ -296,9 +312,9 @@ impl Reconciler {
         let write = self.submit(epoch, witness::while_it_lives(witness, ops)).await?;
         match exact::written(write).await? {
             Written::Applied => Ok(true),
-            // The session has ended, or nothing proves that it has not.
+            // The check of the witness failed: the session has ended, or nothing proves that it has not.
             Written::Refused(0, _) => Ok(false),
-            // Somebody else was faster: what is there now shows in the next look.
+            // Somebody else was faster: the next look shows the node that is there now.
             Written::Refused(_, Code::NO_NODE | Code::BAD_VERSION | Code::NODE_EXISTS) => Ok(true),
             Written::Refused(_, code) => Err(self.refusal(code)),
         }
@@ -306,7 +322,7 @@ impl Reconciler {
 
     async fn change(&self, epoch: &Arc<Epoch>, op: MultiOp) -> Result<Found, Trouble> {
         match exact::written(self.submit(epoch, [op]).await?).await? {
-            // Somebody else was faster: what is there now shows in the next look.
+            // Somebody else was faster: the next look shows the node that is there now.
             Written::Applied | Written::Refused(_, Code::NO_NODE | Code::BAD_VERSION | Code::NODE_EXISTS) => {
                 Ok(Found::Changed)
             }
@@ -316,14 +332,18 @@ impl Reconciler {
 
     /// Deletes the node if it is ours. True when it is gone, or somebody else's.
     async fn be_absent(&mut self, epoch: &Arc<Epoch>) -> Result<bool, Trouble> {
-        // No earlier create is on its way: each was answered or fenced out. What the leader has decides.
+        // No earlier create is on its way: each was answered or fenced out (decision 11). So the leader's
+        // tree decides.
         let Some(stat) = resolve::stat(epoch, &self.full).await? else { return Ok(true) };
+        // An heir that came during the look wants the node, which is kept for it without being gone in
+        // between.
         if self.core.kept.has_heir(&self.full) {
             return Ok(false);
         }
         let owner = stat.ephemeral_owner;
         if let Some(witness) = self.core.witness_of(owner) {
             let replaced = self.replace(epoch, witness, [self.delete(stat.version)]).await?;
+            // Where the older session may have ended its node goes with it: look again after a pause.
             return if replaced { Ok(false) } else { Err(Trouble::Busy) };
         }
         if owner != epoch.session.id() {
@@ -356,7 +376,7 @@ impl Reconciler {
     /// Waits before the next attempt, unless something else is wanted meanwhile.
     async fn pause(&mut self) {
         let pause = self.backoff.next().unwrap_or(LONGEST_PAUSE);
-        // The heirs of all nodes are counted together.
+        // `heirs` counts those of all nodes: only one at this path ends the pause.
         let inherited = async {
             while !self.core.kept.has_heir(&self.full) {
                 if self.heirs.changed().await.is_err() {
@@ -375,7 +395,7 @@ impl Reconciler {
 
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
-/// Between attempts that are refused.
+/// Pauses between attempts that are refused.
 fn patience() -> Backoff {
     RetryPolicy::exponential().between(Duration::from_millis(200), LONGEST_PAUSE).start()
 }

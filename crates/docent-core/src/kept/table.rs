@@ -10,23 +10,24 @@ use tokio::sync::watch;
 #[derive(Debug, Default)]
 pub(crate) struct KeptTable {
     nodes: Mutex<HashMap<String, Entry>>,
-    /// Counts the heirs.
+    /// Number of heirs that ever came, of all nodes.
     heirs: watch::Sender<u64>,
 }
 
-/// What the table knows of a node.
+/// Entry of a node in the table.
 #[derive(Debug)]
 struct Entry {
-    /// The last epoch in which an attempt was made.
+    /// Number of the last epoch in which an attempt was made.
     attempted: watch::Receiver<u64>,
-    /// The epoch in which the node is present; 0 for none.
+    /// Number of the epoch in which the node is present; 0 for none.
     present: watch::Receiver<u64>,
     wanted: watch::Receiver<Wish>,
-    /// Wants the node from now on: the task at the path, which was to remove it, has still to learn of that.
+    /// Handle that wants the node from now on: the task at the path, which was told to remove it, has not
+    /// seen that yet.
     heir: Option<Side>,
 }
 
-/// The side of a kept node that its task has.
+/// Side of a kept node that belongs to its task.
 #[derive(Debug)]
 pub(super) struct Side {
     pub(super) wanted: watch::Receiver<Wish>,
@@ -34,14 +35,15 @@ pub(super) struct Side {
     pub(super) progress: Progress,
 }
 
-/// Where the task of a node says how it stands.
+/// Channels by which the task of a node tells its progress.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     pub(super) attempted: watch::Sender<u64>,
     pub(super) present: watch::Sender<u64>,
-    /// The number of the last wish that was found to be fulfilled.
+    /// Number of the last wish that was fulfilled.
     pub(super) fulfilled: watch::Sender<u64>,
-    /// The number of the last wish that was found to fail; the highest once the client is closed. Changed before the status is.
+    /// Number of the last wish that failed; the highest number once the client is closed. Changed before the
+    /// status is.
     pub(super) refused: watch::Sender<u64>,
 }
 
@@ -58,7 +60,7 @@ impl Entry {
         Self { attempted, present, wanted: side.wanted.clone(), heir: None }
     }
 
-    /// Whether the node is to be removed: a handle that was dropped wants nothing.
+    /// True when the node shall be removed: its handle says so, or was dropped.
     fn is_leaving(&self) -> bool {
         self.wanted.has_changed().is_err() || self.wanted.borrow().data.is_none()
     }
@@ -79,8 +81,8 @@ impl KeptTable {
         Ok(())
     }
 
-    /// Enters a node, also in the place of one that is to be removed: then that one's task goes on with it. Else its side comes back,
-    /// for a task of its own.
+    /// Enters a node, also in the place of one that is leaving: then the task of that one goes on for it.
+    /// Else its side comes back, for a task of its own.
     pub(super) fn inherit(&self, full: &str, side: Side) -> Result<Option<Side>, Error> {
         let mut table = self.lock();
         let Some(entry) = table.get_mut(full) else {
@@ -100,7 +102,8 @@ impl KeptTable {
         Ok(None)
     }
 
-    /// Who wants the node at a path instead of the one whose task asks.
+    /// Takes the heir of the node at a path: the handle that wants it in place of the one that its task
+    /// serves.
     pub(super) fn heir(&self, full: &str) -> Option<Side> {
         self.lock().get_mut(full)?.heir.take()
     }
@@ -114,7 +117,7 @@ impl KeptTable {
         self.heirs.subscribe()
     }
 
-    /// A node leaves, unless it has an heir.
+    /// Takes a node out of the table, unless it has an heir, which is returned.
     fn leave(&self, full: &str) -> Option<Side> {
         let mut table = self.lock();
         let heir = table.get_mut(full).and_then(|entry| entry.heir.take());
@@ -124,7 +127,7 @@ impl KeptTable {
         heir
     }
 
-    /// Waits until a node that is to be removed has left; at once for one that is to stay.
+    /// Waits until a node that is leaving has left; returns at once for one that stays.
     pub(super) async fn vacated(&self, full: &str) {
         let leaving =
             self.lock().get(full).filter(|entry| entry.is_leaving()).map(|entry| entry.attempted.clone());
@@ -145,14 +148,14 @@ impl KeptTable {
     pub(crate) async fn attempted(&self, epoch: u64) {
         let nodes: Vec<_> = self.lock().values().map(|entry| entry.attempted.clone()).collect();
         join_all(nodes.into_iter().map(|mut attempted| async move {
-            // A node that is given up meanwhile needs no attempt.
+            // An error means that the node was given up meanwhile: it needs no attempt.
             let _ = attempted.wait_for(|number| *number >= epoch).await;
         }))
         .await;
     }
 }
 
-/// Leaves the table when its task ends, however it does.
+/// Entry of a task in the table, which it leaves when the task ends, also by a panic.
 pub(super) struct Entered {
     core: Arc<Core>,
     full: String,
@@ -175,7 +178,7 @@ impl Entered {
 impl Drop for Entered {
     fn drop(&mut self) {
         while !self.left {
-            // Nobody is there any more to keep a node.
+            // No task is left that could serve an heir.
             drop(self.leave());
         }
     }

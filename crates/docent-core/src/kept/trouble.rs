@@ -1,11 +1,11 @@
 use crate::error::Error;
 use crate::session::{Cause, Outcome, Reply, SessionEnd};
 
-/// Why a step could not be finished.
+/// Reason why a step could not be finished.
 pub(super) enum Trouble {
     /// The link was lost: do it again, which waits for the next.
     Again,
-    /// Not now: do it again after a pause.
+    /// A server or the client is too busy: do it again after a pause.
     Busy,
     /// The session has ended.
     Ended,
@@ -30,7 +30,7 @@ impl From<Cause> for Trouble {
     }
 }
 
-/// The reply to a request, or what kept it away.
+/// The reply to a request, or the reason why there is none.
 pub(super) fn reply(outcome: Outcome) -> Result<Reply, Trouble> {
     match outcome {
         Outcome::Reply(reply) => Ok(reply),

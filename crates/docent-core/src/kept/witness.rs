@@ -9,18 +9,18 @@ use std::time::Duration;
 use tokio::sync::OnceCell;
 use uuid::Uuid;
 
-/// Below the client's namespace, outside of any recipe's layout.
+/// Folder of witnesses, below the client's namespace, outside of any recipe's layout.
 const FOLDER: &str = "/_docent/markers";
 
-/// Between attempts when the client is too busy.
+/// Pause between attempts when the client is too busy.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// An ephemeral node of a session that keeps nodes. It is there as long as the session is, and its name is that session's
-/// alone.
+/// Ephemeral node of a session that keeps nodes. It is there as long as the session is, and its name is that
+/// session's alone (decision 7).
 ///
-/// A later session of the client replaces a node of this one in a multi that checks the witness. Without that, a session
-/// that ends between the look and the write would cost somebody else the node made at the same path in between: it has the same
-/// version as the one that was looked at.
+/// A later session of the client replaces a node of this one in a multi that checks the witness. Without that
+/// check, where the session ends between the look and the write, a node that somebody else made at the same
+/// path in between would be deleted: it has the version of the node that was looked at.
 #[derive(Debug)]
 pub(crate) struct Witness {
     name: Uuid,
@@ -43,7 +43,8 @@ pub(super) async fn bear(core: &Core, epoch: &Epoch) {
     std::future::pending::<()>().await;
 }
 
-/// Where the servers refuse it the session has none: nodes of it are then not replaced, but waited for.
+/// Creates the witness. Where the servers refuse it the session has none: its nodes are then not replaced by
+/// later sessions, but waited for.
 async fn make(core: &Core, epoch: &Epoch) {
     let path = epoch.witness.path(&core.namespace);
     let mut missing_parents = 0;
@@ -73,7 +74,8 @@ async fn make(core: &Core, epoch: &Epoch) {
     }
 }
 
-/// Adds to `ops` that they are applied only while the session lives whose witness is at `witness`. That is checked first.
+/// Puts a check of `witness` before `ops`, so that they are applied only while the session of that witness
+/// lives.
 pub(super) fn while_it_lives(
     witness: String,
     ops: impl IntoIterator<Item = MultiOp>,

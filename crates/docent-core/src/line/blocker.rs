@@ -1,4 +1,4 @@
-//! Waiting for the one ahead: a watch on its node, and one on the own.
+//! Waiting for the blocker, the nearest contender ahead: a watch on its node, and one on the ticket's own.
 
 use super::line::Ticket;
 use super::place::Place;
@@ -8,7 +8,7 @@ use crate::session::{Fired, Lane, Watch};
 use docent_proto::{Code, EventKind, Request};
 
 impl Ticket {
-    /// Sets both watches in one trip and waits for one of them.
+    /// Sets both watches in one trip and waits until one fires.
     pub(super) async fn wait_for(
         &self,
         blocker: &str,
@@ -28,7 +28,8 @@ impl Ticket {
             match self.reply(on_own).await? {
                 None => return Ok(Step::Look),
                 Some(reply) if reply.result == Err(Code::NO_NODE) => return Err(WaitError::Gone),
-                // Without a watch, because we may not read what we created, the node is proven before it counts.
+                // Without a watch, because we may not read the node we created, `blocker_left` asks for a
+                // proof of the node.
                 Some(reply) => *own = reply.watch,
             }
         }
@@ -51,7 +52,8 @@ impl Ticket {
         };
         match fired {
             Fired::Event(EventKind::Deleted) => {
-                // If events come in the order of transactions, a deletion of our own node was seen before.
+                // Events of a link come in the order of their transactions: a deletion of our own node before
+                // the blocker's has fired by now, though `select` may not have polled that watch since.
                 if let Some(watch) = own
                     && let Ok(fired) = watch.fired.try_recv()
                 {
@@ -64,9 +66,9 @@ impl Ticket {
         }
     }
 
-    /// Waits for a node that we may not read. `exists` needs no permission, but leaves a watch on a missing node, too, which is
-    /// removed then. Some servers do not tell of changes of a node to those who may not read it: so the line is looked at from
-    /// time to time as well.
+    /// Waits for a blocker that we may not read. `exists` needs no permission, but leaves a watch on a
+    /// missing node, too, which is removed then. Some servers do not tell a client of changes of a node that
+    /// it may not read: so the line is listed from time to time as well.
     async fn wait_for_unreadable(
         &self,
         blocker: String,
@@ -88,14 +90,18 @@ impl Ticket {
         }
     }
 
-    /// What follows from the deletion of the nearest one ahead.
+    /// Next step after the deletion of the blocker; `next` says that it was the only contender ahead.
     fn blocker_left(&self, next: bool, losses: u64, own_watched: bool) -> Step {
-        // After a reconnect the events of the gap come in no particular order, and some sessions never keep it.
+        // Granted without another trip only where our own node surely stands (decision 3). After a reconnect
+        // the server reports the changes of the gap path by path, so that the blocker's deletion may be seen
+        // before an earlier one of our own node; sessions of `zookeeper-client` never keep the order.
         let same_link = self.epoch.session.orders_events() && self.epoch.losses() == losses;
         let own_watched = own_watched || planted!(HandOffWithoutOwnWatch);
         if planted!(WakeUpIsGrant) {
             return Step::At(Place::First);
         }
+        // Without a fresh write the hold would begin with little left of its lease; and contenders further
+        // ahead than the blocker show only in a listing.
         match next {
             true if same_link && own_watched && self.is_fresh() => Step::At(Place::First),
             true => Step::Prove,
@@ -113,7 +119,7 @@ impl Ticket {
     }
 }
 
-/// A read leaves no watch on a node that is not there.
+/// Request that reads a node and watches it. Unlike `exists` it leaves no watch where there is no node.
 fn watched(path: String) -> Request {
     Request::GetData { path, watch: true }
 }

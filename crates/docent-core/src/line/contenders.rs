@@ -3,7 +3,7 @@ use super::sides::Role;
 use crate::error::Error;
 use std::borrow::Cow;
 
-/// Who counts in a line: by what stands before the number in a node's name.
+/// Kinds of nodes that count in a line, by the marker before the number in their names.
 #[derive(Debug, Clone)]
 pub(super) struct Contenders(Vec<(Cow<'static, str>, Role)>);
 
@@ -12,10 +12,10 @@ impl Contenders {
         Self(markers.into_iter().map(|(marker, role)| (marker.into(), role)).collect())
     }
 
-    /// One kind more.
+    /// Adds a kind of nodes.
     ///
     /// # Errors
-    /// `InvalidInput` when nothing could be told by the marker.
+    /// `InvalidInput` when the marker cannot tell nodes apart.
     pub(super) fn with(mut self, marker: String, role: Role) -> Result<Self, Error> {
         let rule = if marker.is_empty() {
             "must not be empty"

@@ -1,13 +1,14 @@
-//! Lines in which the first few hold. How many that are is for the recipe to say.
+//! Lines in which the first few hold; the recipe says how many.
 
 use super::line::{Line, Ticket};
 use super::name::is_in_danger_zone;
 
 impl Line {
-    /// How many of `names` are ahead of `ticket`; `None` when it is not among them. Once it is drawn that only becomes less.
+    /// Number of contenders among `names` that are ahead of `ticket`; `None` when the ticket is not among
+    /// them. Once it is drawn the number only becomes less.
     pub fn ahead_of(&self, ticket: &Ticket, names: &[String]) -> Option<usize> {
         let (own, _) = self.contender(ticket.name())?;
-        // A ticket of ours is never in the danger zone, and whatever is came later.
+        // A ticket of ours is never in the danger zone, and a contender that is came later.
         let is_ahead = |name: &&String| {
             self.contender(name).is_some_and(|(number, _)| number < own && !is_in_danger_zone(number))
         };
@@ -17,7 +18,8 @@ impl Line {
 }
 
 impl Ticket {
-    /// How many were ahead when it was drawn; `None` when that is not known. By now it may be fewer.
+    /// Number of contenders that were ahead when it was drawn; `None` when that is not known. By now it may
+    /// be fewer.
     pub fn ahead(&self) -> Option<usize> {
         self.ahead
     }

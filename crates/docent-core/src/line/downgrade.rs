@@ -1,4 +1,4 @@
-//! From the exclusive side of a line to its shared one, without leaving the line.
+//! Step from the exclusive side of a line to its shared one, without leaving the line.
 
 use super::draw::Intent;
 use super::hold::Hold;
@@ -17,9 +17,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 impl Hold {
-    /// Becomes a hold of `shared`, the shared side of its line, in its old place: a node with its number is created before its
-    /// own is deleted, as Curator does. Nobody else can come to hold the exclusive side in between. It keeps its fence and
-    /// its token.
+    /// Becomes a hold of `shared`, the shared side of its line, in its old place: a node with its number is
+    /// created before its own is deleted, as Curator does. Nobody else can come to hold the exclusive side in
+    /// between. It keeps its fence and its token.
     ///
     /// # Errors
     /// `Lost`, `NoAuth`, `Timeout`, `Closed`. The hold is given up then.
@@ -29,7 +29,7 @@ impl Hold {
     pub async fn downgrade(self, shared: &Line) -> Result<Self, Error> {
         let (path, czxid) = self.step_down(shared).await?;
         let held = Arc::new(self.held().successor(path.clone()));
-        // From here on the new node is deleted by this drop.
+        // From here on the drop of this ticket deletes the new node.
         let ticket = Ticket {
             line: shared.clone(),
             epoch: Arc::clone(&held.epoch),
@@ -47,12 +47,13 @@ impl Hold {
         let lost = |reason| Error::new(ErrorKind::Lost(reason), "downgrade").at(shared.path());
         self.held().hand_over().map_err(lost)?;
         lower.check_for("downgrade")?;
-        // The old node is deleted now, in the order of calls, and that is no loss.
+        // Only now, after the new node is there: the old one is deleted in the order of calls, and that is no
+        // loss.
         drop(self);
         Ok(lower)
     }
 
-    /// Creates the shared node while the exclusive one is there, or not at all.
+    /// Creates the shared node while the exclusive one exists, or not at all.
     async fn step_down(&self, shared: &Line) -> Result<(String, i64), Error> {
         let mut attempts = Attempts::new(shared.client(), "downgrade", shared.path(), Outcomes::Repeatable);
         let epoch = &self.held().epoch;
@@ -95,7 +96,7 @@ impl Hold {
         }
     }
 
-    /// Submits the create. Whatever becomes of its reply, the node does not stay if nobody takes it over.
+    /// Submits the create. A node that nobody takes over does not stay, also where the reply is lost.
     fn intent(&self, shared: &Line) -> Intent {
         let epoch = Arc::clone(&self.held().epoch);
         let own = self.held().path.as_str();

@@ -12,8 +12,8 @@ use docent_proto::{Code, Create, CreateMode, Request, Response, Stat, parent};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// A create on its way. If it is dropped, the node is deleted as soon as its fate is known: the cleanup worker is told the
-/// node's id whatever happened to the reply.
+/// A create on its way. If it is dropped, the node is deleted as soon as its fate is known: the cleanup
+/// worker is told the node's id whatever happened to the reply.
 pub(super) struct Intent {
     pub(super) epoch: Arc<Epoch>,
     /// Full path without the number.
@@ -34,8 +34,9 @@ impl Intent {
 }
 
 impl Intent {
-    /// Looks for the node after its reply was lost, in the same session. It must belong to this session: a node that does
-    /// not is no place in the line. A create that was not found may be applied yet: what makes the node stays to be undone.
+    /// Looks for the node after its reply was lost, in the same session. It must belong to this session: the
+    /// node of another session is no place in the line. A create that was not found may be applied yet
+    /// (decision 11), so that it stays to be undone.
     pub(super) async fn find(&mut self, attempts: &Attempts<'_>) -> Result<Option<(String, Stat)>, Error> {
         self.unknown = true;
         match tokio::time::timeout_at(attempts.deadline, self.look()).await {
@@ -44,7 +45,7 @@ impl Intent {
                 found.iter().for_each(|(path, _)| self.epoch.session.owns(path));
                 Ok(found)
             }
-            // The session has ended: the cleanup worker sees to what may be left of it.
+            // The session has ended: the cleanup worker deletes a node that it may have left.
             Ok(Err(_)) => Ok(None),
             Err(_) => Err(attempts.timeout()),
         }
@@ -65,7 +66,7 @@ impl Intent {
                         }
                         Ok(_) | Err(Code::NO_NODE) => continue 'paths,
                         Err(Code::SESSION_EXPIRED) => return Err(Cause::Ended(SessionEnd::Expired)),
-                        // Only absence is absence.
+                        // Any other code says nothing about the node: only `NO_NODE` is absence.
                         Err(_) => tokio::time::sleep(PAUSE).await,
                     },
                     Outcome::NotSent(Cause::LinkLost) | Outcome::Unknown(Cause::LinkLost) => {}
@@ -76,7 +77,7 @@ impl Intent {
         Ok(None)
     }
 
-    /// The defect of that name: the id is looked for in later sessions, too, and what is found is taken.
+    /// The defect `NoOwnerCheck`: the id is looked for in later sessions, too, and the node found is taken.
     #[cfg(docent_planted)]
     async fn take_over(&mut self, line: &Line, attempts: &Attempts<'_>) -> Result<Option<Ticket>, Error> {
         while planted!(NoOwnerCheck) && self.unknown {
@@ -104,7 +105,7 @@ impl Drop for Intent {
 pub(super) async fn draw(line: &Line, data: Option<Bytes>) -> Result<Ticket, Error> {
     let client = line.client();
     let data = data.unwrap_or_else(|| Bytes::from(client.core().identity.clone()));
-    // A create that is doubled is cleaned up by its id.
+    // A create can be repeated: an earlier one that was applied is found by its id, and deleted.
     let mut attempts = Attempts::new(client, "draw", line.path(), Outcomes::Repeatable);
     let mut missing_parents = 0;
     loop {
@@ -118,7 +119,7 @@ pub(super) async fn draw(line: &Line, data: Option<Bytes>) -> Result<Ticket, Err
         let mut intent = Intent::submit(line, &epoch, data.clone());
         let mut list = epoch.session.submit(list(line), Lane::Call);
         let outcome = intent.create.by(attempts.deadline).await;
-        // The servers may keep an abandoned session, and a node in it, for a while.
+        // The servers may keep a session that was given up, and a node of it, for a while.
         intent.unknown = matches!(outcome, Outcome::Unknown(Cause::Ended(_)));
         if let Outcome::Unknown(Cause::LinkLost) = outcome
             && !planted!(BlindCreateRetry)

@@ -15,13 +15,13 @@ use std::task::Poll;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// What a ticket that came to its turn holds exclusively. The guards of recipes are made of it.
+/// Hold that a ticket becomes when its turn comes. The guards of recipes are made of it.
 ///
 /// # On drop
 /// The node is deleted, as with [`Ticket`].
 #[must_use = "dropping a hold gives it up"]
 pub struct Hold {
-    // Fields are dropped in this order.
+    // Fields are dropped in this order: the guard is marked released before the ticket deletes its node.
     held: ReleaseOnDrop,
     ticket: Ticket,
 }
@@ -44,15 +44,15 @@ impl Hold {
         self.held.fence
     }
 
-    /// The fence that holds of an exclusive side have: its own, or that of the one which stepped down to it. `None` for those who were
-    /// never more than shared.
+    /// The fence of an exclusive hold: its own, or the one it had before it stepped down. `None` for a hold
+    /// that was never more than shared.
     pub fn exclusive_fence(&self) -> Option<Fence> {
         let stepped_down = self.fence() != self.ticket.fence();
         (stepped_down || self.ticket.line.role() == Role::Exclusive).then(|| self.fence())
     }
 
-    /// True when the servers were found to be restored from an older copy since the client was built: then the fence may be
-    /// lower than those of earlier holders.
+    /// True when the servers were found to be restored from an older copy since the client was built: then
+    /// the fence may be lower than those of earlier holders.
     pub fn fence_may_have_regressed(&self) -> bool {
         self.ticket.line.client().state().current().rollbacks > 0
     }
@@ -62,8 +62,8 @@ impl Hold {
         self.ticket.path()
     }
 
-    /// True while it is certain that nobody else holds it: compares clock and session, without I/O. Right even after the
-    /// process was frozen. Once false it never becomes true again.
+    /// True while it is certain that nobody else holds it: compares clock and session, without I/O. Right
+    /// even after the process was frozen. Once false it never becomes true again.
     pub fn is_held(&self) -> bool {
         self.held.check().is_ok()
     }
@@ -85,7 +85,8 @@ impl Hold {
         self.held.check().map_err(lost)
     }
 
-    /// Resolves when it is lost: also when the client's task is gone, and at the end of the lease when its threads are blocked.
+    /// Resolves when it is lost: also when the client's task is gone, and at the end of the lease when its
+    /// threads are blocked.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -93,12 +94,14 @@ impl Hold {
         self.held.lost().await
     }
 
-    /// Cancelled when it is lost or [given up](Self::give_up); not when it is released. Cancelling it changes nothing about the hold.
+    /// Cancelled when it is lost or [given up](Self::give_up); not when it is released. Cancelling it changes
+    /// nothing about the hold.
     pub fn token(&self) -> CancellationToken {
         self.held.token().child_token()
     }
 
-    /// Resolves when somebody asked for it with [`Line::revoke`](super::Line::revoke). It is held on; give it up when it suits.
+    /// Resolves when somebody asked for it with [`Line::revoke`](super::Line::revoke). It is held on; give it
+    /// up when it suits.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -117,9 +120,10 @@ impl Hold {
         self.run_with_grace(Duration::ZERO, future).await
     }
 
-    /// As [`run`](Self::run); but when the lease ran out, `future` is polled for `grace` longer, at most for the lease's margin, so
-    /// that it can stop in its own way. The time runs from the end of the lease, also in a process that was paused meanwhile. There
-    /// is no grace when it was lost in another way: somebody else may have its place already.
+    /// As [`run`](Self::run); but when the lease ran out, `future` is polled for `grace` longer, at most for
+    /// the lease's margin, so that it can stop in its own way. The time runs from the end of the lease, also
+    /// in a process that was paused meanwhile. There is no grace when it was lost in another way: somebody
+    /// else may have its place already.
     ///
     /// # Errors
     /// [`Lost`] when it was lost before `future` was done; `future` is dropped then.
@@ -151,8 +155,8 @@ impl Hold {
         .await;
     }
 
-    /// Asks a quorum whether it is held. It was, at one moment between call and return; [`is_held`](Self::is_held) says
-    /// whether it may still be.
+    /// Asks a quorum whether it is held. It was, at one moment between call and return;
+    /// [`is_held`](Self::is_held) says whether it may still be.
     ///
     /// # Errors
     /// `Lost`, `Timeout`, `NoAuth`, `Closed`.
@@ -171,8 +175,8 @@ impl Hold {
     /// Gives it up and waits until its node is deleted.
     ///
     /// # Errors
-    /// `Lost` when it had been lost before. `Timeout` when no server could be reached in time, `Closed`: the node is deleted
-    /// in the background then, or goes with its session.
+    /// `Lost` when it had been lost before. `Timeout` when no server could be reached in time, `Closed`: the
+    /// node is deleted in the background then, or goes with its session.
     ///
     /// # Cancel safety
     /// This method is cancel safe: the release goes on in the background.
@@ -195,8 +199,8 @@ impl Hold {
         Ok(())
     }
 
-    /// Gives it up, deletes `nodes` and applies `transaction`, all or nothing and exactly once. `None` when it was applied but the
-    /// reply with the results was lost.
+    /// Gives it up, deletes `nodes` and applies `transaction`, all or nothing and exactly once. `None` when
+    /// it was applied but the reply with the results was lost.
     ///
     /// # Errors
     /// As [`Claim::end_with`](crate::recipe::Claim::end_with).
@@ -222,9 +226,9 @@ impl Hold {
         done
     }
 
-    /// Gives it up for all who share it: [`lost`](Self::lost) and [`token`](Self::token) tell them. That is done, and the delete of
-    /// its node submitted, when this returns; what is returned waits until the node is deleted. Never blocks or panics, also
-    /// outside a runtime.
+    /// Gives it up for all who share it: [`lost`](Self::lost) and [`token`](Self::token) tell them. That is
+    /// done, and the delete of its node submitted, when this returns; the returned future waits until the
+    /// node is deleted. Never blocks or panics, also outside a runtime.
     ///
     /// # Errors
     /// As [`release`](Self::release); `Lost` also when it had been given up before.

@@ -19,7 +19,7 @@ pub struct HoldSet {
     holds: Vec<Arc<Hold>>,
     /// Cancelled when one is lost.
     token: CancellationToken,
-    /// Under which the holds know that token.
+    /// Number under which the holds know that token.
     number: u64,
 }
 
@@ -38,8 +38,8 @@ impl HoldSet {
         Ok(Self { holds, token, number })
     }
 
-    /// All of `holds` as one, once it is certain that all were held at the same moment: that one was deleted before another came may
-    /// not be known yet. `None` when it was lost.
+    /// All of `holds` as one, once it is certain that all were held at the same moment: the first may have
+    /// been deleted before the last came, which is not known yet. `None` when one was lost.
     ///
     /// # Errors
     /// `InvalidInput` when there is none; `Timeout`, `NoAuth`, `Closed`.
@@ -48,7 +48,8 @@ impl HoldSet {
     /// This method is cancel safe: the holds are given up.
     pub async fn together(holds: Vec<Arc<Hold>>) -> Result<Option<Self>, Error> {
         let set = Self::new(holds)?;
-        // All were there when the first was found, for the others were made before it was asked for.
+        // `verify` asks for each node: all stood at the moment when the first was found, for all were made
+        // before that.
         let proven = if set.holds.len() > 1 { set.verify().await } else { Ok(()) };
         match proven {
             Err(error) if !error.is_lost() => Err(error),
@@ -114,12 +115,12 @@ impl HoldSet {
     /// # Cancel safety
     /// This method is cancel safe.
     pub async fn verify(&self) -> Result<(), Error> {
-        // One question would do for all, but for telling which one is lost.
+        // One check for all would do, but would not tell which hold is lost.
         join_all(self.holds.iter().map(|hold| hold.verify()))
             .await
             .into_iter()
             .collect::<Result<(), Error>>()?;
-        // The first answer may be older than the loss of what it was about.
+        // A hold may have been lost since its answer, while those of the others were waited for.
         self.holds.iter().try_for_each(|hold| hold.check_for("verify"))
     }
 
@@ -129,7 +130,8 @@ impl HoldSet {
         Transaction::held(client, self.holds.iter().map(|hold| Arc::clone(hold.held())))
     }
 
-    /// Gives all up and waits until their nodes are deleted. Holds that somebody else shares are left to that.
+    /// Gives all up and waits until their nodes are deleted. Holds that somebody else shares are left to
+    /// that.
     ///
     /// # Errors
     /// That of the first one that failed, as [`Hold::release`]. All are given up whatever it is.

@@ -28,15 +28,15 @@ struct Inner {
     /// As the user wrote it.
     path: String,
     full: String,
-    /// The label of its metrics.
+    /// Label of its metrics.
     recipe: &'static str,
-    /// What stands before the number in a ticket's name.
+    /// Marker before the number in a ticket's name.
     marker: &'static str,
-    /// Who counts in it.
+    /// Kinds of nodes that count in it.
     contenders: Contenders,
-    /// The own side of a line of readers and writers.
+    /// Side of its tickets, in a line of readers and writers.
     side: Option<Role>,
-    /// What its node is made as.
+    /// Kind of node that the line's own node is made as.
     kind: ParentKind,
     /// Set when children that are no contenders were reported.
     reported: AtomicBool,
@@ -69,7 +69,8 @@ pub struct LineKey {
 }
 
 impl Line {
-    /// The line at `path`, whose tickets have `marker` before their number (as `lock-`). `recipe` is the label of its metrics.
+    /// The line at `path`, whose tickets have `marker` before their number (as `lock-`). `recipe` is the
+    /// label of its metrics.
     ///
     /// # Errors
     /// `InvalidInput` when the path breaks a rule or is the root.
@@ -82,7 +83,8 @@ impl Line {
         Ok(Self(Arc::new(Inner::new(client, path, recipe, marker)?)))
     }
 
-    /// As [`new`](Self::new), but its node, where there is none yet, is made as one that stays when nobody is in the line.
+    /// As [`new`](Self::new), but its node, where there is none yet, is made as one that stays when nobody is
+    /// in the line.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -96,8 +98,8 @@ impl Line {
         Ok(Self(Arc::new(Inner { kind: ParentKind::Persistent, ..inner })))
     }
 
-    /// Both sides of a line of writers and readers: the first one's tickets wait for everybody ahead, the second one's only
-    /// for those of the first. Each has a marker of its own.
+    /// Both sides of a line of writers and readers: the first one's tickets wait for everybody ahead, the
+    /// second one's only for those of the first. Each has a marker of its own.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -116,8 +118,8 @@ impl Line {
         Ok((side(exclusive, Role::Exclusive)?, side(shared, Role::Shared)?))
     }
 
-    /// The same line, in which nodes of others count as well: those with `marker` before their number. A side waits for them as for
-    /// its own of that role; in a line without sides everybody is exclusive.
+    /// The same line, in which nodes of others count as well: those with `marker` before their number. A side
+    /// waits for them as for its own of that role; in a line without sides everybody is exclusive.
     ///
     /// # Errors
     /// `InvalidInput` when the marker is empty, contains '/', ends with a digit or counts already.
@@ -162,7 +164,7 @@ impl Line {
         &self.0.full
     }
 
-    /// Where the ticket `own` stands among `names`. Names that are no contender's are ignored, and reported once.
+    /// Place of the ticket `own` among `names`. Names that are no contender's are ignored, and reported once.
     pub(super) fn place(&self, own: &str, names: &[String]) -> Place {
         let foreign = names.iter().find(|name| self.contender(name).is_none());
         if let Some(foreign) = foreign
@@ -180,7 +182,8 @@ impl Line {
         }
     }
 
-    /// Where it stands when the numbers tell no order, by the transactions that created the contenders.
+    /// Place of the ticket `own` when the numbers tell no order, by the transactions that created the
+    /// contenders.
     pub(super) fn place_by_creation(&self, own: &str, created: &[(i64, String)]) -> Place {
         match self.sides_of() {
             None => Place::find_by_creation(own, created),
@@ -202,7 +205,7 @@ impl Line {
         self.sides_of().is_none_or(|sides| sides.waits_for(role))
     }
 
-    /// How its tickets go together with others.
+    /// Role of its tickets beside others.
     pub(super) fn role(&self) -> Role {
         self.0.side.unwrap_or(Role::Exclusive)
     }
@@ -230,11 +233,13 @@ impl Line {
         draw::draw(self, data).await
     }
 
-    /// Takes a ticket and waits for its turn, however long that is; takes another when the ticket is gone before that, with its
-    /// session or by somebody else's hand. An outage of the servers is waited out, whether there is a ticket yet or not.
+    /// Takes a ticket and waits for its turn, however long that is; takes another when the ticket is gone
+    /// before that, with its session or by somebody else's hand. An outage of the servers is waited out,
+    /// whether there is a ticket yet or not.
     ///
     /// # Errors
-    /// As [`draw`](Self::draw) and [`Ticket::turn`], without `Gone` and what [passes by itself](Self::wait_out).
+    /// As [`draw`](Self::draw) and [`Ticket::turn`], without `Gone` and what [passes by
+    /// itself](Self::wait_out).
     ///
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line: the ticket's node is deleted.
@@ -265,13 +270,15 @@ impl Line {
         }
     }
 
-    /// The part of the session timeout that leases leave unused, as the servers granted it; `None` before the first link.
+    /// The part of the session timeout that leases leave unused, as the servers granted it; `None` before the
+    /// first link.
     pub fn lease_margin(&self) -> Option<Duration> {
         let epoch = self.client().core().epoch();
         Some(&epoch.lease).filter(|lease| !lease.timeout().is_zero()).map(|lease| lease.margin())
     }
 
-    /// Deletes the line's node if nobody is in the line, so that numbers begin at 0 again. Fences go on increasing.
+    /// Deletes the line's node if nobody is in the line, so that numbers begin at 0 again. Fences go on
+    /// increasing.
     ///
     /// # Errors
     /// `NotEmpty` when somebody is in the line, or something else is below it; `NoAuth`, `Timeout`, `Closed`.
@@ -286,8 +293,8 @@ impl Line {
 /// A place in a line. It is kept until it is dropped, its node is deleted or its session ends.
 ///
 /// # On drop
-/// The node is deleted: submitted in order with other calls, and tried until it is done. Never blocks or panics, also
-/// outside a runtime.
+/// The node is deleted: submitted in order with other calls, and tried until it is done. Never blocks or
+/// panics, also outside a runtime.
 #[must_use = "dropping a ticket gives up the place in the line"]
 pub struct Ticket {
     pub(super) line: Line,
@@ -296,11 +303,11 @@ pub struct Ticket {
     pub(super) path: String,
     pub(super) czxid: i64,
     pub(super) drawn: Timestamp,
-    /// As the listing showed it that was made together with the ticket.
+    /// Place in the listing that was made together with the ticket.
     pub(super) place: Place,
     /// Set when the delete of the node was submitted.
     pub(super) left: AtomicBool,
-    /// How many that listing showed ahead of it, if it was shown itself.
+    /// Number of contenders ahead in that listing, if the ticket was in it.
     pub(super) ahead: Option<usize>,
 }
 
@@ -315,8 +322,8 @@ impl Ticket {
         Fence::from_czxid(self.czxid)
     }
 
-    /// Submits the delete of the node; `None` when that was done before. Whoever drops what is returned leaves the rest to the
-    /// cleanup worker.
+    /// Submits the delete of the node; `None` when that was done before. A drop of the returned `Leaving`
+    /// hands the rest to the cleanup worker.
     pub(super) fn leave(&self) -> Option<Leaving> {
         let left = self.left.swap(true, Ordering::AcqRel);
         (!left).then(|| Leaving::new(Arc::clone(&self.epoch), self.path.clone()))

@@ -1,4 +1,4 @@
-//! Asking about the line until there is an answer.
+//! Requests about the line, repeated until there is an answer.
 
 use super::draw::list;
 use super::line::Ticket;
@@ -9,7 +9,7 @@ use crate::session::{Cause, Lane, Outcome, Reply, SessionEnd};
 use docent_proto::{Code, Request, Response};
 use std::time::Duration;
 
-/// Before a request is sent again that was not taken now.
+/// Pause before a request is sent again that a server or the own queue did not take.
 const BUSY: Duration = Duration::from_millis(200);
 
 impl Ticket {
@@ -23,6 +23,7 @@ impl Ticket {
             if let Some(reply) = self.reply(listed).await? {
                 return match reply.result {
                     Ok(Response::Children { names, .. }) => {
+                        // A node that a lost create made late may stand in this listing (decision 11).
                         self.epoch.lost_creates.pass_by(self.line.full_path(), &names);
                         Ok(self.line.place(self.name(), &names))
                     }
@@ -47,7 +48,8 @@ impl Ticket {
             match self.reply(stat.await).await? {
                 None => return Ok(Place::Unlisted),
                 Some(reply) => {
-                    // Whoever left since the listing may have stepped down, and be there under another name.
+                    // A contender that left since the listing may have stepped down, and stand in the line
+                    // under another name: the line is listed again.
                     let Ok(Response::Stat(stat)) = reply.result else { return Ok(Place::Unlisted) };
                     created.push((stat.czxid, name));
                 }
@@ -56,8 +58,9 @@ impl Ticket {
         Ok(self.line.place_by_creation(self.name(), &created))
     }
 
-    /// The answer, or `None` when the request is to be sent again: all of them can be repeated. A wait that may have taken hours
-    /// is not given up because a server or the own queue is too busy now.
+    /// Returns the answer, or `None` when the caller shall send the request again: all requests about a line
+    /// can be repeated. A wait that may have taken hours is not given up because a server or the own queue is
+    /// too busy now.
     pub(super) async fn reply(&self, outcome: Outcome) -> Result<Option<Reply>, WaitError> {
         match outcome {
             Outcome::Reply(reply) if reply.result == Err(Code::SESSION_EXPIRED) => Err(WaitError::Gone),

@@ -1,4 +1,5 @@
-//! Tickets: protected ephemeral-sequential nodes, each a place in a line. Locks and elections are built on them.
+//! Tickets: protected ephemeral-sequential nodes, each a place in a line. Locks and elections are built on
+//! them.
 
 mod blocker;
 mod contenders;

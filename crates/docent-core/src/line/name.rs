@@ -1,19 +1,19 @@
 use uuid::Uuid;
 
-/// Numbers in the last part of the server's 32-bit counter, where it may stick or wrap and repeat.
+/// First number of the last part of the server's 32-bit counter, where it may stick or wrap and repeat.
 const DANGER_FROM: i32 = i32::MAX - (1 << 20);
 
-/// From here on a warning is due: half of the numbers are used up.
+/// First number with a warning: half of the numbers are used up.
 const WARN_FROM: i32 = 1 << 30;
 
-/// The protected name of a node to be created: `_c_<uuid>-<marker>`, to which the server appends a number. The id tells our
-/// node from all others when the reply to its creation is lost. The format is Curator's.
+/// The protected name of a node to be created: `_c_<uuid>-<marker>`, to which the server appends a number.
+/// The id tells our node from all others when the reply to its creation is lost. The format is Curator's.
 pub(super) fn protected(marker: &str) -> String {
     format!("_c_{}-{marker}", Uuid::new_v4())
 }
 
-/// The number at the end of a contender's name: ten digits, or a minus and ten digits, right after the last `marker`. `None`
-/// for names of others.
+/// The number at the end of a contender's name: ten digits, or a minus and ten digits, right after the last
+/// `marker`. `None` for names of others.
 pub(super) fn sequence(name: &str, marker: &str) -> Option<i32> {
     let (_, number) = name.rsplit_once(marker)?;
     let digits = number.strip_prefix('-').unwrap_or(number);
@@ -28,7 +28,7 @@ pub(super) fn is_in_danger_zone(sequence: i32) -> bool {
     !(0..=DANGER_FROM).contains(&sequence)
 }
 
-/// True when somebody should see to it before the numbers run out.
+/// True when a person should act before the numbers run out.
 pub(super) fn is_running_out(sequence: i32) -> bool {
     sequence >= WARN_FROM
 }

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 /// Reads of participants under way at the same time.
 const IN_FLIGHT: usize = 64;
 
-/// Somebody in a line.
+/// Contender in a line, as a read of its node shows it.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Participant {
@@ -25,13 +25,13 @@ pub struct Participant {
     pub name: String,
     /// The number in the line.
     pub sequence: i32,
-    /// Whether it goes together with others.
+    /// Its role beside others.
     pub role: Role,
-    /// True for whoever nobody ahead keeps from holding: a holder, unless it was lost.
+    /// True when no contender ahead keeps it from holding: a holder, unless it was lost.
     pub holds: bool,
-    /// What was written into the node: by default an address or host name.
+    /// Data of the node: by default an address or host name.
     pub identity: Bytes,
-    /// When the place was taken, by the server's clock.
+    /// Time at which the place was taken, by the server's clock.
     pub since: SystemTime,
     /// The session that owns the place.
     pub session_id: i64,
@@ -40,14 +40,14 @@ pub struct Participant {
 }
 
 impl Participant {
-    /// For how long it has had its place: by the server's clock when it took it and by the local one now. Zero if the server's is
-    /// ahead.
+    /// Time since it took its place: the server's clock says when that was, the local one what time it is
+    /// now. Zero if the server's is ahead.
     pub fn age(&self) -> Duration {
         SystemTime::now().duration_since(self.since).unwrap_or_default()
     }
 }
 
-// What is written into the node is not printed.
+// The node's data is not printed.
 impl fmt::Debug for Participant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Participant")
@@ -85,7 +85,8 @@ impl Line {
         list_all(self).await
     }
 
-    /// Asks a participant to give up its place: its guard's `revoked` resolves. It may ignore that. The format is Curator's.
+    /// Asks a participant to give up its place: its guard's `revoked` resolves. It may ignore that. The
+    /// format is Curator's.
     ///
     /// # Errors
     /// `NoNode` when the participant has left, `NoAuth`, `Timeout`, `Closed`.
@@ -113,7 +114,7 @@ impl Line {
         Ok(names(self).await?.iter().all(|name| self.contender(name).is_none()))
     }
 
-    /// How many are in the line, at the server this client talks to.
+    /// Number of contenders in the line, at the server this client talks to.
     ///
     /// # Errors
     /// `NoAuth`, `Timeout`, `Closed`.
@@ -137,7 +138,7 @@ impl Line {
     }
 }
 
-/// A client whose operations end by then: one deadline covers all the reads of one look at a line.
+/// A client whose operations end by `deadline`: it covers all the reads of one look at a line.
 fn by(deadline: Instant, line: &Line) -> Client {
     line.client().with_operation_timeout(deadline.saturating_duration_since(Instant::now()))
 }
@@ -176,7 +177,7 @@ async fn list_by(line: &Line, deadline: Instant) -> Result<Vec<Participant>, Err
         (number, participant.fence)
     });
     let sharing = participants.iter().take_while(|participant| participant.role == Role::Shared).count();
-    // Without readers in front it is the first one, whatever that is.
+    // All readers in front hold. Without any the first contender holds, a reader or not.
     participants.iter_mut().take(sharing.max(1)).for_each(|participant| participant.holds = true);
     Ok(participants)
 }

@@ -3,8 +3,9 @@ use crate::error::{Error, ErrorKind};
 use std::time::Duration;
 
 impl Line {
-    /// Waits out what passes by itself, such as an outage of the servers: returns after a pause, before what failed with `error` is
-    /// tried again. For those who wait without a limit of their own, however long others hold them up.
+    /// Waits out an error that passes by itself, such as an outage of the servers: returns after a pause,
+    /// before the caller tries the operation that failed with `error` again. For callers that wait without a
+    /// limit of their own, however long others hold them up.
     ///
     /// # Errors
     /// `error`, when waiting does not help.
@@ -25,9 +26,9 @@ impl Line {
 /// True for an error that goes away by itself.
 fn may_pass(error: &Error) -> bool {
     match error.kind() {
-        // The client is bound to a session that has ended.
+        // The client is bound to a session that has ended: that does not pass.
         ErrorKind::SessionChanged => false,
-        // Parents were deleted as fast as they were made.
+        // Parents were deleted as fast as they were made: that passes.
         ErrorKind::NoNode => true,
         _ => error.is_retryable(),
     }

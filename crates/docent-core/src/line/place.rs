@@ -1,7 +1,7 @@
 use super::contenders::Contenders;
 use super::name::is_in_danger_zone;
 
-/// Where a ticket stands in its line, as one listing shows it.
+/// Place of a ticket in its line, as one listing shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place {
     /// No listing was seen yet.
@@ -10,11 +10,11 @@ pub(super) enum Place {
     Gone,
     /// Nobody is ahead.
     First,
-    /// Somebody is.
+    /// Somebody is ahead.
     Behind {
         /// Name of the nearest contender ahead.
         blocker: String,
-        /// True when that is the only one.
+        /// True when no other contender is ahead.
         next: bool,
     },
     /// Some number is so near the end of the counter that numbers tell no order. These are the contenders.
@@ -50,8 +50,8 @@ impl Place {
 }
 
 impl Place {
-    /// Finds `own` by the transactions that created the contenders, which always tell the order. The one that follows is never
-    /// called next, so that it looks again before it takes its turn.
+    /// Finds `own` by the transactions that created the contenders, which always tell the order. `next` is
+    /// never set, so that the ticket lists the line again before it takes its turn.
     pub(super) fn find_by_creation(own: &str, created: &[(i64, String)]) -> Self {
         let Some((own_czxid, _)) = created.iter().find(|(_, name)| name == own) else { return Self::Gone };
         let ahead = created.iter().filter(|(czxid, _)| czxid < own_czxid);

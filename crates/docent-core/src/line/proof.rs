@@ -1,4 +1,4 @@
-//! Whether a ticket's node and session surely live.
+//! Proof that a ticket's node and session live.
 
 use super::line::Ticket;
 use super::turn::WaitError;
@@ -15,6 +15,10 @@ impl Ticket {
     /// True when a write was acknowledged so recently that the session surely lives.
     pub(super) fn is_fresh(&self) -> bool {
         let lease = &self.epoch.lease;
+        // `proof` is the time that the newest write counts as sent at, which is earlier than it was sent
+        // where the servers had heard little before it. A new hold wants a write that is younger than the
+        // pace of heartbeats, although the lease runs longer, so that it begins with most of its lease
+        // (decision 3).
         self.epoch.clock.now().since(lease.proof()) < lease.timing().pulse()
     }
 
@@ -23,7 +27,8 @@ impl Ticket {
         let lease = &self.epoch.lease;
         while !self.proven(self.submit_check().await).await? {}
         if lease.mark(self.epoch.clock.now()).is_none() {
-            // The servers had heard so little of this client before the check that it proves nothing, nor would another at once.
+            // The servers had heard so little of this client before the check that it gave no lease, nor
+            // would another at once: answers count only a relay after they came (decision 3).
             tokio::time::sleep(lease.timing().pause()).await;
         }
         Ok(())
@@ -34,7 +39,7 @@ impl Ticket {
         self.epoch.session.submit(Request::Multi(vec![check]), Lane::Call)
     }
 
-    /// What a check says; false when it is to be sent again.
+    /// True when the check found the node; false when the caller shall send it again.
     pub(super) async fn proven(&self, checked: Outcome) -> Result<bool, WaitError> {
         let Some(reply) = self.reply(checked).await? else { return Ok(false) };
         let code = match reply.result {

@@ -2,7 +2,7 @@ use super::contenders::Contenders;
 use super::name::is_in_danger_zone;
 use super::place::Place;
 
-/// How a place in a line goes together with others.
+/// Role of a place in a line: whether others may hold beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Role {
@@ -12,10 +12,10 @@ pub enum Role {
     Shared,
 }
 
-/// The two kinds of contenders in a line of readers and writers, and which of them a ticket is.
+/// The two kinds of contenders in a line of readers and writers, and the kind of one ticket.
 ///
-/// A writer waits for everybody ahead of it, a reader only for writers. Of two with the same number the writer is ahead: a
-/// reader has a writer's number only when it was that writer, and stepped down.
+/// A writer waits for everybody ahead of it, a reader only for writers. Of two with the same number the
+/// writer is ahead: a reader has a writer's number only when it was that writer, and stepped down.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sides<'a> {
     pub(super) contenders: &'a Contenders,
@@ -32,8 +32,8 @@ impl Sides<'_> {
         self.own == Role::Exclusive || role == Role::Exclusive && !planted!(ReaderIgnoresWriter)
     }
 
-    /// Finds `own` among `names`. The one that follows is never called next: where a writer was there may be a reader now, so
-    /// that every wake-up looks again.
+    /// Finds `own` among `names`. `next` is never set: a writer that is gone may have stepped down to a
+    /// reader in its place, so that every wake-up lists the line again.
     pub(super) fn find(&self, own: &str, names: &[String]) -> Place {
         let Some(own_place) = self.contender(own) else { return Place::Gone };
         let contenders = names.iter().filter_map(|name| Some((self.contender(name)?, name)));
@@ -47,8 +47,9 @@ impl Sides<'_> {
         behind(ahead.max_by_key(|(place, _)| *place).map(|(_, name)| name))
     }
 
-    /// Finds `own` where some numbers tell no order. Transactions tell it, but for readers that were writers: these are younger
-    /// than their place. So two whose numbers can be relied on are still ordered by these.
+    /// Finds `own` where some numbers tell no order. Transactions tell it, except for readers that were
+    /// writers: their nodes are younger than their place. So two contenders whose numbers can be relied on
+    /// are still ordered by number.
     pub(super) fn find_by_creation(&self, own: &str, created: &[(i64, String)]) -> Place {
         let (Some(own_place), Some((own_czxid, _))) =
             (self.contender(own), created.iter().find(|(_, name)| name == own))

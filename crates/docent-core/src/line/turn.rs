@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::session::{Lane, Watch};
 use crate::telemetry;
 
-/// Why a ticket did not come to its turn.
+/// Reason why a ticket's turn did not come.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum WaitError {
@@ -20,36 +20,38 @@ pub enum WaitError {
     Core(#[from] Error),
 }
 
-/// What is known about the line.
+/// Next step of a ticket on the way to its turn.
 pub(super) enum Step {
     /// List the line again.
     Look,
-    /// The listing says this.
+    /// Act on this place.
     At(Place),
     /// Prove that the own node is there: nobody can be ahead any more.
     Prove,
-    /// Prove it, and list in the same trip: others were ahead of the one that left.
+    /// Prove it, and list in the same trip: others were ahead of the blocker that left.
     ProveAndLook,
 }
 
 impl Ticket {
-    /// Waits until nobody is ahead, and then holds what the line is for.
+    /// Waits until nobody is ahead, and then turns the ticket into a hold.
     ///
-    /// A ticket waits for the nearest one ahead alone, so that a release wakes one waiter. It is granted without another trip
-    /// when the *deletion* of the only one ahead is seen, nothing came for the own node, the link is the one on which both
-    /// watches were set and the newest acknowledged write is younger than a sixth of the session timeout; otherwise a check
-    /// of the own node comes first. Source: the lock recipe of ZooKeeper's documentation, with Curator's node layout.
+    /// A ticket waits for the nearest one ahead alone, so that a release wakes one waiter. It is granted
+    /// without another trip when the *deletion* of the only one ahead is seen, nothing came for the own node,
+    /// the link is the one on which both watches were set and the newest acknowledged write is younger than a
+    /// sixth of the session timeout; otherwise a check of the own node comes first. Source: the lock recipe
+    /// of ZooKeeper's documentation, with Curator's node layout.
     ///
     /// # Errors
-    /// [`WaitError::Gone`] when the ticket's node was deleted or its session ended. `ShortLease` when the session timeout is
-    /// below four ticks of the server, `SequenceExhausted`, `NoAuth`, `Closed`.
+    /// [`WaitError::Gone`] when the ticket's node was deleted or its session ended. `ShortLease` when the
+    /// session timeout is below four ticks of the server, `SequenceExhausted`, `NoAuth`, `Closed`.
     ///
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line.
     pub async fn turn(mut self) -> Result<Hold, WaitError> {
         self.refuse_short_lease()?;
         let mut step = match std::mem::replace(&mut self.place, Place::Unlisted) {
-            // A ticket that was kept for a while may have lost its node since.
+            // A ticket that was kept for a while may have lost its node since: only a fresh write and a new
+            // listing make it first without a proof.
             Place::First if !self.is_fresh() || !self.is_new() => Step::Prove,
             place => Step::At(place),
         };
@@ -68,7 +70,7 @@ impl Ticket {
                 Step::At(Place::Behind { blocker, next }) => self.wait_for(&blocker, next, &mut own).await?,
                 Step::At(Place::Gone) => return Err(WaitError::Gone),
                 Step::At(Place::Unordered(contenders)) => match self.place_by_creation(contenders).await? {
-                    // As a listing, the reads may be old, and do not renew the lease.
+                    // The reads may be old as a listing may be, and do not renew the lease.
                     Place::First => Step::Prove,
                     place => Step::At(place),
                 },
@@ -84,6 +86,8 @@ impl Ticket {
                 Step::ProveAndLook => {
                     let check = self.submit_check();
                     let list = self.epoch.session.submit(list(&self.line), Lane::Call);
+                    // Asked for after the check, a write at a quorum, the listing is no older than that:
+                    // `First` needs no other proof.
                     match self.proven(check.await).await? {
                         true => Step::At(self.place_in(list.await).await?),
                         false => Step::ProveAndLook,
@@ -93,7 +97,7 @@ impl Ticket {
         }
     }
 
-    /// Holds what the line is for if nobody is ahead now; gives up the place otherwise.
+    /// Holds if nobody is ahead now; gives up the place otherwise.
     ///
     /// # Errors
     /// As [`turn`](Self::turn).
@@ -110,7 +114,7 @@ impl Ticket {
         }
         match self.place {
             Place::First if !listed_with_the_draw => {
-                // A listing of its own is a read: it may be old.
+                // A listing of its own is a read: a server that was cut off may give an old one (decision 3).
                 self.prove().await?;
                 self.turn().await.map(Some)
             }
@@ -120,7 +124,8 @@ impl Ticket {
         }
     }
 
-    /// Holds without regard to others in the line, once the own node is proven. For recipes that count the places themselves.
+    /// Holds without regard to others in the line, once the own node is proven. For recipes that count the
+    /// places themselves.
     ///
     /// # Errors
     /// As [`turn`](Self::turn).

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::BitOr;
 
-/// What an entry of an access control list allows.
+/// Operations that an entry of an access control list allows.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Permissions(i32);
 
@@ -63,18 +63,20 @@ impl fmt::Debug for Permissions {
     }
 }
 
-/// An entry of an access control list: who, and what they may do. A list allows what any of its entries does.
+/// Entry of an access control list: an identity, and the operations it may do. A list allows what any of its
+/// entries does.
 ///
-/// Lists are not inherited: each node has its own. Names of children are visible to whoever may read their parent, so no
-/// secret belongs in a path.
+/// Lists are not inherited: each node has its own. Everybody with permission READ on a node sees the names of
+/// its children, so no secret belongs in a path.
 #[derive(Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Acl {
-    /// What is allowed.
+    /// Operations that the entry allows.
     pub permissions: Permissions,
-    /// How `id` is checked: `world`, `auth`, `digest`, `ip`, `x509`, `sasl`.
+    /// Scheme that checks `id`: `world`, `auth`, `digest`, `ip`, `x509`, `sasl`.
     pub scheme: String,
-    /// Who, in the terms of the scheme. For `digest` it is as good as a password that can be guessed at, and not printed.
+    /// Identity in the terms of the scheme. For `digest` it is as good as a password that can be guessed at,
+    /// and not printed.
     pub id: String,
 }
 
@@ -94,13 +96,13 @@ impl Acl {
         Self::new(Permissions::READ, "world", "anyone")
     }
 
-    /// Whoever creates the node may do everything: all identities that the client has on its link then.
+    /// The creator of the node may do everything: all identities that the client has on its link then.
     pub fn creator_all() -> Self {
         Self::new(Permissions::ALL, "auth", "")
     }
 
-    /// A client with these credentials may do what `permissions` say. Keeps the hash of the password that servers know it
-    /// by, not the password.
+    /// A client with these credentials may do what `permissions` say. Keeps the hash of the password that
+    /// servers know it by, not the password.
     pub fn digest(user: &str, password: impl Into<SecretString>, permissions: Permissions) -> Self {
         let mut hash = Sha1::new();
         for part in [user, ":", password.into().expose_secret()] {
@@ -139,7 +141,7 @@ impl From<proto::Acl> for Acl {
     }
 }
 
-/// The words of the lists that most nodes have cost nothing to copy.
+/// Makes a shared word of `word`: copies of the words that most lists use cost nothing.
 fn shared(word: String) -> Cow<'static, str> {
     const COMMON: [&str; 4] = ["world", "anyone", "auth", ""];
     match COMMON.into_iter().find(|common| *common == word) {

@@ -7,11 +7,11 @@ use std::sync::{Arc, Once};
 
 type ByPath = dyn Fn(&str) -> Option<Vec<Acl>> + Send + Sync;
 
-/// Which access control list a node gets when it is created. The only place that decides it.
+/// Policy that gives each new node its access control list. The only place that decides it.
 #[derive(Clone, Default)]
 pub(crate) struct AclPolicy {
     default: Option<Vec<Acl>>,
-    /// The default as it is sent.
+    /// The default list in its wire form.
     wire_default: Arc<[proto::Acl]>,
     by_path: Option<Arc<ByPath>>,
 }
@@ -25,8 +25,8 @@ impl AclPolicy {
         self.by_path = Some(Arc::new(by_path));
     }
 
-    /// Chooses the default if there is none: the creator alone when the client can say who it is, else everybody, and says
-    /// so.
+    /// Chooses the default if there is none: the creator alone when the client can say who it is, else
+    /// everybody, and says so.
     ///
     /// # Errors
     /// `InvalidInput` when the default cannot be right.
@@ -51,7 +51,8 @@ impl AclPolicy {
         Ok(())
     }
 
-    /// The list for a node at the full path `full`. What is above the namespace is no business of the user's function.
+    /// The list for a node at the full path `full`. The user's function is asked for nodes in the namespace
+    /// only: nodes above it get the default.
     pub(crate) fn of(&self, namespace: &Namespace, full: &str) -> Arc<[proto::Acl]> {
         let by_path = self.by_path.as_ref().filter(|_| namespace.contains(full));
         match by_path.and_then(|by_path| by_path(&namespace.relative(full))) {

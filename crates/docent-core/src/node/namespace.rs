@@ -1,7 +1,7 @@
 use crate::error::Error;
 use docent_proto::validate_path;
 
-/// Where a client's paths are in the tree: chroot and namespace together. The only place that maps them.
+/// Place of a client's paths in the tree: chroot and namespace together. The only place that maps them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Namespace {
     /// Absolute, without a trailing slash; empty for none.
@@ -50,7 +50,7 @@ impl Namespace {
         self.prefix.strip_prefix(chroot).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
-    /// True for the namespace's own node and what is below it.
+    /// True for the namespace's own node and all nodes below it.
     pub(crate) fn contains(&self, full: &str) -> bool {
         full.strip_prefix(&self.prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
@@ -68,12 +68,12 @@ impl Namespace {
     }
 }
 
-/// Whether a node can have this path.
+/// Checks that a node can have this path.
 pub(crate) fn check(operation: &'static str, path: &str) -> Result<(), Error> {
     validate_path(path).map_err(|error| Error::invalid_input(operation, error.to_string()))
 }
 
-/// Whether a sequential node can have this path before its number.
+/// Checks that a sequential node can have this path before its number.
 pub(crate) fn check_sequential(operation: &'static str, path: &str) -> Result<(), Error> {
     // The server checks the path with its number.
     check(operation, path).or_else(|error| check(operation, &format!("{path}0")).map_err(|_| error))

@@ -1,4 +1,4 @@
-//! What users see of nodes: modes, stats, results. Independent of the wire format.
+//! Public types about nodes: modes, stats, results. Independent of the wire format.
 
 use crate::node::Acl;
 use bytes::Bytes;
@@ -6,7 +6,7 @@ use docent_proto as proto;
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
-/// How long a node lives and whether its name gets a number.
+/// Mode of a new node: its life, and whether its name gets a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum CreateMode {
@@ -54,7 +54,7 @@ impl CreateMode {
     }
 }
 
-/// What the server keeps about a node besides its data.
+/// Facts that the server keeps about a node besides its data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Stat {

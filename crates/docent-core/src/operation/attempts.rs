@@ -18,11 +18,11 @@ use docent_proto::{Code, Request, Response};
 use std::sync::Arc;
 use tokio::time::Instant;
 
-/// Makes the request for an attempt. There is mostly one attempt, and what is made for it is moved all the way into the
-/// session.
+/// Makes the request for an attempt. There is mostly one attempt, and its request is moved all the way into
+/// the session.
 pub(crate) type Make<'a> = dyn Fn() -> Request + Send + Sync + 'a;
 
-/// What may be done about a request whose outcome is unknown.
+/// Kinds of requests, by the way in which an unknown outcome is handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcomes {
     /// It changes nothing, or doing it twice is like doing it once: send it again.
@@ -31,7 +31,8 @@ pub(crate) enum Outcomes {
     Once,
 }
 
-/// Waits for `future`, at most for the operation timeout of `client`: what it waits for besides the servers is in time, too.
+/// Waits for `future`, at most for the operation timeout of `client`: waits for other things than servers are
+/// limited, too.
 ///
 /// # Errors
 /// That of `future`; `Timeout`, for `operation` on `path`.
@@ -58,14 +59,14 @@ pub(crate) struct Attempts<'a> {
     outcomes: Outcomes,
     pub(crate) deadline: Instant,
     backoff: Option<Box<Backoff>>,
-    /// The epoch that has ended since the last attempt.
+    /// Number of the epoch that has ended since the last attempt.
     ended: u64,
     attempt: u32,
-    /// An earlier attempt is unanswered, and may be applied at any time.
+    /// Set once an earlier attempt is unanswered: it may be applied at any time (decision 11).
     may_come_late: bool,
 }
 
-/// Why a request has no answer, and whether it may have reached a server.
+/// Reason why a request has no answer, and whether it may have reached a server.
 struct Unanswered {
     sent: bool,
     cause: Cause,
@@ -102,7 +103,7 @@ impl<'a> Attempts<'a> {
         if epoch.number > self.ended {
             return Ok(epoch);
         }
-        // What is rare is boxed: what every call carries along is small then.
+        // Rare, and boxed for that: the future of every call stays small.
         let next = Box::pin(tokio::time::timeout_at(self.deadline, core.epoch_after(self.ended)));
         match next.await {
             Ok(Ok(epoch)) => Ok(epoch),
@@ -111,7 +112,8 @@ impl<'a> Attempts<'a> {
         }
     }
 
-    /// Takes a marker for an exact write of `epoch`; `None` when it is to be taken again, after a pause that is over when this returns.
+    /// Takes a marker for an exact write of `epoch`; `None` when the caller shall try again. The pause before
+    /// that is over when this returns.
     pub(crate) async fn marker(&mut self, epoch: &Arc<Epoch>) -> Result<Option<Marker>, Error> {
         match exact::take(self.client.core(), epoch, self.deadline).await {
             Ok(marker) => Ok(Some(marker)),
@@ -120,7 +122,7 @@ impl<'a> Attempts<'a> {
         }
     }
 
-    /// Sends a `request` in `epoch`. The answer, or `None` when it is to be sent again.
+    /// Sends a `request` in `epoch`. Returns the answer, or `None` when the caller shall send it again.
     pub(crate) fn send(
         &mut self,
         epoch: &Epoch,
@@ -130,17 +132,19 @@ impl<'a> Attempts<'a> {
             let seen = if self.outcomes == Outcomes::Once { epoch.session.last_zxid() } else { 0 };
             let outcome = epoch.session.submit_until(request(), self.deadline).await;
             let unanswered = match self.answer(epoch, outcome) {
-                // The refusal may be owed to an earlier attempt that was applied meanwhile.
+                // The refusal may be owed to an earlier attempt that was applied meanwhile: it counts as a
+                // lost reply.
                 Ok(Err(_)) if self.may_come_late => Unanswered { sent: true, cause: Cause::LinkLost },
                 Ok(answer) => return Ok(Some(answer)),
                 Err(unanswered) => unanswered,
             };
-            // It is rare, and boxed for that: what every call carries along stays small.
+            // Rare, and boxed for that: the future of every call stays small.
             Box::pin(self.unanswered(epoch, request(), seen, unanswered)).await
         }
     }
 
-    /// What becomes of a request without an answer: its outcome is found out if that is possible.
+    /// Finds out the outcome of a request without an answer, if that is possible; else decides on another
+    /// attempt.
     async fn unanswered(
         &mut self,
         epoch: &Epoch,
@@ -166,7 +170,8 @@ impl<'a> Attempts<'a> {
         Ok(None)
     }
 
-    /// The answer, or `None` when the request is to be sent again, after a pause that is over when this returns.
+    /// Returns the answer of an `outcome`, or `None` when the caller shall send the request again. The pause
+    /// before that is over when this returns.
     pub(crate) async fn judge(
         &mut self,
         epoch: &Epoch,
@@ -205,7 +210,8 @@ impl<'a> Attempts<'a> {
     }
 
     pub(crate) async fn retry(&mut self, epoch: &Epoch, sent: bool, cause: Cause) -> Result<(), Error> {
-        // An earlier attempt that may come late is no reason not to try again, but to say so in the end.
+        // An attempt that may come late does not keep the next one from being sent, since only one of them
+        // can be applied; but if there is no next one, the error must say that the outcome is unknown.
         let ends = !matches!(cause, Cause::LinkLost | Cause::QueueFull);
         let unknown = (sent || (self.may_come_late && ends)) && self.outcomes == Outcomes::Once;
         match cause {
@@ -220,7 +226,8 @@ impl<'a> Attempts<'a> {
             Cause::TooManyEphemerals { bytes, limit } => {
                 return Err(Error::too_many_ephemerals(self.operation, bytes, limit).at(self.path));
             }
-            // Waiting would not help: the next attempt is far off, and needs somebody to change something.
+            // Waiting would not help: the next attempt is half a minute off, and only a person can mend the
+            // credentials.
             Cause::Ended(SessionEnd::AuthFailed) => return Err(self.error(ErrorKind::AuthFailed)),
             Cause::Ended(_) => self.ended = epoch.number,
             Cause::LinkLost | Cause::QueueFull => {}
@@ -280,7 +287,7 @@ impl<'a> Attempts<'a> {
         self.with_source(self.error(ErrorKind::OutcomeUnknown))
     }
 
-    /// Why there is no link, if there is none.
+    /// Adds the reason why there is no link, if there is none.
     fn with_source(&self, error: Error) -> Error {
         match self.client.core().ensemble.last_error.why() {
             Some(source) => error.caused_by(source),

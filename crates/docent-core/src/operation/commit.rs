@@ -12,19 +12,22 @@ use tokio::time::timeout_at;
 
 /// Outcome of an exact write, when it is certain.
 pub(super) enum Exact {
-    /// It was applied: the results, unless the reply was lost, and the stat of the marker, which was set in the same transaction.
+    /// It was applied: the results, unless the reply was lost, and the stat of the marker, which was set in
+    /// the same transaction.
     Applied(Option<Vec<MultiResult>>, Stat),
     /// The operation with this index was refused.
     Failed(usize, Code),
 }
 
-/// Applies `ops` once. With `bound` it happens in that epoch or not at all, and only while the nodes of `held` are the same.
+/// Applies `ops` once. With `bound` it happens in that epoch or not at all, and only while the nodes of
+/// `held` are the same.
 ///
 /// # Errors
-/// `OutcomeUnknown` when the session ended, or the deadline passed, before the outcome was certain; `Lost` when one of `held` is.
+/// `OutcomeUnknown` when the session ended, or the deadline passed, before the outcome was certain; `Lost`
+/// when one of `held` is.
 ///
 /// # Cancel safety
-/// *Not* cancel safe: it may have been applied. If it was not by the time that the marker is deleted, it never will be.
+/// *Not* cancel safe: it may have been applied. If it was not before the marker is deleted, it never will be.
 pub(super) async fn commit(
     attempts: &mut Attempts<'_>,
     ops: &[MultiOp],
@@ -38,7 +41,8 @@ pub(super) async fn commit(
             None => attempts.epoch().await?,
         };
         let Some(marker) = attempts.marker(&epoch).await? else { continue };
-        // After the marker, for which one may have to wait. What follows is sent on the link on which that was seen, or not at all.
+        // After the marker, which may take a wait. The write is sent on the link on which the nodes were seen
+        // to be the same, or not at all: over another link somebody's next node could be hit (decision 8).
         let losses = match confirm(attempts, &epoch, held).await {
             Ok(losses) => losses,
             Err(error) => {
@@ -59,14 +63,14 @@ pub(super) async fn commit(
                 continue;
             }
         };
-        // Before the pause: others may need the marker.
+        // Before the pause: other writes may need the marker.
         drop(write);
         attempts.retry(&epoch, false, cause).await?;
     }
 }
 
-/// Makes certain that what is held is held by the same nodes as ever, also where a link was lost since they were made. Returns how
-/// often the link had been lost by then; `None` where nothing was in doubt.
+/// Makes certain that the nodes of `held` are still those that were made, also where a link was lost since.
+/// Returns the number of lost links at that time; `None` where no node can be in doubt.
 pub(super) async fn confirm(
     attempts: &mut Attempts<'_>,
     epoch: &Arc<Epoch>,
@@ -85,7 +89,8 @@ pub(super) async fn confirm(
                 Err(_) => return Err(attempts.timeout()),
             }
         }
-        // In a session that has ended nothing can be sent.
+        // All must be confirmed on one link: where it was lost between two looks they are made again. In a
+        // session that has ended nothing can be sent, so that one more look would not help.
         let all_confirmed = held.iter().all(|held| held.is_confirmed_at(losses));
         if all_confirmed || epoch.ended().is_some() {
             return Ok(Some(losses));

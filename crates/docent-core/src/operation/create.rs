@@ -11,8 +11,8 @@ use crate::session::{Lane, Outcome, Pending, Reply};
 use bytes::Bytes;
 use docent_proto::{Code, Create, CreateMode as WireMode, Request, Response, parent};
 
-/// How often missing parents are made before the error is passed on. A server may delete an empty container right after we
-/// saw that it exists.
+/// Number of times that missing parents are made before the error is passed on. A server may delete an empty
+/// container right after we saw that it exists.
 pub(crate) const PARENT_ROUNDS: u32 = 3;
 
 /// Creates a node; on `NoNode` its parents and then the node again, in one trip.
@@ -69,9 +69,9 @@ pub(crate) async fn create(
     }
 }
 
-/// Submits creates of all parents of `full`, outermost first. Nobody needs their answers: a parent may exist, or be one that
-/// we may not create in; whether it worked shows in the answer to what is submitted after them. Keep what is returned until
-/// then, because dropping it takes back what was not sent.
+/// Submits creates of all parents of `full`, outermost first. Their answers are not needed: a parent may
+/// exist, or be one that we may not create in; the answer to the request submitted after them shows whether
+/// it worked. The caller keeps the returned requests until then: dropping them takes back those not yet sent.
 pub(crate) fn create_parents(client: &Client, epoch: &Epoch, full: &str) -> Vec<Pending> {
     create_parents_in(client.core(), epoch, full, client.core().config.parents)
 }
@@ -101,10 +101,10 @@ pub(crate) fn create_parents_by(
     creates.collect()
 }
 
-/// Why there is still no parent for `full` although `parents` were submitted, if the servers refused to create one.
+/// Error of the refused parent, where `full` still has no parent although `parents` were submitted.
 ///
-/// A parent that exists may be refused as well, because permissions are looked at first: only a refusal that nothing exists
-/// below of is the reason.
+/// A parent that exists may be refused as well, because permissions are looked at first: only a refusal that
+/// nothing exists below of is the reason.
 pub(crate) async fn refused_parent(
     core: &Core,
     operation: &'static str,
@@ -116,7 +116,7 @@ pub(crate) async fn refused_parent(
         match parent.await {
             Outcome::Reply(Reply { result: Err(code), .. }) => match code {
                 Code::NODE_EXISTS => refused = None,
-                // That of the parent's own parent is the reason.
+                // The refusal of the parent's own parent is the reason.
                 Code::NO_NODE => {}
                 code => refused = refused.or(Some((path, code))),
             },
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
     use crate::ErrorKind;
 
-    /// What is reported when the parents `/a`, `/a/b` and `/a/b/c` were answered so.
+    /// Error reported when the parents `/a`, `/a/b` and `/a/b/c` were answered with `codes`.
     async fn refused(codes: [Code; 3]) -> Option<ErrorKind> {
         let client = Client::builder("127.0.0.1:1").build().unwrap();
         let answered = codes.map(|code| {

@@ -7,18 +7,19 @@ use crate::session::{Cause, Lane};
 use docent_proto::{Code, MultiOp};
 use tokio::time::timeout_at;
 
-/// Deletes a node if there is one, by exact writes: one that is applied late could hit the next node at the path. Before each attempt
-/// it looks whether the node is still the same.
+/// Deletes a node if there is one, by exact writes: a plain delete that is applied late could hit the next
+/// node at the path (decision 11). Before each attempt it looks whether the node is still the same.
 pub(crate) async fn ensure_absent(client: &Client, path: &str) -> Result<(), Error> {
     let full = client.core().namespace.full("delete", path)?;
     let mut attempts = Attempts::new(client, "delete", path, Outcomes::Repeatable);
     let mut known: Option<i64> = None;
-    // An attempt may be applied of which nothing is known.
+    // Set once the outcome of an attempt could not be found out.
     let mut unsettled = false;
     loop {
         let maybe = |error: Error| if unsettled { error.maybe_applied(true) } else { error };
         let epoch = attempts.epoch().await.map_err(maybe)?;
-        // The marker first: one may have to wait for it, and the look must not be older than the link that the delete is sent on.
+        // The marker first: it may take a wait, and the look must be made on the link that the delete is sent
+        // on.
         let Some(marker) = attempts.marker(&epoch).await.map_err(maybe)? else { continue };
         let losses = epoch.losses();
         let version = match timeout_at(attempts.deadline, resolve::stat(&epoch, &full)).await {

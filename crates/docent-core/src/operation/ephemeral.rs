@@ -1,4 +1,5 @@
-//! Creates of ephemeral nodes as exact writes: one that is applied late could bring back a node that was deleted since.
+//! Creates of ephemeral nodes as exact writes: one that is applied late could bring back a node that was
+//! deleted since.
 
 use super::attempts::{Attempts, Outcomes};
 use super::create::{PARENT_ROUNDS, create_parents, refused_parent};
@@ -13,14 +14,15 @@ use bytes::Bytes;
 use docent_proto::{Code, Create, CreateMode, MultiOp, MultiResult};
 use std::sync::Arc;
 
-/// The create of an ephemeral node on its way. If it is dropped, the node is deleted as soon as its fate is known.
+/// The create of an ephemeral node on its way. If it is dropped, the node is deleted as soon as its fate is
+/// known.
 struct Making {
     epoch: Arc<Epoch>,
     full: String,
     is_sequential: bool,
-    /// `None` once its outcome is certain.
+    /// The write; `None` once its outcome is certain.
     write: Option<ExactWrite>,
-    /// Transaction of a node whose name is not known yet.
+    /// Transaction that made the node, while its name is not known yet.
     nameless: Option<i64>,
 }
 
@@ -35,7 +37,7 @@ impl Making {
     async fn ended(&mut self, attempts: &Attempts<'_>) -> Ended {
         let Some(write) = &mut self.write else { return Ended::NotApplied(Cause::LinkLost) };
         let ended = write.ended(attempts.deadline).await;
-        // What is not certain is undone by the drop.
+        // A write whose outcome is not certain is undone by the drop.
         if !matches!(ended, Ended::Unknown(_)) {
             self.write = None;
         }
@@ -49,7 +51,7 @@ impl Making {
         self.nameless = Some(czxid);
         let found =
             tokio::time::timeout_at(attempts.deadline, numbered(&self.epoch, &self.full, czxid)).await;
-        // Where it could not be found it is looked for again, and deleted.
+        // A node that could not be found is looked for again by the drop, and deleted.
         let path = found.ok().and_then(Result::ok).ok_or_else(|| attempts.unknown())?;
         self.nameless = None;
         let path = path.ok_or_else(|| attempts.unknown())?;
@@ -73,7 +75,8 @@ impl Drop for Making {
     }
 }
 
-/// Creates an ephemeral node; on `NoNode` its parents and then the node again, in one trip. `request` makes the create.
+/// Creates an ephemeral node; on `NoNode` its parents and then the node again, in one trip. `request` makes
+/// the create.
 pub(super) async fn create(
     client: &Client,
     path: &str,

@@ -1,15 +1,15 @@
-//! What became of a write whose reply was lost.
+//! Look-ups of the outcome of a write whose reply was lost.
 //!
-//! While a session lives, each of its unanswered writes may be applied at any later time, also when it was not applied yet as the
-//! same session was attached elsewhere and that server had caught up with its leader. So absence proves nothing; what shall be
-//! certain is written exactly.
+//! While a session lives, each of its unanswered writes may be applied at any later time, also when it was
+//! not applied yet as the same session was attached elsewhere and that server had caught up with its leader.
+//! So absence proves nothing, and a write whose outcome must be certain is an exact one (decision 11).
 
 use crate::client::epoch::Epoch;
 use crate::session::{Cause, Lane, Outcome, SessionEnd};
 use bytes::Bytes;
 use docent_proto::{Code, Request, Response, Stat};
 
-/// What a look at the servers says of a write.
+/// Finding of a look at the servers about a write.
 #[derive(Debug)]
 pub(crate) enum Resolution {
     /// It was not applied yet, and may be sent again: only one of the two can be applied.
@@ -20,17 +20,17 @@ pub(crate) enum Resolution {
     Unknown,
 }
 
-/// Finds out what became of `request`, which was sent in `epoch` when the newest transaction seen was `seen`. Only a write from a
-/// known version can be repeated.
+/// Finds out the outcome of `request`, which was sent in `epoch` when the newest transaction seen was `seen`.
+/// Only a write from a known version can be repeated.
 ///
 /// # Errors
-/// When the session ended before that could be found out.
+/// When the session ended before the outcome could be found out.
 pub(crate) async fn resolve(epoch: &Epoch, request: &Request, seen: i64) -> Result<Resolution, Cause> {
     match request {
         Request::SetData { path, data, version } if *version >= 0 => {
             resolve_set(epoch, path, data.as_ref(), *version, seen).await
         }
-        // Applied late, or twice, it could undo what somebody did since.
+        // Applied late, or twice, it could undo a change that somebody made since.
         _ => Ok(Resolution::Unknown),
     }
 }
@@ -43,6 +43,8 @@ async fn resolve_set(
     seen: i64,
 ) -> Result<Resolution, Cause> {
     let Some((found, stat)) = read(epoch, path).await? else { return Ok(Resolution::Unknown) };
+    // A node that was made anew has version 0 as its predecessor had: its version says nothing about the
+    // write. The next version with other data was set by somebody else, and refuses the write for good.
     let same_node = stat.czxid <= seen;
     Ok(if same_node && stat.version == expected {
         Resolution::Repeatable
@@ -53,7 +55,8 @@ async fn resolve_set(
     })
 }
 
-/// The stat of a node as the leader knew it after the link came back; `None` when there is none. Needs no permission.
+/// The stat of a node as the leader knew it after the link came back; `None` when there is none. Needs no
+/// permission.
 pub(crate) async fn stat(epoch: &Epoch, path: &str) -> Result<Option<Stat>, Cause> {
     let request = Request::Exists { path: path.to_owned(), watch: false };
     Ok(match synced(epoch, path, request).await? {
@@ -71,7 +74,7 @@ pub(crate) async fn read(epoch: &Epoch, path: &str) -> Result<Option<(Option<Byt
     })
 }
 
-/// Lets the server catch up with its leader: what was applied by now is seen.
+/// Lets the server catch up with its leader, so that the read after it sees all writes applied by now.
 pub(crate) fn sync(path: &str) -> Request {
     if planted!(NoSyncBeforeLookup) {
         return Request::Exists { path: "/".to_owned(), watch: false };
@@ -82,7 +85,7 @@ pub(crate) fn sync(path: &str) -> Request {
 /// The answer to a read after a `sync` on the same link; `None` when there is no node.
 async fn synced(epoch: &Epoch, path: &str, read: Request) -> Result<Option<Response>, Cause> {
     loop {
-        // Not among calls: cleanups look, too, however many of those wait.
+        // In the lane of cleanups, which look things up even where the queue of calls is full.
         let sync = epoch.session.submit(sync(path), Lane::Cleanup);
         let read = epoch.session.submit(read.clone(), Lane::Cleanup);
         match (sync.await, read.await) {
@@ -93,7 +96,7 @@ async fn synced(epoch: &Epoch, path: &str, read: Request) -> Result<Option<Respo
                 (Err(Code::SESSION_EXPIRED), _) | (_, Err(Code::SESSION_EXPIRED)) => {
                     return Err(Cause::Ended(SessionEnd::Expired));
                 }
-                // Without the right to read nothing can be found out.
+                // Without permission READ nothing can be found out.
                 _ => return Err(Cause::Deadline),
             },
             (_, Outcome::NotSent(Cause::LinkLost) | Outcome::Unknown(Cause::LinkLost)) => {}

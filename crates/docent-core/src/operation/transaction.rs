@@ -29,10 +29,10 @@ use std::sync::Arc;
 #[must_use = "a transaction does nothing until it is committed"]
 pub struct Transaction {
     client: Client,
-    /// What it is bound to: all must hold, and the first operations check their nodes.
+    /// Guards that it is bound to: all must hold, and the first operations check their nodes.
     held: Vec<Arc<Held>>,
     ops: Vec<MultiOp>,
-    /// The first thing wrong with what was added.
+    /// Error of the first operation that was added with a bad argument.
     invalid: Option<Error>,
 }
 
@@ -50,10 +50,10 @@ pub enum TransactionResult {
     Checked,
 }
 
-/// How an exact transaction was applied.
+/// Proof and results of an exact transaction that was applied.
 #[derive(Debug)]
 pub(crate) struct Committed {
-    /// What it came to; `None` when the reply was lost.
+    /// Results of its operations; `None` when the reply was lost.
     pub(crate) results: Option<Vec<TransactionResult>>,
     /// The stat of another node that was set in the same transaction.
     pub(crate) marker: Stat,
@@ -64,7 +64,7 @@ impl Transaction {
         Self { client, held: Vec::new(), ops: Vec::new(), invalid: None }
     }
 
-    /// A transaction that is applied only while all of `held` are; they are of one session, or one is lost.
+    /// A transaction that is applied only while all of `held` hold; they are of one session, or one is lost.
     pub(crate) fn held(client: Client, held: impl IntoIterator<Item = Arc<Held>>) -> Self {
         let held: Vec<_> = held.into_iter().collect();
         let check = |held: &Arc<Held>| MultiOp::Check { path: held.path.clone(), version: -1 };
@@ -72,7 +72,8 @@ impl Transaction {
         Self { client, held, ops, invalid: None }
     }
 
-    /// True when it was prepared by `client` or a clone: then its paths are in the same namespace, at the same servers.
+    /// True when it was prepared by `client` or a clone: then its paths are in the same namespace, at the
+    /// same servers.
     pub(crate) fn is_of(&self, client: &Client) -> bool {
         Arc::ptr_eq(self.client.core(), client.core())
     }
@@ -130,15 +131,17 @@ impl Transaction {
     /// Applies the operations, all or none, and returns their results in order.
     ///
     /// # Errors
-    /// That of the operation that failed, with its path: then nothing was applied. On a guard's transaction `Lost` when the
-    /// guard does not hold any more. `OutcomeUnknown` when the reply was lost. `InvalidInput` for an empty transaction or one
-    /// with a bad path, `TooLarge` when all together exceed the servers' limit: then nothing was sent.
+    /// That of the operation that failed, with its path: then nothing was applied. On a guard's transaction
+    /// `Lost` when the guard does not hold any more. `OutcomeUnknown` when the reply was lost. `InvalidInput`
+    /// for an empty transaction or one with a bad path, `TooLarge` when all together exceed the servers'
+    /// limit: then nothing was sent.
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the operations may have been applied.
     pub async fn commit(mut self) -> Result<Vec<TransactionResult>, Error> {
         if self.held.iter().any(|held| held.is_claim()) {
-            // Exactly, because one that is applied late could pass for what is done under the next claim at the path.
+            // Exactly, because the path of a claim is used again: a plain one that is applied late would be
+            // checked against the next claim's node (decision 8).
             return match self.commit_marked().await?.results {
                 Some(results) => Ok(results),
                 None => {
@@ -154,13 +157,14 @@ impl Transaction {
         self.results(results, guard_checks)
     }
 
-    /// As [`commit`](Self::commit), exactly once: when the reply is lost, it is found out whether the operations were
-    /// applied, and they are sent again if not. Costs one write more in the same request, to a node of this session below
-    /// `/_docent/markers`. Returns `None` when they were applied but the reply with their results was lost.
+    /// As [`commit`](Self::commit), exactly once: when the reply is lost, it is found out whether the
+    /// operations were applied, and they are sent again if not. Costs one write more in the same request, to
+    /// a node of this session below `/_docent/markers`. Returns `None` when they were applied but the reply
+    /// with their results was lost.
     ///
     /// # Errors
-    /// As [`commit`](Self::commit); `OutcomeUnknown` only when the session ended, or the deadline passed, before it could be
-    /// found out.
+    /// As [`commit`](Self::commit); `OutcomeUnknown` only when the session ended, or the deadline passed,
+    /// before it could be found out.
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the operations may have been applied.
@@ -192,8 +196,8 @@ impl Transaction {
         }
     }
 
-    /// Deletes the full paths `own`, by which `held` are held, and `nodes`, and applies the operations, all or none and exactly once,
-    /// in `epoch` or not at all.
+    /// Deletes the full paths `own`, by which `held` are held, and `nodes`, and applies the operations, all
+    /// or none and exactly once, in `epoch` or not at all.
     ///
     /// # Errors
     /// `Lost` when one of the nodes is gone; else as [`commit_exactly`](Self::commit_exactly).
@@ -207,7 +211,7 @@ impl Transaction {
         if let Some(error) = self.invalid.take() {
             return Err(error);
         }
-        // What is deleted here need not be checked as well.
+        // Nodes that are deleted here need no check as well: the delete fails where a node is gone.
         let wanted = self.ops.split_off(self.held.len());
         self.ops.retain(|check| !own.iter().any(|own| own == check.path()));
         for node in nodes {
@@ -234,7 +238,7 @@ impl Transaction {
         }
     }
 
-    /// The number of operations that are the guard's and not the caller's.
+    /// Checks all arguments; returns the number of operations that are the guards' and not the caller's.
     fn check_input(&mut self) -> Result<usize, Error> {
         if let Some(error) = self.invalid.take() {
             return Err(error);
@@ -246,7 +250,7 @@ impl Transaction {
         Ok(guard_checks)
     }
 
-    /// The path of the caller's first operation, as it was given: what an error of the whole is about.
+    /// The path of the caller's first operation, as it was given, for errors about the whole transaction.
     fn path(&self) -> String {
         self.client.core().namespace.relative(self.ops[self.held.len()].path())
     }
@@ -259,7 +263,7 @@ impl Transaction {
         }
     }
 
-    /// In the guards' session or not at all.
+    /// Sends the operations in the guards' session or not at all.
     async fn commit_held(&self) -> Result<Vec<MultiResult>, Error> {
         let path = self.path();
         let mut attempts = Attempts::new(&self.client, "transaction", &path, Outcomes::Once);

@@ -10,9 +10,9 @@ pub(crate) trait Session: fmt::Debug + Send + Sync + 'static {
     /// Enqueues `request`; it has its place in the order of calls when this returns.
     fn submit(&self, request: Request, lane: Lane) -> Pending;
 
-    /// As [`submit`](Self::submit) with [`Lane::Call`], for one that ends at `deadline` at the latest: withdrawn if it was not
-    /// written by then, else with an unknown outcome, also when a reply comes later. Not for requests that set watches: nobody would be
-    /// left to hear of a watch whose reply came too late.
+    /// As [`submit`](Self::submit) with [`Lane::Call`], for a request that ends at `deadline` at the latest:
+    /// withdrawn if it was not written by then, else with an unknown outcome, also when a reply comes later.
+    /// Not for requests that set watches: a watch whose reply came too late would have no subscriber.
     fn submit_until(&self, request: Request, deadline: Instant) -> Pending {
         self.submit(request, Lane::Call).until(deadline)
     }
@@ -30,28 +30,28 @@ pub(crate) trait Session: fmt::Debug + Send + Sync + 'static {
     /// Newest transaction that the session has seen.
     fn last_zxid(&self) -> i64;
 
-    /// The link, and what becomes of it.
+    /// State of the link, as it changes.
     fn link(&self) -> watch::Receiver<LinkState>;
 
-    /// True when the watch events of a link are delivered in the order of their transactions, and a lost link is counted
-    /// before anything of the next one is delivered.
+    /// True when the watch events of a link are delivered in the order of their transactions, and a lost link
+    /// is counted before anything of the next one is delivered.
     fn orders_events(&self) -> bool;
 
     /// Ends every waiting call and watch with [`SessionEnd::Closed`] and takes no requests of [`Lane::Call`].
     fn drain(&self);
 
-    /// What it takes to end the session on a link of its own, once it was given up; `None` when it was never opened, or when
-    /// that is not known.
+    /// Means to end the session on a link of its own, once it was given up; `None` when it was never opened,
+    /// or when its password is not known.
     fn farewell(&self) -> Option<Farewell>;
 
-    /// Gives the session up: nothing is sent on it any more, whatever the servers make of it.
+    /// Gives the session up: nothing is sent on it any more. The servers may keep it for a while.
     fn abandon(&self);
 
     /// Ends the session on the server, after everything that was submitted before.
     fn close(&self);
 }
 
-/// How a session ended.
+/// End of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum SessionEnd {
     /// The server said that it is gone.
@@ -70,11 +70,11 @@ pub(crate) enum SessionEnd {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LinkState {
     pub(crate) up: bool,
-    /// How often the link was lost.
+    /// Number of times that the link was lost.
     pub(crate) losses: u64,
 }
 
-/// What a session is opened with.
+/// Settings that a session is opened with.
 #[derive(Debug, Clone)]
 pub(crate) struct SessionSettings {
     pub(crate) timeout: Duration,

@@ -3,7 +3,7 @@ use docent_proto::Request;
 use secrecy::{ExposeSecret, SecretSlice, SecretString};
 use std::fmt;
 
-/// Who the client says it is, in one scheme. Sent on every new link.
+/// Identity that the client claims in one scheme, with its proof. Sent on every new link.
 #[derive(Clone)]
 pub(crate) struct Credentials {
     scheme: String,

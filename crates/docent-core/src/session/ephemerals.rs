@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 
-/// Most bytes of the paths of ephemeral nodes of one session. Its close is one transaction that lists them all; servers with default
-/// settings write one of up to twice `jute.maxbuffer`, 2 MiB, that they can read again. After a larger one none of them starts any more.
-/// This is a quarter of it: an operator may have set the allowance of the second half to nothing.
+/// Most bytes of the paths of ephemeral nodes of one session. Its close is one transaction that lists them
+/// all; servers with default settings write one of up to twice `jute.maxbuffer`, 2 MiB, that they can read
+/// again. After a larger one none of them starts any more. This is a quarter of it: an operator may have set
+/// the allowance of the second half to nothing.
 pub(crate) const MOST_EPHEMERAL_BYTES: usize = 512 * 1024;
 
 /// Length of a string in that list, before its bytes.
@@ -19,9 +20,9 @@ const NUMBER: usize = 10;
 #[derive(Debug)]
 pub(in crate::session) struct Ephemerals {
     limit: usize,
-    /// Nodes that are there, by the hashes of their paths.
+    /// Nodes that exist, by the hashes of their paths.
     nodes: HashMap<u64, Box<str>>,
-    /// Those that are still to be looked for, since a create was refused: somebody may have deleted them.
+    /// Nodes to look for since a create was refused: somebody may have deleted them.
     doubted: Vec<Box<str>>,
     hasher: RandomState,
     there: usize,
@@ -29,12 +30,12 @@ pub(in crate::session) struct Ephemerals {
     under_way: usize,
 }
 
-/// Change of a session's ephemeral nodes that a request makes once it is applied.
+/// Change that a request makes to a session's ephemeral nodes once it is applied.
 #[derive(Debug, Default)]
 pub(in crate::session) enum Change {
     #[default]
     None,
-    /// A node is made; the bytes of its path.
+    /// A node is made; its path takes this many bytes.
     Make(usize),
     /// A node of this hash is deleted.
     Delete(u64),
@@ -63,7 +64,8 @@ impl Ephemerals {
     /// Counts a request that is about to be sent.
     ///
     /// # Errors
-    /// `TooManyEphemerals` when a call's nodes would be too many. What core needs to clean up is sent all the same.
+    /// `TooManyEphemerals` when the nodes of a call would be too many. Deletes and markers, which core needs
+    /// to clean up, are sent all the same (decision 11).
     pub(in crate::session) fn send(&mut self, request: &Request, lane: Lane) -> Result<Change, Cause> {
         let change = self.change(request);
         let bytes = change.bytes();
@@ -99,7 +101,7 @@ impl Ephemerals {
         }
     }
 
-    /// Takes note that nothing is known of the answer to a request.
+    /// Takes note that the answer to a request is lost.
     pub(in crate::session) fn unanswered(&mut self, change: &Change) {
         self.under_way = self.under_way.saturating_sub(change.bytes());
     }
@@ -109,8 +111,8 @@ impl Ephemerals {
         self.made(path);
     }
 
-    /// Reads that show which nodes are there, after a create was refused: somebody may have deleted some, or the answer to a delete was
-    /// lost. At most `most` of them; the others come next.
+    /// Reads that show which nodes are there, after a create was refused: somebody may have deleted some, or
+    /// the answer to a delete was lost. At most `most` of them; the others come next.
     pub(in crate::session) fn doubt(&mut self, most: usize) -> Vec<Request> {
         if self.doubted.is_empty() {
             self.doubted.extend(self.nodes.values().cloned());
@@ -119,8 +121,8 @@ impl Ephemerals {
         some.into_iter().map(|path| Request::Exists { path: path.into(), watch: false }).collect()
     }
 
-    /// The link is gone, and with it the answers to all that was sent. What was made all the same is found, and
-    /// [counts](Self::owns) then, or is deleted.
+    /// Takes note that the link is gone, and with it the answers to all requests on it. Nodes that were made
+    /// all the same are found, and [count](Self::owns) then, or are deleted.
     pub(in crate::session) fn link_lost(&mut self) {
         self.under_way = 0;
     }

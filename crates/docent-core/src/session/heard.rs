@@ -5,16 +5,17 @@ use std::time::Duration;
 /// Parts of a relay that answers are told apart by. That bounds how many are kept.
 const PARTS: u32 = 8;
 
-/// Send time of the newest request that the servers' leader has surely heard of, on one link.
+/// Send time of the newest request that the servers' leader has surely heard of, on one link (decision 3).
 ///
-/// An answer says that its server has heard of the client since the request was sent. That the server has told its leader is sure
-/// a relay after the answer came, if what is sent then gets an answer that only the leader can have caused.
+/// An answer says that its server has heard of the client since the request was sent. A relay after the
+/// answer came it is sure that the server has told its leader, if a request that is sent then gets an answer
+/// that only the leader can have caused: both go the same way in order.
 #[derive(Debug, Default)]
 pub(super) struct Heard {
     relay: Duration,
-    /// What was answered a relay ago.
+    /// Send time of the newest request that was answered a relay ago.
     settled: Timestamp,
-    /// Later answers in the order in which they came. Each is of a newer request than the one before.
+    /// Later answers in the order in which they came. Each answers a newer request than its predecessor.
     recent: VecDeque<Answer>,
 }
 
@@ -29,19 +30,21 @@ impl Heard {
         Self { relay, ..Self::default() }
     }
 
-    /// The session was attached, as was asked for at `sent`: the leader was told before the answer came.
+    /// Takes note that the session, asked for at `sent`, was attached: the leader was told before the answer
+    /// came, so this counts at once, without a relay.
     pub(super) fn attached(&mut self, sent: Timestamp) {
         self.recent.clear();
         self.settled = self.settled.max(sent);
     }
 
-    /// A request that was sent at `sent` was answered, as is seen `now`.
+    /// Takes note that the request sent at `sent` was answered, as is seen `now`.
     pub(super) fn answered(&mut self, sent: Timestamp, now: Timestamp) {
         if sent <= self.newest() {
             return;
         }
         let answer = Answer { sent, came: now };
-        // Of those that come close together the last counts: they wait a little longer, and say more.
+        // Of answers that come close together the last is kept. It counts a little later than the first
+        // would, never earlier than a relay after it came, so it is as safe.
         match self.recent.len().checked_sub(2).map(|last_but_one| self.recent[last_but_one].came) {
             Some(came) if now.since(came) < self.relay / PARTS => {
                 self.recent.pop_back();
@@ -51,8 +54,10 @@ impl Heard {
         self.recent.push_back(answer);
     }
 
-    /// What the leader will have heard of when it applies what is sent `now`.
+    /// Send time of the newest request that the leader will have heard of when it applies a write sent `now`.
     pub(super) fn by(&mut self, now: Timestamp) -> Timestamp {
+        // Counted from the time at which the answer came: when the server heard of the request itself is not
+        // known, and a request may have been held on its way.
         while let Some(answer) = self.recent.front().filter(|answer| now >= answer.came + self.relay) {
             self.settled = answer.sent;
             self.recent.pop_front();
@@ -60,7 +65,7 @@ impl Heard {
         self.settled
     }
 
-    /// The session was attached anew after all that was answered until now, at a time that is not known.
+    /// Takes note that the session was attached anew, at an unknown time after all answers so far.
     #[cfg(feature = "zookeeper-client")]
     pub(super) fn settle(&mut self) {
         self.settled = self.newest();

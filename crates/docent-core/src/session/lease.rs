@@ -1,8 +1,9 @@
-//! Until when a session is certain to live.
+//! Lease of a session: the time until which it is certain to live (decision 3).
 //!
-//! Only an acknowledged *write* proves that a quorum knew the session when the write was sent; reads, pings and `sync` are
-//! answered by a server that may have lost its leader. So the lease runs from the send time of the last acknowledged
-//! write, or from an earlier time when the servers had heard little of the session before it: [`Timing`] has the rule.
+//! Only an acknowledged *write* proves that a quorum knew the session when the write was sent; reads, pings
+//! and `sync` are answered by a server that may have lost its leader. So the lease runs from the send time of
+//! the last acknowledged write, or from an earlier time when the servers had heard little of the session
+//! before it: [`Timing`] has the rule.
 
 use crate::session::SessionEnd;
 use crate::session::timing::Timing;
@@ -18,18 +19,18 @@ pub(crate) struct Lease {
     tick: Duration,
     /// Smallest timeout the server ever granted this session.
     timeout: AtomicU64,
-    /// What the newest acknowledged write proves; 0 for none.
+    /// Time that the newest acknowledged write counts as sent at; 0 before the first.
     proof: AtomicU64,
     /// End of the lease; 0 when there is none.
     deadline: AtomicU64,
-    /// How often the lease ran out and began again. A guard from before a lapse is lost for ever.
+    /// Number of times that the lease ran out and began again. A guard from before a lapse is lost for ever.
     lapses: AtomicU64,
     end: OnceLock<SessionEnd>,
-    /// Rung when the deadline moves to an earlier time or a lease begins.
+    /// Notified when the deadline moves to an earlier time or a lease begins.
     changed: Notify,
 }
 
-/// A lease as it was at one moment: what a guard keeps to see that it never ran out since.
+/// Mark of a lease at one moment, by which a guard sees that the lease never ran out since.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LeaseMark(u64);
 
@@ -46,8 +47,9 @@ impl Lease {
         }
     }
 
-    /// The session was attached: `granted` is its timeout, asked for at `sent`. A smaller one than before cuts the
-    /// running lease to what that request proves, because the server may end the session that much earlier now.
+    /// The session was attached: `granted` is its timeout, asked for at `sent`. A smaller one than before
+    /// cuts the running lease to what that request proves, because the server may end the session that much
+    /// earlier now.
     pub(crate) fn attached(&self, granted: Duration, sent: Timestamp) {
         let known = Duration::from_nanos(self.timeout.load(Relaxed));
         let ignored = if planted!(LargestTimeout) { granted <= known } else { granted >= known };
@@ -62,8 +64,8 @@ impl Lease {
         }
     }
 
-    /// A write sent at `sent` was acknowledged, as is seen `now`. The servers' leader had heard of the session at `heard` at the
-    /// earliest when it applied it.
+    /// A write sent at `sent` was acknowledged, as is seen `now`. The servers' leader had heard of the
+    /// session at `heard` at the earliest when it applied it.
     pub(crate) fn renew(&self, sent: Timestamp, heard: Timestamp, now: Timestamp) {
         if self.ended().is_some() {
             return;
@@ -76,7 +78,8 @@ impl Lease {
         let end = self.end_after(proof).as_nanos();
         let old = self.deadline.load(Relaxed);
         if old <= now.as_nanos() {
-            // Guards of the lease that ran out must see the lapse no later than the new deadline.
+            // The lease had run out when the reply was seen, whether or not anybody looked: its guards stay
+            // lost (decision 3), so they must see the lapse no later than the new deadline.
             self.lapses.fetch_add(1, Release);
         }
         if end > old {
@@ -89,7 +92,7 @@ impl Lease {
 
     /// The session has ended: so has its lease, for good. The first end counts.
     pub(crate) fn end(&self, end: SessionEnd) {
-        // Before the deadline, so that whoever sees that the lease is over sees why.
+        // Before the deadline, so that a reader which sees that the lease is over also sees the reason.
         let _ = self.end.set(end);
         self.lapses.fetch_add(1, Release);
         self.deadline.store(0, Release);
@@ -154,7 +157,8 @@ impl Lease {
         now < deadline && LeaseMark(self.lapses.load(Acquire)) == mark
     }
 
-    /// When the lease ran out that was running when `mark` was made. `None` when another began since, or the session has ended.
+    /// Time at which the lease ran out that was running when `mark` was made. `None` when another began
+    /// since, or the session has ended.
     pub(crate) fn lapsed_at(&self, mark: LeaseMark) -> Option<Timestamp> {
         // The deadline first, as above: it is the one that passed if no lapse came before it.
         let deadline = self.deadline();

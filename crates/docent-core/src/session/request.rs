@@ -8,18 +8,19 @@ use std::task::{Context, Poll, ready};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, Sleep};
 
-/// Which limits a request is under.
+/// Limits that a request is under.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lane {
     /// The queue's limit.
     Call,
     /// None: deletes of our own nodes must get through. Bounded by the number of live nodes.
     Cleanup,
-    /// None, and ahead of all that waits: what keeps the lease and changes nothing. There is one at a time.
+    /// None, and ahead of all that waits: the check that keeps the lease and changes nothing. There is one at
+    /// a time.
     Lease,
 }
 
-/// What a request ended in: exactly one of these.
+/// Outcome of a request: exactly one of these.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     /// The server answered.
@@ -54,12 +55,13 @@ pub(crate) struct Reply {
     pub(crate) result: Result<Response, Code>,
     /// Newest transaction the server had applied, as far as the session is told.
     pub(crate) zxid: i64,
-    /// The watch that the request left, if it asked for one and the server left it. On the heap, because few do.
+    /// The watch that the request left, if it asked for one and the server left it. On the heap, because few
+    /// do.
     pub(crate) watch: Option<Box<Watch>>,
 }
 
 impl Reply {
-    /// Why the server applied nothing of the request, if that is so.
+    /// The code by which the server refused the request; `None` if it applied it.
     pub(crate) fn refusal(&self) -> Option<Code> {
         match &self.result {
             Ok(Response::Multi(results)) => results.iter().find_map(|result| match result {
@@ -76,7 +78,7 @@ impl Reply {
 #[derive(Debug)]
 pub(crate) struct Pending {
     state: PendingState,
-    /// Where the session does not keep its deadline.
+    /// Timer for the deadline, where the session does not keep it.
     timer: Option<Pin<Box<Sleep>>>,
 }
 
@@ -91,7 +93,7 @@ enum PendingState {
     },
 }
 
-/// Takes a request back.
+/// Access of requests and watches to their session: takes them back.
 pub(crate) trait Withdraw: fmt::Debug + Send + Sync {
     /// True when the request had not been written and never will be.
     fn withdraw(&self, id: u64) -> bool;
@@ -104,7 +106,7 @@ impl Pending {
         Self { state: PendingState::Ready(Some(Box::new(outcome))), timer: None }
     }
 
-    /// One whose outcome was taken.
+    /// A request whose outcome was taken.
     pub(crate) fn taken() -> Self {
         Self { state: PendingState::Ready(None), timer: None }
     }
@@ -118,8 +120,8 @@ impl Pending {
         self
     }
 
-    /// Waits for the outcome until `deadline`; then the request is withdrawn, or its outcome is unknown. In the latter
-    /// case a reply may still come: this can be awaited again.
+    /// Waits for the outcome until `deadline`; then the request is withdrawn, or its outcome is unknown. In
+    /// the latter case a reply may still come: this can be awaited again.
     pub(crate) async fn by(&mut self, deadline: Instant) -> Outcome {
         match tokio::time::timeout_at(deadline, &mut *self).await {
             Ok(outcome) => outcome,
@@ -141,7 +143,8 @@ impl Pending {
         withdrawn
     }
 
-    /// Takes the request back, for who wants its outcome no more. What is returned if that is too late tells of the outcome.
+    /// Takes the request back, for a caller that does not need its outcome any more. If it is too late for
+    /// that, the request is returned: it tells the outcome.
     pub(crate) fn abandon(&mut self) -> Option<Self> {
         let comes = self.is_open() && !self.withdraw();
         comes.then(|| std::mem::replace(self, Self::taken()))

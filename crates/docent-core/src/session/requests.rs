@@ -13,7 +13,7 @@ pub(super) struct Queued {
     pub(super) id: u64,
     pub(super) request: Request,
     pub(super) lane: Lane,
-    /// When it ends without an answer, if it does.
+    /// Time at which it ends without an answer; `None` for never.
     pub(super) deadline: Option<Instant>,
     /// `None` for the session's own requests.
     pub(super) done: Option<oneshot::Sender<Outcome>>,
@@ -33,14 +33,15 @@ pub(super) struct InFlight {
     pub(super) xid: i32,
     pub(super) op: OpCode,
     pub(super) sent_at: Timestamp,
-    /// Of whom the servers' leader had heard by then, at the earliest.
+    /// Send time of the newest request that the servers' leader had heard of by then, at the least; see
+    /// `Heard`.
     pub(super) heard: Timestamp,
     pub(super) is_write: bool,
     pub(super) lane: Lane,
     pub(super) watch: Option<WatchRequest>,
     /// Its effect on the ephemeral nodes of the session.
     pub(super) ephemerals: Change,
-    /// What is sent again, in its old place, when the link is lost.
+    /// Request to send again, in its old place, when the link is lost.
     pub(super) again: Option<Request>,
     pub(super) deadline: Option<Instant>,
     /// `None` for the session's own requests and for those that nobody waits for any more.
@@ -77,14 +78,14 @@ impl WatchRequest {
 #[derive(Debug, Default)]
 pub(super) struct Requests {
     next_id: u64,
-    /// The earliest deadline. It may be that of a request that has ended.
+    /// Earliest deadline. It may belong to a request that has ended.
     earliest: Option<Instant>,
-    /// What of the queue and of what is in flight will leave watches.
+    /// Reads in the queue and in flight that will leave watches.
     watch_reads: WatchReads,
     pub(super) queue: VecDeque<Queued>,
-    /// Those of [`Lane::Lease`], which wait for nothing else.
+    /// Requests of [`Lane::Lease`], which wait for nothing else.
     ahead: VecDeque<Queued>,
-    /// Those of the queue that end when the link is lost.
+    /// Ids of queued requests that end when the link is lost.
     tied: Vec<u64>,
     pub(super) in_flight: VecDeque<InFlight>,
 }
@@ -97,7 +98,7 @@ impl Requests {
         self.ahead.len() + self.queue.len() + self.in_flight.len()
     }
 
-    /// Takes the next one to be written, of those that go ahead of all others.
+    /// Takes the next request of [`Lane::Lease`], which goes ahead of all others.
     pub(super) fn next_ahead(&mut self) -> Option<Queued> {
         self.ahead.pop_front()
     }
@@ -119,9 +120,9 @@ impl Requests {
         self.next_id
     }
 
-    /// The request `id`, if it still waits when the link is lost, ends with it.
+    /// Ends the request `id` with the link, if it still waits when the link is lost.
     pub(super) fn end_with_link(&mut self, id: u64) {
-        // Those that were written since are of no account here.
+        // Ids of requests that were written since are dropped when the list would grow.
         if self.tied.len() == self.tied.capacity() {
             let queue = &self.queue;
             self.tied.retain(|id| queue.binary_search_by_key(id, |queued| queued.id).is_ok());
@@ -129,7 +130,8 @@ impl Requests {
         self.tied.push(id);
     }
 
-    /// When to call [`expire`](Self::expire) next. Mostly that is long after the request has ended whose deadline it was.
+    /// Time of the next call of [`expire`](Self::expire). The request with that deadline has mostly ended
+    /// long before.
     pub(super) fn next_expiry(&self) -> Option<Instant> {
         self.earliest
     }
@@ -184,7 +186,7 @@ impl Requests {
         self.in_flight.iter().any(|in_flight| in_flight.is_write)
     }
 
-    /// The link is gone: nobody will answer what was written.
+    /// Takes note that the link is gone, and with it all replies to written requests.
     pub(super) fn link_lost(&mut self, finished: &mut Vec<Finished>) {
         for id in std::mem::take(&mut self.tied) {
             let Ok(index) = self.queue.binary_search_by_key(&id, |queued| queued.id) else { continue };
@@ -194,6 +196,8 @@ impl Requests {
         }
         // The session's own requests are about the link that is gone.
         self.queue.retain(|queued| queued.done.is_some());
+        // Backwards: deletes that are sent again go back to the front of the queue, in the order of their
+        // calls.
         for in_flight in self.in_flight.drain(..).rev() {
             in_flight.watch.iter().for_each(|watch| self.watch_reads.remove(watch));
             match (in_flight.done, in_flight.again) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::sync::oneshot;
 
-/// Which of the client's tables a watch is in.
+/// Table of the client that a watch is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum WatchKind {
     /// Data of a node that existed.
@@ -34,7 +34,7 @@ pub(crate) struct Registration {
     pub(crate) session: Arc<dyn Withdraw>,
 }
 
-/// What ended a watch.
+/// End of a watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fired {
     Event(EventKind),

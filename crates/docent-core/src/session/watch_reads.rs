@@ -3,8 +3,8 @@ use crate::session::WatchKind;
 use docent_proto::Request;
 use std::collections::HashMap;
 
-/// Reads on their way that ask for a watch, counted by path and by the table of the server that the watch will be in: so that the end
-/// of a subscriber need not look through all that waits.
+/// Reads on their way that ask for a watch, counted by path and by the server's table that the watch will be
+/// in, so that the end of a subscriber need not look through all requests that wait.
 #[derive(Debug, Default)]
 pub(super) struct WatchReads {
     on_data: HashMap<String, usize>,
@@ -20,7 +20,7 @@ impl WatchReads {
         *self.table(watch.is_on_children()).entry(watch.path).or_default() += 1;
     }
 
-    /// The read was answered, or will not be.
+    /// Takes away a read that was answered, or will not be.
     pub(super) fn remove(&mut self, watch: &WatchRequest) {
         let table = self.table(watch.is_on_children());
         if let Some(reads) = table.get_mut(&watch.path) {

@@ -12,7 +12,7 @@ pub(crate) struct Bell {
 
 impl Bell {
     pub(crate) fn ring(&self) {
-        // Whoever rang first wakes the listener, which hears all that was rung until then.
+        // Only the first ring wakes the listener: it hears all rings until then at once.
         if !self.rung.swap(true, AcqRel) {
             self.listener.wake();
         }
@@ -20,13 +20,13 @@ impl Bell {
 
     /// Ready once for all rings since the last time it was.
     pub(crate) fn poll_rung(&self, cx: &mut Context<'_>) -> Poll<()> {
-        // First the waker, then the look: a ring in between is not lost.
+        // The waker is registered before the look at `rung`, so that a ring in between wakes the task.
         self.listener.register(cx.waker());
         if self.rung.swap(false, AcqRel) { Poll::Ready(()) } else { Poll::Pending }
     }
 }
 
-/// As a waker it rings.
+/// Lets a bell be a task's waker: a wake-up rings it.
 impl Wake for Bell {
     fn wake(self: Arc<Self>) {
         self.ring();

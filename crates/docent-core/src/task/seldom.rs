@@ -4,12 +4,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-/// A future that waits for something rare, in a task that often wakes for something else: it is polled only when it was woken
-/// itself.
+/// A future that waits for something rare, in a task that often wakes for something else: it is polled only
+/// when it was woken itself.
 #[derive(Debug)]
 pub(crate) struct Seldom<F> {
     future: Pin<Box<F>>,
-    /// Rung by whatever the future waits for.
+    /// Waker of the future: rung when the future can go on.
     bell: Arc<Bell>,
     waker: Waker,
 }
@@ -17,7 +17,7 @@ pub(crate) struct Seldom<F> {
 impl<F: Future> Seldom<F> {
     pub(crate) fn new(future: F) -> Self {
         let bell = Arc::new(Bell::default());
-        // It waits for nothing before its first poll.
+        // Before its first poll nothing would wake the future: the first poll is due at once.
         bell.ring();
         Self { future: Box::pin(future), waker: Waker::from(Arc::clone(&bell)), bell }
     }

@@ -51,14 +51,15 @@ impl fmt::Debug for Timestamp {
     }
 }
 
-/// Where the time comes from. Leases rest on it, so it must run whenever the world does: a clock that stops while the
+/// Source of the time that leases rest on. It must run whenever the world does: a clock that stops while the
 /// machine is suspended would let a guard believe in a lease that ended long ago.
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
     /// The time now. Never less than what an earlier call returned.
     fn now(&self) -> Timestamp;
 }
 
-/// The default: time since boot, suspend included (`CLOCK_BOOTTIME`; on systems without it `CLOCK_MONOTONIC`).
+/// The default: time since boot, suspend included (`CLOCK_BOOTTIME`; on systems without it
+/// `CLOCK_MONOTONIC`).
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BootClock;
 
@@ -101,11 +102,11 @@ impl Clock for TokioClock {
     }
 }
 
-/// How long a timer is trusted, which stands still while the machine is suspended.
+/// Longest time that a timer is trusted: it stands still while the machine is suspended.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Waits until `clock` has reached `deadline`. Looks at the clock every second, because timers stand still while the machine
-/// is suspended.
+/// Waits until `clock` has reached `deadline`. Looks at the clock every second, because timers stand still
+/// while the machine is suspended.
 pub(crate) async fn sleep_until(clock: &dyn Clock, deadline: Timestamp) {
     loop {
         let left = deadline.since(clock.now());
@@ -116,8 +117,8 @@ pub(crate) async fn sleep_until(clock: &dyn Clock, deadline: Timestamp) {
     }
 }
 
-/// A timer for a deadline that changes often, and mostly to a later one: it is set again only when it would ring too late,
-/// or has rung too early.
+/// A timer for a deadline that changes often, and mostly to a later one: it is set again only when it would
+/// ring too late, or has rung too early.
 #[derive(Debug, Default)]
 pub(crate) struct Alarm {
     timer: Option<Timer>,
@@ -127,13 +128,13 @@ pub(crate) struct Alarm {
 struct Timer {
     sleep: Pin<Box<Sleep>>,
     rings_at: Timestamp,
-    /// Whom it wakes.
+    /// Waker of the task that polled it last.
     waker: Waker,
 }
 
 impl Alarm {
-    /// Ready when `clock`, which says `now`, has reached `deadline`; never without one. As [`sleep_until`], it does not trust
-    /// its timer.
+    /// Ready when `clock`, which says `now`, has reached `deadline`; never without one. As [`sleep_until`],
+    /// it does not trust its timer.
     pub(crate) fn poll_by(
         &mut self,
         cx: &mut Context<'_>,
@@ -169,7 +170,8 @@ impl Alarm {
             }
             None => Box::pin(tokio::time::sleep_until(at)),
         };
-        // Whatever the task has used up of its budget: the timer wakes it only after it was polled.
+        // Outside of the task's budget: without budget the timer would not be polled, and a timer that was
+        // not polled wakes nobody.
         let poll = pin!(unconstrained(sleep.as_mut())).poll(cx);
         self.timer = Some(Timer { sleep, rings_at, waker: cx.waker().clone() });
         poll
@@ -223,7 +225,7 @@ mod tests {
             }
             alarm.poll_by(cx, &clock, clock.now(), Some(deadline))
         });
-        // Whatever else wakes the task finds that the deadline has passed.
+        // The next wake-up, for any reason, finds that the deadline has passed.
         tokio::time::timeout(Duration::from_secs(6), rung).await.unwrap();
         let late = clock.now().since(deadline);
         assert!(late < Duration::from_millis(5), "{late:?}");

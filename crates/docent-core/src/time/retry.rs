@@ -3,7 +3,7 @@ use backon::{BackoffBuilder, ExponentialBuilder};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// When to try an operation again. Whatever the policy, an operation ends by its deadline.
+/// Policy that decides when an operation is tried again. With any policy an operation ends by its deadline.
 ///
 /// ```
 /// # use docent_core::RetryPolicy;

@@ -1,5 +1,5 @@
-/// The number in a node of Curator's `SharedCount`: the first four bytes, of which the first is the highest. `None` when there are
-/// fewer.
+/// Reads the number in a node of Curator's `SharedCount`: the first four bytes, the highest first. `None`
+/// when there are fewer.
 pub fn count(data: &[u8]) -> Option<i32> {
     data.first_chunk::<4>().map(|bytes| i32::from_be_bytes(*bytes))
 }

@@ -3,7 +3,8 @@ use crate::error::{Error, ErrorKind};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The attempts of one read-and-write on a [`Cell`] that others write, too: one deadline for all of them, and a pause between two.
+/// The attempts of one read-and-write on a [`Cell`] that others write, too: one deadline for all of them, and
+/// a pause between two.
 #[derive(Debug)]
 pub struct Race {
     cell: Cell,
@@ -11,9 +12,9 @@ pub struct Race {
     lost: u32,
 }
 
-/// A pause is a random part of this, and twice as much each time,
+/// Longest first pause. A pause is a random part of its longest, which doubles each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
-/// up to so many times.
+/// Number of times that the longest pause doubles.
 const DOUBLINGS: u32 = 6;
 
 impl Race {
@@ -21,12 +22,12 @@ impl Race {
         Self { cell: cell.clone(), deadline: cell.client().deadline(), lost: 0 }
     }
 
-    /// The cell, whose operations have what is left of the time.
+    /// The cell, whose operations have the rest of the time.
     pub fn cell(&self) -> Cell {
         self.cell.within(self.deadline.saturating_duration_since(Instant::now()))
     }
 
-    /// Somebody else was faster: pauses, and lets the server catch up with what that one wrote.
+    /// Pauses after somebody else was faster, and lets the server catch up with that write.
     ///
     /// # Errors
     /// `Timeout` when there is no time left, `Closed`.
@@ -38,7 +39,7 @@ impl Race {
             let detail = format!("others were faster {} times", self.lost + 1);
             return Err(Error::new(ErrorKind::Timeout, "write").at(self.cell.path()).because(detail));
         }
-        // The first time there may be nobody but the one who was faster.
+        // Not the first time: there may be one other writer only, and it has finished.
         if self.lost > 0 {
             let longest = FIRST_PAUSE * 2_u32.pow(self.lost.min(DOUBLINGS));
             tokio::time::sleep(longest.mul_f64(fastrand::f64())).await;

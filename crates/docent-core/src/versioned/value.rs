@@ -7,8 +7,8 @@ use crate::operation::{Committed, PARENT_ROUNDS, Transaction, TransactionResult}
 use bytes::Bytes;
 use std::time::Duration;
 
-/// A value in a persistent node, written by [exact transactions](Transaction::commit_exactly): a lost reply neither doubles nor hides
-/// a write, and what it came to is known all the same.
+/// A value in a persistent node, written by [exact transactions](Transaction::commit_exactly): a lost reply
+/// neither doubles nor hides a write, and its outcome is known all the same.
 ///
 /// Cheap to clone.
 #[derive(Debug, Clone)]
@@ -17,12 +17,12 @@ pub struct Cell {
     path: NodePath,
 }
 
-/// What a transaction of a cell came to.
+/// Result of a transaction of a cell.
 enum Ended {
     Applied(Committed),
     /// Somebody else was faster.
     Conflict,
-    /// There is no node above it.
+    /// The parent is missing.
     NoParent,
 }
 
@@ -56,7 +56,7 @@ impl Cell {
         Race::new(self)
     }
 
-    /// What is there, at the server this client talks to; `None` when there is no node.
+    /// The node as the server knows it that this client talks to; `None` when there is none.
     ///
     /// # Errors
     /// `NoAuth`, `Timeout`, `Closed`.
@@ -71,19 +71,19 @@ impl Cell {
         }
     }
 
-    /// Writes `data` if what is there is still `seen`, which is `None` for no node; together with the operations that `with`
-    /// adds. Missing parents are created. Returns the node's new stat; `None` when somebody else was faster, there or at a node
-    /// of the other operations, and nothing was written.
+    /// Writes `data` if the node is still as in `seen`, which is `None` for no node; together with the
+    /// operations that `with` adds. Missing parents are created. Returns the node's new stat; `None` when
+    /// somebody else was faster, there or at a node of the other operations, and nothing was written.
     ///
     /// Where the reply was lost, the counts of children in the stat are those of `seen`.
     ///
     /// # Caveats
-    /// The servers compare the version. A node that was deleted and created anew since, and has the same version by now, passes
-    /// for the one that was seen: nothing in the protocol tells the two apart before the write.
+    /// The servers compare the version. A node that was deleted and created anew since, and has the same
+    /// version by now, passes for the seen one: nothing in the protocol tells the two apart before the write.
     ///
     /// # Errors
-    /// `NoAuth`, `TooLarge`, `NoChildrenForEphemerals`, `Timeout`, `Closed`; `OutcomeUnknown` when the session ended before it
-    /// could be found out what became of it.
+    /// `NoAuth`, `TooLarge`, `NoChildrenForEphemerals`, `Timeout`, `Closed`; `OutcomeUnknown` when the
+    /// session ended before the outcome could be found out.
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: it may have been written.
@@ -108,8 +108,8 @@ impl Cell {
         Err(Error::new(ErrorKind::NoNode, "write").at(&self.path))
     }
 
-    /// Deletes the node if it is still the one that was `seen`, after the operations that `with` adds. False when somebody else
-    /// was faster, there or at a node of the other operations, and nothing was done.
+    /// Deletes the node if it is still the one that was `seen`, after the operations that `with` adds. False
+    /// when somebody else was faster, there or at a node of the other operations, and nothing was done.
     ///
     /// # Errors
     /// `NotEmpty` when there is something below it; else as [`write`](Self::write).
@@ -121,13 +121,13 @@ impl Cell {
         seen: &Stat,
         with: impl Fn(Transaction) -> Transaction,
     ) -> Result<bool, Error> {
-        // First of all: what stands below it by now does not matter if it was changed.
+        // First of all: nodes below it do not matter if it was changed.
         let same = self.client.transaction().check(&self.path, seen.version);
         let transaction = with(same).delete(&self.path, seen.version);
         Ok(matches!(self.commit(transaction, false).await?, Ended::Applied(_)))
     }
 
-    /// Writes `data` whatever is there, and creates the node if there is none.
+    /// Writes `data` whatever data the node has, and creates the node if there is none.
     ///
     /// # Errors
     /// As [`write`](Self::write).
@@ -163,7 +163,8 @@ impl Cell {
         }
     }
 
-    /// The stat of what was written. Who creates a node in a transaction is not told its stat.
+    /// The stat of the written node. A create in a transaction may have no stat in its result, and a lost
+    /// reply has none: it is made from that of the marker then.
     fn written(&self, seen: Option<&Stat>, data: &Bytes, committed: Committed) -> Stat {
         let Committed { results, marker } = committed;
         if let Some(TransactionResult::Set(stat)) = results.and_then(|results| results.into_iter().next()) {

@@ -1,8 +1,8 @@
-//! Streams of what a node, its existence or its children are, over re-armed one-shot watches.
+//! Streams of a node's data, existence or children, over re-armed one-shot watches.
 //!
-//! A read and its watch are one step at the server, so whatever happens after the read is seen; what happened in between is
-//! in the next read. After a lost link the session's watches are set again and fire for the gap; in a new session the node is
-//! read again, and only a change is emitted.
+//! A read and its watch are one step at the server, so each change after the read is seen; a change between
+//! watch and read is in the next read. After a lost link the session's watches are set again and fire for the
+//! gap; in a new session the node is read again, and only a change is emitted.
 
 use crate::client::Client;
 use crate::client::core::Core;
@@ -21,11 +21,12 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 impl Client {
-    /// Follows a node's data: `None` while there is no node. Emits what is there first, then each change by transaction
-    /// (also when the new data equals the old). Intermediate values may be coalesced, the last one never is.
+    /// Follows a node's data: `None` while there is no node. Emits the present state first, then each change
+    /// by transaction (also when the new data equals the old). Intermediate values may be coalesced, the last
+    /// one never is.
     ///
-    /// The stream survives lost links and sessions and ends only when the client is closed. An error that is not about the
-    /// connection, such as `NoAuth`, is emitted once; it goes on trying.
+    /// The stream survives lost links and sessions and ends only when the client is closed. An error that is
+    /// not about the connection, such as `NoAuth`, is emitted once; it goes on trying.
     ///
     /// # On drop
     /// The watch at the server is removed.
@@ -38,7 +39,8 @@ impl Client {
         Ok(Follower::new(self, "watch_data", path, full, read, data).into_stream())
     }
 
-    /// Follows the children of a node: `None` while there is no node. Else as [`watch_data`](Self::watch_data).
+    /// Follows the children of a node: `None` while there is no node. Else as
+    /// [`watch_data`](Self::watch_data).
     ///
     /// # Errors
     /// `InvalidInput` when the path breaks a rule.
@@ -48,8 +50,8 @@ impl Client {
         Ok(Follower::new(self, "watch_children", path, full, read, children).into_stream())
     }
 
-    /// Follows the stat of a node: `None` while there is no node. Emits when it is created, deleted or its data is set. Else
-    /// as [`watch_data`](Self::watch_data).
+    /// Follows the stat of a node: `None` while there is no node. Emits when it is created, deleted or its
+    /// data is set. Else as [`watch_data`](Self::watch_data).
     ///
     /// # Errors
     /// `InvalidInput` when the path breaks a rule.
@@ -78,7 +80,7 @@ impl<T> fmt::Debug for WatchStream<T> {
     }
 }
 
-/// The transactions that made a snapshot what it is: which node, and its last change.
+/// Version of a snapshot: the transactions that created the node and that changed it last.
 type Version = (i64, i64);
 
 /// Reads an answer as a snapshot with its version; `None` for an answer that does not fit.
@@ -111,7 +113,7 @@ struct Follower<T> {
     full: String,
     read: fn(String) -> Request,
     understand: Understand<T>,
-    /// What was emitted last: nothing yet, no node, or a node.
+    /// Snapshot emitted last: none yet, no node, or a node's version.
     emitted: Option<Option<Version>>,
     watch: Option<Box<Watch>>,
     /// The last epoch that is known to have ended.
@@ -120,7 +122,7 @@ struct Follower<T> {
     backoff: Backoff,
 }
 
-/// What one read came to.
+/// Result of one read.
 enum Looked<T> {
     /// The snapshot is news.
     Emit(Result<Option<T>, Error>),
@@ -159,7 +161,7 @@ impl<T: Send + 'static> Follower<T> {
             let item = follower.next().await?;
             Some((item, follower))
         });
-        // Asked again after its end it says so again.
+        // Fused: a stream that is polled again after its end says again that it ended.
         WatchStream(stream.fuse().boxed())
     }
 
@@ -216,7 +218,7 @@ impl<T: Send + 'static> Follower<T> {
         }
     }
 
-    /// Sends a read; without an answer says how to go on.
+    /// Sends a read. Without an answer the error says how to go on.
     async fn ask(&mut self, epoch: &Epoch, request: Request) -> Result<Reply, Looked<T>> {
         match epoch.session.submit(request, Lane::Call).await {
             Outcome::Reply(reply) => Ok(reply),
@@ -288,7 +290,7 @@ impl<T: Send + 'static> Follower<T> {
 
 pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
-/// Between reads that are refused.
+/// Pauses between reads that are refused.
 pub(crate) fn patience() -> Backoff {
     RetryPolicy::exponential().between(Duration::from_millis(200), LONGEST_PAUSE).start()
 }

@@ -27,7 +27,7 @@ impl Inner {
             return;
         };
         let world = self.world(member);
-        // As in ZooKeeper the session leaves its old link whether the new one proves to be its owner or not.
+        // As in ZooKeeper the session leaves its old link whether or not the new one proves to own it.
         let is_ahead = request.last_zxid_seen > self.state_of(world).zxid();
         let old = self.by_session.get(&(world, request.session_id)).copied();
         if let Some(old) = old.filter(|_| !is_ahead) {
@@ -39,7 +39,7 @@ impl Inner {
         let timeouts = self.timeouts_ms(member);
         let state = self.state_of(world);
         let handshake = state.connect(&request, timeouts, peer, now);
-        // A session is opened by a transaction, which whoever serves it has seen.
+        // A session is opened by a transaction, which the member that serves it has seen.
         let seen = if request.session_id == 0 { state.zxid() } else { request.last_zxid_seen };
         let Some(link) = self.links.get_mut(&id) else { return };
         match handshake {
@@ -49,7 +49,8 @@ impl Inner {
                 (link.session, link.timeout_ms, link.seen) = (Some(session), timeout_ms, seen);
                 self.by_session.insert((LEADER, session), id);
                 self.state.set_owner(session, member);
-                // The leader knows by itself when a session was opened or moved, and hears of a new one once more.
+                // The leader knows by itself when a session was opened or moved, and hears of a new one once
+                // more.
                 if request.session_id == 0 {
                     self.hear(member, session, timeout_ms, now);
                 }
@@ -95,7 +96,8 @@ impl Inner {
             Err(Unreadable::Body(op)) => (self.state_of(world).unreadable(op, now), number),
             Err(Unreadable::Operation) => (self.state_of(world).unimplemented(), number),
         };
-        // The events of a change come before the reply to a request that saw it, also on the link that caused it.
+        // The events of a change come before the reply to a request that saw it, also on the link that caused
+        // it.
         self.send_events(world, &effects.events);
         if let Some(link) = self.links.get_mut(&id) {
             link.reply(number, &reply);
@@ -143,14 +145,14 @@ impl Inner {
         }
     }
 
-    /// Closes a link once it was told what it is to be told.
+    /// Closes a link once its last bytes were written.
     fn end(&mut self, id: u64) {
         if let Some(link) = self.links.get_mut(&id) {
             link.ending = true;
         }
     }
 
-    /// Does what a step of the leader's state asks for.
+    /// Carries out the effects of a step of the leader's state.
     pub(crate) fn carry_out(&mut self, effects: &Effects) {
         self.send_events(LEADER, &effects.events);
         self.leave_ended(effects, None);
@@ -174,8 +176,8 @@ impl Inner {
         }
     }
 
-    /// Closes the links of sessions that ended, except the one that still has to be told. Followers that are cut off do not
-    /// learn of it.
+    /// Closes the links of sessions that ended, except the one that still has to be told. Followers that are
+    /// cut off do not learn of it.
     fn leave_ended(&mut self, effects: &Effects, except: Option<u64>) {
         for session in &effects.ended {
             match self.by_session.get(&(LEADER, *session)).copied() {
@@ -200,7 +202,8 @@ impl Link {
     }
 }
 
-/// What follows the known fields is not looked at, as in ZooKeeper, where newer clients may send more than older servers know.
+/// Reads a handshake. Bytes behind the known fields are ignored, as in ZooKeeper, where newer clients may
+/// send more than older servers know.
 fn read_handshake(frame: Bytes) -> Result<ConnectRequest, DecodeError> {
     ConnectRequest::read(&mut Reader::new(frame))
 }
@@ -208,7 +211,7 @@ fn read_handshake(frame: Bytes) -> Result<ConnectRequest, DecodeError> {
 enum Unreadable {
     /// The operation is not one of ours.
     Operation,
-    /// The operation is, but its fields are not what they should be.
+    /// The operation is, but its fields cannot be read.
     Body(OpCode),
 }
 

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// Milliseconds since 1970 that never go back. Unless it is given another source: the system's time at the start, and
-/// tokio's from there on, so that under tokio's paused time the server's time stands still too.
+/// Milliseconds since 1970 that never go back. Unless it is given another source: the system's time at the
+/// start, and tokio's from there on, so that under tokio's paused time the server's time stands still too.
 #[derive(Clone)]
 pub(crate) struct Clock {
     since_1970: Arc<dyn Fn() -> Duration + Send + Sync>,

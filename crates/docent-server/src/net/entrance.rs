@@ -7,16 +7,16 @@ use std::time::Duration;
 use tokio::time::sleep;
 use tokio_util::task::TaskTracker;
 
-/// What becomes of the links that a member's listener hands over.
+/// Entrance of a member: takes in the links that its listener hands over.
 pub(crate) struct Entrance {
     pub(crate) hub: Arc<Hub>,
     pub(crate) member: MemberId,
     pub(crate) links: TaskTracker,
-    /// How long a link has for its handshake.
+    /// Time that a link has for its handshake.
     pub(crate) handshake: Duration,
 }
 
-/// How long to wait after the operating system refused to hand a link over, such as for want of file descriptors.
+/// Pause after the operating system refused to hand a link over, such as for want of file descriptors.
 const AFTER_REFUSAL: Duration = Duration::from_millis(50);
 
 impl Entrance {

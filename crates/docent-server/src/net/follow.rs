@@ -5,14 +5,15 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-/// The task of a follower: takes links in, relays what it heard from, and gives up some time after it was cut off.
+/// Task of a follower: takes links in, relays the sessions it heard from, and gives up some time after it was
+/// cut off.
 pub(crate) struct Follow<L> {
-    // Dropped in this order: who connects is refused before who is connected is cut.
+    // Dropped in this order: new links are refused before the present ones are cut.
     pub(crate) listener: L,
     pub(crate) entrance: Entrance,
     pub(crate) membership: Membership,
     pub(crate) relay_ms: i64,
-    /// The follower was cut off.
+    /// Notified when the follower was cut off.
     pub(crate) changed: Arc<Notify>,
     pub(crate) stop: CancellationToken,
 }

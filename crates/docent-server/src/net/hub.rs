@@ -10,11 +10,11 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
-/// Once so many bytes wait to be written to a link, no more requests of it are looked at.
+/// Bytes waiting to be written to a link above which no more requests of it are looked at.
 const FULL: usize = 256 << 10;
 
-/// What all links share: the state, and for each link the bytes that wait to be written. Both are under one lock, so that
-/// events and replies are queued in the order of the changes they tell of.
+/// State that all links share, and for each link the bytes that wait to be written. Both are under one lock,
+/// so that events and replies are queued in the order of the changes they tell of.
 pub(crate) struct Hub {
     inner: Mutex<Inner>,
     pub(crate) clock: Clock,
@@ -24,7 +24,8 @@ pub(crate) struct Hub {
 pub(crate) struct Inner {
     pub(crate) state: State,
     pub(super) links: BTreeMap<u64, Link>,
-    /// The link of a session. A session may have one more at each follower that is cut off, which knows no better.
+    /// The link of a session. A session may have one more at each follower that is cut off, which knows no
+    /// better.
     pub(super) by_session: HashMap<(MemberId, i64), u64>,
     pub(super) members: BTreeMap<MemberId, Member>,
     pub(super) last_member: MemberId,
@@ -43,12 +44,13 @@ pub(super) struct Link {
     pub(super) seen: i64,
     pub(super) output: BytesMut,
     pub(super) ending: bool,
-    /// It waits for an answer of the leader that will not come on it, and nothing behind that is answered either.
+    /// Set when it waits for an answer of the leader that will not come on it: no request behind that is
+    /// answered either.
     pub(super) held: bool,
     pub(super) wake: Arc<Notify>,
 }
 
-/// What a link's task does after its input was looked at.
+/// Next action of a link's task after its input was looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Progress {
     /// Read on.
@@ -120,7 +122,7 @@ impl Hub {
                 return Progress::Full;
             }
             let (session, member, held) = (link.session, link.member, link.held);
-            // What comes behind that may wait for the leader, too; behind a handshake nothing does.
+            // Requests behind the held one may wait for the leader, too; behind a handshake none do.
             if held && (session.is_none() || inner.holding(member).is_none()) {
                 input.clear();
                 return Progress::Hungry;
@@ -145,7 +147,7 @@ impl Hub {
         }
     }
 
-    /// Takes what waits to be written to a link.
+    /// Takes the bytes that wait to be written to a link.
     pub(crate) fn take_output(&self, id: u64) -> BytesMut {
         self.lock().links.get_mut(&id).map(|link| link.output.split()).unwrap_or_default()
     }

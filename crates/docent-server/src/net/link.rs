@@ -6,10 +6,10 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// How much is asked of the transport at a time.
+/// Most bytes asked of the transport at a time.
 const CHUNK: usize = 16 << 10;
 
-/// How long a client has to read the last words of a link that is being closed.
+/// Time that a client has to read the last words of a link that is being closed.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// As good as never: a longer time is beyond the range of the clock.
@@ -19,7 +19,7 @@ const A_CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 pub(crate) struct Place {
     pub(super) hub: Arc<Hub>,
     pub(super) id: u64,
-    /// There is something to write, or the link was cut.
+    /// Notified when there is something to write, or the link was cut.
     pub(super) wake: Arc<Notify>,
 }
 
@@ -51,7 +51,8 @@ where
         if progress == Progress::Hungry {
             input.reserve(CHUNK);
         }
-        // In a fixed order, so that runs of a simulation repeat. Each turn looks at the hub, so the wake-up may come last.
+        // In a fixed order, so that runs of a simulation repeat. Each turn looks at the hub, so the wake-up
+        // may come last.
         tokio::select! {
             biased;
             () = sleep_until(too_late), if !hub.is_attached(id) => break,

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Where links come from. Implemented for tokio's [`TcpListener`]; a simulation brings its own.
+/// Source of links. Implemented for tokio's [`TcpListener`]; a simulation brings its own.
 pub trait Listener: Send + 'static {
     /// A link: bytes both ways.
     type Io: AsyncRead + AsyncWrite + Send + Unpin + 'static;
@@ -25,9 +25,9 @@ pub trait Listener: Send + 'static {
     fn local_addr(&self) -> io::Result<SocketAddr>;
 }
 
-/// How a listener is made: once at the start, and again each time the server comes back.
+/// Maker of listeners: of one at the start, and of another each time the server comes back.
 pub trait Bind: Send + 'static {
-    /// What it makes.
+    /// The listener that it makes.
     type Listener: Listener;
 
     /// Listens on `address`, where port 0 is any free one.

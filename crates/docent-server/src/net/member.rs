@@ -15,15 +15,16 @@ pub(crate) const LEADER: MemberId = 0;
 pub(crate) struct Member {
     /// The shortest and the longest session timeout it grants.
     pub(super) timeouts_ms: (i32, i32),
-    /// How far it is behind the leader while it follows.
+    /// Time by which it is behind the leader while it follows.
     pub(super) lag_ms: i64,
     pub(super) role: Role,
 }
 
-/// How a member stands to the leader.
+/// Relation of a member to the leader.
 pub(crate) enum Role {
     Leader,
-    /// It relays what it heard from. Sessions that were since the last time, with the timeout of the link they were heard on.
+    /// It relays the sessions it heard from: those since the last relay, with the timeout of the link they
+    /// were heard on.
     Follower(BTreeMap<i64, i32>),
     /// It has lost the leader and does not know it yet.
     CutOff(Box<View>),
@@ -31,12 +32,12 @@ pub(crate) enum Role {
     Down,
 }
 
-/// What a follower that was cut off goes on to show.
+/// View that a follower that was cut off goes on to show.
 pub(crate) struct View {
     pub(super) state: State,
-    /// When it gives up.
+    /// Time at which it gives up.
     until_ms: i64,
-    /// What waits for the leader; `None` where that is lost.
+    /// Messages that wait for the leader; `None` where they are lost.
     pub(super) pipe: Option<Pipe>,
 }
 
@@ -72,7 +73,7 @@ impl Inner {
         }
     }
 
-    /// How far a member is behind the leader.
+    /// Time by which a member is behind the leader.
     pub(super) fn lag_ms(&self, id: MemberId) -> i64 {
         self.members.get(&id).map_or(0, |member| member.lag_ms)
     }
@@ -84,13 +85,14 @@ impl Inner {
         self.keep_past();
     }
 
-    /// The leader's state knows the past that its members show.
+    /// Makes the leader's state keep the past that its members show.
     fn keep_past(&mut self) {
         let longest = self.members.values().map(|member| member.lag_ms).max();
         self.state.keep_past(longest.unwrap_or(0));
     }
 
-    /// Whose state the links of a member see: its own while it is cut off, else the leader's.
+    /// Id of the member whose state the links of a member see: its own while it is cut off, else the
+    /// leader's.
     pub(super) fn world(&self, id: MemberId) -> MemberId {
         match self.members.get(&id).map(|member| &member.role) {
             Some(Role::CutOff(_)) => id,
@@ -106,7 +108,7 @@ impl Inner {
         }
     }
 
-    /// A session was heard from over a member.
+    /// Takes note that a session was heard from over a member.
     pub(super) fn hear(&mut self, id: MemberId, session: i64, timeout_ms: i32, now: i64) {
         match self.members.get_mut(&id).map(|member| &mut member.role) {
             Some(Role::Leader) => self.state.touch(session, timeout_ms, now),
@@ -132,8 +134,8 @@ impl Inner {
         }
     }
 
-    /// From here on a follower and the leader do not hear of each other. What it had not relayed yet waits if it `holds` that, and
-    /// is lost otherwise.
+    /// Cuts a follower and the leader off from each other. Sessions it had not relayed yet wait if it `holds`
+    /// messages, and are lost otherwise.
     pub(crate) fn cut_off(&mut self, id: MemberId, until_ms: i64, holds: bool) {
         let Some(Role::Follower(heard)) = self.members.get_mut(&id).map(|member| &mut member.role) else {
             return;
@@ -150,7 +152,7 @@ impl Inner {
         self.set_role(id, Role::CutOff(view));
     }
 
-    /// What a follower that is cut off knows, if what its clients send waits there.
+    /// State and pipe of a follower that is cut off, if its clients' messages wait there.
     pub(super) fn holding(&mut self, id: MemberId) -> Option<(&State, &mut Pipe)> {
         match self.members.get_mut(&id).map(|member| &mut member.role) {
             Some(Role::CutOff(view)) => view.pipe.as_mut().map(|pipe| (&view.state, pipe)),
@@ -162,7 +164,7 @@ impl Inner {
         self.holding(id).map_or(0, |(_, pipe)| pipe.len())
     }
 
-    /// The leader is gone, and with it the followers' ways to it and what waits there.
+    /// Loses the leader, and with it the messages that wait in followers.
     pub(super) fn lose_pipes(&mut self) {
         for member in self.members.values_mut() {
             if let Role::CutOff(view) = &mut member.role {
@@ -171,7 +173,7 @@ impl Inner {
         }
     }
 
-    /// When a follower that is cut off gives up.
+    /// Time at which a follower that is cut off gives up.
     pub(super) fn gives_up_at(&self, id: MemberId) -> Option<i64> {
         match &self.members.get(&id)?.role {
             Role::CutOff(view) => Some(view.until_ms),
@@ -179,13 +181,13 @@ impl Inner {
         }
     }
 
-    /// A follower stops serving.
+    /// Stops a follower from serving.
     pub(crate) fn give_up(&mut self, id: MemberId) {
         self.cut_links_of(id);
         self.set_role(id, Role::Down);
     }
 
-    /// A follower that was cut off finds its leader again, which gets what waited there.
+    /// Brings a follower that was cut off back to its leader, which gets the messages that waited there.
     pub(crate) fn rejoin(&mut self, id: MemberId, now: i64) {
         let Some(Role::CutOff(_) | Role::Down) = self.members.get(&id).map(|member| &member.role) else {
             return;

@@ -1,4 +1,5 @@
-//! The tokio shell around [`State`](crate::state::State): links, the hub they share, and the tasks that run them.
+//! The tokio shell around [`State`](crate::state::State): links, the hub they share, and the tasks that run
+//! them.
 
 mod answer;
 mod clock;

@@ -11,12 +11,12 @@ pub(crate) struct Pipe {
     pub(super) heard: BTreeMap<i64, i32>,
     /// Sessions that were asked for, each with the timeout granted.
     attaches: Vec<(ConnectRequest, i32)>,
-    /// In the order they came, over all links.
+    /// Writes in the order they came, over all links.
     writes: Vec<Late>,
 }
 
 impl Pipe {
-    /// One in which nothing waits yet but what was not relayed.
+    /// A pipe in which only the sessions not yet relayed wait.
     pub(super) fn new(heard: BTreeMap<i64, i32>) -> Self {
         Self { heard, ..Self::default() }
     }
@@ -25,7 +25,8 @@ impl Pipe {
         self.attaches.len() + self.writes.len()
     }
 
-    /// Takes a session that was asked for over a link. One that is to be opened is not kept: nobody would ever know of it.
+    /// Takes a session that was asked for over a link. A new session is not opened later: no client would
+    /// ever know of it.
     pub(super) fn attach(&mut self, request: ConnectRequest, timeouts_ms: (i32, i32)) {
         if request.session_id != 0 {
             let timeout_ms = granted(&request, timeouts_ms);
@@ -33,15 +34,16 @@ impl Pipe {
         }
     }
 
-    /// Takes a write. `state` is what the follower knows of its client.
+    /// Takes a write. `state` is the follower's, which knows its client.
     pub(super) fn write(&mut self, state: &State, session: i64, request: Request) {
         self.writes.push(state.keep(session, request));
     }
 }
 
 impl Inner {
-    /// Hands what waited in a follower to the leader. That looks at the sessions first: ZooKeeper's leader does so at once for
-    /// each message of a follower, while writes wait for another thread (ZOOKEEPER-2886).
+    /// Hands the messages that waited in a follower to the leader, which looks at the sessions first:
+    /// ZooKeeper's leader does so at once for each message of a follower, while writes wait for another
+    /// thread (ZOOKEEPER-2886).
     pub(super) fn deliver(&mut self, id: MemberId, pipe: Pipe, now: i64) {
         for (request, timeout_ms) in &pipe.attaches {
             self.state.revalidate(request, *timeout_ms, id, now);

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-/// What a server's handle asks of its task.
+/// Command of a server's handle to its task.
 #[derive(Debug)]
 pub(crate) enum Command {
     /// Close the listener and all links; sessions do not expire from here on.
@@ -16,7 +16,7 @@ pub(crate) enum Command {
     ListenAgain(oneshot::Sender<io::Result<()>>),
 }
 
-/// The task of a server: takes links in and ends sessions that fell silent.
+/// Task of a server: takes links in and ends sessions that fell silent.
 pub(crate) struct Serve<B: Bind> {
     pub(crate) bind: B,
     pub(crate) listener: Option<B::Listener>,
@@ -56,7 +56,7 @@ pub(crate) async fn serve<B: Bind>(mut serve: Serve<B>, mut commands: mpsc::Rece
 
 impl<B: Bind> Serve<B> {
     async fn obey(&mut self, command: Command) {
-        // Whoever asked may have stopped waiting for the answer.
+        // The caller may have stopped waiting for the answer.
         match command {
             Command::StopListening(done) => {
                 self.listener = None;

@@ -8,7 +8,7 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 /// Connections that may wait to be accepted.
 const BACKLOG: u32 = 1_024;
 
-/// Listens by TCP, and keeps its port while it does not: what listens after that listens on the same one.
+/// Listens by TCP, and keeps its port while it does not, so that the next listener has the same one.
 ///
 /// # On drop
 /// The port is kept no more.
@@ -16,9 +16,9 @@ const BACKLOG: u32 = 1_024;
 pub struct TcpBind(Mutex<Option<TcpSocket>>);
 
 impl TcpBind {
-    /// Keeps a port before anything listens on it; where `address` has port 0, any free one. Connections to it are refused, and
-    /// none that leaves this machine gets it. Others may listen on it if they ask for just this port: so may another process
-    /// that is to serve there.
+    /// Keeps a port before anything listens on it; where `address` has port 0, any free one. Connections to
+    /// it are refused, and none that leaves this machine gets it. Others may listen on it if they ask for
+    /// just this port: so may another process that shall serve there.
     ///
     /// # Errors
     /// When the port is not free.
@@ -36,7 +36,8 @@ impl TcpBind {
             None => {
                 let socket = bound(wanted)?;
                 let address = socket.local_addr()?;
-                // Elsewhere two sockets that are bound to one port exclude each other, although only one of them listens.
+                // Elsewhere two sockets that are bound to one port exclude each other, although only one of
+                // them listens.
                 *kept = cfg!(target_os = "linux").then_some(socket);
                 Ok(address)
             }
@@ -51,7 +52,7 @@ impl TcpBind {
 impl Bind for TcpBind {
     type Listener = Listening;
 
-    /// The address counts the first time only.
+    /// Listens on the kept port; `address` counts the first time only.
     async fn bind(&self, address: SocketAddr) -> io::Result<Listening> {
         let address = self.address(address)?;
         bound(address)?.listen(BACKLOG).map(Listening)
@@ -84,8 +85,8 @@ impl Listener for Listening {
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        // A process that this one is just starting has a copy of the socket until its own program runs, and that would go on
-        // listening. Copies are shut down with the original.
+        // A process that this one is just starting has a copy of the socket until its own program runs, and
+        // that would go on listening. Copies are shut down with the original.
         if let Ok(copy) = self.0.as_fd().try_clone_to_owned() {
             let _ = net::TcpStream::from(copy).shutdown(Shutdown::Both);
         }

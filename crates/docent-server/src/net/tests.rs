@@ -35,7 +35,7 @@ fn going_on() -> impl Strategy<Value = OpCode> {
     select(OpCode::ALL).prop_filter("the session ends", |op| *op != OpCode::CloseSession)
 }
 
-/// A body made of pieces that requests are made of, so that some of it is read as one.
+/// A body made of pieces of requests, so that some of them can be read as one.
 fn body() -> impl Strategy<Value = Vec<u8>> {
     let number = prop_oneof![-2_i32..40, any::<i32>()].prop_map(|number| number.to_be_bytes().to_vec());
     let path = select(vec!["/", "/a", "/a/b", "", "/\0", "/zookeeper", "world", "anyone"]).prop_map(|path| {

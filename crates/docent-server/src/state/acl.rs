@@ -1,4 +1,4 @@
-//! Access control lists: which are well formed, and what they allow.
+//! Access control lists: their form, and the operations they allow.
 
 use docent_proto::{Acl, Code, Permissions};
 use std::net::IpAddr;
@@ -20,7 +20,8 @@ pub(crate) fn read_only() -> Arc<[Acl]> {
     Arc::new([anyone])
 }
 
-/// The list that is stored for one that a client sent: without duplicates, `auth` replaced by who the client is.
+/// The list that is stored for one that a client sent: without duplicates, `auth` replaced by the client's
+/// identities.
 ///
 /// # Errors
 /// [`Code::INVALID_ACL`] when it is empty, names an unknown scheme, or `auth` although the client is nobody.
@@ -54,7 +55,7 @@ fn authenticated(entry: &Acl, identities: &[Identity]) -> Result<Vec<Acl>, Code>
     if entries.is_empty() { Err(Code::INVALID_ACL) } else { Ok(entries) }
 }
 
-/// Whether `acl` lets one who is all of `identities` do one of `wanted`.
+/// Checks that `acl` lets a client with all of `identities` do one of `wanted`.
 ///
 /// # Errors
 /// [`Code::NO_AUTH`] when it does not.

@@ -33,7 +33,8 @@ impl State {
 /// More than any client has a use for, few enough to keep.
 const MOST_IDENTITIES: usize = 1_000;
 
-/// The user, and the hash of user and password, as access control lists hold them: `user:base64(sha1(user:password))`.
+/// The user, and the hash of user and password, as access control lists hold them:
+/// `user:base64(sha1(user:password))`.
 fn digest(credentials: &[u8]) -> String {
     let user = credentials.split(|byte| *byte == b':').next().unwrap_or_default();
     format!("{}:{}", String::from_utf8_lossy(user), STANDARD.encode(Sha1::digest(credentials)))

@@ -53,7 +53,8 @@ impl State {
         let lifetime = node.lifetime;
         self.tree.add(path, node);
         if let Some(parent) = self.tree.parent_mut(path) {
-            // The counter never goes back, so past its end it stays there, and so does the time of the change.
+            // The counter never goes back, so past its end it stays there, and so does the time of the
+            // change.
             if parent_creates > parent.creates {
                 parent.creates = parent_creates;
                 parent.pzxid = commit.zxid;

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use docent_proto::{ConnectRequest, ConnectResponse};
 use std::net::IpAddr;
 
-/// What becomes of a link that asked for a session.
+/// Outcome for a link that asked for a session.
 #[derive(Debug)]
 pub(crate) enum Handshake {
     /// It serves this session.
@@ -80,7 +80,7 @@ impl State {
         true
     }
 
-    /// The link of a session is gone, and its watches with it.
+    /// Takes note that the link of a session is gone, and its watches with it.
     pub(crate) fn detach(&mut self, id: i64) {
         self.watches.remove_session(id);
         if let Some(session) = self.sessions.get_mut(id) {

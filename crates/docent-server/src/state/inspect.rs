@@ -1,4 +1,4 @@
-//! What tests and operators may look at, and turn.
+//! Access of tests and operators to the state: look-ups, and the counter of sequential children.
 
 use super::State;
 use super::tree::SYSTEM;
@@ -54,7 +54,8 @@ impl State {
         Some(NodeInfo { data: node.data.clone(), stat: node.stat(), acl: node.acl.to_vec() })
     }
 
-    /// Goes on with the number `next` for sequential children; false when that would go back, or there is no such node.
+    /// Goes on with the number `next` for sequential children; false when that would go back, or there is no
+    /// such node.
     pub(crate) fn skip_numbers(&mut self, path: &str, next: i32) -> bool {
         let Some(node) = self.tree.get_mut(path).filter(|node| node.creates <= next) else { return false };
         node.creates = next;

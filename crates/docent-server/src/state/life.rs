@@ -1,11 +1,12 @@
-//! What happens without a request: sessions and containers end.
+//! Changes without a request: sessions and containers end.
 
 use super::commit::Commit;
 use super::{Effects, State};
 use crate::journal::{EndCause, TransactionKind};
 
 impl State {
-    /// Ends a session and deletes its ephemeral nodes in one transaction. False when there is no such session.
+    /// Ends a session and deletes its ephemeral nodes in one transaction. False when there is no such
+    /// session.
     pub(crate) fn end_session(&mut self, id: i64, cause: EndCause, now: i64, effects: &mut Effects) -> bool {
         let Some(session) = self.sessions.get_mut(id) else { return false };
         let (ephemerals, timeout) = (std::mem::take(&mut session.ephemerals), session.timeout());
@@ -20,7 +21,7 @@ impl State {
         true
     }
 
-    /// Puts the end of a session off by `timeout_ms`, which is that of the link that was heard from.
+    /// Puts the end of a session off by `timeout_ms`, the timeout of the link that was heard from.
     pub(crate) fn touch(&mut self, id: i64, timeout_ms: i32, now: i64) {
         self.sessions.touch(id, timeout_ms, now);
     }
@@ -48,12 +49,12 @@ impl State {
         self.frozen
     }
 
-    /// From here on no session expires, as in an ensemble without a leader.
+    /// Stops the expiry of sessions, as in an ensemble without a leader.
     pub(crate) fn freeze(&mut self) {
         self.frozen = true;
     }
 
-    /// Sessions may expire again; each has its full timeout from now.
+    /// Lets sessions expire again; each has its full timeout from now.
     pub(crate) fn thaw(&mut self, now: i64) {
         self.frozen = false;
         self.sessions.touch_all(now);

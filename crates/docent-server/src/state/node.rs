@@ -3,7 +3,7 @@ use docent_proto::{Acl, Stat};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// What ends the life of a node besides a delete.
+/// End of a node's life besides a delete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lifetime {
     Persistent,
@@ -34,7 +34,7 @@ pub(crate) struct Node {
     pub(crate) mtime: i64,
     pub(crate) version: i32,
     pub(crate) aversion: i32,
-    /// How many children were ever created: the number of the next sequential child.
+    /// Number of children that were ever created, which the next sequential child gets.
     pub(crate) creates: i32,
 }
 

@@ -1,4 +1,4 @@
-//! What the tree was a while ago, for followers that lag.
+//! The tree as it was a while ago, for followers that lag.
 
 use super::node::Node;
 use super::tree::Tree;
@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 #[derive(Default)]
 pub(super) struct Past {
     span_ms: i64,
-    /// In the order of their times and transactions.
+    /// Versions in the order of their times and transactions.
     versions: VecDeque<Version>,
 }
 
@@ -19,16 +19,16 @@ pub(super) struct Past {
 struct Version {
     /// The transaction it shows.
     zxid: i64,
-    /// When the next one was made.
+    /// Time at which the next version was made.
     until_ms: i64,
     tree: Tree,
 }
 
-/// How far a server may be behind when it answers.
+/// Bounds on how far a server may be behind when it answers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Behind {
     pub(crate) lag_ms: i64,
-    /// The newest transaction that the client knows of: what it is shown is not older.
+    /// The newest transaction that the client knows of: it is shown nothing older.
     pub(crate) seen: i64,
 }
 
@@ -67,8 +67,9 @@ impl State {
         }
     }
 
-    /// As [`apply`](Self::apply), by a server that may be behind: reads show the tree of back then. A watch that such a read sets
-    /// fires right after the answer where what it looks at has changed since: this is when the server catches up.
+    /// As [`apply`](Self::apply), by a server that may be behind: reads show the tree of back then. A watch
+    /// that such a read sets fires right after the answer where the node has changed since: this is when the
+    /// server catches up.
     pub(crate) fn apply_behind(
         &mut self,
         behind: Behind,
@@ -99,7 +100,8 @@ impl State {
         reply
     }
 
-    /// What a watch that was set in a version of the past tells once the present is there. It is gone then.
+    /// Event that a watch set in a version of the past tells once the present is there. The watch is gone
+    /// then.
     fn overtaken(&mut self, index: usize, session: i64, aspect: Aspect, path: &str) -> Option<Event> {
         if !self.watches.has(session, aspect, path) {
             return None;
@@ -123,7 +125,7 @@ impl State {
     }
 }
 
-/// What a read of the tree watches, if anything; `None` when it is no such read.
+/// Watch that a read of the tree asks for, if any; `None` when it is no such read.
 fn read(request: &Request) -> Option<Option<(Aspect, &str)>> {
     let (aspect, path, watch) = match request {
         Request::Exists { path, watch } | Request::GetData { path, watch } => (Aspect::Data, path, watch),
@@ -136,7 +138,8 @@ fn read(request: &Request) -> Option<Option<(Aspect, &str)>> {
     Some(watch.then_some((aspect, path)))
 }
 
-/// What a watch tells of the step from one tree to the next, and the node whose reader may know.
+/// Event that a watch tells of the step from one tree to the next, and the node whose access control list
+/// decides about telling it.
 fn change<'a>(
     aspect: Aspect,
     before: Option<&'a Node>,

@@ -1,5 +1,5 @@
-//! The checks of a write, made against the tree and what earlier operations of the same multi are about to change. Their
-//! order decides which of several errors a client sees, so it follows ZooKeeper's.
+//! Checks of a write, made against the tree and the pending changes of earlier operations of the same multi.
+//! Their order decides which of several errors a client sees, so it follows ZooKeeper's.
 
 use super::acl::{self, Identity};
 use super::node::{Lifetime, Node};
@@ -36,7 +36,7 @@ pub(crate) enum Change {
     Check,
 }
 
-/// What the checks need to know of a node.
+/// Facts about a node that the checks need.
 #[derive(Debug, Clone)]
 struct Record {
     version: i32,
@@ -114,7 +114,8 @@ impl<'a> Preparation<'a> {
         }
         let bytes = tree::size(create.data.as_ref());
         self.grow(1, path.len() + bytes)?;
-        // At the end of its range the counter goes on with negative numbers inside a multi, but is not stored as such.
+        // At the end of its range the counter goes on with negative numbers inside a multi, but is not stored
+        // as such.
         parent.creates = parent.creates.wrapping_add(1);
         parent.children += 1;
         let parent_creates = parent.creates;
@@ -197,7 +198,7 @@ impl<'a> Preparation<'a> {
         .ok_or(Code::NO_NODE)
     }
 
-    /// Counts what is about to be added, within the limits.
+    /// Counts nodes and bytes about to be added, within the limits.
     fn grow(&mut self, nodes: usize, bytes: usize) -> Result<(), Code> {
         let over = self.nodes + nodes > self.limits.nodes || self.bytes + bytes > self.limits.total_bytes;
         if over && nodes + bytes > 0 {
@@ -209,12 +210,13 @@ impl<'a> Preparation<'a> {
     }
 }
 
-/// In a multi the mode alone decides which kind of create it is, and only containers are answered with a stat.
+/// In a multi the mode alone decides which kind of create it is, and only containers are answered with a
+/// stat.
 fn kind_in_multi(create: &Create) -> CreateKind {
     if create.flags == CreateMode::Container.flags() { CreateKind::Container } else { CreateKind::Plain }
 }
 
-/// What is in front of the last slash. For a node at the top that is the empty path.
+/// The part of a path before the last slash. For a node at the top that is the empty path.
 fn parent_of(path: &str) -> Result<&str, Code> {
     match path.rsplit_once('/') {
         Some((parent, _)) if !path.contains('\0') => Ok(parent),

@@ -82,7 +82,8 @@ impl State {
         Ok(Response::Multi(results))
     }
 
-    /// Sets watches again. What changed since the client last looked fires at once and is not watched.
+    /// Sets watches again. A watch whose node changed since the client last looked fires at once and is not
+    /// set.
     fn set_watches(
         &mut self,
         session: i64,
@@ -143,7 +144,7 @@ impl State {
     }
 }
 
-/// About how many bytes a result takes up in the reply.
+/// Number of bytes, roughly, that a result takes up in the reply.
 fn weight(result: &MultiResult) -> usize {
     const HEADER_AND_STAT: usize = 80;
     HEADER_AND_STAT

@@ -9,7 +9,7 @@ pub(crate) struct Session {
     pub(crate) timeout_ms: i32,
     /// End of the tick in which it ends unless it is touched, in milliseconds.
     expires_at: i64,
-    /// Who the client is on its present link.
+    /// Identities of the client on its present link.
     pub(crate) identities: Vec<Identity>,
     pub(crate) ephemerals: BTreeSet<String>,
     pub(crate) attached: bool,
@@ -29,7 +29,7 @@ pub(crate) fn wire_timeout(timeout_ms: i32) -> Duration {
     Duration::from_millis(u64::from(timeout_ms.unsigned_abs()))
 }
 
-/// The sessions by their id, and when each of them ends.
+/// The sessions by their id, and the time at which each ends.
 #[derive(Clone)]
 pub(crate) struct Sessions {
     sessions: BTreeMap<i64, Session>,
@@ -38,7 +38,8 @@ pub(crate) struct Sessions {
 }
 
 impl Sessions {
-    /// The ids of sessions count up from the time, so that servers that follow each other do not give out the same one.
+    /// The ids of sessions count up from the time, so that servers that follow each other do not give out the
+    /// same one.
     pub(crate) fn new(tick_ms: i64, now: i64) -> Self {
         const ID_BITS: i64 = 0x00ff_ffff_ffff_ffff;
         Self { sessions: BTreeMap::new(), tick_ms, last_id: now.wrapping_shl(16) & ID_BITS }
@@ -101,7 +102,7 @@ impl Sessions {
         self.sessions.get_mut(&id)
     }
 
-    /// Who the client of a session is.
+    /// Identities of the client of a session.
     pub(crate) fn identities(&self, id: i64) -> &[Identity] {
         self.get(id).map_or(&[], |session| &session.identities)
     }

@@ -28,8 +28,8 @@ impl Tree {
         tree
     }
 
-    /// The node at `path`. The empty path is the root too: that is what the parent of a node at the top looks like when a
-    /// path is cut at its last slash.
+    /// The node at `path`. The empty path is the root too: that is what the parent of a node at the top looks
+    /// like when a path is cut at its last slash.
     pub(crate) fn get(&self, path: &str) -> Option<&Node> {
         self.nodes.get(root_alias(path))
     }
@@ -75,7 +75,7 @@ impl Tree {
         self.nodes.iter().map(|(path, node)| (path.as_str(), node))
     }
 
-    /// How many nodes there are.
+    /// Number of nodes.
     pub(crate) fn len(&self) -> usize {
         self.nodes.len()
     }

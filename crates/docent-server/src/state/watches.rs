@@ -3,7 +3,7 @@ use super::session::Sessions;
 use docent_proto::{Acl, EventKind, Permissions, WatchEvent, WatchKind};
 use std::collections::{BTreeSet, HashMap};
 
-/// What a watch looks at.
+/// Aspect of a node that a watch looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Aspect {
     /// Data and existence.
@@ -26,27 +26,28 @@ impl Event {
         Self { session, told: WatchEvent { kind, path: path.to_owned() }, zxid }
     }
 
-    /// One of no certain transaction.
+    /// An event of no certain transaction.
     pub(crate) fn late(session: i64, kind: EventKind, path: &str) -> Self {
         Self::new(session, kind, path, NO_ZXID)
     }
 }
 
-/// What stands in the header of an event for its transaction, where none is told.
+/// Number in the header of an event that tells no transaction.
 pub(crate) const NO_ZXID: i64 = -1;
 
-/// A node that something happened to, and who may know.
+/// Audience of a change of a node: the clients that may read it.
 #[derive(Clone, Copy)]
 pub(crate) struct Audience<'a> {
     pub(crate) path: &'a str,
     pub(crate) acl: &'a [Acl],
     pub(crate) sessions: &'a Sessions,
-    /// The transaction by which it happened.
+    /// The transaction of the change.
     pub(crate) zxid: i64,
 }
 
 impl Audience<'_> {
-    /// Tells those of `watching` who may read the node. The watch of anybody else is gone all the same.
+    /// Tells the sessions of `watching` that may read the node. The watches of the others are gone all the
+    /// same.
     fn tell<'s>(self, watching: impl Iterator<Item = &'s i64>, kind: EventKind, events: &mut Vec<Event>) {
         let may_read =
             |id: &&i64| acl::check(self.acl, Permissions::READ, self.sessions.identities(**id)).is_ok();
@@ -116,7 +117,7 @@ impl Watches {
         self.fire(Aspect::Data, node, EventKind::DataChanged, events);
     }
 
-    /// A node was deleted. Who watched both its data and its children is told once.
+    /// A node was deleted. A session that watched both its data and its children is told once.
     pub(crate) fn deleted(&mut self, node: Audience<'_>, parent: Audience<'_>, events: &mut Vec<Event>) {
         let told = self.fire(Aspect::Data, node, EventKind::Deleted, events);
         let watching = self.take(Aspect::Children, node.path);

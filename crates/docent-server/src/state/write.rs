@@ -81,7 +81,8 @@ fn failures(count: usize, failed: usize, code: Code) -> Vec<MultiResult> {
         .collect()
 }
 
-/// False for reads, and for a mode with a time to live in a create that has none: such a multi is refused as a whole.
+/// False for reads, and for a mode with a time to live in a create that has none: such a multi is refused as
+/// a whole.
 fn can_be_written(op: &MultiOp) -> bool {
     match op {
         MultiOp::GetData { .. } | MultiOp::GetChildren { .. } => false,

@@ -1,4 +1,4 @@
-//! A client that sends frames and looks at what comes back, nothing more.
+//! A client that sends frames and looks at the replies, nothing more.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
@@ -24,7 +24,8 @@ pub(crate) async fn bounded<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(BOUND, future).await.expect("it should have happened by now")
 }
 
-/// A port that no outgoing connection takes while the socket is there, for servers that listen on it one after the other.
+/// A port that no outgoing connection takes while the socket is there, for servers that listen on it one
+/// after the other.
 pub(crate) fn kept_port() -> (TcpSocket, SocketAddr) {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_reuseaddr(true).unwrap();
@@ -134,7 +135,7 @@ impl Peer {
     }
 
     pub(crate) async fn send_bytes(&mut self, bytes: &[u8]) {
-        // The server may have closed the link already; whoever reads next finds out.
+        // The server may have closed the link already; the next read finds out.
         let _ = self.stream.write_all(bytes).await;
     }
 
@@ -153,7 +154,8 @@ impl Peer {
         xid
     }
 
-    /// The header and body of the next reply; events that come before it are kept. `None` once the link is closed.
+    /// The header and body of the next reply; events that come before it are kept. `None` once the link is
+    /// closed.
     pub(crate) async fn reply(&mut self) -> Option<(ReplyHeader, Bytes)> {
         loop {
             let mut reader = Reader::new(self.frame().await?);
@@ -218,7 +220,7 @@ impl Peer {
         self.call(Request::Delete { path: path.into(), version: -1 }).await
     }
 
-    /// True when the server closes the link; what it sends before that is dropped.
+    /// True when the server closes the link; frames that it sends before that are dropped.
     pub(crate) async fn is_closed(&mut self) -> bool {
         while self.frame().await.is_some() {}
         true

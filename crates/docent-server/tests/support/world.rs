@@ -1,5 +1,5 @@
-//! A server on a clock that does not run by itself. Links are pipes in memory: over real sockets the paused clock would run
-//! ahead of the bytes.
+//! A server on a clock that does not run by itself. Links are pipes in memory: over real sockets the paused
+//! clock would run ahead of the bytes.
 
 use super::{Peer, fresh};
 use docent_proto::ConnectRequest;
@@ -39,7 +39,7 @@ impl Listener for Pipes {
     }
 }
 
-/// Where clients connect: the server or one of its followers.
+/// Address for clients: the server or one of its followers.
 pub(crate) struct Dial(mpsc::UnboundedSender<DuplexStream>);
 
 impl Dial {
@@ -51,7 +51,7 @@ impl Dial {
     /// A link on which nothing was said yet.
     pub(crate) fn link(&self) -> Peer {
         let (near, far) = tokio::io::duplex(1 << 16);
-        // Nobody takes it once the listener is gone: then the link is closed.
+        // Once the listener is gone the far end is dropped, which closes the link.
         let _ = self.0.send(far);
         Peer::over(near)
     }

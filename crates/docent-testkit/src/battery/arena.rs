@@ -1,4 +1,4 @@
-//! Where one case takes place: a namespace of its own on a shared server.
+//! Arena of one case: a namespace of its own on a shared server.
 
 use super::cases::{Failure, ensure, soon};
 use super::recipe::{Contender, Recipe, Seat};
@@ -7,9 +7,9 @@ use docent_proto::{Code, Request, Response};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// A session timeout that outlives a busy machine: what is gone before that did not expire.
+/// Session timeout that outlives a busy machine: a node that is gone before that did not expire.
 pub(super) const LONG: Duration = Duration::from_secs(12);
-/// How long cleaning up may take, well below [`LONG`].
+/// Time that cleaning up may take, well below [`LONG`].
 const CLEANUP: Duration = Duration::from_secs(6);
 const POLL: Duration = Duration::from_millis(3);
 
@@ -39,7 +39,7 @@ impl<'a, R: Recipe> Arena<'a, R> {
         Seat::new(connect_string, self.namespace.clone(), self.timeout)
     }
 
-    /// Somebody else, whose link is sound.
+    /// Another contender, whose link is sound.
     pub(super) async fn other(&self) -> Result<R::Contender, Failure> {
         let seat = self.seat(self.server.connect_string());
         soon("connecting", self.recipe.contender(&seat)).await
@@ -98,7 +98,7 @@ impl<'a, R: Recipe> Arena<'a, R> {
         }
     }
 
-    /// Waits until nothing is left of anybody, and checks that somebody else gets the place.
+    /// Waits until no node is left, and checks that another contender gets the place.
     pub(super) async fn is_free_for(&self, other: &R::Contender) -> Result<(), Failure> {
         self.until_nodes(0).await.map_err(|failure| format!("something is left: {failure}"))?;
         let held = soon("the acquire of another", other.acquire())

@@ -12,9 +12,9 @@ pub const BREAKS: [Fault; 4] = [Fault::ReplyLost, Fault::ResetBefore, Fault::Res
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Asked {
-    /// What it asked for.
+    /// Its operation.
     pub op: OpCode,
-    /// Counted from 1, among those of the same operation.
+    /// Its number, counted from 1, among those of the same operation.
     pub nth: usize,
 }
 
@@ -66,7 +66,8 @@ impl<'a> Break<'a> {
         self.armed.has_fired()
     }
 
-    /// Waits for the request, and does what comes after it: there may be a link again, and the session has ended if it was to.
+    /// Waits for the request and carries out the rest of the fault: there may be a link again, and the
+    /// session has ended where the fault says so.
     ///
     /// # Errors
     /// When the session cannot be ended, or no link let through.

@@ -15,8 +15,8 @@ const MOST_POLLS: usize = 100;
 /// - the same, with the link broken just before;
 /// - at the moment at which a reply was swallowed, for the reply of each request; the link breaks then.
 ///
-/// Checked: nothing is left, long before the session could expire, and somebody else gets its turn; a guard whose verify was
-/// dropped is still held.
+/// Checked: nothing is left, long before the session could expire, and somebody else gets its turn; a guard
+/// whose verify was dropped is still held.
 ///
 /// # Panics
 /// When a case failed, with all that did.
@@ -50,7 +50,7 @@ async fn acquire<R: Recipe>(arena: Arena<'_, R>, line: Line) -> Result<(), Failu
                 let held = take(&other).await?;
                 let make_room = async {
                     player.waits(arena.recipe).await;
-                    // Dropped here or there: the holder leaves.
+                    // Dropped in one way or the other, the holder leaves.
                     let _ = other.release(held).await;
                     std::future::pending::<()>().await;
                 };
@@ -116,7 +116,7 @@ async fn swallowed<R: Recipe>(arena: Arena<'_, R>, line: Line, asked: Asked) -> 
     }
     player.proxy.reset().await;
     arena.is_free_for(&other).await?;
-    // It goes on as if nothing had been.
+    // The contender goes on as if nothing had happened.
     leave(&player.contender, take(&player.contender).await?).await?;
     Ok(true)
 }
@@ -127,7 +127,7 @@ async fn disconnected<R: Recipe>(arena: Arena<'_, R>, step: Step) -> Result<(), 
     let player = arena.player().await?;
     let (contender, proxy) = (&player.contender, &player.proxy);
     for polls in 0..MOST_POLLS {
-        // It is connected, and nothing of the last time is in its way.
+        // The contender is connected, and no node of the last time is in its way.
         leave(contender, take(contender).await?).await?;
         let done = match step {
             Step::Acquire => cut_at(polls, &player, contender.acquire()).await.is_some(),

@@ -11,15 +11,16 @@ use std::time::{Duration, Instant};
 const WIDTH: usize = 8;
 /// Longer than all steps of a case together, and all its tries.
 const STUCK: Duration = Duration::from_secs(300);
-/// How often a round is played for a request that it may or may not send.
+/// Number of times that a round is played for a request that it may or may not send.
 const TRIES: usize = 4;
-/// Longer than anything a case waits for.
+/// Time limit above all waits of a case.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What takes no longer when nothing is wrong and the process is not paused, well below the lease of a long session.
+/// Time limit of a step when nothing is wrong and the process is not paused, well below the lease of a long
+/// session.
 pub(super) const PROMPT: Duration = Duration::from_secs(5);
 
-/// What went wrong in a case.
+/// Failure of a case, as a sentence.
 pub(super) type Failure = String;
 
 /// Cases of a battery.
@@ -28,7 +29,7 @@ pub(super) struct Cases<'a> {
     cases: Vec<LocalBoxFuture<'a, Result<Done, Failure>>>,
 }
 
-/// What became of a case that did not fail.
+/// End of a case that did not fail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Done {
     /// It was as it should be.
@@ -42,7 +43,7 @@ impl<'a> Cases<'a> {
         Self { width: WIDTH, cases: Vec::new() }
     }
 
-    /// As many at a time.
+    /// The same cases, so many at a time.
     pub(super) fn at_a_time(width: usize) -> Self {
         Self { width, ..Self::new() }
     }
@@ -60,8 +61,9 @@ impl<'a> Cases<'a> {
         self.cases.push(case.boxed_local());
     }
 
-    /// Adds a case about one request of a round. `case` plays the round, and is true when it sent the request: which ones a
-    /// round sends depends on the order in which watch events and replies come, so it is played again if it did not.
+    /// Adds a case about one request of a round. `case` plays the round, and is true when it sent the
+    /// request. The requests of a round depend on the order in which watch events and replies come, so it is
+    /// played again if it did not send this one.
     pub(super) fn add_request<F: Future<Output = Result<bool, Failure>>>(
         &mut self,
         name: impl fmt::Display,
@@ -122,7 +124,8 @@ pub(super) fn ensure(met: bool, failure: impl FnOnce() -> Failure) -> Result<(),
     if met { Ok(()) } else { Err(failure()) }
 }
 
-/// Runs `future`, and measures the longest time for which nothing on this thread was run: a busy machine pauses processes.
+/// Runs `future`, and measures the longest time for which nothing on this thread was run: a busy machine
+/// pauses processes.
 pub async fn longest_pause<F: Future>(future: F) -> (F::Output, Duration) {
     const BEAT: Duration = Duration::from_millis(10);
     let mut longest = Duration::ZERO;

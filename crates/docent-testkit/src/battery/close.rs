@@ -14,8 +14,8 @@ const MOST_POLLS: usize = 100;
 
 /// Closes the client at the n-th poll of acquire, verify and release, for every n.
 ///
-/// Checked: the future ends, with success or an error that [`Recipe::permits`]; what it holds is not held after that; the
-/// server has neither session nor node; no task is left.
+/// Checked: the future ends, with success or an error that [`Recipe::permits`]; what it holds is not held
+/// after that; the server has neither session nor node; no task is left.
 ///
 /// # Panics
 /// When a case failed, with all that did.
@@ -40,7 +40,7 @@ async fn closed<R: Recipe>(arena: Arena<'_, R>, step: Step, line: Line) -> Resul
         Line::Taken => Some(take(&other).await?),
     };
     let before = tasks();
-    // A waiter is polled when something happens to it: no more often than this before it waits for good.
+    // A waiter is polled when something happens to it, and not more often than this before it waits for good.
     let most = if held.is_some() { 8 } else { MOST_POLLS };
     for polls in 0..most {
         let done = close_at(&arena, step, polls, held.is_some())
@@ -110,7 +110,7 @@ async fn close_during<C: Contender, F: Future>(
     let mut future = pin!(future);
     let polled = poll_times(polls, future.as_mut());
     let done = if waits {
-        // One that waits for somebody else is polled no more at some time.
+        // A future that waits for another contender is not polled any more at some time.
         tokio::time::timeout(Duration::from_millis(100), polled).await.unwrap_or(None)
     } else {
         soon("it", polled).await?
@@ -132,7 +132,8 @@ fn tasks() -> usize {
     Handle::current().metrics().num_alive_tasks()
 }
 
-/// Waits until no more tasks than `count` are alive: those of links end when they see that their other end is gone.
+/// Waits until no more tasks than `count` are alive: those of links end when they see that their other end is
+/// gone.
 async fn until_tasks(count: usize) -> Result<(), Failure> {
     // Looks are counted, not time: a busy machine may pause this one.
     for _ in 0..PROMPT.as_millis() {

@@ -9,23 +9,26 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
-/// A session that is soon over: ten ticks.
+/// Timeout of a session that is soon over: ten ticks.
 const SHORT: Duration = Duration::from_secs(2);
-/// A session whose heartbeat and pings are so far apart that only a watch, or the end of the link, can tell in time.
+/// Timeout of a session whose heartbeat and pings are so far apart that only a watch, or the end of the link,
+/// can tell in time.
 const SLOW: Duration = Duration::from_secs(20);
-/// A third of what a lease of [`SHORT`] leaves unused. A process that was paused for longer may learn late that it lost; what
-/// it asks then is answered rightly.
+/// A third of the margin of a lease of [`SHORT`]. A process that was paused for longer may learn late that it
+/// lost; its questions are answered rightly even then.
 const MOST_PAUSE: Duration = Duration::from_millis(200);
-/// A watch event later than that was not one, unless the process was paused.
+/// Longest delay of a watch event, unless the process was paused: news that come later did not come by a
+/// watch.
 const WATCH_DELAY: Duration = Duration::from_secs(1);
 
-/// Takes away what a contender holds, with another next in line: black-holed both ways and each way alone, refused, with
-/// its session ended, its node deleted, its process frozen.
+/// Takes a contender's hold away, with another next in line: black-holed both ways and each way alone,
+/// refused, with its session ended, its node deleted, its process frozen.
 ///
-/// Checked: cut off, it knows before the next one holds, as far as its process was not paused, and never says that it holds
-/// when the next one does; of an end of its session or node it learns within a watch delay of
-/// the next one; after a freeze the first use says lost, and after a short one that it is held. Lost stays lost, also when
-/// the link is back; then the next one's fence is higher, the place is free again, and the contender can acquire again.
+/// Checked: cut off, it knows before the next one holds, as far as its process was not paused, and never says
+/// that it holds when the next one does; of an end of its session or node it learns within a watch delay of
+/// the next one; after a freeze the first use says lost, and after a short one that it is held. Lost stays
+/// lost, also when the link is back; then the next one's fence is higher, the place is free again, and the
+/// contender can acquire again.
 ///
 /// # Panics
 /// When a case failed, with all that did.
@@ -48,8 +51,8 @@ pub async fn loss<R: Recipe>(recipe: &R, server: &TestServer) {
     cases.run("loss").await;
 }
 
-/// Black-holes a holder `runs` times, many at once: both ways and each way alone in turn, at different moments between
-/// two heartbeats.
+/// Black-holes a holder `runs` times, many at once: both ways and each way alone in turn, at different
+/// moments between two heartbeats.
 ///
 /// Checked: as [`loss`] does for those three.
 ///
@@ -105,7 +108,7 @@ async fn cut_off<R: Recipe>(arena: Arena<'_, R>, cut: impl AsyncFnOnce(&Proxy)) 
     stays_lost(&arena, holder, held).await
 }
 
-/// Whatever happens, what was lost is not held again; and its holder can go on.
+/// Checks that a lost hold is never held again, and that its holder can go on.
 async fn stays_lost<R: Recipe>(
     arena: &Arena<'_, R>,
     holder: Player<R>,
@@ -113,7 +116,7 @@ async fn stays_lost<R: Recipe>(
 ) -> Result<(), Failure> {
     let Player { contender, proxy: _proxy, .. } = holder;
     match longest_pause(holds_anew(arena, &contender, held)).await {
-        // What was acquired anew was lost in its turn.
+        // The hold acquired anew was lost in its turn.
         (Err(_), pause) if pause > MOST_PAUSE => {}
         (done, _) => done?,
     }
@@ -144,7 +147,7 @@ async fn holds_anew<R: Recipe>(
     leave(contender, again).await
 }
 
-/// What somebody else does to a holder.
+/// Blow that hits a holder from outside.
 #[derive(Clone, Copy)]
 enum Blow {
     Session,
@@ -219,7 +222,7 @@ async fn frozen<R: Recipe>(arena: Arena<'_, R>) -> Result<(), Failure> {
 async fn frozen_briefly<R: Recipe>(arena: Arena<'_, R>) -> Result<(), Failure> {
     let Some(mut holder) = Frozen::start(&arena).await? else { return Ok(()) };
     holder.signal("STOP").await?;
-    // The pause is what this is about: a sixth of what the lease has left at least, so that a busy machine may add to it.
+    // The pause under test: a sixth of the lease that is left at least, so that a busy machine may add to it.
     tokio::time::sleep(LONG / 12).await;
     holder.signal("CONT").await?;
     ensure(holder.says().await? == "held", || "a short pause lost it".to_owned())?;

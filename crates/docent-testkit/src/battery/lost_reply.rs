@@ -6,13 +6,13 @@ use super::round::{LINES, Line, play, record};
 use crate::TestServer;
 use std::pin::pin;
 
-/// Breaks the link at each request of acquire, verify and release, alone and behind a holder, in four ways: the reply is
-/// swallowed and the link breaks later; it breaks before the request; after it; after it, and the session ends before there
-/// is a new link.
+/// Breaks the link at each request of acquire, verify and release, alone and behind a holder, in four ways:
+/// the reply is swallowed and the link breaks later; it breaks before the request; after it; after it, and
+/// the session ends before there is a new link.
 ///
-/// Checked: acquire, verify and release succeed, or fail as [`Recipe::permits`] says; there is one node while it is held; one
-/// place was taken in all, two when the session ended; the fence increases; nothing is left in the end, long before the
-/// session could expire, and somebody else gets its turn.
+/// Checked: acquire, verify and release succeed, or fail as [`Recipe::permits`] says; there is one node while
+/// it is held; one place was taken in all, two when the session ended; the fence increases; nothing is left
+/// in the end, long before the session could expire, and somebody else gets its turn.
 ///
 /// # Panics
 /// When a case failed, with all that did.

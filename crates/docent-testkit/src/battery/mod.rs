@@ -1,23 +1,24 @@
 //! Batteries of faults that every recipe with a guard has to stand: locks, permits, leadership, deliveries.
 //!
-//! A recipe says how it is used ([`Recipe`], [`Contender`]); the batteries do the rest, on a server of either
+//! A recipe implements [`Recipe`] and [`Contender`]; the batteries do the rest, on a server of either
 //! [`Backend`](crate::Backend):
 //!
-//! - [`lost_reply`]: for each request between acquire and release, found by recording a run, the link breaks before it,
-//!   after it, its reply is lost, or the session ends while the client cannot know.
-//! - [`cancel`]: the futures of acquire, verify and release are dropped at every poll and with every reply outstanding.
+//! - [`lost_reply`]: for each request between acquire and release, found by recording a run, the link breaks
+//!   before it, after it, its reply is lost, or the session ends while the client cannot know.
+//! - [`cancel`]: the futures of acquire, verify and release are dropped at every poll and with every reply
+//!   outstanding.
 //! - [`close`]: the client is closed at every poll of those futures.
 //! - [`loss`]: the holder is cut off in all ways, its session is ended, its node deleted, its process frozen;
 //!   [`black_holes`] does the first of these a hundred times, at all moments.
 //!
-//! For what has no guard there are their parts: a [`Break`] of the link at a request that was [`Asked`], [`poll_times`],
-//! [`abandon_at`] and [`longest_pause`].
+//! For recipes without a guard there are their parts: a [`Break`] of the link at a request that was
+//! [`Asked`], [`poll_times`], [`abandon_at`] and [`longest_pause`].
 //!
-//! Each battery runs many cases, several at a time and each below a path of its own, and panics at the end with all that failed. Call
-//! them from a test on tokio's current-thread runtime: [`close`] counts tasks.
+//! Each battery runs many cases, several at a time and each below a path of its own, and panics at the end
+//! with all failures. Call them from a test on tokio's current-thread runtime: [`close`] counts tasks.
 //!
 //! # Examples
-//! What a recipe has to say, and a test; the mutex's are in `tests/locks/batteries.rs`:
+//! The code of a recipe, and a test; the mutex's are in `tests/locks/batteries.rs`:
 //!
 //! ```ignore
 //! use docent::{AcquireError, Client, Error, ErrorKind, Fence, Mutex, MutexGuard};

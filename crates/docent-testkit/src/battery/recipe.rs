@@ -11,20 +11,23 @@ pub trait Recipe {
     /// One participant.
     type Contender: Contender;
 
-    /// A participant with a client, and so a session, of its own. All that sit below one namespace contend for one thing.
+    /// A participant with a client, and so a session, of its own. All contenders below one namespace contend
+    /// for one thing.
     fn contender(&self, seat: &Seat) -> impl Future<Output = Self::Contender>;
 
-    /// The path, below a seat's namespace, of the node whose children say who holds or waits: it has none once nobody does.
+    /// The path, below a seat's namespace, of the node whose children stand for holders and waiters: it has
+    /// none once nobody holds or waits.
     fn folder(&self) -> &str;
 
-    /// True when the frames of a contender show that it waits for the one that holds: all that is to wake it is set up.
+    /// True when the frames of a contender show that it waits for the holder: all watches that shall wake it
+    /// are set.
     fn waits(&self, trace: &[Traced]) -> bool;
 
     /// True when the documentation of `step` allows for `error` under `fault`.
     fn permits(&self, step: Step, fault: Fault, error: &<Self::Contender as Contender>::Error) -> bool;
 
-    /// How often the frames of a contender show that it took a place or thing: once for each acquire. By default, the nodes
-    /// created in `folder`, which is a full path.
+    /// Number of times that the frames of a contender show that it took a place or thing: once for each
+    /// acquire. By default, the nodes created in `folder`, which is a full path.
     fn effects(&self, trace: &[Traced], folder: &str) -> usize {
         let created = |frame: &&Traced| {
             let create = frame.is_reply(OpCode::Create) || frame.is_reply(OpCode::Create2);
@@ -34,14 +37,14 @@ pub trait Recipe {
         trace.iter().filter(created).count()
     }
 
-    /// How many nodes of `folder` a contender holds by, all created by its acquire.
+    /// Number of nodes of `folder` that a contender holds by, all created by its acquire.
     fn nodes(&self) -> usize {
         1
     }
 
-    /// A program that contends from a seat in a process of its own, to be frozen. It prints a line `held` once it has
-    /// acquired; for every line it reads it prints `held` or `lost`, as its guard says then; it ends with its input.
-    /// `None` leaves the case out.
+    /// A program that contends from a seat in a process of its own, to be frozen. It prints a line `held`
+    /// once it has acquired; for every line it reads it prints `held` or `lost`, as its guard says then; it
+    /// ends with its input. `None` leaves the case out.
     fn process(&self, seat: &Seat) -> Option<Command> {
         let _ = seat;
         None
@@ -50,32 +53,32 @@ pub trait Recipe {
 
 /// One participant of a recipe. Its futures are dropped wherever they can be.
 pub trait Contender {
-    /// What it holds. Dropping it gives it up.
+    /// Guard of its hold. Dropping it gives it up.
     type Held;
-    /// What its operations fail with.
+    /// Error of its operations.
     type Error: fmt::Debug;
-    /// What increases from one holder to the next.
+    /// Fence, which increases from one holder to the next.
     type Fence: PartialOrd + fmt::Debug;
 
     /// Waits until it holds.
     fn acquire(&self) -> impl Future<Output = Result<Self::Held, Self::Error>>;
 
-    /// Asks the servers whether it holds.
+    /// Asks the servers whether `held` is held.
     fn verify(&self, held: &Self::Held) -> impl Future<Output = Result<(), Self::Error>>;
 
-    /// Gives up what it holds, and waits until that is done.
+    /// Gives `held` up, and waits until that is done.
     fn release(&self, held: Self::Held) -> impl Future<Output = Result<(), Self::Error>>;
 
-    /// Resolves when what it holds is lost.
+    /// Resolves when `held` is lost.
     fn lost(&self, held: &Self::Held) -> impl Future<Output = ()>;
 
-    /// Whether it certainly holds, without I/O.
+    /// True when `held` is certainly held, without I/O.
     fn is_held(&self, held: &Self::Held) -> bool;
 
-    /// The fence of what it holds; `None` for recipes without.
+    /// The fence of `held`; `None` for recipes without.
     fn fence(&self, held: &Self::Held) -> Option<Self::Fence>;
 
-    /// The full path, namespace included, of the node by which it holds.
+    /// The full path, namespace included, of the node behind `held`.
     fn node(&self, held: &Self::Held) -> String;
 
     /// Its session.
@@ -85,13 +88,13 @@ pub trait Contender {
     fn close(&self) -> impl Future<Output = ()>;
 }
 
-/// Where a [`Contender`] sits.
+/// Seat of a [`Contender`]: the server and namespace that it uses.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Seat {
-    /// Where it connects.
+    /// Address that it connects to.
     pub connect_string: String,
-    /// The path that all its own are below. It may not exist yet.
+    /// The path above all its own. It may not exist yet.
     pub namespace: String,
     /// The session timeout it asks for.
     pub session_timeout: Duration,
@@ -105,7 +108,7 @@ impl Seat {
     }
 }
 
-/// What a contender was doing.
+/// Operation that a contender was in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Step {
     /// [`Contender::acquire`].
@@ -116,7 +119,7 @@ pub enum Step {
     Release,
 }
 
-/// What was done to a contender.
+/// Fault that hit a contender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Fault {
@@ -132,11 +135,11 @@ pub enum Fault {
     Disconnected,
     /// Its client was closed.
     Closed,
-    /// What it held had been lost.
+    /// Its hold had been lost.
     Lost,
 }
 
-/// How many requests of a contender are without a reply, not counting pings: a help for [`Recipe::waits`].
+/// Number of requests of a contender without a reply, not counting pings: a help for [`Recipe::waits`].
 pub fn unanswered(trace: &[Traced]) -> usize {
     let link = trace.last().map(|frame| frame.link);
     let mut count = 0_usize;

@@ -6,22 +6,22 @@ use super::cases::{Failure, PROMPT, ensure, longest_pause, soon};
 use super::recipe::{Contender, Fault, Recipe, Step};
 use std::time::Instant;
 
-/// What a contender finds.
+/// State of the line that a contender finds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Line {
-    /// Nobody.
+    /// Nobody holds.
     Free,
-    /// A holder, who leaves when the contender waits.
+    /// A holder stands in it, which leaves when the contender waits.
     Taken,
 }
 
 pub(super) const LINES: [Line; 2] = [Line::Free, Line::Taken];
 
-/// The requests of every round without a fault, in their order: those of two, because a slow one has some of its own, such as a
-/// heartbeat more.
+/// The requests of every round without a fault, in their order: those that two rounds have in common, because
+/// a slow one has some of its own, such as a heartbeat more.
 pub(super) async fn record<R: Recipe>(arena: &Arena<'_, R>, line: Line) -> Result<Vec<Asked>, Failure> {
     let mut asked = record_one(arena, line).await?;
-    // As it is for the first: nothing is there yet.
+    // As for the first round: no node is there yet.
     let again = record_one(&Arena::new(arena.recipe, arena.server, LONG), line).await?;
     asked.retain(|asked| again.contains(asked));
     Ok(asked)
@@ -34,7 +34,7 @@ async fn record_one<R: Recipe>(arena: &Arena<'_, R>, line: Line) -> Result<Vec<A
     Ok(Asked::all(&player.proxy.trace()[player.before..]))
 }
 
-/// Plays a round, and checks what must hold in it whatever happens.
+/// Plays a round, and checks that it keeps its promises under any fault.
 pub(super) async fn play<R: Recipe>(
     arena: &Arena<'_, R>,
     player: &Player<R>,
@@ -83,7 +83,8 @@ pub(super) async fn play<R: Recipe>(
     Ok(())
 }
 
-/// What somebody else ended is known to be lost as soon as there is a link again, long before its lease is over.
+/// Checks that a hold which somebody else ended is known to be lost as soon as there is a link again, long
+/// before its lease is over.
 async fn learns_of_its_loss<C: Contender>(contender: &C, held: &C::Held) -> Result<(), Failure> {
     let start = Instant::now();
     let (lost, pause) = longest_pause(soon("the loss", contender.lost(held))).await;
@@ -93,7 +94,7 @@ async fn learns_of_its_loss<C: Contender>(contender: &C, held: &C::Held) -> Resu
 
 type Acquired<C> = (Result<<C as Contender>::Held, <C as Contender>::Error>, Option<<C as Contender>::Fence>);
 
-/// Acquires behind `other`, who leaves when the contender waits.
+/// Acquires behind `other`, which leaves when the contender waits.
 async fn behind<R: Recipe>(
     arena: &Arena<'_, R>,
     player: &Player<R>,
@@ -111,12 +112,12 @@ async fn behind<R: Recipe>(
     left.map(|()| (acquired, fence))
 }
 
-/// Acquires what is free.
+/// Acquires where nobody holds.
 pub(super) async fn take<C: Contender>(contender: &C) -> Result<C::Held, Failure> {
     soon("acquire", contender.acquire()).await?.map_err(|error| format!("cannot acquire: {error:?}"))
 }
 
-/// Gives up what is held.
+/// Gives a hold up.
 pub(super) async fn leave<C: Contender>(contender: &C, held: C::Held) -> Result<(), Failure> {
     soon("release", contender.release(held)).await?.map_err(|error| format!("cannot release: {error:?}"))
 }

@@ -3,7 +3,7 @@ use super::timeline::Timeline;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// All that the record tells of one attempt.
+/// Facts that the record tells of one attempt.
 #[derive(Debug)]
 pub(crate) struct Story<'a> {
     pub(crate) attempt: &'a Attempt,
@@ -17,11 +17,11 @@ pub(crate) struct Story<'a> {
     pub(crate) released: Option<(Duration, bool)>,
     pub(crate) dropped: Option<Duration>,
     pub(crate) crashed: Option<Duration>,
-    /// What was said of the guard and done with it, in order.
+    /// Words of the guard and deeds done with it, in order.
     pub(crate) acts: Vec<Act>,
 }
 
-/// Something said of a guard or done with it.
+/// Word of a guard, or deed done with it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Act {
     pub(crate) at: Duration,
@@ -30,7 +30,7 @@ pub(crate) struct Act {
     pub(crate) what: Deed,
 }
 
-/// What was said or done.
+/// Kind of an [`Act`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Deed {
     Looked { held: bool, cancelled: bool },
@@ -45,7 +45,7 @@ pub(crate) enum Deed {
 }
 
 impl Deed {
-    /// What it says about whether the guard is held, if it does.
+    /// Its word on whether the guard is held; `None` when it says nothing about that.
     pub(crate) fn says(self) -> Option<bool> {
         match self {
             Self::Looked { held, .. } => Some(held),
@@ -73,22 +73,22 @@ impl Story<'_> {
         self.attempt.role == Role::Shared
     }
 
-    /// When its client gave it up, or died.
+    /// Time at which its client gave it up, or died.
     pub(crate) fn given_up(&self) -> Option<Duration> {
         [self.releasing, self.dropped, self.crashed].into_iter().flatten().min()
     }
 
-    /// When it was known to be lost.
+    /// Time at which it was known to be lost.
     pub(crate) fn known_lost(&self) -> Option<Duration> {
         self.acts.iter().find(|act| act.what.says() == Some(false)).map(|act| act.at)
     }
 
-    /// When it stopped to claim what it held.
+    /// Time at which it stopped to claim its hold.
     pub(crate) fn until(&self) -> Option<Duration> {
         [self.given_up(), self.known_lost()].into_iter().flatten().min()
     }
 
-    /// When it stopped to wait.
+    /// Time at which it stopped to wait.
     pub(crate) fn waited_until(&self) -> Option<Duration> {
         let granted = self.granted.map(|(at, _)| at);
         let ended = self.ended.map(|(at, _)| at);
@@ -101,19 +101,20 @@ impl Story<'_> {
 pub(crate) struct Wait {
     pub(crate) id: AttemptId,
     pub(crate) began: Duration,
-    /// Which of this and all earlier attempts stopped to wait last, and when; `None` while one of them waits on.
+    /// The last of this and all earlier attempts that stopped to wait, with the time; `None` while one of
+    /// them waits on.
     pub(crate) last: Option<(Duration, AttemptId)>,
 }
 
-/// The stories of a run, and what of the record tells of no attempt that began.
+/// The stories of a run, and the parts of the record that belong to no attempt that began.
 #[derive(Debug, Default)]
 pub(crate) struct Attempts<'a> {
     stories: BTreeMap<AttemptId, Story<'a>>,
     by_seat: BTreeMap<(ClientId, &'a str), Vec<Wait>>,
-    /// The attempts that go together, and in which of these an attempt is.
+    /// The attempts that go together, and the group that an attempt is in.
     groups: Vec<&'a [AttemptId]>,
     group_of: BTreeMap<AttemptId, usize>,
-    /// What contradicts itself, with the attempt and the place in the record.
+    /// Contradictions, with the attempt and the place in the record.
     pub(crate) contradictions: Vec<(AttemptId, usize, &'static str)>,
 }
 
@@ -127,7 +128,7 @@ impl<'a> Attempts<'a> {
         attempts
     }
 
-    /// Finds out who stopped to wait last, once all is known.
+    /// Finds the attempts that stopped to wait last, once all is known.
     fn find_last(&mut self) {
         for waits in self.by_seat.values_mut() {
             let mut last = Some(None);
@@ -178,7 +179,7 @@ impl<'a> Attempts<'a> {
         self.stories.values()
     }
 
-    /// Those of a client at a path, in the order in which they began.
+    /// The attempts of a client at a path, in the order in which they began.
     pub(crate) fn at_seat<'b>(
         &'b self,
         client: ClientId,
@@ -187,12 +188,13 @@ impl<'a> Attempts<'a> {
         self.seat(client, path).iter().filter_map(|wait| self.stories.get(&wait.id))
     }
 
-    /// As [`at_seat`](Self::at_seat), without all that is known of them.
+    /// As [`at_seat`](Self::at_seat), without their stories.
     pub(crate) fn seat<'b>(&'b self, client: ClientId, path: &'b str) -> &'b [Wait] {
         self.by_seat.get(&(client, path)).map_or(&[], Vec::as_slice)
     }
 
-    /// Those of a client at a path that began by `until`, without the first ones, none of which waited at `since` any more.
+    /// The attempts of a client at a path that began by `until`, without the first ones, none of which waited
+    /// at `since` any more.
     pub(crate) fn waiting<'b>(
         &'b self,
         client: ClientId,
@@ -211,7 +213,7 @@ impl<'a> Attempts<'a> {
         &self.groups
     }
 
-    /// Those that go together with an attempt, itself among them; none when it is alone.
+    /// The attempts that go together with one, itself among them; none when it is alone.
     pub(crate) fn together(&self, id: AttemptId) -> impl Iterator<Item = &Story<'a>> {
         let group = self.group_of.get(&id).map_or(&[][..], |group| self.groups[*group]);
         group.iter().filter_map(|id| self.stories.get(id))
@@ -245,7 +247,7 @@ impl<'a> Story<'a> {
         }
     }
 
-    /// What cannot follow what was told before, whatever the library does.
+    /// Contradiction of `what` to the story so far, which no behaviour of the library can explain.
     fn contradicts(&self, what: &What) -> Option<&'static str> {
         let over = self.releasing.is_some() || self.dropped.is_some();
         match what {
@@ -302,7 +304,7 @@ impl<'a> Story<'a> {
     }
 }
 
-/// The attempt that something is told of.
+/// The attempt that an event is about.
 pub(crate) fn attempt_of(what: &What) -> Option<AttemptId> {
     match what {
         What::Began(attempt) => Some(attempt.id),

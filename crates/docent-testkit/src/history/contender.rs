@@ -1,7 +1,8 @@
-/// What the name of a node in a line tells: `_c_<uuid>-lock-0000000007`, `_c_<uuid>-__READ__0000000007`, `lock-0000000007`.
+/// Contender, as the name of a node in a line tells it: `_c_<uuid>-lock-0000000007`,
+/// `_c_<uuid>-__READ__0000000007`, `lock-0000000007`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Contender {
-    /// What it contends for, as its recipe writes it before the number.
+    /// Its kind, as the recipe writes it before the number.
     pub(crate) kind: String,
     /// The number the server gave it.
     pub(crate) number: i32,
@@ -51,7 +52,8 @@ pub(crate) fn is_id(name: &str) -> bool {
     IDS.contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
 }
 
-/// What stands behind the id that tells nodes apart: Curator's, Go's (`_c_` without dashes), kazoo's (no `_c_`).
+/// The part of a name behind the id that tells nodes apart: Curator's, Go's (`_c_` without dashes), kazoo's
+/// (no `_c_`).
 fn without_id(marker: &str) -> &str {
     let rest = marker.strip_prefix("_c_").unwrap_or(marker);
     let behind = |length: usize| {

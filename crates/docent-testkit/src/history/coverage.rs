@@ -3,8 +3,8 @@ use super::run::Run;
 use super::scene::{End, Scene};
 use std::fmt;
 
-/// What a run showed. A run in which nothing was granted breaks nothing and proves nothing: whoever counts a run as a success
-/// says what it has to show at least.
+/// Coverage of a run: the events that it showed. A run in which nothing was granted breaks nothing and proves
+/// nothing: a caller that counts a run as a success says how much it has to show at least.
 ///
 /// # Examples
 /// ```
@@ -20,7 +20,7 @@ pub struct Coverage {
     pub attempts: usize,
     /// Attempts that were granted.
     pub grants: usize,
-    /// Grants that somebody else had to make way for: while the attempt was going on, another one held.
+    /// Grants that another holder had to make way for: while the attempt was going on, another one held.
     pub contended: usize,
     /// Attempts that ended without a grant because others held or waited.
     pub refused: usize,
@@ -28,7 +28,7 @@ pub struct Coverage {
     pub cancelled: usize,
     /// Guards that were lost.
     pub losses: usize,
-    /// Pairs of holders of the same thing that were at it at the same time, by the clock.
+    /// Pairs of holders of the same thing that held at the same time, by the clock.
     pub overlaps: usize,
     /// Holders whose session the server ended for its silence.
     pub expiries: usize,
@@ -47,7 +47,7 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// What a run showed.
+    /// Counts the events of a run.
     pub fn of(run: &Run) -> Self {
         let scene = Scene::of(run);
         let mut coverage = Self { overlaps: super::check::overlaps(&scene), ..Self::default() };
@@ -118,7 +118,7 @@ impl Coverage {
         ]
     }
 
-    /// What it falls short of, one line for each figure; nothing when it is enough.
+    /// Figures in which it falls short of `least`, one line for each; none when it is enough.
     pub fn missing(&self, least: &Self) -> Vec<String> {
         let pairs = self.figures().into_iter().zip(least.figures());
         pairs
@@ -129,7 +129,7 @@ impl Coverage {
 }
 
 impl std::ops::AddAssign for Coverage {
-    /// Adds up what several runs showed.
+    /// Adds up the coverage of several runs.
     fn add_assign(&mut self, other: Self) {
         self.attempts += other.attempts;
         self.grants += other.grants;

@@ -3,7 +3,7 @@ use super::truth::Truth;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// The elections of a run: who stood, and who looked on.
+/// The elections of a run, with their candidates and onlookers.
 #[derive(Debug, Default)]
 pub(crate) struct Elections<'a> {
     standings: BTreeMap<AttemptId, Standing>,
@@ -13,25 +13,25 @@ pub(crate) struct Elections<'a> {
     delays: BTreeMap<&'a str, Duration>,
 }
 
-/// How an attempt stands.
+/// Standing of an attempt in an election.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Standing {
     pub(crate) candidate: AttemptId,
-    /// How long its work may go on after the end of its lease, if work is bound to its terms.
+    /// Time that its work may go on after the end of its lease, if work is bound to its terms.
     pub(crate) bound: Option<Duration>,
-    /// How long it waits when the leader before it did not resign.
+    /// Time that it waits when its predecessor did not resign.
     pub(crate) delay: Duration,
 }
 
-/// Somebody who stands again and again.
+/// Candidate that stands again and again.
 #[derive(Debug, Default)]
 pub(crate) struct Candidate {
-    /// In their order.
+    /// Its attempts in their order.
     pub(crate) attempts: Vec<AttemptId>,
     pub(crate) stopping: Option<Duration>,
 }
 
-/// Somebody who looks on.
+/// Onlooker at an election.
 #[derive(Debug)]
 pub(crate) struct Onlooker<'a> {
     pub(crate) client: ClientId,
@@ -75,7 +75,7 @@ impl<'a> Elections<'a> {
         }
     }
 
-    /// How an attempt stands, if it does.
+    /// The standing of an attempt; `None` for one that is no candidate's.
     pub(crate) fn standing(&self, attempt: AttemptId) -> Option<&Standing> {
         self.standings.get(&attempt)
     }
@@ -94,18 +94,19 @@ impl<'a> Elections<'a> {
         &self.delays
     }
 
-    /// How long a candidate at a path may wait after it came first; zero where there is no election.
+    /// Time that a candidate at a path may wait after it came first; zero where there is no election.
     pub(crate) fn delay(&self, path: &str) -> Duration {
         self.delays.get(path).copied().unwrap_or_default()
     }
 
-    /// Those clients of which somebody looks on at a path.
+    /// The clients with an onlooker at a path.
     pub(crate) fn looking_on(&self, path: &str) -> BTreeSet<ClientId> {
         self.onlookers().filter(|onlooker| onlooker.path == path).map(|onlooker| onlooker.client).collect()
     }
 }
 
-/// Who was the first of an election's line, from when on: by its fence, `None` while nobody stood.
+/// Firsts of an election's line, each by its fence and with the time from which on it was first; `None` while
+/// nobody stood.
 #[derive(Debug)]
 pub(crate) struct Firsts(Vec<(Duration, Option<u64>)>);
 
@@ -138,7 +139,7 @@ impl Firsts {
         Some(Self(firsts))
     }
 
-    /// Those who were first at some time between two, with when they came and when they went.
+    /// The contenders that were first at some time between two, with the times at which they came and went.
     pub(crate) fn between(
         &self,
         from: Duration,

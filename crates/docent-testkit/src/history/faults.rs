@@ -4,7 +4,7 @@ use super::spans::{Span, Spans};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// When faults were at work, by client and for all of them.
+/// Times at which faults were at work, by client and for all of them.
 #[derive(Debug, Default)]
 pub(crate) struct Faults {
     windows: Vec<Window>,
@@ -47,17 +47,17 @@ impl Faults {
         faults
     }
 
-    /// When something was wrong with a client or its link.
+    /// Times at which something was wrong with a client or its link.
     pub(crate) fn rough(&self, client: u32) -> Vec<Span> {
         self.select(Some(client), |kind| aftermath(kind, &Facts::default()) != Some(Duration::ZERO))
     }
 
-    /// When a client's process stood still.
+    /// Times at which a client's process stood still.
     pub(crate) fn frozen(&self, client: u32) -> Spans {
         Spans::new(self.select(Some(client), |kind| kind == FaultKind::Frozen))
     }
 
-    /// When there was no server.
+    /// Times at which there was no server.
     pub(crate) fn away(&self) -> Spans {
         Spans::new(self.select(None, |kind| kind == FaultKind::Bounced))
     }
@@ -74,7 +74,7 @@ impl Faults {
     }
 }
 
-/// How long a fault that nobody heals makes itself felt: `None` for one that lasts.
+/// Time for which a fault that nobody heals makes itself felt: `None` for one that lasts.
 fn aftermath(kind: FaultKind, facts: &Facts) -> Option<Duration> {
     match kind {
         FaultKind::Reset { .. } | FaultKind::Bounced => Some(facts.tolerances.reconnect),

@@ -1,7 +1,8 @@
 use super::run::Run;
 use std::fmt::{self, Write};
 
-/// A hash of a run: equal for runs in which the same happened at the same times, on every machine and with every build.
+/// Hash of a run: equal for runs with the same events at the same times, on every machine and with every
+/// build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Fingerprint(u64);
 
@@ -21,7 +22,7 @@ impl Write for Fnv {
 }
 
 impl Run {
-    /// The hash of what was recorded and committed.
+    /// The hash of the recorded events and committed changes.
     pub fn fingerprint(&self) -> Fingerprint {
         let mut hash = Fnv(OFFSET);
         for event in &self.events {

@@ -6,11 +6,11 @@ use std::time::Duration;
 pub struct Change {
     /// The transaction's number. Several changes may have the same.
     pub zxid: i64,
-    /// When, since the run began.
+    /// Time since the run began.
     pub at: Duration,
     /// The session that asked for it; 0 for the server itself.
     pub session: i64,
-    /// What was done.
+    /// Its kind.
     pub kind: ChangeKind,
     /// The node it was done to; empty for sessions.
     pub path: String,
@@ -18,7 +18,7 @@ pub struct Change {
     pub owner: i64,
 }
 
-/// What a [`Change`] did.
+/// Kind of a [`Change`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ChangeKind {
@@ -34,7 +34,7 @@ pub enum ChangeKind {
     Set,
 }
 
-/// Why a session ended.
+/// Cause of a session's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EndCause {
@@ -49,8 +49,8 @@ pub enum EndCause {
 }
 
 impl Change {
-    /// The changes of a server's journal. `start_ms` is what the server's clock showed when the run began: the journal has
-    /// that clock's milliseconds, the record the time since the run began.
+    /// The changes of a server's journal. `start_ms` is the time of the server's clock when the run began:
+    /// the journal has that clock's milliseconds, the record the time since the run began.
     pub fn of(journal: &[Transaction], start_ms: i64) -> Vec<Self> {
         journal.iter().filter_map(|transaction| Self::from_transaction(transaction, start_ms)).collect()
     }
@@ -62,7 +62,7 @@ impl Change {
             TransactionKind::Created => ChangeKind::Created,
             TransactionKind::Deleted => ChangeKind::Deleted,
             TransactionKind::DataSet { .. } | TransactionKind::AclSet { .. } => ChangeKind::Set,
-            // What else a server may do one day moves no node and no session.
+            // Any other change that a server may know one day moves no node and no session.
             _ => return None,
         };
         let since = u64::try_from(transaction.time_ms.saturating_sub(start_ms)).unwrap_or(0);

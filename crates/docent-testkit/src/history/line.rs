@@ -1,11 +1,11 @@
 use super::contender::Contender;
 use std::collections::BTreeSet;
 
-/// Those who contend for one thing, in their order, while a journal is replayed.
+/// Line of the contenders for one thing, in their order, while a journal is replayed.
 ///
-/// The order is that of numbers; equal numbers (a downgrade puts a reader into its writer's place) go by kind and creation. While
-/// any number is near the end of the server's counter the order is that of creation alone. Who may hold beside the first is a
-/// matter of the recipe and not decided here.
+/// The order is that of numbers; equal numbers (a downgrade puts a reader into its writer's place) go by kind
+/// and creation. While any number is near the end of the server's counter the order is that of creation
+/// alone. The recipe decides which contenders may hold beside the first, not this.
 #[derive(Debug, Default)]
 pub(crate) struct Line {
     by_number: BTreeSet<(i32, String, i64, usize)>,
@@ -34,7 +34,7 @@ impl Line {
         self.by_number.first().map(|(.., node)| *node)
     }
 
-    /// After a transaction: who came to its turn by it.
+    /// The contender whose turn came by the last transaction.
     pub(crate) fn turn(&mut self) -> Option<usize> {
         let first = self.first();
         if self.turn == first {

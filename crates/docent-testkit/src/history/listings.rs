@@ -4,10 +4,10 @@ use super::run::Run;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// How long a cache may wait before it reads again, after its link was lost several times.
+/// Longest pause of a cache before it reads again, after its link was lost several times.
 pub(crate) const PAUSE: Duration = Duration::from_secs(11);
 
-/// All that the record tells of one who is listed.
+/// Facts that the record tells of one listed member.
 #[derive(Debug)]
 pub(crate) struct Offer<'a> {
     pub(crate) client: ClientId,
@@ -24,7 +24,7 @@ impl Offer<'_> {
     }
 }
 
-/// All that the record tells of one who looks at a folder.
+/// Facts that the record tells of one viewer of a folder.
 #[derive(Debug)]
 pub(crate) struct View<'a> {
     pub(crate) client: ClientId,
@@ -35,15 +35,16 @@ pub(crate) struct View<'a> {
     pub(crate) over: Option<Duration>,
 }
 
-/// What is in the nodes of a folder, or in one node, from a transaction on: `None` for what cannot be read.
+/// Content of the nodes of a folder, or of one node, from a transaction on: `None` for a node that cannot be
+/// read.
 #[derive(Debug, Clone)]
 pub(crate) struct State {
     pub(crate) at: Duration,
-    /// By path, with the transaction that wrote it.
+    /// Numbers by path, with the transaction that wrote each.
     pub(crate) nodes: BTreeMap<String, (i64, Option<u64>)>,
 }
 
-/// Those who were listed, in the order in which they came.
+/// The listed members, in the order in which they came.
 pub(crate) fn offers(events: &[Event]) -> Vec<Offer<'_>> {
     let mut offers: BTreeMap<AttemptId, Offer<'_>> = BTreeMap::new();
     for event in events {
@@ -63,7 +64,7 @@ pub(crate) fn offers(events: &[Event]) -> Vec<Offer<'_>> {
     offers.into_values().collect()
 }
 
-/// Those who looked, in the order in which they came.
+/// The viewers, in the order in which they came.
 pub(crate) fn views(events: &[Event]) -> Vec<View<'_>> {
     let mut views: BTreeMap<AttemptId, View<'_>> = BTreeMap::new();
     for event in events {
@@ -82,7 +83,7 @@ pub(crate) fn views(events: &[Event]) -> Vec<View<'_>> {
     views.into_values().collect()
 }
 
-/// What was in the nodes for which `belongs` is true, from each transaction on that changed it.
+/// The content of the nodes for which `belongs` is true, from each transaction on that changed it.
 fn states(run: &Run, belongs: impl Fn(&str) -> bool) -> Vec<State> {
     let written: BTreeMap<(&str, i64), Option<u64>> =
         run.facts.written.iter().map(|write| ((&*write.path, write.zxid), write.number)).collect();
@@ -118,7 +119,7 @@ pub(crate) fn histories<'a>(
     keys.into_iter().map(|key| (key, states(run, |path| belongs(key, path)))).collect()
 }
 
-/// From which state on a node said a number for the first time.
+/// Index of the state from which on a node said a number for the first time.
 pub(crate) fn firsts(states: &[State]) -> BTreeMap<(&str, Option<u64>), usize> {
     let mut firsts = BTreeMap::new();
     for (place, state) in states.iter().enumerate() {

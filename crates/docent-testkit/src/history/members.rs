@@ -4,19 +4,19 @@ use super::truth::{Moment, NodeLife, Truth};
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-/// All that the record tells of one member of a double barrier.
+/// Facts that the record tells of one member of a double barrier.
 #[derive(Debug)]
 pub(crate) struct Member<'a> {
     pub(crate) id: AttemptId,
     pub(crate) client: ClientId,
     pub(crate) path: &'a str,
-    /// How many have to come.
+    /// Number of members that have to come.
     pub(crate) members: u32,
     pub(crate) came: Duration,
-    /// When it was let in, and by which node.
+    /// Time at which it was let in, and its node.
     pub(crate) entered: Option<(Duration, &'a str)>,
     pub(crate) leaving: Option<Duration>,
-    /// When it had left, with success.
+    /// Time at which it had left, with success.
     pub(crate) left: Option<Duration>,
 }
 
@@ -60,7 +60,7 @@ impl<'s> Room<'s> {
         Self { nodes: all.filter(|(_, node)| node.folder() == path && node.is_members()).collect() }
     }
 
-    /// Those who were there when so many were, and since when.
+    /// The members that were there when so many were, each with the moment since when.
     pub(crate) fn full(&self, members: u32) -> HashMap<usize, Moment> {
         let mut steps: Vec<(Moment, bool, usize)> = Vec::new();
         for (index, node) in &self.nodes {
@@ -82,7 +82,7 @@ impl<'s> Room<'s> {
         full
     }
 
-    /// From when to when so many were there.
+    /// Spans of time in which so many were there.
     pub(crate) fn crowds(&self, members: u32) -> Vec<(Moment, Option<Moment>)> {
         let mut steps: Vec<(Moment, i64)> = Vec::new();
         for (_, node) in &self.nodes {

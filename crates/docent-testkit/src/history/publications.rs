@@ -2,7 +2,7 @@ use super::event::{AttemptId, ClientId, Event, Following, Outcome, Publishing, W
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// All that the record tells of one call that changes a published value.
+/// Facts that the record tells of one call that changes a published value.
 #[derive(Debug)]
 pub(crate) struct Publication<'a> {
     pub(crate) id: AttemptId,
@@ -24,7 +24,7 @@ impl Publication<'_> {
     }
 }
 
-/// All that the record tells of one who follows a value.
+/// Facts that the record tells of one follower of a value.
 #[derive(Debug)]
 pub(crate) struct Follower<'a> {
     pub(crate) client: ClientId,
@@ -55,7 +55,7 @@ pub(crate) fn publications(events: &[Event]) -> Vec<Publication<'_>> {
     all.into_values().collect()
 }
 
-/// Those who follow, in the order in which they began.
+/// The followers, in the order in which they began.
 pub(crate) fn followers(events: &[Event]) -> Vec<Follower<'_>> {
     let mut all: BTreeMap<AttemptId, Follower<'_>> = BTreeMap::new();
     for event in events {

@@ -1,4 +1,4 @@
-//! Queues, put together from what clients tell and what the servers' journal says.
+//! Queues, put together from the clients' records and the servers' journal.
 
 use super::event::{AttemptId, ClientId, Delivering, Event, Putting, Taking, What};
 use super::run::{Queued, QueuedAs};
@@ -7,17 +7,17 @@ use super::truth::{IDLE, NodeLife};
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-/// All that is known of the queues of a run.
+/// Facts about the queues of a run.
 #[derive(Debug)]
 pub(crate) struct Queues<'s> {
-    /// In the order in which they began.
+    /// Puts in the order in which they began.
     pub(crate) puts: Vec<Put<'s>>,
     pub(crate) takes: Vec<Take<'s>>,
     pub(crate) deliveries: Vec<Delivered<'s>>,
     /// The deliveries of an item, by its node, and by its number.
     by_node: HashMap<&'s str, Vec<usize>>,
     by_item: HashMap<u64, Vec<usize>>,
-    /// By the path of their node, so that those of one queue are in their order.
+    /// Items by the path of their node, so that those of one queue are in their order.
     pub(crate) items: BTreeMap<&'s str, Item<'s>>,
     pub(crate) letters: Vec<&'s Queued>,
     /// The nodes of idle consumers, each with its queue.
@@ -31,7 +31,7 @@ pub(crate) struct Put<'s> {
     pub(crate) path: &'s str,
     pub(crate) items: &'s [u64],
     pub(crate) began: Duration,
-    /// When it was over, and whether the items were put, if that was said.
+    /// Time at which it was over, and whether the items were put, if that was said.
     pub(crate) ended: Option<(Duration, Option<bool>)>,
 }
 
@@ -40,10 +40,10 @@ pub(crate) struct Put<'s> {
 pub(crate) struct Take<'s> {
     pub(crate) client: ClientId,
     pub(crate) path: &'s str,
-    /// Whether it waits for an item.
+    /// True when it waits for an item.
     pub(crate) waits: bool,
     pub(crate) began: Duration,
-    /// When it was over, or its process died.
+    /// Time at which it was over, or its process died.
     pub(crate) over: Option<Duration>,
 }
 
@@ -56,11 +56,11 @@ pub(crate) struct Delivered<'s> {
     pub(crate) node: &'s str,
     pub(crate) fence: u64,
     pub(crate) count: Option<u32>,
-    /// What it said about itself, and when.
+    /// Times at which it said whether it is held, with its word.
     pub(crate) looks: Vec<(Duration, bool)>,
     pub(crate) acking: Option<Duration>,
     pub(crate) acked: Option<(Duration, Option<bool>)>,
-    /// From when on it is to be in its place again.
+    /// Time from which on it shall be in its place again.
     pub(crate) given_back: Option<Duration>,
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct Item<'s> {
     pub(crate) queued: &'s Queued,
     pub(crate) decodable: bool,
     pub(crate) node: &'s NodeLife,
-    /// In their order.
+    /// Its claims in their order.
     pub(crate) claims: Vec<&'s NodeLife>,
 }
 
@@ -91,7 +91,7 @@ impl<'s> Queues<'s> {
         queues
     }
 
-    /// What clients tell.
+    /// Takes the events of clients.
     fn listen(&mut self, scene: &'s Scene<'_>) {
         let mut places: BTreeMap<AttemptId, usize> = BTreeMap::new();
         for event in &scene.run.events {
@@ -143,7 +143,7 @@ impl<'s> Queues<'s> {
         }
     }
 
-    /// What the journal says.
+    /// Takes the changes of the journal.
     fn look(&mut self, scene: &'s Scene<'_>) {
         let facts = scene.facts();
         let kinds: BTreeMap<(&str, i64), &Queued> =
@@ -173,12 +173,12 @@ impl<'s> Queues<'s> {
         self.by_node.get(node).into_iter().flatten().map(|index| &self.deliveries[*index])
     }
 
-    /// The deliveries of an item, by whichever node.
+    /// The deliveries of an item, by any node.
     pub(crate) fn deliveries_of_item(&self, item: u64) -> impl Iterator<Item = &Delivered<'s>> {
         self.by_item.get(&item).into_iter().flatten().map(|index| &self.deliveries[*index])
     }
 
-    /// The item that was handed out, and the claim by which.
+    /// The item that was handed out, and the claim it was handed out by.
     pub(crate) fn claim_of(&self, delivered: &Delivered<'_>) -> Option<(&Item<'s>, &'s NodeLife)> {
         let item = self.items.get(delivered.node)?;
         let claim = item.claims.iter().find(|claim| claim.created.zxid.unsigned_abs() == delivered.fence)?;
@@ -208,7 +208,7 @@ impl Delivered<'_> {
 }
 
 impl Item<'_> {
-    /// How many claims there were by a transaction, that included.
+    /// Number of claims that there were by a transaction, that included.
     pub(crate) fn claims_by(&self, zxid: i64) -> usize {
         self.claims.partition_point(|claim| claim.created.zxid <= zxid)
     }

@@ -3,7 +3,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Takes down what happens in a run, in the order in which it happens. Clones write into the same record.
+/// Recorder of the events of a run, in the order in which they happen. Clones write into the same record.
 #[derive(Clone)]
 pub struct Recorder {
     inner: Arc<Inner>,
@@ -27,12 +27,12 @@ impl Recorder {
         Self { inner: Arc::new(Inner { now: Box::new(now), pages: Mutex::default() }) }
     }
 
-    /// Takes down something that was done to the world as a whole.
+    /// Takes down an event of the world as a whole.
     pub fn world(&self, what: What) {
         self.write(None, what);
     }
 
-    /// What a client writes with.
+    /// The scribe of a client.
     pub fn scribe(&self, client: ClientId) -> Scribe {
         Scribe { recorder: self.clone(), client }
     }
@@ -42,7 +42,7 @@ impl Recorder {
         (self.inner.now)()
     }
 
-    /// All that was taken down so far.
+    /// The events taken down so far.
     pub fn events(&self) -> Vec<Event> {
         self.pages().events.clone()
     }
@@ -63,7 +63,7 @@ impl fmt::Debug for Recorder {
     }
 }
 
-/// Takes down what happens at one client.
+/// Scribe that takes down the events of one client.
 #[derive(Debug, Clone)]
 pub struct Scribe {
     recorder: Recorder,
@@ -81,7 +81,7 @@ impl Scribe {
         self.recorder.now()
     }
 
-    /// Takes it down.
+    /// Takes an event down.
     pub fn write(&self, what: What) {
         self.recorder.write(Some(self.client), what);
     }

@@ -7,8 +7,8 @@ use super::violation::Violation;
 use std::fmt::Write;
 use std::time::Duration;
 
-/// A violation for people: the sentence, and the last `lines` things before it that concern the same attempts, clients or
-/// paths, from the record and from the journal.
+/// Text of a violation for people: the sentence, and the last `lines` entries before it that concern the same
+/// attempts, clients or paths, from the record and from the journal.
 pub fn report(run: &Run, violation: &Violation, lines: usize) -> String {
     let scene = Scene::of(run);
     let concern = Concern { scene: &scene, violation };
@@ -25,7 +25,7 @@ pub fn report(run: &Run, violation: &Violation, lines: usize) -> String {
     text
 }
 
-/// What a violation is about.
+/// Attempts, clients and paths that a violation is about.
 struct Concern<'a> {
     scene: &'a Scene<'a>,
     violation: &'a Violation,
@@ -62,7 +62,7 @@ impl Concern<'_> {
         self.violation.clients.iter().any(|concerned| concerned.number == client.number)
     }
 
-    /// A path of the violation, or what is right below or above it.
+    /// True for a path of the violation, and for one right below or above it.
     fn is_near(&self, path: &str) -> bool {
         let near = |other: &String| {
             path == other

@@ -2,7 +2,8 @@ use super::event::Use;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Resources that look at fences, by path: each accepts a use if its fence is not lower than the highest it has seen.
+/// Resources that look at fences, by path: each accepts a use if its fence is not lower than the highest it
+/// has seen.
 ///
 /// Clones are the same resources.
 #[derive(Debug, Clone, Default)]

@@ -4,18 +4,18 @@ use docent_server::{Transaction, TransactionKind};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// A run that is over: what clients recorded, what the server committed, and what is known besides.
+/// Run that is over: the clients' record, the server's journal, and facts besides.
 #[derive(Debug, Clone, Default)]
 pub struct Run {
-    /// What happened at the clients and to the world, in the order in which it was recorded.
+    /// Events at the clients and of the world, in the order in which they were recorded.
     pub events: Vec<Event>,
-    /// What the server committed, in its order, on the same clock as the events: see [`Change::of`].
+    /// Changes that the server committed, in its order, on the same clock as the events: see [`Change::of`].
     pub journal: Vec<Change>,
-    /// What neither of them tells.
+    /// Facts that neither of them tells.
     pub facts: Facts,
 }
 
-/// What is known of a run besides its record and journal.
+/// Facts about a run besides its record and journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Facts {
@@ -25,37 +25,38 @@ pub struct Facts {
     pub timeout: Duration,
     /// The shortest.
     pub shortest_timeout: Duration,
-    /// Whose sessions are which, besides those that the record names. Of nodes whose owner nobody knows little is asked.
+    /// Clients by their sessions, besides those that the record names. Of nodes whose owner is not known
+    /// little is asked.
     pub sessions: BTreeMap<i64, ClientId>,
-    /// How many permits there were at which paths and from when on, in the order of transactions. Nothing is asked of permits at
-    /// other paths.
+    /// Limits of permits, each at its path from a transaction on, in the order of transactions. Nothing is
+    /// asked of permits at other paths.
     pub limits: Vec<Limit>,
-    /// Whose terms were written into which elections' own nodes, in the order of transactions.
+    /// Terms that were written into elections' own nodes, in the order of transactions.
     pub noted: Vec<Noted>,
-    /// Which items there were in which nodes, in the order of transactions.
+    /// Items in the nodes of queues, in the order of transactions.
     pub queued: Vec<Queued>,
-    /// The queues, each with how often an item is handed out at most.
+    /// The queues, each with the most times that an item is handed out.
     pub queues: BTreeMap<String, u32>,
-    /// What was written into nodes whose data is asked for, in the order of transactions.
+    /// Writes into nodes whose data is asked for, in the order of transactions.
     pub written: Vec<Written>,
-    /// What was left at the end.
+    /// State of the server at the end.
     pub end: EndState,
-    /// How exact the record is and what the world may delay.
+    /// Exactness of the record, and delays that are allowed.
     pub tolerances: Tolerances,
 }
 
-/// How many permits there are at a path, from a transaction on.
+/// Number of permits at a path, from a transaction on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limit {
     /// The path of the permits' nodes, as the server knows it.
     pub path: String,
     /// The transaction.
     pub zxid: i64,
-    /// How many.
+    /// Number of permits.
     pub permits: u32,
 }
 
-/// What an election's own node says, from a transaction on.
+/// Content of an election's own node, from a transaction on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Noted {
     /// The election's path, as the server knows it.
@@ -77,11 +78,11 @@ pub struct Queued {
     pub zxid: i64,
     /// The item.
     pub item: u64,
-    /// What the node is.
+    /// Kind of the node.
     pub kind: QueuedAs,
 }
 
-/// What a node of a queue is.
+/// Kind of a node of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum QueuedAs {
@@ -97,7 +98,7 @@ pub enum QueuedAs {
     },
 }
 
-/// What a transaction wrote into a node whose data is asked for.
+/// Write of a transaction into a node whose data is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
     /// The node's path, as the server knows it.
@@ -108,46 +109,47 @@ pub struct Written {
     pub number: Option<u64>,
 }
 
-/// What the server had at the end.
+/// State of the server at the end of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EndState {
-    /// When, since the run began. Zero when nobody looked: then nothing that was still due counts as late.
+    /// Time of the look, since the run began. Zero when nobody looked: then nothing that was still due counts
+    /// as late.
     pub at: Duration,
     /// The paths of all nodes.
     pub nodes: Vec<String>,
-    /// The sessions, and how many watches each has.
+    /// The sessions, with the number of watches of each.
     pub sessions: BTreeMap<i64, usize>,
-    /// How many watches there are in all.
+    /// Number of watches in all.
     pub watches: usize,
 }
 
-/// How exact the record is and what the world may delay.
+/// Exactness of a record, and delays that are allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Tolerances {
-    /// How far the time of a record and that of the journal can be apart for the same moment.
+    /// Most that the time of a record and that of the journal can be apart for the same moment.
     pub grain: Duration,
     /// The longest round trip while a link is well.
     pub round_trip: Duration,
     /// The longest time from a change to the client that watches it, while its link is well.
     pub news: Duration,
-    /// The longest time from a deadline, or the end of a freeze, to the record of what follows.
+    /// The longest time from a deadline, or the end of a freeze, to the record of the next event.
     pub scheduling: Duration,
-    /// The longest time in which a client that is connected deletes what nobody needs.
+    /// The longest time in which a client that is connected deletes a node that nobody needs.
     pub cleanup: Duration,
     /// The longest time in which a client finds a server again once there is one.
     pub reconnect: Duration,
-    /// How long before the server ends a session its holders have to know, at least.
+    /// Least time before the server ends a session at which its holders have to know.
     pub head_start: Duration,
-    /// How long an operation tries before it gives up.
+    /// Time that an operation tries before it gives up.
     pub operation: Duration,
-    /// How many waiters one deletion may wake: 1, and 2 where the one after the next prepares.
+    /// Number of waiters that one deletion may wake: 1, and 2 where the one after the next prepares.
     pub woken: usize,
 }
 
 impl Facts {
-    /// Of a world with this tick and this session timeout.
+    /// Facts of a world with this tick and this session timeout.
     pub fn new(tick: Duration, timeout: Duration) -> Self {
         Self {
             tick,
@@ -179,7 +181,8 @@ impl Facts {
         self
     }
 
-    /// The part of the shortest timeout that a lease leaves unused, and in which the work of a lost guard may stop.
+    /// The part of the shortest timeout that a lease leaves unused, and in which the work of a lost guard may
+    /// stop.
     pub(crate) fn margin(&self) -> Duration {
         let timeout = self.shortest_timeout;
         (timeout / 3).max(timeout / 6 + self.tick + Duration::from_millis(100))
@@ -198,7 +201,7 @@ impl Default for Facts {
 }
 
 impl EndState {
-    /// Nothing seen yet, at this time.
+    /// State at this time, with nothing seen yet.
     pub fn new(at: Duration) -> Self {
         Self { at, ..Self::default() }
     }

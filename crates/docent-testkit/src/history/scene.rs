@@ -11,32 +11,32 @@ use super::truth::{Gone, Moment, NodeLife, Remover, Truth};
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-/// A run with everything that invariants ask for, found out once.
+/// Analysis of a run, with everything that invariants ask for, found out once.
 #[derive(Debug)]
 pub(crate) struct Scene<'a> {
     pub(crate) run: &'a Run,
     pub(crate) truth: Truth,
-    /// Who waited for whom in lines of readers and writers.
+    /// Places in lines of readers and writers, with those that each waited for.
     pub(crate) sides: Sides,
     pub(crate) attempts: Attempts<'a>,
     pub(crate) elections: Elections<'a>,
     pub(crate) clients: BTreeMap<ClientId, Timeline>,
-    /// When there was no server.
+    /// Times at which there was no server.
     pub(crate) away: Spans,
-    /// Whose sessions are which.
+    /// Clients by their sessions.
     owners: BTreeMap<i64, ClientId>,
     /// The attempts that were granted, by their node.
     holders: HashMap<usize, Vec<AttemptId>>,
 }
 
-/// How a node came to its end, from the point of view of the client that owned it.
+/// End of a node, from the point of view of the client that owned it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     /// The server ended its session for its silence.
     Expired,
     /// Somebody else ended its session or deleted it.
     Others,
-    /// Its client did.
+    /// Its client ended it.
     Own,
 }
 
@@ -74,17 +74,17 @@ impl<'a> Scene<'a> {
         &self.run.facts.tolerances
     }
 
-    /// True when the run went on long enough to show what was due at `due`.
+    /// True when the run went on long enough to show an event that was due at `due`.
     pub(crate) fn shows(&self, due: Duration) -> bool {
         due <= self.run.facts.end.at
     }
 
-    /// What happened, with its place in the record.
+    /// The events, each with its place in the record.
     pub(crate) fn events(&self) -> impl Iterator<Item = (usize, &'a Event)> {
         self.run.events.iter().enumerate()
     }
 
-    /// When all faults were over.
+    /// Time at which all faults were over.
     pub(crate) fn calm(&self) -> Option<Duration> {
         self.run.events.iter().find(|event| event.what == What::Calm).map(|event| event.at)
     }
@@ -102,20 +102,20 @@ impl<'a> Scene<'a> {
         self.clients.get(&client)
     }
 
-    /// When a client was gone or about to go.
+    /// Time at which a client was gone or about to go.
     pub(crate) fn leaving(&self, client: ClientId) -> Option<Duration> {
         self.life(client).and_then(Timeline::leaving)
     }
 
-    /// Where its client told that the epoch is over in which something was granted. What a client tells of itself may lag
-    /// behind what it does: so the epoch is that of the session.
+    /// The state by which its client told the end of the epoch of a grant. A client's words may lag behind
+    /// its deeds, so the epoch is that of the session.
     pub(crate) fn epoch_end(&self, story: &Story<'_>) -> Option<Link> {
         let (_, grant) = story.granted?;
         let life = self.life(story.client)?;
         life.end_of(life.epoch_of(grant.session)?)
     }
 
-    /// The node by which something is held, as the server knows it.
+    /// The node of a hold, as the server knows it.
     pub(crate) fn node_of(&self, story: &Story<'_>) -> Option<(usize, &NodeLife)> {
         let (at, grant) = story.granted?;
         let index = self.truth.node_at(&grant.node, at + self.tolerances().grain)?;
@@ -127,7 +127,7 @@ impl<'a> Scene<'a> {
         self.holders.get(&node).map_or(&[], Vec::as_slice)
     }
 
-    /// Why a session ended. Where the journal does not say, the record does.
+    /// Cause of a session's end. Where the journal does not say it, the record does.
     pub(crate) fn cause(&self, session: i64) -> Option<(Moment, EndCause)> {
         let (when, cause) = self.truth.sessions().get(&session)?.ended?;
         let cause = if cause == EndCause::Unknown { self.guess(session, when.at) } else { cause };
@@ -152,7 +152,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// How a node that is gone came to its end.
+    /// The end of a node that is gone.
     pub(crate) fn end_of(&self, node: &NodeLife, gone: Gone) -> End {
         match gone.by {
             Remover::EndOf(session) => match self.cause(session) {
@@ -170,11 +170,12 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// By when the holder of a node that is gone has to know: `None` when its own client took the node away.
+    /// Time by which the holder of a node that is gone has to know: `None` when its own client took the node
+    /// away.
     ///
-    /// A session that the server ends for its silence is lost to its holders before that, unless their process stands still:
-    /// then they know as soon as it goes on. What somebody else takes away they learn as news, or by their lease when no news
-    /// comes through.
+    /// A session that the server ends for its silence is lost to its holders before that, unless their
+    /// process stands still: then they know as soon as it goes on. Of a node that somebody else takes away
+    /// they learn as news, or by their lease when no news comes through.
     pub(crate) fn notice(&self, client: ClientId, node: &NodeLife) -> Option<Duration> {
         let gone = node.gone?;
         let at = gone.when.at;
@@ -189,7 +190,7 @@ impl<'a> Scene<'a> {
                 life.rough.quiet(at, news + reconnect).map_or(lease, |quiet| quiet.min(lease))
             }
         };
-        // Who woke up just before it gets the time to look.
+        // A process that woke up just before gets the time to look.
         let woke =
             life.frozen.last_by(due).map_or(due, |frozen| due.max(frozen.until.saturating_add(scheduling)));
         Some(life.awake(woke, scheduling))

@@ -1,12 +1,13 @@
-//! Lines of readers and writers, replayed: who waited for whom, and since when for nobody.
+//! Lines of readers and writers, replayed: for each place the ones it waited for, and the moment since when
+//! it waited for none.
 
 use super::contender::Contender;
 use super::truth::{Moment, Truth};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// What readers have before their number.
+/// Marker before the number of readers.
 const READER: &str = "__READ__";
-/// What writers have before their number.
+/// Marker before the number of writers.
 const WRITER: &str = "__WRIT__";
 
 /// The places of readers and writers, by their node. Lines whose numbers tell no order are not replayed.
@@ -15,14 +16,14 @@ pub(crate) struct Sides {
     places: HashMap<usize, Place>,
 }
 
-/// What became of a place in a line of readers and writers.
+/// History of a place in a line of readers and writers.
 #[derive(Debug, Default)]
 pub(crate) struct Place {
-    /// When nobody was left for whom it had to wait.
+    /// Moment at which nobody was left that it had to wait for.
     pub(crate) admitted: Option<Moment>,
-    /// The nearest one for whom it had to wait, one after the other.
+    /// The nearest ones that it had to wait for, one after the other.
     pub(crate) blockers: Vec<usize>,
-    /// Whether it is that of a writer that steps down: the writer's node was there when it was made.
+    /// True when it is that of a writer that steps down: the writer's node was there when it was made.
     pub(crate) taken_over: bool,
 }
 
@@ -71,7 +72,8 @@ impl Sides {
         }
     }
 
-    /// For whom it has to wait, if that has changed. A reader never waits for the writer that it was: that has its number.
+    /// Notes the one that it has to wait for, if that has changed. A reader never waits for the writer that
+    /// it was: that has its number.
     fn look(&mut self, alive: &BTreeSet<(i32, bool, usize)>, one: (i32, bool, usize), now: Moment) {
         let (number, is_writer, index) = one;
         let place = self.places.entry(index).or_default();

@@ -4,7 +4,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Spans(Vec<Span>);
 
-/// From when to when, both included; [`Duration::MAX`] when it does not end.
+/// Span of time, both ends included; [`Duration::MAX`] when it does not end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Span {
     pub(crate) from: Duration,
@@ -34,12 +34,13 @@ impl Spans {
         self.0[..self.0.partition_point(|span| span.from <= at)].last().copied()
     }
 
-    /// True when nothing of them lies between two times.
+    /// True when none of them overlaps the time between two moments.
     pub(crate) fn spare(&self, from: Duration, until: Duration) -> bool {
         self.ending_from(from).first().is_none_or(|span| span.from > until)
     }
 
-    /// The first time, not before `from`, by which nothing of them was for `length`; `None` when that never comes.
+    /// The first time, not before `from`, by which there was no span for `length`; `None` when that never
+    /// comes.
     pub(crate) fn quiet(&self, from: Duration, length: Duration) -> Option<Duration> {
         let mut start = from;
         for span in self.ending_from(from) {
@@ -54,13 +55,13 @@ impl Spans {
         Some(start.saturating_add(length))
     }
 
-    /// How much of the time between two moments they cover.
+    /// Part of the time between two moments that they cover.
     pub(crate) fn covered(&self, from: Duration, until: Duration) -> Duration {
         let inside = self.between(from, until);
         inside.map(|span| span.until.min(until).saturating_sub(span.from.max(from))).sum()
     }
 
-    /// Those that have a part between two times.
+    /// The spans that overlap the time between two moments.
     pub(crate) fn between(&self, from: Duration, until: Duration) -> impl Iterator<Item = Span> {
         self.ending_from(from).iter().copied().take_while(move |span| span.from < until)
     }

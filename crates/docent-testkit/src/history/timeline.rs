@@ -10,13 +10,13 @@ pub(crate) struct Timeline {
     pub(crate) crashed: Option<Duration>,
     pub(crate) closing: Option<Duration>,
     pub(crate) closed: Option<Duration>,
-    /// What its watcher told, in order.
+    /// States that its watcher told, in order.
     pub(crate) links: Vec<Link>,
-    /// When something was wrong with it or its link, by the record of faults.
+    /// Times at which something was wrong with it or its link, by the record of faults.
     pub(crate) rough: Spans,
-    /// When something was wrong, or it was not connected, by its own word.
+    /// Times at which something was wrong, or it was not connected, by its own word.
     pub(crate) apart: Spans,
-    /// When its process stood still.
+    /// Times at which its process stood still.
     pub(crate) frozen: Spans,
 }
 
@@ -95,7 +95,7 @@ impl Timeline {
         self.links.iter().find(|link| link.session == Some(session)).map(|link| link.epoch)
     }
 
-    /// Where in the record its watcher told that an epoch is over.
+    /// The state by which its watcher told that an epoch is over.
     pub(crate) fn end_of(&self, epoch: u64) -> Option<Link> {
         let over = |link: &&Link| {
             link.epoch > epoch
@@ -104,18 +104,18 @@ impl Timeline {
         self.links.iter().find(over).copied()
     }
 
-    /// How often its link changed between two times.
+    /// Number of changes of its link between two times.
     pub(crate) fn links_between(&self, from: Duration, until: Option<Duration>) -> usize {
         let upto = |at: Duration| self.links.partition_point(|link| link.at < at);
         until.map_or(self.links.len(), upto).saturating_sub(upto(from))
     }
 
-    /// When it was gone or about to go, for whatever reason.
+    /// Time at which it was gone or about to go, for any reason.
     pub(crate) fn leaving(&self) -> Option<Duration> {
         [self.crashed, self.closing, self.closed].into_iter().flatten().min()
     }
 
-    /// A time by which a process that runs has done what was due at `due`: a frozen one has to wake up first.
+    /// Time by which a process that runs has acted on a deadline at `due`: a frozen one has to wake up first.
     pub(crate) fn awake(&self, due: Duration, scheduling: Duration) -> Duration {
         let mut due = due;
         while let Some(frozen) = self.frozen.at(due) {

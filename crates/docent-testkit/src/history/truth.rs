@@ -1,7 +1,8 @@
-//! What really was: the server's journal replayed into the lifetimes of nodes and sessions, and the order of each line.
+//! Truth of a run: the server's journal replayed into the lifetimes of nodes and sessions, and the order of
+//! each line.
 //!
-//! Modelled: which session owned a node, who deleted it, why a session ended, who was first in a line and from which
-//! transaction on. Not modelled: data, access control lists, watches, failed and check-only writes.
+//! Modelled: the session that owned a node, its remover, the cause of a session's end, the first of a line
+//! from each transaction on. Not modelled: data, access control lists, watches, failed and check-only writes.
 
 use super::contender::{Contender, is_id};
 use super::journal::{Change, ChangeKind, EndCause};
@@ -9,7 +10,7 @@ use super::line::Line;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
-/// What those have before their number who wait for items of a queue.
+/// Marker before the number of idle consumers of a queue.
 pub(crate) const IDLE: &str = "idle-";
 
 /// A transaction: its place in the order of all, and its time.
@@ -26,9 +27,9 @@ pub(crate) struct NodeLife {
     pub(crate) owner: i64,
     pub(crate) created: Moment,
     pub(crate) gone: Option<Gone>,
-    /// What its name says if it stands in a line.
+    /// Contender that its name tells of, if it stands in a line.
     pub(crate) contender: Option<Contender>,
-    /// When it was the first of its line for the first time.
+    /// Moment at which it was the first of its line for the first time.
     pub(crate) first: Option<Moment>,
 }
 
@@ -39,7 +40,7 @@ pub(crate) struct Gone {
     pub(crate) by: Remover,
 }
 
-/// Who deleted a node.
+/// Remover of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Remover {
     /// The client of a session.
@@ -69,7 +70,7 @@ pub(crate) struct Truth {
 }
 
 impl NodeLife {
-    /// The path of what it stands in line for.
+    /// The path of the thing it stands in line for.
     pub(crate) fn folder(&self) -> &str {
         docent_proto::parent(&self.path).unwrap_or("/")
     }
@@ -133,7 +134,7 @@ impl Truth {
 
     fn create(&mut self, change: &Change, created: Moment) -> Option<(String, String)> {
         let index = self.nodes.len();
-        // Only what dies with its owner is a place in a line.
+        // Only an ephemeral node is a place in a line.
         let name = change.path.rsplit('/').next().unwrap_or_default();
         let contender = (change.owner != 0).then(|| Contender::of(name)).flatten();
         // The idle consumers of a queue wait for news and hold nothing: see `queues`.
@@ -172,12 +173,12 @@ impl Truth {
         &self.nodes
     }
 
-    /// Those that stood in a line.
+    /// The nodes that stood in a line.
     pub(crate) fn contenders(&self) -> impl Iterator<Item = (usize, &NodeLife)> {
         self.nodes.iter().enumerate().filter(|(_, node)| node.contender.is_some())
     }
 
-    /// Those in the lines at a path.
+    /// The nodes in the lines at a path.
     pub(crate) fn contenders_in<'s>(
         &'s self,
         folder: &str,

@@ -2,7 +2,7 @@ use super::event::{AttemptId, ClientId};
 use std::fmt;
 use std::time::Duration;
 
-/// What must hold in every run.
+/// Invariant that must hold in every run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Invariant {
@@ -66,7 +66,7 @@ pub enum Invariant {
     O1,
     /// Permits.
     S1,
-    /// What goes together.
+    /// Things that go together.
     G1,
     /// The way into a double barrier.
     B1,
@@ -94,11 +94,11 @@ pub enum Invariant {
     Q9,
     /// Views of a folder.
     D1,
-    /// Who never left is shown.
+    /// Members that never left are shown.
     D2,
     /// Nobody's node is taken away.
     D3,
-    /// Who is announced is there, and who left is not.
+    /// Announced members are there, and those that left are not.
     D4,
     /// Values do not go back.
     C1,
@@ -120,15 +120,15 @@ pub enum Invariant {
     K7,
 }
 
-/// Something that must not be.
+/// Violation of an invariant in a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Violation {
-    /// Which invariant it breaks.
+    /// The invariant that it breaks.
     pub invariant: Invariant,
-    /// When, since the run began.
+    /// Time since the run began.
     pub at: Duration,
-    /// What is wrong.
+    /// The violation as a sentence.
     pub what: String,
     /// The attempts concerned.
     pub attempts: Vec<AttemptId>,

@@ -8,13 +8,14 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::time::timeout;
 
-/// Sessions that went through one or more proxies, with their passwords: enough to end any of them from outside.
+/// Sessions that went through one or more proxies, with their passwords: enough to end any of them from
+/// outside.
 #[derive(Clone, Default)]
 pub struct Sessions {
     known: Arc<Mutex<HashMap<i64, Bytes>>>,
 }
 
-/// Why a session could not be ended.
+/// Reason why a session could not be ended.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExpireError {
@@ -43,8 +44,8 @@ impl Sessions {
         self.known().get(&session_id).cloned()
     }
 
-    /// Ends a session as expiry does, by attaching to it on a link of our own and closing it. It is gone when this
-    /// returns.
+    /// Ends a session as expiry does, by attaching to it on a link of our own and closing it. It is gone when
+    /// this returns.
     ///
     /// # Errors
     /// When the session is not known, or the server cannot be reached or does not let it be closed for 30 s.
@@ -63,8 +64,8 @@ impl Sessions {
             };
             match closed {
                 Ok(()) | Err(RawError::Gone(_)) => return Ok(()),
-                // Its client has taken the session back before it was closed: the server then closes this link, at
-                // times before it answers on it.
+                // Its client has taken the session back before it was closed: the server then closes this
+                // link, at times before it answers on it.
                 Err(RawError::Io(error)) if taken_back(&error) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -92,8 +93,8 @@ impl Sessions {
     }
 }
 
-/// Whether the server closed a link that it had accepted. One that cannot be reached refuses instead, and one that says
-/// nothing times out.
+/// True when the server closed a link that it had accepted. A server that cannot be reached refuses instead,
+/// and a silent one times out.
 fn taken_back(error: &io::Error) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
     matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)

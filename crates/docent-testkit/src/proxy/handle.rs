@@ -15,11 +15,11 @@ use std::time::Duration;
 use tokio::sync::{Mutex as AsyncMutex, watch};
 use tokio::task::JoinHandle;
 
-/// How long [`Proxy::until`] waits: longer than anything a test waits for.
+/// Time limit of [`Proxy::until`], above all waits of a test.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A TCP proxy on loopback between clients and one server. It reads the protocol's frames, notes each, and breaks links
-/// where it is told to. Frames of one direction are never reordered.
+/// A TCP proxy on loopback between clients and one server. It reads the protocol's frames, notes each, and
+/// breaks links where it is told to. Frames of one direction are never reordered.
 ///
 /// # On drop
 /// It listens no more and closes all its links.
@@ -62,7 +62,8 @@ impl Proxy {
         Self::start_with(server, Sessions::default()).await
     }
 
-    /// As [`start`](Self::start), with a record of sessions that is shared with other proxies of the same server.
+    /// As [`start`](Self::start), with a record of sessions that is shared with other proxies of the same
+    /// server.
     ///
     /// # Errors
     /// When no port is free.
@@ -78,17 +79,17 @@ impl Proxy {
         Ok(proxy)
     }
 
-    /// Where clients connect: `host:port`.
+    /// The address for clients: `host:port`.
     pub fn connect_string(&self) -> String {
         self.port.address().to_string()
     }
 
-    /// Where it listens. It stays the same over [`cut`](Self::cut) and [`heal`](Self::heal).
+    /// The address it listens on. It stays the same over [`cut`](Self::cut) and [`heal`](Self::heal).
     pub fn address(&self) -> SocketAddr {
         self.port.address()
     }
 
-    /// Sets what happens to the frames of one direction, from now on and for all links.
+    /// Sets the flow of the frames of one direction, from now on and for all links.
     pub fn set_flow(&self, direction: Direction, flow: Flow) {
         self.state.settings(direction).send_modify(|settings| settings.flow = flow);
     }
@@ -98,26 +99,28 @@ impl Proxy {
         self.state.settings(direction).send_modify(|settings| settings.delay = delay);
     }
 
-    /// Passes at most so many bytes of one direction in a second, on each link; `None` for all of them at once. Frames
-    /// arrive in pieces then.
+    /// Passes at most so many bytes of one direction in a second, on each link; `None` for all of them at
+    /// once. Frames arrive in pieces then.
     pub fn set_throttle(&self, direction: Direction, bytes_per_second: Option<NonZeroU32>) {
         self.state.settings(direction).send_modify(|settings| settings.bytes_per_second = bytes_per_second);
     }
 
-    /// Asks the server for at most `timeout` whatever session timeout a client asks for, so that it grants what a server
-    /// with a lower limit would, also to a session that had more before; `None` for what clients ask for.
+    /// Asks the server for at most `timeout` when a client asks for a longer session timeout, so that it
+    /// grants the timeout of a server with a lower limit, also to a session that had more before; `None` to
+    /// ask for the clients' own.
     pub fn set_longest_timeout(&self, timeout: Option<Duration>) {
         *self.state.longest_timeout.lock().unwrap_or_else(PoisonError::into_inner) = timeout;
     }
 
-    /// Swallows everything in both directions; connections stay open, and new ones can be made but lead nowhere.
+    /// Swallows everything in both directions; connections stay open, and new ones can be made but lead
+    /// nowhere.
     pub fn blackhole(&self) {
         self.set_flow(Direction::ToServer, Flow::Swallow);
         self.set_flow(Direction::ToClient, Flow::Swallow);
     }
 
-    /// Passes frames on again in both directions, without delay, at full speed, and takes new links again. Rules stay, and
-    /// so does the [longest timeout](Self::set_longest_timeout).
+    /// Passes frames on again in both directions, without delay, at full speed, and takes new links again.
+    /// Rules stay, and so does the [longest timeout](Self::set_longest_timeout).
     ///
     /// # Errors
     /// When the port was taken meanwhile.
@@ -129,7 +132,8 @@ impl Proxy {
         self.listen().await
     }
 
-    /// Resets all links and refuses new ones until [`heal`](Self::heal). The links are gone when this returns.
+    /// Resets all links and refuses new ones until [`heal`](Self::heal). The links are gone when this
+    /// returns.
     pub async fn cut(&self) {
         if let Some(listening) = self.listening.lock().await.take() {
             listening.abort();
@@ -153,8 +157,9 @@ impl Proxy {
         armed
     }
 
-    /// Lets `count` events pass, counted from now on and over all links, and resets the link in place of the next one: between two
-    /// events of one transaction, for instance. Another call takes the place of an earlier one.
+    /// Lets `count` events pass, counted from now on and over all links, and resets the link in place of the
+    /// next one: between two events of one transaction, for instance. Another call takes the place of an
+    /// earlier one.
     pub fn reset_after_events(&self, count: usize) -> Armed {
         let fired = watch::Sender::new(false);
         let armed = Armed::new(&fired);
@@ -222,7 +227,7 @@ impl Links {
 
 async fn accept(listener: &mut Listening, server: SocketAddr, state: &Arc<State>, links: &Links) {
     loop {
-        // What fails here is the one connection that was about to be made, not the listener.
+        // A failure is that of the one connection that was about to be made, not of the listener.
         let Ok((client, _)) = listener.accept().await else { continue };
         if state.refuses.load(Ordering::SeqCst) {
             let _ = client.set_zero_linger();

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
-/// Between two requests. A session that is attached to from outside lives for 10 s without one.
+/// Pause between two requests. A session that is attached to from outside lives for 10 s without one.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Keeps a session alive that its client gave up, until somebody else attaches to it.

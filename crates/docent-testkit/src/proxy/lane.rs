@@ -12,10 +12,10 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 const FRAME_LIMIT: usize = 64 << 20;
-/// How finely a throttled link is cut.
+/// Pieces that a throttled link passes in a second.
 const PIECES_PER_SECOND: u32 = 50;
 
-/// What happens to the frames of one direction.
+/// Flow of the frames of one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Flow {
     /// They are passed on.
@@ -36,7 +36,7 @@ pub(super) struct Lane<'a> {
     pub(super) tap: &'a Mutex<Tap>,
 }
 
-/// What waits to be delivered.
+/// Item that waits to be delivered.
 #[derive(Debug)]
 enum Item {
     /// A frame without its length. One of the client's has been looked at, and has a place in the trace.
@@ -74,8 +74,8 @@ impl Lane<'_> {
                 Err(_) => Some(Item::Reset),
             };
             let due = Instant::now() + self.settings().borrow().delay;
-            // All that came together is noted before any of it is passed on: otherwise the reply to the first request
-            // could be noted before the second request, which was sent with it.
+            // All frames that came together are noted before one of them is passed on: otherwise the reply to
+            // the first request could be noted before the second request, which was sent with it.
             let mut items = self.cut(&mut received, &mut frames);
             let ended = end.is_some() || matches!(items.last(), Some(Item::Reset));
             items.extend(end);
@@ -207,8 +207,8 @@ impl Lane<'_> {
             .map_or(Flow::Swallow, |settings| settings.flow)
     }
 
-    /// Waits until the other end may learn that this end is gone. When that was swallowed, it learns it by a reset once
-    /// frames pass again, as from a host that no longer knows the link.
+    /// Waits until the other end may learn that this end is gone. Where that was swallowed, the other end
+    /// gets a reset once frames pass again, as from a host that no longer knows the link.
     async fn end_may_pass(&self) -> Result<(), Broken> {
         let mut settings = self.settings().subscribe();
         let swallowed = self.may_pass().await == Flow::Swallow;

@@ -8,11 +8,11 @@ use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-/// The link is to be reset.
+/// Error of a link that must be reset.
 #[derive(Debug)]
 pub(super) struct Broken;
 
-/// A client's connection and the one to the server that belongs to it.
+/// Connection of a client, with the one to the server that belongs to it.
 ///
 /// # On drop
 /// Both are closed.

@@ -2,7 +2,7 @@ use docent_proto::{MultiOp, OpCode, Request};
 use std::fmt;
 use tokio::sync::watch;
 
-/// Which request a [`Rule`] is about: the n-th that is of an operation and meets all conditions.
+/// Request that a [`Rule`] is about: the n-th that is of an operation and meets all conditions.
 #[must_use]
 pub struct On {
     op: Option<OpCode>,
@@ -12,7 +12,7 @@ pub struct On {
 
 type Condition = Box<dyn Fn(&Request) -> bool + Send>;
 
-/// What a [`Proxy`](super::Proxy) does to one request, once.
+/// Rule by which a [`Proxy`](super::Proxy) acts on one request, once.
 ///
 /// ```
 /// use docent_proto::OpCode;
@@ -42,7 +42,7 @@ impl Rule {
         On { op: Some(op), conditions: Vec::new(), nth: 1 }
     }
 
-    /// The first request, whatever it is.
+    /// The first request of any operation.
     pub fn on_any() -> On {
         On { op: None, conditions: Vec::new(), nth: 1 }
     }
@@ -115,7 +115,7 @@ impl On {
     }
 
     /// The request, and all that clients send after it, is held until [`heal`](super::Proxy::heal) or another
-    /// [flow](super::Proxy::set_flow): something else can happen first.
+    /// [flow](super::Proxy::set_flow), so that other events can come first.
     pub fn hold(self) -> Rule {
         self.reaction(Reaction::Hold)
     }
@@ -142,7 +142,7 @@ impl fmt::Debug for Rule {
     }
 }
 
-/// Tells when a rule did what it says.
+/// Handle of a rule that tells when it has fired.
 #[derive(Debug, Clone)]
 pub struct Armed {
     fired: watch::Receiver<bool>,
@@ -153,12 +153,12 @@ impl Armed {
         Self { fired: fired.subscribe() }
     }
 
-    /// True once it did.
+    /// True once it has fired.
     pub fn has_fired(&self) -> bool {
         *self.fired.borrow()
     }
 
-    /// Waits until it did. Waits for ever when the proxy ends before that.
+    /// Waits until it has fired. Waits for ever when the proxy ends before that.
     ///
     /// # Cancel safety
     /// This method is cancel safe.

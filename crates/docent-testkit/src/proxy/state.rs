@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// What all links of a proxy share.
+/// State that all links of a proxy share.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) to_server: watch::Sender<Settings>,
@@ -25,7 +25,7 @@ pub(super) struct State {
     last_event: Mutex<Option<(usize, watch::Sender<bool>)>>,
 }
 
-/// How frames of one direction fare.
+/// Settings for the frames of one direction.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Settings {
     pub(super) flow: Flow,
@@ -71,7 +71,7 @@ impl State {
         *self.last_event.lock().unwrap_or_else(PoisonError::into_inner) = Some((count, fired));
     }
 
-    /// Counts an event; true when the link is to be reset in its place.
+    /// Counts an event; true when the link must be reset in its place.
     pub(super) fn resets_at_event(&self) -> bool {
         let mut last = self.last_event.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *last {
@@ -86,7 +86,7 @@ impl State {
         true
     }
 
-    /// Adds to the trace; the index is where.
+    /// Adds a frame to the trace and returns its index there.
     pub(super) fn record(&self, frame: Traced) -> usize {
         let mut index = 0;
         self.trace.send_modify(|trace| {

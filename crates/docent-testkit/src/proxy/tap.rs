@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 /// Bytes of a [`ReplyHeader`].
 const HEADER: usize = 16;
 
-/// Listens to one link: knows which request a reply belongs to, and what the rules say about it.
+/// Listener on one link: knows the request that a reply belongs to, and the rule for it.
 #[derive(Debug)]
 pub(super) struct Tap {
     link: u64,
@@ -31,7 +31,7 @@ struct Pending {
     rule: Option<Rule>,
 }
 
-/// What to do with a frame of the server.
+/// Verdict on a frame of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     Forward,
@@ -44,7 +44,7 @@ impl Tap {
         Self { link, client_connected: false, server_connected: false, pending: VecDeque::new() }
     }
 
-    /// What the server is to get in place of a frame of the client.
+    /// The frame that the server gets in place of one of the client's.
     pub(super) fn edit(&self, frame: Bytes, state: &State) -> Bytes {
         let longest = *state.longest_timeout.lock().unwrap_or_else(PoisonError::into_inner);
         let (false, Some(longest)) = (self.client_connected, longest) else { return frame };
@@ -56,8 +56,8 @@ impl Tap {
         out.freeze()
     }
 
-    /// Notes a frame of the client as it comes in. The index is its place in the trace; `None` means that the link is to
-    /// be reset in place of passing it on.
+    /// Notes a frame of the client as it comes in. The index is its place in the trace; `None` means that the
+    /// link must be reset in place of passing it on.
     pub(super) fn request(&mut self, frame: &Bytes, state: &State) -> Option<usize> {
         let mut traced = self.traced(Direction::ToServer, FrameKind::Connect, frame);
         if !self.client_connected {
@@ -117,7 +117,7 @@ impl Tap {
         verdict
     }
 
-    /// What a frame of the server is, and the rule that waits for it.
+    /// Reads a frame of the server, and finds the rule that waits for it.
     fn understand(&mut self, frame: &Bytes, state: &State) -> (Traced, Option<Rule>) {
         let mut traced = self.traced(Direction::ToClient, FrameKind::Connect, frame);
         if !self.server_connected {

@@ -2,7 +2,7 @@ use docent_proto::{Code, EventKind, OpCode};
 use std::collections::HashSet;
 use std::time::Instant;
 
-/// Which way a frame goes.
+/// Direction of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// From the client to the server.
@@ -11,7 +11,7 @@ pub enum Direction {
     ToClient,
 }
 
-/// What a frame is.
+/// Kind of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FrameKind {
     /// The first frame of either side.
@@ -26,7 +26,7 @@ pub enum FrameKind {
     Raw,
 }
 
-/// What became of a frame.
+/// Fate of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Fate {
     /// It was passed on.
@@ -35,31 +35,33 @@ pub enum Fate {
     Swallowed,
 }
 
-/// A frame that a [`Proxy`](super::Proxy) saw: towards the server when it came in, towards the client when it went out.
+/// A frame that a [`Proxy`](super::Proxy) saw: towards the server when it came in, towards the client when it
+/// went out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Traced {
-    /// When.
+    /// Time at which it was seen.
     pub at: Instant,
-    /// On which link, counted from 0.
+    /// Number of its link, counted from 0.
     pub link: u64,
-    /// Which way.
+    /// Its direction.
     pub direction: Direction,
-    /// What it is.
+    /// Its kind.
     pub kind: FrameKind,
-    /// What became of it.
+    /// Its fate.
     pub fate: Fate,
     /// Operation of a request or reply; `None` when the codec does not know it.
     pub op: Option<OpCode>,
     /// Number of a request, reply or event.
     pub xid: Option<i32>,
-    /// The node that a request, the request of a reply or an event is about; of a multi the first that is no marker of an exact write.
+    /// The node that a request, the request of a reply or an event is about; of a multi the first that is no
+    /// marker of an exact write.
     pub path: Option<String>,
     /// Transaction in the header of a reply or event.
     pub zxid: Option<i64>,
     /// Result of a reply.
     pub code: Option<Code>,
-    /// What an event says.
+    /// Kind of an event.
     pub event: Option<EventKind>,
     /// Length in bytes, without the length prefix.
     pub length: usize,
@@ -94,8 +96,8 @@ impl Traced {
     }
 }
 
-/// Counts the round trips in a trace: the requests that were sent while no other request of their link was awaiting its
-/// reply. Requests sent together count once. Connects and pings do not count.
+/// Counts the round trips in a trace: the requests that were sent while no other request of their link was
+/// awaiting its reply. Requests sent together count once. Connects and pings do not count.
 pub fn round_trips(trace: &[Traced]) -> usize {
     let mut awaiting: HashSet<(u64, Option<i32>)> = HashSet::new();
     let mut count = 0;

@@ -11,11 +11,12 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
-/// After a connection that could not be accepted.
+/// Pause after a connection that could not be accepted.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// What one server of an ensemble reaches another one by: a TCP proxy on loopback. It knows nothing of what it carries but one thing:
-/// servers tell each other where they can be called back, and are told of the cable that leads there instead.
+/// TCP proxy on loopback by which one server of an ensemble reaches another. It knows only one thing of the
+/// bytes it carries: servers tell each other where they can be called back, and are told of the cable that
+/// leads there instead.
 ///
 /// # On drop
 /// Its connections are closed.
@@ -23,7 +24,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 pub(super) struct Cable {
     port: Port,
     whole: watch::Sender<bool>,
-    /// A server that was not corrected may be called back past all cables.
+    /// Set while a server may be called back past all cables, because its address was not corrected.
     bypassed: Arc<AtomicBool>,
     listens: JoinHandle<()>,
 }
@@ -41,7 +42,7 @@ impl CallBack {
         Self { told: told.to_string(), instead: instead.to_string() }
     }
 
-    /// False when it is not told.
+    /// Replaces the address in `data`; false when it is not there.
     fn correct(&self, data: &mut [u8]) -> bool {
         let (told, instead) = (self.told.as_bytes(), self.instead.as_bytes());
         let at = data.windows(told.len()).position(|window| window == told);
@@ -53,7 +54,7 @@ impl CallBack {
 }
 
 impl Cable {
-    /// From `port` to `to`, for servers that tell where to call back if there is a `call_back`.
+    /// Lays a cable from `port` to `to`, for servers that tell where to call back if there is a `call_back`.
     pub(super) async fn lay(port: Port, to: SocketAddr, call_back: Option<CallBack>) -> io::Result<Self> {
         let listener = port.listen().await?;
         let (whole, bypassed) = (watch::Sender::new(true), Arc::<AtomicBool>::default());
@@ -65,8 +66,9 @@ impl Cable {
         self.port.address()
     }
 
-    /// From now on nothing comes through, and nobody is told. What is on the way comes through once it is whole again. New connections
-    /// are closed at once: servers that wait for answers to those take long to agree on a leader.
+    /// Lets nothing through from now on, and tells nobody. Bytes on the way come through once the cable is
+    /// whole again. New connections are closed at once: servers that wait for answers to those take long to
+    /// agree on a leader.
     ///
     /// # Panics
     /// When a server did not say where to call it back, and may be reached past all cables.
@@ -86,7 +88,7 @@ impl Drop for Cable {
     }
 }
 
-/// What carries the data of a cable.
+/// Task that carries the data of a cable.
 #[derive(Debug, Clone)]
 struct Carries {
     to: SocketAddr,
@@ -132,13 +134,13 @@ impl Carries {
     ) -> io::Result<()> {
         let (mut buffer, mut whole) = (vec![0; 16 * 1024], self.whole.subscribe());
         loop {
-            // That one side is gone is not told over a cable that is cut, either.
+            // The end of one side is not told over a cable that is cut, either.
             let length = from.read(&mut buffer).await.unwrap_or(0);
             whole.wait_for(|whole| *whole).await.map_err(io::Error::other)?;
             if length == 0 {
                 return to.shutdown().await;
             }
-            // It is told in what is sent first, which is written at once.
+            // The address is in the first bytes, which are written at once.
             if let Some(call_back) = call_back.take()
                 && !call_back.correct(&mut buffer[..length])
             {

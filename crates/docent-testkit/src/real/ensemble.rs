@@ -14,13 +14,13 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Three Java processes take a gigabyte: there is one ensemble at a time in a process.
 static ONE_AT_A_TIME: Semaphore = Semaphore::const_new(1);
-/// A test that blocks its thread for a moment must not stop what the servers say to each other.
+/// Runtime of all cables: a test that blocks its thread for a moment must not stop messages between servers.
 static CABLES: LazyLock<Runtime> = LazyLock::new(|| {
     let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().thread_name("cables").build();
     runtime.expect("a process that runs tests can start a thread")
 });
 const SIZE: usize = 3;
-/// In ticks: how long a server may take to follow a new leader.
+/// Time in ticks that a server may take to follow a new leader.
 const INIT_LIMIT: u32 = 10;
 /// With the defaults, servers that do not hear from one of them may take a minute to agree on a leader.
 const ELECTION: [(&str, &str); 2] =
@@ -28,10 +28,11 @@ const ELECTION: [(&str, &str); 2] =
 const LEADER_LIMIT: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(20);
 
-/// A real ensemble of three ZooKeeper servers, each of which can be killed, frozen and cut off from the others.
+/// A real ensemble of three ZooKeeper servers, each of which can be killed, frozen and cut off from the
+/// others.
 ///
-/// Servers reach each other through cables, which can be cut: a server that is [cut off](Self::cut_off) is not told, as when packets
-/// are lost. It serves its clients until it finds out by itself.
+/// Servers reach each other through cables, which can be cut: a server that is [cut off](Self::cut_off) is
+/// not told, as when packets are lost. It serves its clients until it finds out by itself.
 ///
 /// # On drop
 /// As for [`RealServer`].
@@ -57,17 +58,18 @@ pub struct RealEnsemble {
 struct Between {
     from: usize,
     to: usize,
-    /// One for what a follower has to say to a leader, one for votes.
+    /// One for messages of a follower to a leader, one for votes.
     cables: [Cable; 2],
 }
 
-/// Where the servers of an ensemble meet each other and vote.
+/// Ports on which the servers of an ensemble meet each other and vote.
 type MeetingPoints = Vec<[Port; 2]>;
 
 impl RealEnsemble {
     /// Starts three servers with a tick of half a second, and waits until they serve.
     ///
-    /// It waits for an ensemble of this process that was started before: a test that asks for a second one waits for ever.
+    /// It waits for an ensemble of this process that was started before: a test that asks for a second one
+    /// waits for ever.
     ///
     /// # Errors
     /// When ZooKeeper is not installed, or one of them does not come up.
@@ -100,12 +102,12 @@ impl RealEnsemble {
         &self.servers
     }
 
-    /// Where clients connect: all servers.
+    /// The addresses for clients: those of all servers.
     pub fn connect_string(&self) -> String {
         self.servers.iter().map(RealServer::connect_string).collect::<Vec<_>>().join(",")
     }
 
-    /// Which server leads. Waits until one does and another follows it.
+    /// The index of the leader. Waits until a server leads and another follows it.
     ///
     /// # Errors
     /// When none does within a minute.
@@ -171,7 +173,7 @@ async fn lay_cables() -> io::Result<(MeetingPoints, Vec<Between>)> {
     Ok((ports, cables))
 }
 
-/// What one server's configuration says of the ensemble: the others are where its cables begin.
+/// Lines of one server's configuration that name the ensemble: the others are where its cables begin.
 fn members(server: usize, options: &ServerOptions, ports: &MeetingPoints, cables: &[Between]) -> String {
     let mut lines = format!("initLimit={INIT_LIMIT}\nsyncLimit={}\n", options.sync_limit);
     for (other, own) in ports.iter().enumerate() {

@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-/// What is missing to run a real ZooKeeper.
+/// Software that is missing to run a real ZooKeeper.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Missing {
@@ -17,7 +17,7 @@ pub enum Missing {
     Home(PathBuf),
 }
 
-/// Why a real server did not start.
+/// Reason why a real server did not start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
@@ -30,9 +30,9 @@ pub enum StartError {
     /// The process ended before it served.
     #[error("the server ended at start ({status}): {log}")]
     Ended {
-        /// How it ended.
+        /// Status of its end.
         status: std::process::ExitStatus,
-        /// The end of what it printed.
+        /// The end of its output.
         log: String,
     },
     /// It was stopped before it served.
@@ -41,17 +41,17 @@ pub enum StartError {
     /// No server of an ensemble leads.
     #[error("no server leads within {seconds} s: they are {modes:?}")]
     NoLeader {
-        /// How long it was waited for.
+        /// Time waited for it.
         seconds: u64,
-        /// What each says that it is.
+        /// Mode that each reports.
         modes: Vec<Option<String>>,
     },
     /// It runs but does not serve.
     #[error("the server did not serve within {seconds} s: {log}")]
     Late {
-        /// How long it was waited for.
+        /// Time waited for it.
         seconds: u64,
-        /// The end of what it printed.
+        /// The end of its output.
         log: String,
     },
 }

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 
 const DEBIAN_JARS: &str = "/usr/share/java";
 
-/// Beside `zookeeper.jar`, whose manifest names most of what it needs: a backend for its log, and two that TLS needs.
+/// Beside `zookeeper.jar`, whose manifest names most of what it needs: a backend for its log, and two that
+/// TLS needs.
 const DEBIAN_EXTRAS: [&str; 4] =
     ["zookeeper-jute.jar", "slf4j-simple.jar", "netty-codec.jar", "netty-resolver.jar"];
 
-/// The Java runtime and where its classes are.
+/// The Java runtime and the path of its classes.
 #[derive(Debug, Clone)]
 pub(super) struct Java {
     pub(super) program: PathBuf,
@@ -18,7 +19,7 @@ pub(super) struct Java {
 }
 
 impl Java {
-    /// Looks in `ZOOKEEPER_HOME` when that is set, else where Debian's packages put it.
+    /// Looks for ZooKeeper in `ZOOKEEPER_HOME` when that is set, else where Debian's packages put it.
     pub(super) fn find() -> Result<Self, Missing> {
         let class_path = match env::var_os("ZOOKEEPER_HOME") {
             Some(home) => distribution(Path::new(&home))?,

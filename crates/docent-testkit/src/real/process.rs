@@ -5,9 +5,9 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 
-/// Ends the process whose id is in `$1/pid`, then removes the folder `$1`, as soon as its standard input ends: that is
-/// when whoever holds the other end let go of it, or died in whatever way. Removing is tried again, because the process
-/// may still write a file while it dies.
+/// Ends the process whose id is in `$1/pid`, then removes the folder `$1`, as soon as its standard input
+/// ends: that is when the process at the other end closed it, or died in any way. Removing is tried again,
+/// because the process may still write a file while it dies.
 const WATCHDOG: &str = r#"
 trap '' HUP INT TERM
 read -r _
@@ -18,14 +18,16 @@ for _ in 1 2 3 4 5 6 7 8 9 10; do
 done
 "#;
 
-/// Leaves its id in `$0` and becomes the process `$@`: there is no moment at which that runs and its id is not known.
+/// Leaves its id in `$0` and becomes the process `$@`: there is no moment at which that runs and its id is
+/// not known.
 const LAUNCH: &str = r#"echo $$ >"$0" && exec "$@""#;
 
-/// Sees to it that a server's folder and process go when this value is dropped *or this process ends*, be it killed.
+/// Watchdog that removes a server's folder and process when this value is dropped *or this process ends*, be
+/// it killed.
 ///
-/// It is a shell in a process group of its own, so that Ctrl-C in a terminal does not reach it. A parent-death signal
-/// would not do: it goes off when the *thread* that spawned the child ends, which in a test is soon, and leaves the
-/// folder behind.
+/// It is a shell in a process group of its own, so that Ctrl-C in a terminal does not reach it. A
+/// parent-death signal would not do: it goes off when the *thread* that spawned the child ends, which in a
+/// test is soon, and leaves the folder behind.
 #[derive(Debug)]
 pub(super) struct Watchdog {
     shell: Child,
@@ -84,7 +86,7 @@ impl Process {
         self.child.id()
     }
 
-    /// How it ended, if it did.
+    /// Status of its end; `None` while it runs.
     pub(super) fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
         self.child.try_wait()
     }

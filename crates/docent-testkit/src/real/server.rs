@@ -17,17 +17,18 @@ const MEMBER: &str = "org.apache.zookeeper.server.quorum.QuorumPeerMain";
 const START_LIMIT: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(20);
 const LOG_TAIL: usize = 2_000;
-/// Somebody who knows nothing of claimed ports may take one between the look and the start.
+/// Attempts at a free port: a process that knows nothing of claimed ports may take one between the look and
+/// the start.
 pub(super) const PORT_ATTEMPTS: usize = 3;
 
 static SHARED: OnceCell<RealServer> = OnceCell::const_new();
 
-/// A real ZooKeeper server: a Java process on a free loopback port, with a data folder of its own. It stands alone, or is a member
-/// of a [`RealEnsemble`](super::RealEnsemble).
+/// A real ZooKeeper server: a Java process on a free loopback port, with a data folder of its own. It stands
+/// alone, or is a member of a [`RealEnsemble`](super::RealEnsemble).
 ///
 /// # On drop
-/// The process is killed (SIGKILL) and its folder removed, after a panic too. Both also go when the process that started
-/// it ends without dropping anything, be it killed.
+/// The process is killed (SIGKILL) and its folder removed, after a panic too. Both also go when the process
+/// that started it ends without dropping anything, be it killed.
 ///
 /// # Examples
 /// ```no_run
@@ -55,14 +56,14 @@ struct Inner {
     membership: Option<Membership>,
 }
 
-/// What makes a server a member of an ensemble.
+/// Membership of a server in an ensemble.
 #[derive(Debug)]
 pub(super) struct Membership {
-    /// From 1.
+    /// Its number, from 1.
     pub(super) id: usize,
     /// The lines of its configuration that name the members.
     pub(super) members: String,
-    /// Where it meets the others, and where it votes.
+    /// Ports on which it meets the others and votes.
     pub(super) _ports: [Port; 2],
 }
 
@@ -70,7 +71,7 @@ impl RealServer {
     /// Says whether a real server can be started here.
     ///
     /// # Errors
-    /// What is missing, and how to get it.
+    /// The missing software, and how to get it.
     pub fn available() -> Result<(), Missing> {
         Java::find().map(|_| ())
     }
@@ -117,7 +118,8 @@ impl RealServer {
         Ok(Self { inner: Arc::new(Inner::prepare(java, options, membership)?) })
     }
 
-    /// Starts the process, and does not wait until it serves. What ran before is killed first. Blocks for a moment.
+    /// Starts the process, and does not wait until it serves. An earlier process is killed first. Blocks for
+    /// a moment.
     pub(super) fn launch(&self) -> Result<(), StartError> {
         self.inner.launch()
     }
@@ -127,7 +129,7 @@ impl RealServer {
         self.inner.until_it_serves()
     }
 
-    /// What it says that it is: `standalone`, `leader`, `follower`; `None` when it does not serve.
+    /// The mode it reports: `standalone`, `leader`, `follower`; `None` when it does not serve.
     pub async fn mode(&self) -> Option<String> {
         let server = Self { inner: Arc::clone(&self.inner) };
         blocking(move || Ok(server.mode_now())).await.unwrap_or_default()
@@ -139,8 +141,8 @@ impl RealServer {
         answer.lines().find_map(|line| line.strip_prefix("Mode: ")).map(str::to_owned)
     }
 
-    /// The server that all tests of this process share, started by the first that asks. It ends with the process. Tests
-    /// keep apart by paths, and leave it running.
+    /// The server that all tests of this process share, started by the first that asks. It ends with the
+    /// process. Tests keep apart by paths, and leave it running.
     ///
     /// # Errors
     /// As [`start`](Self::start).
@@ -148,22 +150,22 @@ impl RealServer {
         SHARED.get_or_try_init(Self::start).await
     }
 
-    /// Where clients connect: `host:port`.
+    /// The address for clients: `host:port`.
     pub fn connect_string(&self) -> String {
         self.address().to_string()
     }
 
-    /// Where it listens. It stays the same over restarts.
+    /// The address it listens on. It stays the same over restarts.
     pub fn address(&self) -> SocketAddr {
         self.inner.port.address()
     }
 
-    /// Where it listens for TLS, if its options say that it does.
+    /// The address it listens on for TLS, if its options say that it does.
     pub fn secure_address(&self) -> Option<SocketAddr> {
         self.inner.secure_address()
     }
 
-    /// Where it keeps its data, configuration and log.
+    /// The folder of its data, configuration and log.
     pub fn folder(&self) -> &Path {
         &self.inner.folder
     }
@@ -178,8 +180,8 @@ impl RealServer {
         self.inner.process().take();
     }
 
-    /// Starts a stopped server on the same port and data, and waits until it serves. A running one is killed first. The member of
-    /// an ensemble serves once there is a quorum.
+    /// Starts a stopped server on the same port and data, and waits until it serves. A running one is killed
+    /// first. The member of an ensemble serves once there is a quorum.
     ///
     /// # Errors
     /// When it does not come up.
@@ -304,7 +306,8 @@ impl Inner {
     }
 }
 
-/// True when the server at `address` is the one with this folder for its data, and says that it serves requests.
+/// True when the server at `address` is the one with this folder for its data, and says that it serves
+/// requests.
 fn serves(address: SocketAddr, data: &Path) -> bool {
     let says = |word, what: &str| ask(address, word).is_ok_and(|answer| answer.contains(what));
     says("srvr", "Mode:") && says("conf", &format!("dataDir={}/", data.display()))
@@ -319,7 +322,8 @@ fn ask(address: SocketAddr, word: &str) -> io::Result<String> {
     Ok(answer)
 }
 
-/// Runs what blocks for seconds beside the runtime: on its own threads, a proxy of the same test would stand still.
+/// Runs a function that blocks for seconds beside the runtime: on the runtime's own threads, a proxy of the
+/// same test would stand still.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StartError> + Send + 'static,
 ) -> Result<T, StartError> {

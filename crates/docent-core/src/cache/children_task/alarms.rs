@@ -1,13 +1,13 @@
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// When something is to be done without anything happening.
+/// Times at which the task acts without an event.
 #[derive(Debug, Default)]
 pub(super) struct Alarms {
     pub(super) sync: Option<Instant>,
-    /// Children that could not be read are tried again.
+    /// Time to read children again that could not be read.
     pub(super) mend: Option<Instant>,
-    /// Nothing is asked before that.
+    /// Time before which nothing is asked.
     pub(super) busy: Option<Instant>,
 }
 
@@ -23,7 +23,8 @@ pub(super) async fn at(alarm: Option<Instant>) -> Option<()> {
     Some(())
 }
 
-/// Over how much time the syncs of many caches with so many children are spread, when all lost their links together.
+/// Time over which the syncs of many caches with so many children are spread, when all lost their links
+/// together.
 pub(super) fn spread(children: usize) -> Duration {
     const LONGEST: Duration = Duration::from_secs(1);
     u64::try_from(children).map_or(LONGEST, Duration::from_millis).min(LONGEST)

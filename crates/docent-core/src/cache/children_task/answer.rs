@@ -1,4 +1,4 @@
-//! What a cache of children makes of the servers' answers.
+//! Handling of the servers' answers by a cache of children.
 
 use super::super::children_event::ChildrenEvent;
 use super::ask::Ask;
@@ -21,7 +21,7 @@ impl ChildrenTask {
             Outcome::NotSent(cause) | Outcome::Unknown(cause) => return self.unanswered(ask, cause),
         };
         match result {
-            // The session is over: that is news.
+            // The session is over: `News` of the next one follow.
             Err(Code::SESSION_EXPIRED) => {
                 self.up = false;
                 self.unread(ask);
@@ -41,7 +41,7 @@ impl ChildrenTask {
         match cause {
             Cause::Ended(_) => self.up = false,
             Cause::LinkLost | Cause::QueueFull | Cause::Deadline => self.pause(),
-            // Of requests that create ephemeral nodes alone.
+            // Not for reads: only creates of ephemeral nodes end so.
             Cause::TooManyEphemerals { .. } => self.pause(),
             Cause::TooLarge { size, limit } => {
                 let error = Error::too_large("cache", size, limit);
@@ -97,14 +97,14 @@ impl ChildrenTask {
         }
     }
 
-    /// There was no folder when it was listed.
+    /// Takes the answer to the wait for a folder that did not exist when it was listed.
     fn folder_missing(&mut self, result: &Result<Response, Code>, watch: Option<Box<Watch>>) {
         match result {
             Err(Code::NO_NODE) if watch.is_some() => {
                 self.folder_watch = watch;
                 self.listing = Listing::Known;
             }
-            // It was created in between.
+            // It was created between the listing and this answer.
             Ok(_) | Err(Code::NO_NODE) => self.listing = Listing::Wanted,
             Err(code) => self.refused(*code),
         }
@@ -152,7 +152,7 @@ impl ChildrenTask {
                 if refused == Err(Code::UNIMPLEMENTED) {
                     self.core.no_multi_read.store(true, Ordering::Relaxed);
                 } else {
-                    // Most likely it was too much for one reply.
+                    // Most likely the children were too large for one reply.
                     self.smaller_batches();
                 }
                 names.iter().for_each(|name| self.work.unanswered(name));

@@ -1,4 +1,4 @@
-//! What a cache of children asks the servers.
+//! Requests of a cache of children to the servers.
 
 use super::super::work::Read;
 use super::{ChildrenTask, Listing};
@@ -34,7 +34,8 @@ impl Ask {
     }
 }
 
-/// Requests under way. They are answered in the order they were sent, so that what is told last is the newest.
+/// Requests under way. They are answered in the order they were sent, so that the answer told last is the
+/// newest.
 #[derive(Default)]
 pub(super) struct Asked {
     outcomes: FuturesOrdered<BoxFuture<'static, (Ask, Outcome)>>,
@@ -47,7 +48,7 @@ impl Asked {
         self.outcomes.push_back(pending.map(move |outcome| (ask, outcome)).boxed());
     }
 
-    /// The next answer; `None` when nothing is asked. Cancel safe.
+    /// The next answer; `None` when no request is under way. Cancel safe.
     pub(super) async fn next(&mut self) -> Option<(Ask, Outcome)> {
         let (ask, outcome) = self.outcomes.next().await?;
         self.weight -= ask.weight();
@@ -56,7 +57,7 @@ impl Asked {
 }
 
 impl ChildrenTask {
-    /// Asks for what is wanted, as far as there is room.
+    /// Sends the wanted reads, as far as there is room.
     pub(super) fn ask(&mut self) {
         if !self.up || self.held || self.alarms.busy.is_some() {
             return;
@@ -83,7 +84,7 @@ impl ChildrenTask {
         }
     }
 
-    /// Waits for the folder, which is not there.
+    /// Asks for the folder, which does not exist, with a watch for its creation.
     pub(super) fn ask_for_folder(&mut self) {
         self.send(Ask::Folder, Request::Exists { path: self.full.clone(), watch: true });
     }
@@ -93,7 +94,7 @@ impl ChildrenTask {
         self.asked.push(ask, pending);
     }
 
-    /// Takes back what is under way: it is to be asked again.
+    /// Takes back the requests under way, which will be sent again.
     pub(super) fn forget_asked(&mut self) {
         self.asked = Asked::default();
         self.work.forget_asked();
@@ -102,7 +103,8 @@ impl ChildrenTask {
         }
     }
 
-    /// A reply that is larger than this client takes ends the link, like any other cause: it is tried with smaller ones.
+    /// Halves the number of children in one read. A reply that is larger than this client takes ends the
+    /// link, as other causes do: so a read that was lost with its link is tried with fewer children.
     pub(super) fn smaller_batches(&mut self) {
         self.batch = (self.batch / 2).max(1);
     }
@@ -115,7 +117,7 @@ impl ChildrenTask {
     }
 }
 
-/// How many children fit into a reply for certain, each as large as the servers take it.
+/// Number of children that fit into a reply for certain, each as large as the servers take it.
 pub(super) fn most_in_a_reply(core: &Core) -> usize {
     const HEADER_AND_STAT: usize = 256;
     (core.config.max_reply / (core.config.max_request + HEADER_AND_STAT)).clamp(1, BATCH)

@@ -14,13 +14,14 @@ use uuid::Uuid;
 /// Folder of markers, below the client's namespace and outside of any recipe's layout.
 const FOLDER: &str = "/_docent/markers";
 
-/// Markers with this version are not used again: after the largest number comes −1, which stands for any.
+/// Version from which on a marker is not used again: after the largest number comes −1, which stands for any.
 const LAST_VERSION: i32 = 1 << 30;
 
-/// A marker in use: an ephemeral node of the session, whose data is the id of the last exact write that was applied with it.
+/// Marker in use: an ephemeral node of the session, whose data is the id of the last exact write that was
+/// applied with it.
 ///
 /// # On drop
-/// The node is deleted, which fences out whatever was sent with it and not answered: its name is made once and never again.
+/// The node is deleted, which fences out an unanswered write with it: its name is made once and never again.
 #[derive(Debug)]
 pub(crate) struct Marker {
     pub(super) epoch: Arc<Epoch>,
@@ -28,11 +29,11 @@ pub(crate) struct Marker {
     pub(super) path: String,
     /// Version of its data, which the next write asks for.
     pub(super) version: i32,
-    /// `None` once it was given back.
+    /// Place among the markers in use; `None` once it was given back.
     place: Option<OwnedSemaphorePermit>,
 }
 
-/// Why there is no marker.
+/// Reason why there is no marker.
 #[derive(Debug)]
 pub(crate) enum NoMarker {
     Cause(Cause),
@@ -46,10 +47,10 @@ impl Marker {
         Self { epoch, path, version, place: Some(place) }
     }
 
-    /// Makes it free for the next write: nothing is unanswered that was sent with it.
+    /// Makes it free for the next write: every write with it was answered.
     pub(super) fn give_back(mut self) {
         if self.version >= LAST_VERSION {
-            // Its drop deletes it.
+            // The drop of the marker deletes its node.
             return;
         }
         let place = self.place.take();
@@ -62,7 +63,7 @@ impl Marker {
 }
 
 impl Marker {
-    /// Makes a marker free that nothing was sent with.
+    /// Makes a marker free that no write was sent with.
     pub(crate) fn unused(self) {
         self.give_back();
     }
@@ -76,14 +77,14 @@ impl Drop for Marker {
     }
 }
 
-/// The create of a marker on its way. If it is dropped, the node is deleted as soon as its fate is known.
+/// Create of a marker on its way. If it is dropped, the node is deleted as soon as its fate is known.
 struct Making {
     epoch: Arc<Epoch>,
     path: String,
     create: Pending,
-    /// True when the reply was lost: the node may come.
+    /// True when the reply was lost: the node may be made late.
     unknown: bool,
-    /// `None` once the marker is made, or the place went with what undoes it.
+    /// Place among the markers in use; `None` once it went to the marker, or to the cleanup of the node.
     place: Option<OwnedSemaphorePermit>,
 }
 
@@ -97,14 +98,15 @@ impl Drop for Making {
     }
 }
 
-/// Takes a marker of `epoch` that no other write is using, and creates one if there is none. Waits while as many are in use as a
-/// session may have, at most until `deadline`.
+/// Takes a marker of `epoch` that no other write is using, and creates one if none is free. Waits while as
+/// many are in use as a session may have, at most until `deadline`.
 ///
 /// # Cancel safety
 /// Cancel safe: a node that was being created is deleted.
 pub(crate) async fn take(core: &Core, epoch: &Arc<Epoch>, deadline: Instant) -> Result<Marker, NoMarker> {
     let place = timeout_at(deadline, epoch.markers.place());
     let place = place.await.map_err(|_| NoMarker::Cause(Cause::Deadline))?;
+    // The session may have ended while this waited for a place.
     if let Some(end) = epoch.ended() {
         return Err(NoMarker::Cause(Cause::Ended(end)));
     }
@@ -122,7 +124,7 @@ async fn make(
     mut place: OwnedSemaphorePermit,
 ) -> Result<Marker, NoMarker> {
     let folder = core.namespace.full("transaction", FOLDER).map_err(NoMarker::Refused)?;
-    // A name that is never used again: a create of it that is applied late makes a node that no write asks for.
+    // A fresh name, never used again: a create that is applied late makes a node that no write asks for.
     let path = format!("{folder}/{}", Uuid::new_v4());
     let mut missing_parents = 0;
     loop {
@@ -150,6 +152,8 @@ async fn make(
             },
             Outcome::NotSent(cause) => return Err(NoMarker::Cause(cause)),
             Outcome::Unknown(cause) => {
+                // A marker whose create had no reply is never used: the create might come after the delete of
+                // the node (decision 11).
                 making.unknown = true;
                 return Err(NoMarker::Cause(cause));
             }

@@ -3,14 +3,15 @@ use crate::client::epoch::Epoch;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Most markers of one session, and so most exact writes under way at the same time. Closing a session deletes all of its ephemeral
-/// nodes in one transaction, which has to stay far below what the servers can read again.
+/// Most markers of one session, and so most exact writes under way at the same time. Closing a session
+/// deletes all of its ephemeral nodes in one transaction, which has to stay far below what the servers can
+/// read again.
 const MOST: usize = 64;
 
 /// The markers of a session.
 #[derive(Debug)]
 pub(crate) struct Markers {
-    /// One permit for each marker that is in use or on its way out.
+    /// Permits, one for each marker that is in use or being deleted.
     places: Arc<Semaphore>,
     free: Mutex<Free>,
 }
@@ -18,18 +19,18 @@ pub(crate) struct Markers {
 #[derive(Debug, Default)]
 struct Free {
     markers: Vec<FreeMarker>,
-    /// The fewest there were since the last trim: nobody has needed so many of them.
+    /// Fewest free markers since the last trim: so many were not needed.
     unneeded: usize,
-    /// A trim is due.
+    /// Set while a trim is due.
     trimming: bool,
 }
 
-/// A marker that no write is using.
+/// Marker that no write is using.
 #[derive(Debug)]
 pub(super) struct FreeMarker {
     /// Full path.
     pub(super) path: String,
-    /// Of its data.
+    /// Version of its data.
     pub(super) version: i32,
 }
 
@@ -44,13 +45,13 @@ impl Markers {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for a marker, once fewer than the most are in use.
+    /// Waits for a place for a marker, until fewer than the most are in use.
     pub(super) async fn place(&self) -> OwnedSemaphorePermit {
         let places = Arc::clone(&self.places);
         places.acquire_owned().await.expect("the semaphore is never closed")
     }
 
-    /// A free marker for one who has a place.
+    /// Takes a free marker; the caller has a place.
     pub(super) fn pop(&self) -> Option<FreeMarker> {
         let mut free = self.lock();
         let marker = free.markers.pop();
@@ -58,14 +59,16 @@ impl Markers {
         marker
     }
 
-    /// A free marker of `epoch`, which these are the markers of, if there is one at once.
+    /// Takes a free marker with its place, if there is one at once. `epoch` is the one that these markers
+    /// belong to.
     pub(crate) fn try_take(&self, epoch: &Arc<Epoch>) -> Option<Marker> {
         let place = Arc::clone(&self.places).try_acquire_owned().ok()?;
         let free = self.pop()?;
         Some(Marker::new(Arc::clone(epoch), free, place))
     }
 
-    /// Takes a marker back. True when it is the first for a while that may be one too many: then a trim is due.
+    /// Takes a marker back. True when a trim is due from now on: more than one marker is free, and no trim
+    /// was due yet.
     pub(super) fn push(&self, marker: FreeMarker) -> bool {
         let mut free = self.lock();
         free.markers.push(marker);
@@ -75,7 +78,8 @@ impl Markers {
         begins
     }
 
-    /// Takes away what was not needed since the last call, but one. `None` when there is nothing left to trim.
+    /// Takes away the markers that were not needed since the last call, but leaves one. `None` when there is
+    /// nothing left to trim.
     fn take_unneeded(&self) -> Option<Vec<FreeMarker>> {
         let mut free = self.lock();
         if free.markers.len() <= 1 {
@@ -89,7 +93,8 @@ impl Markers {
     }
 }
 
-/// Deletes markers of `epoch` that were not needed for a session timeout, until one is left or the session has ended.
+/// Deletes markers of `epoch` that were not needed for a session timeout, until one is left or the session
+/// has ended.
 pub(crate) async fn trim(epoch: Arc<Epoch>) {
     loop {
         tokio::time::sleep(epoch.lease.timeout()).await;

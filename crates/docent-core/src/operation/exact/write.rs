@@ -7,29 +7,30 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout_at};
 use uuid::Uuid;
 
-/// Between attempts when a server answers that it will not do it now.
+/// Pause between attempts where a server does not take a request now.
 pub(crate) const PAUSE: Duration = Duration::from_millis(200);
 
-/// An exact write on its way.
+/// Exact write on its way.
 ///
 /// # On drop
-/// Taken back if it was not sent. Else its marker is deleted, so that it is applied before that or never.
+/// The write is taken back if it was not sent. Else its marker is deleted, so that it is applied before that
+/// or never.
 #[derive(Debug)]
 pub(crate) struct ExactWrite {
-    /// `None` once the outcome is told.
+    /// Its marker; `None` once the outcome is told.
     marker: Option<Marker>,
     /// Data of the marker once the write is applied.
     id: Bytes,
     reply: Pending,
-    /// The reply was lost: the outcome is to be found out.
+    /// Set once the reply was lost: `settle` finds the outcome out.
     lost: bool,
 }
 
 /// Outcome of an exact write.
 #[derive(Debug)]
 pub(crate) enum Ended {
-    /// It was applied: the results of the operations, unless the reply was lost, and the marker's stat, which has the time and the
-    /// number of the transaction.
+    /// It was applied: the results of the operations, unless the reply was lost, and the marker's stat, which
+    /// has the time and the number of the transaction.
     Applied(Option<Vec<MultiResult>>, Stat),
     /// The operation with this index was refused: nothing was applied and nothing will be.
     Failed(usize, Code),
@@ -39,18 +40,18 @@ pub(crate) enum Ended {
     Refused(Code),
     /// As `NotApplied`: somebody else deleted or set the marker. It takes a new one.
     NoMarker,
-    /// The session ended, or the time was over, before it could be found out.
+    /// The session ended, or the time was over, before the outcome could be found out.
     Unknown(Cause),
 }
 
 impl ExactWrite {
-    /// Submits `ops`: they have their place in the order of calls now.
+    /// Submits `ops`: they have their place in the order of calls when this returns.
     pub(crate) fn submit(marker: Marker, ops: impl IntoIterator<Item = MultiOp>, lane: Lane) -> Self {
         Self::submit_on(None, marker, ops, lane)
     }
 
-    /// As [`submit`](Self::submit), but with a number of lost links only before another one is lost: what was known of a node may not
-    /// be so any more after that.
+    /// As [`submit`](Self::submit), but with `losses` lost links only before another one is lost: a look at a
+    /// node over an earlier link may be out of date after that.
     pub(crate) fn submit_on(
         losses: Option<u64>,
         marker: Marker,
@@ -58,8 +59,8 @@ impl ExactWrite {
         lane: Lane,
     ) -> Self {
         let id = Bytes::copy_from_slice(Uuid::new_v4().as_bytes());
-        // The marker comes first: where another operation is refused, the marker had its version, so that no earlier attempt was
-        // applied.
+        // The marker comes first: where another operation is refused, it is certain that the marker had its
+        // version, so that no earlier attempt was applied (decision 11).
         let mut all = vec![set(&marker, &id)];
         all.extend(ops);
         let session = &marker.epoch.session;
@@ -70,7 +71,7 @@ impl ExactWrite {
         Self { marker: Some(marker), id, reply, lost: false }
     }
 
-    /// Waits until it is certain what became of it, at most until `deadline`.
+    /// Waits until its outcome is certain, at most until `deadline`.
     ///
     /// # Cancel safety
     /// Cancel safe: this can be called again.
@@ -103,7 +104,7 @@ impl ExactWrite {
         taken_back
     }
 
-    /// The marker may be used again; from `version` on, if that is another one by now.
+    /// Gives the marker back for the next write; `version` is its new one, if it has changed.
     fn settled(&mut self, version: Option<i32>) {
         if let Some(mut marker) = self.marker.take() {
             marker.version = version.unwrap_or(marker.version);
@@ -129,6 +130,8 @@ impl ExactWrite {
                 self.settled(Some(stat.version));
                 Ended::Applied(Some(results), *stat)
             }
+            // The marker stays with this write, whose drop deletes it: nothing is known of a marker that
+            // somebody else set (decision 5).
             MultiResult::Failed(Code::NO_NODE | Code::BAD_VERSION) => Ended::NoMarker,
             MultiResult::Failed(code) if code != Code::OK && code != Code::RUNTIME_INCONSISTENCY => {
                 self.settled(None);
@@ -141,8 +144,9 @@ impl ExactWrite {
         }
     }
 
-    /// Fences the write out, unless it was applied: the marker is set from the version that the write asks for, and only one of the
-    /// two can be.
+    /// Fences the write out, unless it was applied: sets the marker from the version that the write asks for.
+    /// Only one of the two can be applied, and either way the outcome is certain, by a write at a quorum
+    /// (decision 11).
     async fn settle(&mut self) -> Ended {
         let Some(marker) = &self.marker else { return Ended::Unknown(Cause::Deadline) };
         let (epoch, path, version) = (marker.epoch.clone(), marker.path.clone(), marker.version);
@@ -151,10 +155,14 @@ impl ExactWrite {
         }
         let fence = Bytes::copy_from_slice(Uuid::new_v4().as_bytes());
         loop {
+            // After a lost reply it is repeated with the same version: of the write and all fences one is
+            // applied.
             let bump = MultiOp::SetData { path: path.clone(), data: Some(fence.clone()), version };
             let outcome = epoch.session.submit(Request::Multi(vec![bump]), Lane::Cleanup).await;
             let code = match outcome {
                 Outcome::Reply(reply) => match reply.refusal() {
+                    // The fence was applied: the write asks for a version that is past, and is refused for
+                    // good.
                     None => {
                         self.settled(Some(version.wrapping_add(1)));
                         return Ended::NotApplied(Cause::LinkLost);
@@ -171,32 +179,33 @@ impl ExactWrite {
                 }
             };
             match code {
-                // The write was applied, or an earlier attempt to fence it out.
+                // The write was applied, or an earlier fence: the marker's data tells which.
                 Code::BAD_VERSION => match resolve::read(&epoch, &path).await {
                     Ok(Some((data, stat))) if data.as_ref() == Some(&self.id) => {
                         self.settled(Some(stat.version));
                         return Ended::Applied(None, stat);
                     }
-                    // It was set once since, and not by the write.
+                    // Set once since, and not by the write, which is refused for good.
                     Ok(Some((_, stat))) if stat.version == version.wrapping_add(1) => {
                         self.settled(Some(stat.version));
                         return Ended::NotApplied(Cause::LinkLost);
                     }
-                    // Somebody else wrote it.
+                    // Somebody else set or deleted the marker: the outcome cannot be told, and is not
+                    // guessed.
                     Ok(_) => return Ended::Unknown(Cause::Deadline),
                     Err(Cause::Ended(end)) => return Ended::Unknown(Cause::Ended(end)),
                     Err(_) => sleep(PAUSE).await,
                 },
                 Code::SESSION_EXPIRED => return Ended::Unknown(Cause::Ended(SessionEnd::Expired)),
                 Code::THROTTLED => sleep(PAUSE).await,
-                // Without its marker nothing is proven.
+                // Without the marker nothing is proven.
                 _ => return Ended::Unknown(Cause::Deadline),
             }
         }
     }
 
-    /// The defect [`MarkerWithoutVersion`](crate::planted::Planted::MarkerWithoutVersion): a marker that does not show the write
-    /// yet is taken for proof that it never will.
+    /// The defect [`MarkerWithoutVersion`](crate::planted::Planted::MarkerWithoutVersion): a marker that does
+    /// not show the write yet is taken for proof that it never will.
     async fn settle_by_absence(&mut self) -> Ended {
         let Some(marker) = &self.marker else { return Ended::Unknown(Cause::Deadline) };
         match resolve::read(&marker.epoch, &marker.path).await {
@@ -220,7 +229,7 @@ impl Drop for ExactWrite {
     }
 }
 
-/// The operation that was refused. Those before it have no code of their own, and neither have those after it.
+/// Finds the operation that was refused: those before and after it have no code of their own.
 fn failed(results: &[MultiResult]) -> Ended {
     let failed = results.iter().enumerate().find_map(|(index, result)| match result {
         MultiResult::Failed(Code::OK | Code::RUNTIME_INCONSISTENCY) => None,

@@ -1,4 +1,5 @@
-//! The search for a server to talk to: which ones there are, who is dialled when, and why there is no link yet.
+//! Search for a server to connect to: the list of servers, the order in which they are dialled, and the
+//! reason why there is no link yet.
 
 mod candidate;
 mod ensemble;
@@ -24,27 +25,29 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 
-/// Links that lived shorter than this do not start the backoff over, so that a server which accepts and drops is not
-/// hammered.
+/// Links that lived shorter than this do not start the backoff over, so that a server which accepts and drops
+/// is not hammered.
 const LIVED: Duration = Duration::from_secs(1);
 
-/// Between rounds: at most two in a second on average, and none a second after the last, so that a session is found again soon.
+/// Shortest pause between rounds: there are at most two in a second on average, and never more than a second
+/// passes between two, so that a session is found again soon.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(150);
 const LONGEST_PAUSE: Duration = Duration::from_millis(990);
 
 /// The least time an attempt gets, however short the session's timeout.
 const SHORTEST_ATTEMPT: Duration = Duration::from_millis(250);
 
-/// Finds a server to talk to: all of their addresses in random order and soon side by side, those that were left with
-/// unanswered writes last; names resolved anew each round, a pause between rounds.
+/// Finds a server to connect to. A round dials all addresses in random order and soon side by side, those
+/// that were left with unanswered writes last. Names are resolved anew each round, with a pause between
+/// rounds.
 #[derive(Debug)]
 pub(crate) struct Dialer {
     ensemble: Ensemble,
-    /// Where the last connection was made to.
+    /// Server and address of the last connection.
     current: Option<(ServerAddress, SocketAddr)>,
-    /// What is left of this round.
+    /// Addresses of this round that were not tried yet.
     candidates: VecDeque<Candidate>,
-    /// How many there were at its beginning.
+    /// Number of addresses at the beginning of the round.
     addresses: usize,
     first_round: bool,
     /// Rounds since the session was last attached.
@@ -53,7 +56,7 @@ pub(crate) struct Dialer {
     attached_at: Option<Instant>,
 }
 
-/// When the first attempt is made.
+/// Time of the first attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Start {
     AtOnce,
@@ -75,8 +78,9 @@ impl Dialer {
         }
     }
 
-    /// How long connecting to one address may take, and shaking hands there: with several addresses a share each, so that one
-    /// that does not answer leaves time for the others; more with each round that brought nothing, for servers that are slow.
+    /// Time limit for a connection to one address, and for the handshake there. Several addresses get a share
+    /// each, so that a silent one leaves time for the others; the limit grows with each round that brought
+    /// nothing, for servers that are slow.
     pub(crate) fn attempt_timeout(&self, session_timeout: Duration) -> Duration {
         let addresses = self.addresses.max(self.ensemble.servers.get().len());
         let shares = u32::try_from(addresses.clamp(1, 3)).unwrap_or(3);
@@ -84,12 +88,13 @@ impl Dialer {
         (whole / shares * self.rounds.max(1)).min(whole).max(SHORTEST_ATTEMPT)
     }
 
-    /// Servers were asked, and are not restored from an older copy: it begins anew.
+    /// Takes note that the servers were asked and are not restored from an older copy: the suspicion begins
+    /// anew.
     pub(crate) fn not_rolled_back(&self) {
         self.ensemble.refusals.clear();
     }
 
-    /// Resolves when the server that was connected to last is not to be used any more.
+    /// Resolves when the server of the last connection is taken off the list.
     pub(crate) fn removed(&self) -> impl Future<Output = ()> + Send + use<> {
         let (servers, current) = (self.ensemble.servers.clone(), self.current.clone());
         async move {
@@ -100,12 +105,13 @@ impl Dialer {
         }
     }
 
-    /// True when servers have refused to talk to this client for so long that they may have been restored from an older copy.
+    /// True when servers have refused to talk to this client for so long that they may have been restored
+    /// from an older copy.
     pub(crate) fn suspects_rollback(&self, session_timeout: Duration) -> bool {
         self.ensemble.refusals.are_suspicious(session_timeout)
     }
 
-    /// The session was attached over the link that was dialled last.
+    /// Takes note that the session was attached over the link that was dialled last.
     pub(crate) fn attached(&mut self) {
         self.attached_at = Some(Instant::now());
         self.rounds = 0;
@@ -113,13 +119,15 @@ impl Dialer {
         self.ensemble.last_error.clear();
         self.ensemble.refusals.clear();
         if let Some((_, address)) = self.current {
-            // Its leader has answered for the session through it, after all that was written to it before.
+            // Its leader has answered for the session through it, after all writes that went to it before:
+            // none of them is still to come.
             self.ensemble.left.forget(address);
         }
     }
 
-    /// The link is gone, or never came to an attached session. If it had writes that are `unanswered`, its server may still
-    /// hold them; to attach the session there again could let them pass after they were made up for elsewhere.
+    /// Takes note that the link is gone, or never came to an attached session. If it had writes that are
+    /// `unanswered`, its server may still hold them; a session that is attached there again could let them
+    /// pass after they were made up for elsewhere (decision 11).
     pub(crate) fn lost(&mut self, error: LinkError, unanswered: bool) {
         if matches!(error, LinkError::Refused) {
             self.ensemble.refusals.note();
@@ -162,6 +170,7 @@ impl Dialer {
         for candidate in &mut candidates {
             candidate.left_at = left.get(&candidate.address).copied();
         }
+        // `None` comes first; of servers with unanswered writes the one that was left longest ago.
         candidates.sort_by_key(|candidate| candidate.left_at);
         self.addresses = candidates.len();
         self.candidates = candidates.into();
@@ -203,7 +212,8 @@ impl Dialer {
     }
 }
 
-/// Between rounds: soon enough that a session survives, jittered so that a fleet does not come back in step.
+/// Pauses between rounds: short enough that a session survives, jittered so that a fleet does not come back
+/// in step.
 pub(in crate::session) fn pace() -> Backoff {
     RetryPolicy::exponential().between(Duration::from_millis(50), LONGEST_PAUSE).start()
 }

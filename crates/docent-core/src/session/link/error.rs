@@ -2,10 +2,10 @@ use docent_proto::DecodeError;
 use std::io;
 use std::sync::Arc;
 
-/// Why a link could not be made or was lost.
+/// Reason why a link could not be made or was lost.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum LinkError {
-    // No errors yet, but what is waited for.
+    // Not errors yet, but the steps that the dialer waits for.
     #[error("resolving {host:?}")]
     Resolving { host: String },
     #[error("connecting to {server}")]
@@ -55,7 +55,7 @@ impl LinkError {
         }
     }
 
-    /// What went wrong, with its causes.
+    /// Text of the error with its causes.
     pub(crate) fn chain(&self) -> String {
         let causes = std::iter::successors(std::error::Error::source(self), |error| error.source());
         causes.fold(self.to_string(), |text, cause| format!("{text}: {cause}"))

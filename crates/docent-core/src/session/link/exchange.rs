@@ -21,7 +21,8 @@ impl Exchange {
         Self { io, received: BytesMut::new() }
     }
 
-    /// Opens or takes up a session. Credentials and a request go out in the same write; their [replies](Self::reply) follow.
+    /// Opens or takes up a session. Credentials and a request go out in the same write; their
+    /// [replies](Self::reply) follow.
     pub(super) async fn connect_and_ask(
         &mut self,
         connect: &ConnectRequest,
@@ -49,7 +50,7 @@ impl Exchange {
         ReplyHeader::read(&mut Reader::new(self.frame().await?)).map_err(invalid)
     }
 
-    /// A stream may keep what was written until it is flushed.
+    /// A stream may keep written bytes until it is flushed.
     async fn send(&mut self, out: &[u8]) -> io::Result<()> {
         self.io.write_all(out).await?;
         self.io.flush().await

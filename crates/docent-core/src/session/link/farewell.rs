@@ -12,7 +12,8 @@ use std::io;
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// Links over which the session is asked for at most: whoever attaches it and cannot end it gives it one more timeout to live.
+/// Most links over which the session is asked for: a link that attaches it and cannot end it gives it one
+/// more timeout to live (decision 6).
 const MOST_LINKS: usize = 3;
 
 /// Means to end a session on a link of its own.
@@ -20,7 +21,8 @@ pub(crate) struct Farewell {
     pub(in crate::session) session_id: i64,
     pub(in crate::session) password: SecretSlice<u8>,
     pub(in crate::session) timeout: Duration,
-    /// Servers may take no request without them, not even this one. Empty when they were refused.
+    /// Credentials for the farewell: servers may take no request without them, not even this one. Empty once
+    /// they were refused.
     pub(in crate::session) credentials: Vec<Credentials>,
 }
 
@@ -36,8 +38,9 @@ enum Kept {
 }
 
 impl Farewell {
-    /// Ends the session. Tries until a server says that it is gone or that it takes no such word from us; but not so often that
-    /// the session would live on from that, and not after the servers have ended it by themselves.
+    /// Ends the session. Tries until a server says that the session is gone or that it refuses to end it; but
+    /// not so often that the attempts would keep it alive, and not after the servers have ended it by
+    /// themselves.
     pub(crate) async fn say(mut self, ensemble: &Ensemble) {
         let mut dialer = Dialer::new(ensemble.aside(), Start::Jittered);
         // Servers that do not answer may be down, and keep the session until they are back.
@@ -61,13 +64,14 @@ impl Farewell {
                 Kept::NotTold(_) => {}
             }
             links += 1;
+            // A timeout after the last link the servers have ended the session by themselves (decision 6).
             over_at = Some(Instant::now() + self.timeout);
         }
     }
 
     async fn end(&self, io: Box<dyn Io>) -> Result<(), Kept> {
         let connect = ConnectRequest {
-            // Whoever only says goodbye needs no server that is up to date.
+            // A farewell needs no server that is up to date.
             last_zxid_seen: 0,
             timeout_ms: i32::try_from(self.timeout.as_millis()).unwrap_or(i32::MAX),
             session_id: self.session_id,
@@ -76,7 +80,8 @@ impl Farewell {
         };
         let credentials = self.credentials.iter().map(Credentials::request);
         let mut exchange = Exchange::new(io);
-        // In one write: over a link that carries nothing back, the session would be attached and nothing more.
+        // In one write (decision 6): over a link that carries nothing back, the session would be attached and
+        // live on.
         let response = exchange.connect_and_ask(&connect, credentials, &Request::CloseSession).await;
         let response = response.map_err(Kept::NotAttached)?;
         if response.timeout_ms <= 0 || response.session_id != self.session_id {

@@ -1,7 +1,7 @@
 //! Was the ensemble restored from an older copy?
 //!
-//! A server refuses a client that has seen newer transactions than its own, by closing the link without a word. After a
-//! restore all of them do, for ever. A session that claims to have seen nothing finds out.
+//! A server refuses a client that has seen newer transactions than its own, by closing the link without a
+//! word. After a restore all of them do, for ever. A session that claims to have seen nothing finds out.
 
 use crate::session::Credentials;
 use crate::session::link::exchange::Exchange;
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Since when servers have refused to talk to this client, over all of its sessions.
+/// Time since when servers have refused to talk to this client, over all of its sessions.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Refusals(Arc<Mutex<Option<Instant>>>);
 
@@ -35,8 +35,8 @@ impl Refusals {
     }
 }
 
-/// Asks a server for its newest transaction, by a session of its own that is closed again. The server may take no request without
-/// `credentials`.
+/// Asks a server for its newest transaction, by a session of its own that is closed again. The server may
+/// take no request without `credentials`.
 pub(in crate::session) async fn newest_transaction(
     io: Box<dyn Io>,
     timeout: Duration,

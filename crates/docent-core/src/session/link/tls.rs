@@ -18,15 +18,16 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName}
 use tokio_rustls::rustls::version::{TLS12, TLS13};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
-/// How a client knows its servers, and they it, over TLS 1.2 or 1.3.
+/// Settings of TLS 1.2 or 1.3, by which a client knows its servers, and they it.
 ///
-/// Servers are trusted if their certificate goes back to one of the certificates given here and is valid for the host as
-/// the connect string names it: a DNS name, or an IP address that the certificate lists. There is no way around either, and
-/// no other certificate is trusted, not even the system's.
+/// Servers are trusted if their certificate goes back to one of the certificates given here and is valid for
+/// the host as the connect string names it: a DNS name, or an IP address that the certificate lists. There is
+/// no way around either, and no other certificate is trusted, not even the system's.
 ///
-/// PEM is read when the client is built, and errors in it are reported there. Files are read again before each connection, so that
-/// certificates that are replaced before they run out need no restart. Where new files are not what they should be, as halfway
-/// through their replacement, what was read last stays in use, with a warning in the log.
+/// PEM is read when the client is built, and errors in it are reported there. Files are read again before
+/// each connection, so that certificates that are replaced before they run out need no restart. Where new
+/// files cannot be used, as halfway through their replacement, the content read last stays in use, with a
+/// warning in the log.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), docent_core::Error> {
@@ -69,10 +70,11 @@ impl Tls {
         self
     }
 
-    /// Shows the servers a certificate (with what leads from it to an authority that they trust) and proves it with its key;
-    /// all in PEM, the key as PKCS#8, PKCS#1 or SEC1.
+    /// Shows the servers a certificate (with the chain from it to an authority that they trust) and proves it
+    /// with its key; all in PEM, the key as PKCS#8, PKCS#1 or SEC1.
     ///
-    /// Servers with `ssl.clientAuth=need`, their default, want one. They also know the client by it, in the scheme `x509`.
+    /// Servers with `ssl.clientAuth=need`, their default, want one. They also know the client by it, in the
+    /// scheme `x509`.
     pub fn client_identity_pem(mut self, chain: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) -> Self {
         self.identity = Some((Pem::new(chain.into()), Pem::new(key.into())));
         self
@@ -84,7 +86,8 @@ impl Tls {
         self
     }
 
-    /// The name that every server's certificate must be valid for, in place of the host in the connect string.
+    /// The name that every server's certificate must be valid for, in place of the host in the connect
+    /// string.
     pub fn server_name(mut self, name: impl Into<String>) -> Self {
         self.server_name = Some(name.into());
         self
@@ -97,7 +100,7 @@ impl Tls {
     /// Puts TLS around `inner`.
     ///
     /// # Errors
-    /// `InvalidInput` for what is not the PEM it should be.
+    /// `InvalidInput` for content that is not the expected PEM.
     pub(crate) fn around(&self, inner: Arc<dyn Transport>) -> Result<TlsTransport, Error> {
         let name = self.server_name.as_deref().map(|name| server_name(name).map_err(invalid)).transpose()?;
         let connector = Mutex::new(self.connector()?);
@@ -107,7 +110,8 @@ impl Tls {
     /// Reads the files.
     fn connector(&self) -> Result<TlsConnector, Error> {
         let mut config = self.config()?;
-        // A session outlives its links by its own means; a resumed one would skip the look at the certificate.
+        // A ZooKeeper session outlives its links by its own means; a resumed TLS session would skip the check
+        // of the certificate.
         config.resumption = tokio_rustls::rustls::client::Resumption::disabled();
         Ok(TlsConnector::from(Arc::new(config)))
     }
@@ -182,7 +186,7 @@ impl fmt::Display for Pem {
     }
 }
 
-// What is given as bytes may be a key.
+// Bytes may be a key, and are not printed.
 impl fmt::Debug for Pem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Pem({self})")
@@ -203,13 +207,13 @@ impl fmt::Debug for Tls {
 pub(crate) struct TlsTransport {
     inner: Arc<dyn Transport>,
     tls: Tls,
-    /// With what was last read.
+    /// Connector with the content of the files read last.
     connector: Mutex<TlsConnector>,
     server_name: Option<ServerName<'static>>,
 }
 
 impl TlsTransport {
-    /// The connector for the next link, with what the files hold now, if that is of use.
+    /// The connector for the next link, with the present content of the files, if that can be used.
     async fn connector(&self) -> TlsConnector {
         if self.tls.has_files() {
             let tls = self.tls.clone();

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
-/// What the methods of a [`Transport`] return: a boxed future, as `async move { … }` in a `Box::pin` gives it.
+/// Future that the methods of a [`Transport`] return, as `async move { … }` in a `Box::pin` gives it.
 pub type Dialled<'a, T> = BoxFuture<'a, io::Result<T>>;
 
 /// A byte stream to a server.
@@ -15,7 +15,7 @@ pub trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
 
-/// How servers are reached. The default is [`TcpTransport`]; a simulation brings its own.
+/// Way to reach servers. The default is [`TcpTransport`]; a simulation brings its own.
 pub trait Transport: fmt::Debug + Send + Sync + 'static {
     /// The addresses of a server, asked anew before each round of attempts.
     fn resolve<'a>(&'a self, server: &'a ServerAddress) -> Dialled<'a, Vec<SocketAddr>>;

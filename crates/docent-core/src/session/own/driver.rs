@@ -21,14 +21,15 @@ use tokio::time::{Instant, timeout_at};
 /// Most bytes asked of the socket at once, and what a read buffer starts with.
 const READ_SIZE: usize = 64 * 1024;
 
-/// A read buffer with less room than this is replaced. The frames taken from a buffer keep all of it, so one for each read
-/// would cost far more memory than what is read.
+/// A read buffer with less room than this is replaced. Frames taken from a buffer keep all of it, so that a
+/// new buffer for each read would cost far more memory than the bytes read.
 const READ_ROOM: usize = 16 * 1024;
 
-/// How often the driver takes in what came before others get their turn: who keeps the lease may be one of them.
+/// Times that the driver takes in received bytes before other tasks get their turn: the one that keeps the
+/// lease may be among them.
 const TURNS: usize = 4;
 
-/// What of the write buffer is kept for the next requests, once a larger one is on its way.
+/// Capacity of the write buffer kept for the next requests, once a larger one is on its way.
 const OUTPUT_KEPT: usize = 64 * 1024;
 
 /// Runs the machine of one session over one link after another, until the session ends.
@@ -39,15 +40,15 @@ pub(super) struct Driver {
     dialer: Dialer,
 }
 
-/// Requests that are still open when the driver goes, because its client gave up closing or its runtime is shutting down,
-/// end with it.
+/// Requests that are still open when the driver goes, because its client gave up closing or its runtime is
+/// shutting down, end with it.
 impl Drop for Driver {
     fn drop(&mut self) {
         self.shared.change(|machine| machine.end(SessionEnd::Closed));
     }
 }
 
-/// How serving a link ended.
+/// End of serving a link.
 enum Served {
     Lost(LinkError),
     Ended,
@@ -78,6 +79,7 @@ impl Driver {
             };
             if let Served::Lost(error) = self.serve(io).await {
                 tracing::debug!(%error, "link is down");
+                // Read before `link_down`, which takes the unanswered requests away.
                 let unanswered = self.shared.lock().has_unanswered_writes();
                 self.dialer.lost(error, unanswered);
             }
@@ -93,7 +95,8 @@ impl Driver {
         }
     }
 
-    /// Finds out, once servers have refused this client for long enough, whether they are behind what it has seen.
+    /// Finds out, once servers have refused this client for long enough, whether they are behind the
+    /// transactions it has seen.
     async fn is_rolled_back(&mut self) -> bool {
         let (timeout, seen, credentials) = {
             let machine = self.shared.lock();
@@ -178,7 +181,7 @@ async fn expire(shared: &Shared) -> Infallible {
     }
 }
 
-/// What there is to tell about a link.
+/// News about a link.
 enum News {
     /// The session is attached.
     Attached,
@@ -186,23 +189,23 @@ enum News {
     Ended,
 }
 
-/// A link with what was received and not understood yet, and what is to be sent.
+/// Link with its buffers: bytes received and not understood yet, and bytes to send.
 struct ServedLink<'a> {
     shared: &'a Shared,
     withdraw: &'a Arc<dyn Withdraw>,
     io: Box<dyn Io>,
     input: BytesMut,
     output: Vec<u8>,
-    /// How much of the output is on its way.
+    /// Bytes of the output that are on their way.
     sent: usize,
-    /// There is more to send once the output is on its way.
+    /// Set when there is more to send once the output is on its way.
     more: bool,
-    /// There may be more in the input that can be understood.
+    /// Set when the input may hold more complete frames.
     unread: bool,
-    /// Something was received.
+    /// Set once something was received.
     heard: bool,
     attached: bool,
-    /// When the machine is to be called next if nothing happens.
+    /// Time of the next call of the machine if nothing happens.
     deadline: Option<Timestamp>,
     alarm: Alarm,
     deliveries: Deliveries,
@@ -230,11 +233,11 @@ impl<'a> ServedLink<'a> {
         link
     }
 
-    /// Understands what was received, writes what was submitted and looks at the time, until there is nothing to do. What was
-    /// received comes first: after a pause of the process, a reply that the machine waits for may be there already. However much comes,
-    /// what is due is sent in between, and others have their turn.
+    /// Reads replies, writes submitted requests and looks at the time, until there is nothing to do. Received
+    /// bytes come first: after a pause of the process, the reply that the machine waits for may be there
+    /// already. However much is received, due requests are sent in between, and other tasks have their turn.
     fn poll_serve(&mut self, cx: &mut Context<'_>) -> Poll<Result<News, LinkError>> {
-        // Whatever is submitted from here on wakes the task again.
+        // A request that is submitted from here on wakes the task again.
         let rung = self.shared.bell.poll_rung(cx).is_ready();
         let mut asked = rung || self.deadline.is_none() || self.more && self.output.is_empty();
         let mut turns = TURNS;
@@ -263,7 +266,8 @@ impl<'a> ServedLink<'a> {
         }
     }
 
-    /// Lets the machine have what was received and the time, and asks it what to send and when it wants to be called next.
+    /// Gives the machine the received bytes and the time, and takes from it the bytes to send and the time of
+    /// its next call.
     fn advance(&mut self, now: Timestamp, received: bool, due: bool) -> Result<Option<News>, LinkError> {
         self.shared.change_with(&mut self.deliveries, |machine| {
             if received {

@@ -1,7 +1,7 @@
 //! ZooKeeper's client protocol as a pure state machine: no I/O and no clock of its own.
 //!
-//! In: the time, link up or down, bytes received, requests submitted and withdrawn. Out: bytes to write, outcomes, fired
-//! watches, the state of the link and the next time it wants to be called.
+//! In: the time, link up or down, bytes received, requests submitted and withdrawn. Out: bytes to write,
+//! outcomes, fired watches, the state of the link and the next time it wants to be called.
 
 mod inbound;
 mod outbound;
@@ -41,7 +41,7 @@ pub(in crate::session) struct Machine {
     phase: Phase,
     link: Link,
     losses: u64,
-    /// What [`link_change`](Self::link_change) said last.
+    /// State that [`link_change`](Self::link_change) returned last.
     told: LinkState,
     identity: Option<Identity>,
     /// Smallest timeout granted so far, or the one to ask for.
@@ -51,7 +51,7 @@ pub(in crate::session) struct Machine {
     /// The last look for ephemeral nodes that is under way, since a create was refused.
     doubts: Option<u64>,
     next_xid: i32,
-    /// Credentials that are to be sent on a new link, before anything else.
+    /// Set when credentials are due on a new link, before anything else.
     to_authenticate: bool,
     /// Requests that set watches again on a new link; they go before others.
     restore: VecDeque<Request>,
@@ -63,13 +63,13 @@ pub(in crate::session) struct Machine {
     watches: WatchTable,
     last_zxid: i64,
     last_sent: Timestamp,
-    /// What the servers have heard over this link.
+    /// Send times of the requests that the servers have heard of over this link.
     heard: Heard,
-    /// When something came that is, or may become, a reply.
+    /// Time at which a reply, or a part of one, came last.
     last_received: Timestamp,
-    /// Send time of the newest request that was answered, whatever it was.
+    /// Send time of the newest request that was answered, be it a ping or a read.
     last_answered: Timestamp,
-    /// When a link that had been up was lost.
+    /// Time at which a link that had been up was lost.
     down_since: Timestamp,
     deliveries: Deliveries,
 }
@@ -104,11 +104,12 @@ enum Link {
 #[derive(Debug)]
 struct Identity {
     id: i64,
-    /// All that it takes to take the session over.
+    /// Secret that is enough to take the session over.
     password: SecretSlice<u8>,
 }
 
-/// What is delivered once the machine is no longer locked: dropping it may call back into the machine.
+/// Outcomes and events to deliver once the machine is no longer locked: dropping one may call back into the
+/// machine.
 #[derive(Debug, Default)]
 pub(in crate::session) struct Deliveries {
     finished: Vec<Finished>,
@@ -169,7 +170,8 @@ impl Machine {
         self.submit_on(request, lane, deadline, None)
     }
 
-    /// As [`submit`](Self::submit), but only before another link is lost, if `losses` have been.
+    /// As [`submit`](Self::submit), but where `losses` says how many links were lost, only before another one
+    /// is.
     pub(in crate::session) fn submit_on(
         &mut self,
         request: Request,
@@ -182,6 +184,7 @@ impl Machine {
         }
         match self.phase {
             Phase::Open => {}
+            // Deletes of our own nodes are still taken, so that a client that closes leaves none behind.
             Phase::Draining if lane != Lane::Call => {}
             Phase::Draining | Phase::Closing { .. } => return Err(Cause::Ended(SessionEnd::Closed)),
             Phase::Ended(end) => return Err(Cause::Ended(end)),
@@ -200,7 +203,7 @@ impl Machine {
         Ok((id, outcome))
     }
 
-    /// When to call [`expire`](Self::expire) next.
+    /// Time of the next call of [`expire`](Self::expire).
     pub(in crate::session) fn next_expiry(&self) -> Option<Instant> {
         self.requests.next_expiry()
     }
@@ -221,7 +224,8 @@ impl Machine {
 
     pub(in crate::session) fn unregister(&mut self, id: u64, path: &str, kind: WatchKind) {
         let forgotten = self.watches.unregister(id, path, kind);
-        // On a link that is down there is no watch: it just is not set again.
+        // On a link that is down there is no watch: it just is not set again. Where a read on its way asks
+        // for one in the same table, its removal would take that away, too.
         if forgotten && self.link != Link::Down && !self.requests.will_watch(path, kind) {
             let kind = match kind {
                 WatchKind::Data | WatchKind::Exist => docent_proto::WatchKind::Data,
@@ -260,6 +264,7 @@ impl Machine {
     }
 
     pub(in crate::session) fn link_down(&mut self, now: Timestamp) {
+        // An attempt that did not attach the session is no lost link, and gives the session no more time.
         if self.link == Link::Up {
             self.losses += 1;
             self.down_since = now;
@@ -273,13 +278,14 @@ impl Machine {
         self.doubts = None;
         self.requests.link_lost(&mut self.deliveries.finished);
         match self.phase {
-            // The request to close may or may not have arrived; a session nobody re-attaches to ends by itself.
+            // The request to close may or may not have arrived; a session nobody re-attaches to ends by
+            // itself.
             Phase::Closing { written } if written || self.identity.is_none() => self.end(SessionEnd::Closed),
             _ => {}
         }
     }
 
-    /// The session is over. What was not answered never will be.
+    /// Ends the session. A request without an answer will not get one any more.
     pub(in crate::session) fn end(&mut self, end: SessionEnd) {
         if self.ended().is_some() {
             return;
@@ -298,7 +304,7 @@ impl Machine {
         }
     }
 
-    /// Takes what is to be delivered, and leaves `empty` ones for the next time.
+    /// Takes the deliveries, and leaves `empty` ones for the next time.
     pub(in crate::session) fn swap_deliveries(&mut self, empty: &mut Deliveries) {
         mem::swap(&mut self.deliveries, empty);
     }

@@ -18,12 +18,12 @@ use tokio::time::Instant;
 #[derive(Clone)]
 pub(crate) struct WireSession(Arc<Shared>);
 
-/// What calls and the driver share: the machine, and a bell for the driver.
+/// State that calls and the driver share: the machine, and a bell for the driver.
 pub(super) struct Shared {
     machine: Mutex<Machine>,
     /// Rung when there is something new for the driver.
     pub(super) bell: Bell,
-    /// Told when a request is to end sooner than all before it.
+    /// Notified when a request has an earlier deadline than all before it.
     pub(super) sooner: Notify,
     pub(super) clock: Arc<dyn Clock>,
     link: watch::Sender<LinkState>,
@@ -68,12 +68,13 @@ impl Shared {
         self.machine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the machine, then delivers what came of it, in that order and without the lock.
+    /// Changes the machine, then delivers the outcomes and events of that, in order and without the lock.
     pub(super) fn change<R>(&self, change: impl FnOnce(&mut Machine) -> R) -> R {
         self.change_with(&mut Deliveries::default(), change)
     }
 
-    /// As [`change`](Self::change), with room for `deliveries` that is used again and again; there are none before and after.
+    /// As [`change`](Self::change), with room for `deliveries` that is used again and again; there are none
+    /// before and after.
     pub(super) fn change_with<R>(
         &self,
         deliveries: &mut Deliveries,
@@ -85,7 +86,7 @@ impl Shared {
             machine.swap_deliveries(deliveries);
             (result, machine.link_change())
         };
-        // First of all: whoever hears that the link is lost counts it.
+        // First of all, so that a caller who hears that the link is lost also sees it counted.
         if let Some(link) = link {
             self.link.send_replace(link);
         }

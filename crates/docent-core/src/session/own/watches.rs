@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::mem;
 use tokio::sync::oneshot;
 
-/// Bytes of paths in one request that sets watches again. Servers take 1 MiB; the Java client stays at this, too.
+/// Bytes of paths in one request that sets watches again. Servers take 1 MiB; the Java client stays at this,
+/// too.
 const CHUNK: usize = 128 * 1024;
 
 /// The watches of a session: one at the server for a path and kind, many subscribers here.
@@ -16,7 +17,7 @@ pub(super) struct WatchTable {
     child: HashMap<String, Subscribers>,
 }
 
-/// By their numbers, because there may be many of one path, each with an end of its own.
+/// Subscribers by their numbers: there may be many of one path, each with an end of its own.
 type Subscribers = BTreeMap<u64, oneshot::Sender<Fired>>;
 
 /// Watches that fired, to be delivered once the machine is no longer locked.
@@ -50,13 +51,14 @@ impl WatchTable {
         }
         table.remove(path);
         match kind {
+            // The server keeps watches of both kinds in one table, and removes both together.
             WatchKind::Data => !self.exist.contains_key(path),
             WatchKind::Exist => !self.data.contains_key(path),
             WatchKind::Child => true,
         }
     }
 
-    /// The watches that `event` uses up.
+    /// Fires the watches that `event` uses up.
     pub(super) fn fire(&mut self, event: &WatchEvent, fires: &mut Fires) {
         let kinds: &[WatchKind] = match event.kind {
             EventKind::Created | EventKind::DataChanged => &[WatchKind::Data, WatchKind::Exist],
@@ -69,7 +71,7 @@ impl WatchTable {
         }
     }
 
-    /// The session is over: every watch ends.
+    /// Ends every watch with the session.
     pub(super) fn end(&mut self, end: SessionEnd, fires: &mut Fires) {
         for table in [&mut self.data, &mut self.exist, &mut self.child] {
             let subscribers = mem::take(table).into_values().flat_map(Subscribers::into_values);
@@ -79,7 +81,7 @@ impl WatchTable {
 
     /// All watches, in requests of a size that servers take, for a new link.
     pub(super) fn restore(&self, relative_zxid: i64, request_limit: usize) -> Vec<Watches> {
-        /// Of a path's length, and of the request besides its paths.
+        /// Bytes of a path's length, and of the request besides its paths.
         const LENGTH: usize = 4;
         const FIELDS: usize = 64;
         let limit = CHUNK.min(request_limit).saturating_sub(FIELDS);

@@ -13,14 +13,14 @@ fn timings() -> impl Strategy<Value = Timing> {
     })
 }
 
-/// What a client and its server do, in thousandths of what they may at most.
+/// Delays of a request, in thousandths of the most that is allowed.
 #[derive(Debug, Clone, Copy)]
 struct Step {
-    /// From the last request to this one.
+    /// Pause from the last request to this one.
     pause: u32,
-    /// From the request to the server's hearing of it.
+    /// Time from the request to the server's hearing of it.
     there: u32,
-    /// From that to its answer.
+    /// Time from that to the answer.
     back: u32,
 }
 
@@ -42,7 +42,7 @@ struct Asked {
     answered: Timestamp,
 }
 
-/// Requests up to `longest` apart, each of which is answered within what a link that owes an answer lives.
+/// Requests up to `longest` apart, each of which is answered before its link would be left as silent.
 fn asked(timing: Timing, steps: &[Step], longest: Duration) -> Vec<Asked> {
     let mut now = Timestamp::default() + timing.timeout;
     let mut last_answer = now;
@@ -55,7 +55,8 @@ fn asked(timing: Timing, steps: &[Step], longest: Duration) -> Vec<Asked> {
     steps.iter().map(step).collect()
 }
 
-/// The send time of the newest request that had been answered for a relay by `sent`. The first one attached the session.
+/// The send time of the newest request that had been answered for a relay by `sent`. The first one attached
+/// the session.
 fn heard_by(timing: Timing, asked: &[Asked], sent: Timestamp) -> Timestamp {
     let told = |asked: &&Asked| asked.answered + timing.relay() <= sent;
     asked.iter().skip(1).filter(told).map(|asked| asked.sent).chain([asked[0].sent]).max().unwrap_or_default()
@@ -74,7 +75,8 @@ proptest! {
         if before.is_empty() {
             return Ok(());
         }
-        // The leader hears at once of who attaches, and then at the relays what was heard up to each.
+        // The leader hears at once of the session that attaches, and then at each relay of the requests heard
+        // up to it.
         let first_relay = part_of(timing.relay(), phase);
         let told = |heard: Timestamp| {
             let since = heard.since(Timestamp::default() + first_relay).as_nanos();
@@ -97,7 +99,8 @@ proptest! {
         prop_assert_eq!(timing.proof(write.sent, heard_by(timing, &asked, write.sent)), write.sent);
     }
 
-    /// After the longest silence that a link survives, a lease outlasts the time at which the next write is due.
+    /// After the longest silence that a link survives, a lease outlasts the time at which the next write is
+    /// due.
     #[test]
     fn every_pace_follows_from_the_margin(timing in timings()) {
         let sent = Timestamp::default() + timing.timeout * 10;
@@ -111,7 +114,7 @@ proptest! {
         prop_assert!(left + SLACK >= timing.pulse() * 2);
     }
 
-    /// Where a timeout of few ticks is accepted, its lease is short, and never longer than what was heard allows.
+    /// Where a timeout of few ticks is accepted, its lease is short, and never longer than `heard` allows.
     #[test]
     fn a_timeout_of_few_ticks_has_a_lease_that_is_as_safe(tick in 10_u64..=10_000, part in 1_u64..=400) {
         let timing = Timing { timeout: millis(tick * part / 100), tick: millis(tick) };

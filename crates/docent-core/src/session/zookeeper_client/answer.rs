@@ -1,12 +1,12 @@
-//! What the crate's results mean to us.
+//! Meaning of the crate's results in our terms.
 
 use docent_proto::Code;
 use zookeeper_client::Error;
 
-/// Why there is no result.
+/// Reason why there is no result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Failure {
-    /// The server said so.
+    /// The server answered with this code.
     Answered(Code),
     /// No answer came, or none that can be understood: it may have been applied.
     Lost,
@@ -40,7 +40,8 @@ impl From<Error> for Failure {
             Error::SessionExpired => return Self::Expired,
             Error::SessionMoved | Error::AuthFailed => return Self::Refused,
             Error::ClientClosed => return Self::Closed,
-            // A reset or a missed heartbeat is `Custom`, a reply that cannot be read `UnmarshalError` or `UnexpectedError`.
+            // A reset or a missed heartbeat is `Custom`, a reply that cannot be read `UnmarshalError` or
+            // `UnexpectedError`.
             _ => return Self::Lost,
         };
         Self::Answered(code)

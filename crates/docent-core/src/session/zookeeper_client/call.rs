@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use std::panic::AssertUnwindSafe;
 use zookeeper_client as zk;
 
-/// What a server answered, with the watch that it left.
+/// Answer of a server, with the watch that it left.
 pub(super) type Answer = (Result<Response, Code>, Option<zk::OneshotWatcher>);
 
 /// A request at the crate.
@@ -98,7 +98,7 @@ async fn unwatched(client: &zk::Client, request: Request) -> Result<Response, Fa
             client.auth(&scheme, &credentials).await?;
             Response::Empty
         }
-        // What a session sends of its own accord is the crate's business.
+        // Requests that a session sends by itself are the crate's business.
         Request::Exists { .. }
         | Request::GetData { .. }
         | Request::GetChildren { .. }
@@ -153,7 +153,7 @@ async fn multi(client: &zk::Client, ops: &[MultiOp]) -> Result<Response, Failure
     Ok(Response::Multi(results))
 }
 
-/// What servers say of a multi whose operation at `index` failed.
+/// Results that servers give for a multi whose operation at `index` failed.
 fn failed_at(index: usize, code: Code, len: usize) -> Vec<MultiResult> {
     let codes = (0..len).map(|at| match at.cmp(&index) {
         std::cmp::Ordering::Less => Code::OK,
@@ -204,7 +204,7 @@ async fn multi_read(client: &zk::Client, ops: &[MultiOp]) -> Result<Response, Fa
     Ok(Response::Multi(results.collect::<Result<_, _>>()?))
 }
 
-/// What a one-shot watch saw; `None` for the end of the session.
+/// Event of a one-shot watch; `None` for the end of the session.
 pub(super) async fn event(watcher: zk::OneshotWatcher) -> Option<EventKind> {
     // The crate panics when its task was dropped by a runtime that shuts down.
     let event = AssertUnwindSafe(watcher.changed()).catch_unwind().await.ok()?;

@@ -20,7 +20,8 @@ impl Connect {
         Self { options, ensemble, pause_first: start == Start::Jittered, backoff: pace() }
     }
 
-    /// The session, and the time at which it was asked for. Never resolves when the servers refuse the client: that ends the session.
+    /// The session, and the time at which it was asked for. Never resolves when the servers refuse the
+    /// client: that ends the session.
     pub(super) async fn session(&mut self, shared: &Shared) -> (zk::Client, Timestamp) {
         if self.pause_first {
             self.pause().await;
@@ -54,7 +55,8 @@ impl Connect {
         let connector = credentials.fold(connector, |connector, credentials| credentials.tell(connector));
         let client = connector.connect(&self.connect_string()).await?;
         if shared.settings.last_zxid > 0 {
-            // The crate does not tell a server what an earlier session has seen: the server must catch up by itself.
+            // The crate does not tell a server what an earlier session has seen: the server must catch up by
+            // itself.
             client.sync("/").await?;
         }
         Ok(client)
@@ -77,7 +79,7 @@ impl Connect {
         tokio::time::sleep(self.backoff.next().unwrap_or(Duration::from_secs(1))).await;
     }
 
-    /// There is no link, for this reason.
+    /// Takes note of the reason why there is no link.
     pub(super) fn lost(&self, reason: String) {
         let error = LinkError::ZookeeperClient(reason);
         tracing::debug!(%error, "no link");

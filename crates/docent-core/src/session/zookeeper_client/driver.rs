@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use zookeeper_client::{SessionState, StateWatcher};
 
-/// Runs a session until it ends: opens it, follows its state, and polls what was submitted.
+/// Runs a session until it ends: opens it, follows its state, and polls the submitted requests.
 pub(super) async fn run(
     shared: Arc<Shared>,
     mut calls: mpsc::UnboundedReceiver<BoxFuture<'static, ()>>,
@@ -40,13 +40,13 @@ pub(super) async fn run(
     while let Ok(call) = calls.try_recv() {
         open.push(call);
     }
-    // Each of them sees the end and tells whoever waits for it.
+    // Each call sees the end and tells its caller.
     while open.next().await.is_some() {}
     end
 }
 
-/// A session that is not driven any more, because its client gave up closing or its runtime is shutting down, must not be
-/// kept alive by the crate.
+/// Ends a session that is not driven any more, because its client gave up closing or its runtime is shutting
+/// down: the crate must not keep it alive.
 struct EndOnDrop(Arc<Shared>);
 
 impl Drop for EndOnDrop {
@@ -55,7 +55,7 @@ impl Drop for EndOnDrop {
     }
 }
 
-/// Opens the session; `None` when it is to be closed, or has ended, before that.
+/// Opens the session; `None` when it was told to close, or has ended, before that.
 async fn open(shared: &Shared, connect: &mut Connect) -> Option<StateWatcher> {
     let mut phase = shared.phase.subscribe();
     tokio::select! {
@@ -76,7 +76,8 @@ fn follow(shared: &Arc<Shared>, connect: &Connect, state: SessionState) {
             connect.attached();
             shared.link_up();
         }
-        // Reads of a read-only server may be arbitrarily old. The crate is not asked to connect to one.
+        // Reads of a read-only server may be arbitrarily old (decision 10). The crate is not asked to connect
+        // to one.
         SessionState::Disconnected | SessionState::ConnectedReadOnly => {
             connect.lost("the connection was lost".to_owned());
             shared.link_down();

@@ -8,12 +8,12 @@ use zookeeper_client as zk;
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ZookeeperClient {
-    /// The shortest session timeout that any of the servers grants to what is asked for. Needed where their
-    /// `maxSessionTimeout` differ: the crate does not tell when a session that moves to another server is granted less, and
-    /// leases would be too long then. Leases count from this, if it is shorter than what was granted first. Default: what
-    /// was granted first.
+    /// Shortest session timeout that any of the servers grants for the one asked for. Needed where their
+    /// `maxSessionTimeout` differ: the crate does not tell when a session that moves to another server is
+    /// granted less, and leases would be too long then. Leases count from this, if it is shorter than the
+    /// timeout granted first. Default: the timeout granted first.
     pub least_timeout: Option<Duration>,
-    /// Who the client is, proved by SASL before anything else is sent. Default: nobody.
+    /// Identity of the client, proved by SASL before anything else is sent. Default: none.
     #[cfg(any(feature = "zookeeper-client-digest-md5", docent_gssapi))]
     pub sasl: Option<Sasl>,
     /// TLS on every connection. Default: none.
@@ -34,7 +34,7 @@ impl ZookeeperClient {
         self
     }
 
-    /// What a session may be granted later that was granted this first.
+    /// Shortest timeout that a session may be granted later, if `granted` was its first.
     pub(crate) fn least(&self, granted: Duration) -> Duration {
         self.least_timeout.map_or(granted, |least| least.min(granted))
     }
@@ -71,7 +71,7 @@ impl ZookeeperClient {
         Ok(connector)
     }
 
-    /// True when the servers will know who the client is, besides what the builder was told.
+    /// True when the servers will know the client by these settings, besides the credentials of the builder.
     pub(crate) fn has_identity(&self) -> bool {
         #[cfg(any(feature = "zookeeper-client-digest-md5", docent_gssapi))]
         if self.sasl.is_some() {
@@ -91,7 +91,7 @@ impl ZookeeperClient {
     }
 }
 
-/// How a client proves to the servers who it is.
+/// Way in which a client proves its identity to the servers.
 #[cfg(any(feature = "zookeeper-client-digest-md5", docent_gssapi))]
 #[derive(Clone)]
 #[non_exhaustive]
@@ -102,8 +102,8 @@ pub enum Sasl {
     DigestMd5 {
         /// The name.
         user: String,
-        /// The password. Never printed, and overwritten when this is dropped. The crate is handed a plain copy for each
-        /// session, which it keeps for as long as that lasts and does not overwrite.
+        /// The password. Never printed, and overwritten when this is dropped. The crate is handed a plain
+        /// copy for each session, which it keeps for as long as that lasts and does not overwrite.
         password: SecretString,
     },
     /// By the Kerberos ticket in the cache of the user that runs the process.
@@ -125,8 +125,8 @@ impl Sasl {
         Self::DigestMd5 { user: user.into(), password: password.into() }
     }
 
-    /// Kerberos. The servers' principal is `service`, usually `zookeeper`, and `host`; `None` for the one in the connect
-    /// string.
+    /// Kerberos. The servers' principal is `service`, usually `zookeeper`, and `host`; `None` for the one in
+    /// the connect string.
     #[cfg(docent_gssapi)]
     pub fn gssapi(service: impl Into<String>, host: Option<String>) -> Self {
         Self::Gssapi { service: service.into(), host }
@@ -173,8 +173,9 @@ impl std::fmt::Debug for Sasl {
 pub struct Tls {
     /// Certificates, and revocation lists if any, that the servers' certificates are checked against.
     pub ca: String,
-    /// Certificate chain and private key of this client, for servers that ask for one. The key is never printed, and
-    /// overwritten when this is dropped. The crate keeps a key of its own for each session, which it makes from this.
+    /// Certificate chain and private key of this client, for servers that ask for one. The key is never
+    /// printed, and overwritten when this is dropped. The crate keeps a key of its own for each session,
+    /// which it makes from this.
     pub identity: Option<(String, SecretString)>,
 }
 

@@ -24,14 +24,14 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use zookeeper_client as zk;
 
-/// How many ephemeral nodes are looked for after a create was refused because there are too many.
+/// Ephemeral nodes that are looked for at a time after a create was refused because there are too many.
 const DOUBTS_AT_ONCE: usize = 256;
 
 /// A session of the crate `zookeeper-client`.
 #[derive(Clone)]
 pub(crate) struct ZookeeperClientSession(Arc<Shared>);
 
-/// What calls and the driver share.
+/// State that calls and the driver share.
 pub(super) struct Shared {
     pub(super) settings: SessionSettings,
     pub(super) lease: Arc<Lease>,
@@ -39,33 +39,35 @@ pub(super) struct Shared {
     state: Mutex<State>,
     pub(super) phase: watch::Sender<Phase>,
     link: watch::Sender<LinkState>,
-    /// What the driver has to poll.
+    /// Calls for the driver to poll.
     calls: mpsc::UnboundedSender<BoxFuture<'static, ()>>,
 }
 
 struct State {
-    /// The crate's session, once it is attached and until it is to end. The crate closes it when all clones are dropped.
+    /// The crate's session, from its attachment until it shall end. The crate closes it when all clones are
+    /// dropped.
     client: Option<zk::Client>,
-    /// The link as the crate tells of it; when it was seen down.
+    /// Time at which the crate's link was seen down; `None` while it is up.
     down_since: Option<Timestamp>,
     /// Requests that wait for the link: these can still be withdrawn. Those in flight are the crate's.
     waiting: Requests,
-    /// How many are at the crate.
+    /// Number of requests at the crate.
     in_flight: usize,
     ephemerals: Ephemerals,
     /// The last look for ephemeral nodes that is under way, since a create was refused.
     doubts: Option<u64>,
     id: i64,
     last_zxid: i64,
-    /// When the newest request that was answered was handed to the crate.
+    /// Time at which the newest answered request was handed to the crate.
     last_answered: Timestamp,
-    /// When the newest request was handed to the crate.
+    /// Time at which the newest request was handed to the crate.
     last_sent: Timestamp,
-    /// What the servers have heard, as far as answers show it: those to the crate's own pings are not seen.
+    /// Send times of the requests that the servers have heard of, as far as answers show it: those to the
+    /// crate's own pings are not seen.
     heard: Heard,
 }
 
-/// How far a session is. It never goes back.
+/// Phase of a session. It never goes back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     Open,
@@ -94,7 +96,8 @@ impl Phase {
 /// A request at the crate.
 struct Sent {
     at: Timestamp,
-    /// Of whom the servers' leader had heard by then, at the earliest.
+    /// Send time of the newest request that the servers' leader had heard of by then, at the least; see
+    /// `Heard`.
     heard: Timestamp,
     lane: Lane,
     is_write: bool,
@@ -154,7 +157,8 @@ impl Session for ZookeeperClientSession {
         Pending::waiting(outcome, id, Arc::clone(&self.0) as Arc<dyn Withdraw>)
     }
 
-    /// The crate tells of lost links a moment late: what is submitted in that moment may go out on the next link.
+    /// The crate tells of lost links a moment late: a request submitted in that moment may go out on the next
+    /// link.
     fn submit_on(&self, request: Request, lane: Lane, losses: u64) -> Pending {
         let mut state = self.0.lock();
         if state.down_since.is_some() || self.0.link.borrow().losses != losses {
@@ -224,7 +228,8 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Enters `phase` unless the session is as far already; what `change` finished is delivered without the lock.
+    /// Enters `phase` unless the session is as far already; what `change` finished is delivered without the
+    /// lock.
     fn advance(&self, phase: Phase, change: impl FnOnce(&mut State) -> Vec<Finished>) {
         let finished = {
             let mut state = self.lock();
@@ -269,7 +274,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Hands what waits to the crate, if there is a link.
+    /// Hands waiting requests to the crate, if there is a link.
     fn pass_on(self: &Arc<Self>, state: &mut State) {
         let Some(client) = state.client.clone().filter(|_| state.down_since.is_none()) else { return };
         let next = |waiting: &mut Requests| waiting.next_ahead().or_else(|| waiting.queue.pop_front());
@@ -278,7 +283,7 @@ impl Shared {
                 Ok(change) => change,
                 Err(cause) => {
                     let _ = done.send(Outcome::NotSent(cause));
-                    // Some of those that count may be gone. Nobody waits for the answers.
+                    // Some of the counted nodes may be gone. Nobody waits for the answers.
                     if state.doubts.is_none() {
                         for look in state.ephemerals.doubt(DOUBTS_AT_ONCE) {
                             let nobody = oneshot::channel().0;
@@ -313,7 +318,7 @@ impl Shared {
     async fn serve(self: Arc<Self>, mut sent: Sent, call: Call, early: Option<Result<Answer, Failure>>) {
         let gone = early.as_ref().is_some_and(|result| matches!(result, Err(Failure::Lost)));
         if gone {
-            // Nothing can have been lost yet: the crate's own task is gone.
+            // At its first poll nothing can have been lost yet: the crate's own task is gone.
             self.end(SessionEnd::Abandoned);
         }
         let mut phase = self.phase.subscribe();
@@ -352,7 +357,7 @@ impl Shared {
             };
             let what = match what {
                 Some(what) => what,
-                // The crate's session ended. How is for the driver to find out.
+                // The crate's session ended. The driver finds out in which way.
                 None => Fired::Ended(ended(&mut phase, Lane::Call).await),
             };
             let _ = fired.send(what);
@@ -365,7 +370,8 @@ impl Shared {
         (result, watcher): Answer,
     ) -> (Outcome, Option<(zk::OneshotWatcher, oneshot::Sender<Fired>)>) {
         let (code, now) = (verdict(&result), self.clock.now());
-        // The crate refuses some lists by itself.
+        // The crate refuses some lists by itself, without a server: that code proves nothing here (decision
+        // 3).
         let by_servers = proves_session(code) && code != Code::INVALID_ACL;
         if sent.is_write && by_servers {
             self.lease.renew(sent.at, sent.heard, now);
@@ -389,7 +395,7 @@ impl Shared {
         (Outcome::Reply(Reply { result, zxid, watch }), watching)
     }
 
-    /// Draws the consequences of a request that got no answer.
+    /// Draws the consequences of a request without an answer.
     fn failed(&self, failure: Failure) -> Cause {
         match failure {
             Failure::Answered(_) | Failure::Lost => return self.over().map_or(Cause::LinkLost, Cause::Ended),
@@ -400,7 +406,7 @@ impl Shared {
         Cause::Ended(self.over().unwrap_or(SessionEnd::Abandoned))
     }
 
-    /// How the session ended, if it has.
+    /// The end of the session; `None` while it lasts.
     pub(super) fn over(&self) -> Option<SessionEnd> {
         match *self.phase.borrow() {
             Phase::Ended(end) => Some(end),
@@ -408,8 +414,8 @@ impl Shared {
         }
     }
 
-    /// The crate calls the session expired. It does so, unasked, 7/5 of the timeout after the last byte it received;
-    /// earlier than that only the servers can have said it.
+    /// Takes note that the crate calls the session expired. The crate does so by itself 7/5 of the timeout
+    /// after the last byte it received; earlier than that it can only have it from the servers.
     pub(super) fn expired(&self) {
         let silence = self.clock.now().since(self.lock().last_answered);
         let by_servers = silence < self.lease.timeout();
@@ -434,7 +440,8 @@ impl Shared {
         let mut state = self.lock();
         // The crate tells of the newest state alone: up again means that it was down.
         let missed = state.down_since.take().is_none();
-        // All that was answered until now was so over earlier links.
+        // All answers until now came over earlier links: they count as the request that attached the session
+        // anew (decision 3).
         if !missed {
             state.heard.settle();
         }
@@ -453,7 +460,7 @@ impl Shared {
         {
             let mut state = self.lock();
             state.down_since.get_or_insert(self.clock.now());
-            // What is tied to this link ends with it, before anything is submitted for the next one.
+            // Requests tied to this link end with it, before anything is submitted for the next one.
             state.waiting.link_lost(&mut finished);
             self.link.send_modify(|link| {
                 link.losses += u64::from(link.up);
@@ -465,7 +472,8 @@ impl Shared {
         }
     }
 
-    /// When something is to be asked, so that an answer shows that the servers hear of this client.
+    /// Time of the next request that is sent only for its answer, which shows that the servers hear of this
+    /// client.
     pub(super) fn pulse_at(&self) -> Option<Timestamp> {
         let state = self.lock();
         let linked = state.client.is_some() && state.down_since.is_none();
@@ -473,17 +481,18 @@ impl Shared {
         open.then(|| state.last_sent + self.lease.timing().pulse())
     }
 
-    /// Asks for what anybody may ask for.
+    /// Sends a request that needs no permission.
     pub(super) fn pulse(self: &Arc<Self>) {
         let mut state = self.lock();
-        // Nobody waits for what it says.
+        // Nobody waits for its answer.
         let (done, _) = oneshot::channel();
         let look = Request::Exists { path: "/".to_owned(), watch: false };
         state.waiting.push(look, Lane::Cleanup, None, Some(done));
         self.pass_on(&mut state);
     }
 
-    /// When a session that is not re-attached is given up: one timeout after the last possible lease.
+    /// Time at which a session that is not re-attached is given up: one timeout after the last possible
+    /// lease.
     pub(super) fn abandon_at(&self) -> Option<Timestamp> {
         let timeout = self.lease.timeout();
         let down_since = self.lock().down_since?;

@@ -7,21 +7,24 @@ use crate::history::violation::{Invariant, Violation};
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-/// Who is in a room, since when each node was a member with enough others, and when enough were there.
+/// Members of a room, the time since when each node was one with enough others, and the times at which enough
+/// were there.
 struct Entering<'a> {
     room: Room<'a>,
     full: HashMap<usize, Moment>,
     crowds: Vec<(Moment, Option<Moment>)>,
-    /// When the door was opened, also over an earlier opening, and until when it was open.
+    /// Times at which the door was opened, also over an earlier opening, each with the time until when it was
+    /// open.
     openings: Vec<(Moment, Option<Moment>)>,
 }
 
-/// **The way into a double barrier**: nobody is let in before as many members are there at the same time as were asked for, or
-/// while one is still there who was there then. Who is there while enough are, or when the door is opened, is let in as soon as news and
-/// a few round trips allow, while its link is well, and so is that of the one who came last: it opens the door.
+/// **The way into a double barrier**: nobody is let in before as many members are there at the same time as
+/// were asked for; after that a member is let in while one of those is still there. A member that is there
+/// while enough are, or when the door is opened, is let in as soon as news and a few round trips allow, while
+/// its link is well, and so is that of the member that came last: it opens the door.
 ///
-/// Only nodes that are named as members are count; a node that was made anew is another one. Enough for a moment, because one who gave
-/// up was still there, need not be noticed.
+/// Only nodes that are named as members are count; a node that was made anew is another one. A moment in
+/// which there were enough only because a member that gave up was still there need not be noticed.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     let mut rooms = BTreeMap::<(&str, u32), Entering<'_>>::new();
     for member in members(&scene.run.events) {
@@ -49,19 +52,20 @@ fn wrong(scene: &Scene<'_>, member: &Member<'_>, entering: &Entering<'_>) -> Opt
         .then(|| (at, format!("{} was let in {:?} after all were there:", member.id, at - since)))
 }
 
-/// How long it may take to be let in while all is well.
+/// Longest time until a member is let in while all is well.
 fn patience(scene: &Scene<'_>) -> Duration {
     let tolerances = scene.tolerances();
     tolerances.news * 2 + tolerances.round_trip * 6 + tolerances.scheduling
 }
 
-/// From when on a link has to be well that is to be well at a time.
+/// Time from which on a link has to be well so that it counts as well at `at`.
 fn rough_before(scene: &Scene<'_>, at: Duration) -> Duration {
     at.saturating_sub(scene.tolerances().reconnect)
 }
 
 impl Entering<'_> {
-    /// True when one of the lives of its node was there with enough others by then, or with somebody who had been.
+    /// True when one of the lives of its node was there with enough others by `at`, or with a node that had
+    /// been.
     fn may_enter(&self, scene: &Scene<'_>, lives: &[(usize, &NodeLife)], at: Duration) -> bool {
         let in_time = |since: &Moment| since.at <= at + scene.tolerances().grain;
         let was_there = |(index, _): &(usize, &NodeLife)| self.full.get(index).is_some_and(in_time);
@@ -75,7 +79,8 @@ impl Entering<'_> {
         lives.iter().any(|life| was_there(life) || met(life))
     }
 
-    /// Since when its node was there with enough others, or with a door that had been opened, for so long that it had to be let in.
+    /// Time since when its node was there with enough others, or with a door that had been opened, for so
+    /// long that it had to be let in.
     fn has_to_enter(&self, scene: &Scene<'_>, member: &Member<'_>, own: &NodeLife) -> Option<Duration> {
         let patience = patience(scene);
         let lasts = |from: Duration, until: Option<Moment>| {
@@ -90,7 +95,7 @@ impl Entering<'_> {
         crowds.chain(openings.filter_map(|(opened, until)| lasts(opened.at, *until))).min()
     }
 
-    /// True when the link of the one who came then is well, so that it looks.
+    /// True when the link of the member that came then is well, so that it looks.
     fn last_is_well(&self, scene: &Scene<'_>, came: &Moment) -> bool {
         let last = self.room.nodes.iter().find(|(_, node)| node.created == *came);
         let life = last.and_then(|(_, node)| scene.life(scene.client_of(node.owner)?));

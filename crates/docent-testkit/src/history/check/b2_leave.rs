@@ -7,10 +7,12 @@ use crate::history::violation::{Invariant, Violation};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// **The way out of a double barrier**: who leaves has left only when the nodes of all members are gone who were let in with it and
-/// were there when it wanted to leave. One that crashed is gone with its session.
+/// **The way out of a double barrier**: a member has left only when the nodes of all members are gone that
+/// were let in with it and were there when it wanted to leave. A member that crashed is gone with its
+/// session.
 ///
-/// Who was let in with it came before it, or before the door was opened for it: of those who came later it may not have known.
+/// The members let in with it came before it, or before the door was opened for it: of later ones it may not
+/// have known.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     let mut rooms: BTreeMap<&str, Room<'_>> = BTreeMap::new();
     for member in members(&scene.run.events) {
@@ -42,7 +44,8 @@ fn left_behind<'s>(
     room.nodes.iter().find(stays).map(|(_, other)| (left, *other))
 }
 
-/// The transaction by which the door was opened for somebody who came then: none after its own, when it was open by then.
+/// The transaction by which the door was opened for a member that came by `came`: none after its own, when
+/// the door was open by then.
 fn opened(scene: &Scene<'_>, path: &str, came: i64) -> i64 {
     let is_ready = |node: &&NodeLife| node.folder() == path && node.path.ends_with("/ready");
     let was_open = scene

@@ -3,7 +3,7 @@ use crate::history::event::What;
 use crate::history::scene::Scene;
 use crate::history::violation::{Invariant, Violation};
 
-/// **The barrier**: who waits at it goes on only if it was not set for a moment, since it began to wait.
+/// **The barrier**: a waiter goes on only if the barrier was not set for a moment since it began to wait.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     let grain = scene.tolerances().grain;
     for (_, event) in scene.events() {

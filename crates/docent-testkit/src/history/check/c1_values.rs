@@ -6,8 +6,9 @@ use crate::history::violation::{Invariant, Violation};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// **Values do not go back**: what a subscription shows was written, by the transaction that it says, and is never older than what it
-/// showed before, across links and sessions. C1 and C2 of what subscriptions promise.
+/// **Values do not go back**: a value that a subscription shows was written, by the transaction that it says,
+/// and is never older than the one it showed before, across links and sessions. C1 and C2 of the promises of
+/// subscriptions.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     let written: BTreeSet<(&str, i64, u64)> = scene
         .facts()

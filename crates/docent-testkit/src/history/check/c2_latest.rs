@@ -6,8 +6,8 @@ use crate::history::scene::Scene;
 use crate::history::violation::{Invariant, Violation};
 use std::time::Duration;
 
-/// **The last value arrives**: once all faults are over and the value does not change any more, a subscription has shown it, or has
-/// told that nothing is there, or that it cannot be read.
+/// **The last value arrives**: once all faults are over and the value does not change any more, a
+/// subscription has shown it, or has told that nothing is there, or that it cannot be read.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     let followers = followers(&scene.run.events);
     let paths = followers.iter().map(|follower| follower.path);

@@ -6,9 +6,10 @@ use crate::history::scene::Scene;
 use crate::history::violation::{Invariant, Violation};
 use std::collections::BTreeMap;
 
-/// **Published exactly once**: what a call says was published was, once and by the transaction that it tells; what it says was not is
-/// not; and of a call whose outcome nobody knows at most one transaction is found. The same of rollbacks, and of deletions that are
-/// acknowledged: the node is deleted while the call lasts.
+/// **Published exactly once**: a value that a call says was published was, once and by the transaction that
+/// it tells; a value that it says was not is not; and of a call of unknown outcome at most one transaction is
+/// found. The same of rollbacks, and of deletions that are acknowledged: the node is deleted while the call
+/// lasts.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     let all = publications(&scene.run.events);
     let numbers = numbers(scene, &all);
@@ -27,7 +28,7 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     }
 }
 
-/// How often a number may have been published, and was.
+/// Number of times that a value may have been published, and of those that it was.
 #[derive(Debug, Default)]
 struct Times {
     least: usize,

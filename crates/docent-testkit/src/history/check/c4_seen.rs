@@ -7,10 +7,11 @@ use crate::history::violation::{Invariant, Violation};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// **Nothing unseen is overwritten**: a value that is published over the one that was seen replaces that one and no other, and one
-/// that is published over nothing is the first.
+/// **Nothing unseen is overwritten**: a value that is published over the one that was seen replaces that one
+/// and no other, and one that is published over nothing is the first.
 ///
-/// Of a node that was deleted and made anew while the call was under way the servers compare only the version: not asked for.
+/// Of a node that was deleted and made anew while the call was under way the servers compare only the
+/// version: not asked for.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     let publications = publications(&scene.run.events);
     let paths = publications.iter().map(|publication| publication.path);
@@ -27,7 +28,7 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     }
 }
 
-/// What is wrong with the last of these states, which it wrote.
+/// Violation by the last of these states, which the publication wrote.
 fn wrong(publication: &Publication<'_>, states: &[State], seen: Option<i64>) -> Option<(Duration, String)> {
     let value = |state: &State| state.nodes.get(publication.path).copied();
     let (written, before) = states.split_last()?;

@@ -5,8 +5,8 @@ use crate::history::scene::Scene;
 use crate::history::violation::{Invariant, Violation};
 use std::collections::BTreeSet;
 
-/// **Counted exactly**: a counter goes up by one with each transaction, and its last number is that of the calls that were
-/// acknowledged, and of at most all those whose outcome nobody knows.
+/// **Counted exactly**: a counter goes up by one with each transaction, and its last number is that of the
+/// acknowledged calls, and of at most all calls of unknown outcome besides.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     let all = publications(&scene.run.events);
     let counts = || all.iter().filter(|publication| publication.way == Way::Count);

@@ -6,9 +6,10 @@ use crate::history::violation::{Invariant, Violation};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// **Views** of a folder show what is in it: all that is shown was written; what is written last is not followed by what was written
-/// before; and once all faults are over and nothing changes any more, exactly what is in the folder is shown, a node that cannot be
-/// read as one that cannot, and all others as they are. Promised by `Service` and `Members`.
+/// **Views** of a folder show its content: all that is shown was written; after the last value of a node no
+/// earlier one is shown; and once all faults are over and nothing changes any more, exactly the nodes of the
+/// folder are shown, a node that cannot be read as one that cannot, and all others as they are. Promised by
+/// `Service` and `Members`.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     let views = views(&scene.run.events);
     let histories = histories(scene.run, views.iter().map(|view| view.folder), is_in);
@@ -54,7 +55,7 @@ fn order(view: &View<'_>) -> Option<Wrong> {
     })
 }
 
-/// The folder does not change, and something else is shown.
+/// The folder does not change, and other nodes are shown.
 fn end(scene: &Scene<'_>, view: &View<'_>, states: &[State]) -> Option<Wrong> {
     let (life, calm) = (scene.life(view.client)?, scene.calm()?);
     let tolerances = scene.tolerances();

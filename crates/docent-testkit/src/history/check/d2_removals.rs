@@ -5,8 +5,9 @@ use crate::history::violation::{Invariant, Violation};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// **Who never left is shown**: nobody disappears from a view whose node was there all the time, whatever became of links, servers
-/// and the client's own sessions; and where the view has a grace for those that are gone, nobody disappears earlier than that.
+/// **Members that never left are shown**: nobody disappears from a view whose node was there all the time,
+/// under any faults of links, servers and the client's own sessions; and where the view has a grace for nodes
+/// that are gone, nobody disappears earlier than that.
 ///
 /// A node that is deleted and made again by one transaction was never gone.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
@@ -29,7 +30,7 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     }
 }
 
-/// Whether a node that said `number` was missing in one of these states, the view's grace before `at`.
+/// True when a node that said `number` was missing in one of these states, the view's grace before `at`.
 fn was_gone(
     scene: &Scene<'_>,
     view: &View<'_>,
@@ -39,7 +40,7 @@ fn was_gone(
     at: Duration,
 ) -> bool {
     let by = at + scene.tolerances().grain;
-    // What cannot be read is no instance, and has none.
+    // A node that cannot be read is no instance, and has no grace.
     let grace = number.map_or(Duration::ZERO, |_| view.grace);
     let mut in_time = states.iter().take_while(|state| state.at + grace <= by);
     in_time.any(|state| !state.nodes.contains_key(path))

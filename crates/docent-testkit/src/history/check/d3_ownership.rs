@@ -5,8 +5,9 @@ use crate::history::truth::Remover;
 use crate::history::violation::{Invariant, Violation};
 use std::collections::BTreeSet;
 
-/// **Nobody's node is taken away**: a client deletes the node of an instance or a member only if it is its own, of this or an older
-/// session. Who has the same id, as a process that was started again, waits for its predecessor's session to end.
+/// **Nobody's node is taken away**: a client deletes the node of an instance or a member only if it is its
+/// own, of this or an older session. A client with the same id, as a process that was started again, waits
+/// for its predecessor's session to end.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     let offers = offers(&scene.run.events);
     let paths: BTreeSet<&str> = offers.iter().map(|offer| offer.path).collect();

@@ -4,9 +4,10 @@ use crate::history::scene::Scene;
 use crate::history::violation::{Invariant, Violation};
 use std::time::Duration;
 
-/// **Who is announced is there, and who left is not**: when a call says that the servers have a number they had it; once all faults
-/// are over each instance and member is there with what it said last, owned by its client's session, unless another client wants the
-/// same node; and when a call said that it is gone it is, and does not come back.
+/// **Announced members are there, and those that left are not**: when a call says that the servers have a
+/// number they had it; once all faults are over each instance and member is there with the number it said
+/// last, owned by its client's session, unless another client wants the same node; and when a call said that
+/// it is gone it is, and does not come back.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     let offers = offers(&scene.run.events);
     let histories = histories(scene.run, offers.iter().map(|offer| offer.path), |key, path| key == path);
@@ -40,7 +41,7 @@ fn present(scene: &Scene<'_>, offer: &Offer<'_>, offers: &[Offer<'_>], states: &
     let (life, calm) = (scene.life(offer.client)?, scene.calm()?);
     let (wanted, number) = *offer.wants.last()?;
     let tolerances = scene.tolerances();
-    // Who was there before may have died just now.
+    // The member that was there before may have died just now.
     let moment = tolerances.reconnect + tolerances.news + PAUSE + scene.facts().expiry() * 2;
     let due = life.apart.quiet(wanted.max(calm), moment)?;
     let leaving = [offer.leaving, scene.leaving(offer.client), Some(scene.facts().end.at)];

@@ -4,12 +4,12 @@ use crate::history::journal::ChangeKind;
 use crate::history::scene::Scene;
 use crate::history::violation::{Invariant, Violation};
 
-/// **One leader**: at each transaction at most one term is valid. What is written under a term is applied while its node is there
-/// and the first of its line.
+/// **One leader**: at each transaction at most one term is valid. A write under a term is applied while the
+/// term's node is there and the first of its line.
 ///
-/// A line has one first at each transaction, so that no two terms can write at one. By which places terms are granted is for
-/// M2, who believes to lead at which time for M3. Assumed: what is written under a term is a node named after its attempt, as
-/// `a12-…`.
+/// A line has one first at each transaction, so that no two terms can write at one. M2 asks by which places
+/// terms are granted, M3 at which times leaders believe to lead. Assumed: a write under a term makes a node
+/// named after its attempt, as `a12-…`.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     for change in scene.run.journal.iter().filter(|change| change.kind == ChangeKind::Created) {
         let Some(id) = writer(&change.path).filter(|id| scene.elections.standing(*id).is_some()) else {

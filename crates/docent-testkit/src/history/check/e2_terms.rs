@@ -4,10 +4,11 @@ use crate::history::scene::Scene;
 use crate::history::violation::{Invariant, Violation};
 use std::collections::BTreeMap;
 
-/// **Terms increase**: every term has a fence, and it is higher than those of all terms of the election that began before it.
+/// **Terms increase**: every term has a fence, and it is higher than those of all terms of the election that
+/// began before it.
 ///
-/// M4 says so in the order of nodes, this in the order in which terms began. Left out are terms that others had taken away before
-/// their leader knew that it leads: those are for M2.
+/// M4 says so in the order of nodes, this in the order in which terms began. Left out are terms that others
+/// had taken away before their leader knew that it leads: those are for M2.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     let mut highest: BTreeMap<&str, (u64, AttemptId)> = BTreeMap::new();
     for (_, event) in scene.events() {

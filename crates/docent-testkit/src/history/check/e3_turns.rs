@@ -3,8 +3,9 @@ use crate::history::attempts::Story;
 use crate::history::scene::Scene;
 use crate::history::violation::{Invariant, Violation};
 
-/// **Terms of one candidate follow each other**: gained and lost alternate. Its work in one term is over, done or dropped,
-/// before it stands for the next one, and a term that was lost is told to be lost before the next begins.
+/// **Terms of one candidate follow each other**: gained and lost alternate. Its work in one term is over,
+/// done or dropped, before it stands for the next one, and a term that was lost is told to be lost before the
+/// next begins.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     for candidate in scene.elections.candidates().values() {
         let stories = candidate.attempts.iter().filter_map(|id| scene.attempts.get(*id));

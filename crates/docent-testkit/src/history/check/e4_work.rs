@@ -4,11 +4,11 @@ use crate::history::scene::Scene;
 use crate::history::violation::{Invariant, Violation};
 use std::time::Duration;
 
-/// **Work is bound to its term**: it does not begin in a term that is lost, and nothing is done under one once it is known to be
-/// lost, but for the grace that the candidate asked for.
+/// **Work is bound to its term**: it does not begin in a term that is lost, and nothing is done under one
+/// once it is known to be lost, but for the grace that the candidate asked for.
 ///
-/// Asked of candidates whose work is bound to their terms; that nobody acts with a lost term at all is for M1 and M11. Assumed: the
-/// work looks at its term whenever it is polled.
+/// Asked of candidates whose work is bound to their terms; that nobody acts with a lost term at all is for M1
+/// and M11. Assumed: the work looks at its term whenever it is polled.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     for story in scene.attempts.all() {
         let Some(grace) = scene.elections.standing(story.id()).and_then(|standing| standing.bound) else {

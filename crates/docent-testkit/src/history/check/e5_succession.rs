@@ -6,12 +6,13 @@ use crate::history::truth::NodeLife;
 use crate::history::violation::{Invariant, Violation};
 use std::time::Duration;
 
-/// **Succession**: the candidate that comes first in the line leads within the time of news, which is a second, and the takeover delay
-/// of its election, if its client is connected and well.
+/// **Succession**: the candidate that comes first in the line leads within the time of news, which is a
+/// second, and the takeover delay of its election, if its client is connected and well.
 ///
-/// It comes first when the leader's node is gone: at once when that resigns, and within a session timeout and two ticks when that
-/// fails, of which M6 asks. That somebody leads after all faults is for M8. Whose node one is of several that a client has in the
-/// line is not known before it leads: an unknown one counts when the client needs all of them.
+/// It comes first when the leader's node is gone: at once when that resigns, and within a session timeout and
+/// two ticks when that fails, of which M6 asks. That somebody leads after all faults is for M8. Where a
+/// client has several nodes in the line, the attempt of each is not known before it leads: an unknown node
+/// counts when the client needs all of them.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     for (path, delay) in scene.elections.delays() {
         for (index, node) in scene.truth.contenders_in(path) {

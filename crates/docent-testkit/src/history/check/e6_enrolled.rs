@@ -5,9 +5,9 @@ use crate::history::spans::Span;
 use crate::history::violation::{Invariant, Violation};
 use std::time::Duration;
 
-/// **Nobody is silently out**: who stands in an election has a node in its line, or is about to make one, until it gives up or is
-/// told why not. So a client that is connected and well has as many nodes in the line as it has candidates, a moment after
-/// it came back or lost one.
+/// **Nobody is silently out**: a candidate that stands in an election has a node in its line, or is about to
+/// make one, until it gives up or is told why not. So a client that is connected and well has as many nodes
+/// in the line as it has candidates, a moment after it came back or lost one.
 ///
 /// A candidate whose attempt failed tries again after up to 1.5 s.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
@@ -18,7 +18,7 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     }
 }
 
-/// Between two attempts of one candidate.
+/// Longest pause between two attempts of one candidate.
 const PAUSE: Duration = Duration::from_millis(1_500);
 
 fn missing(scene: &Scene<'_>, client: ClientId, path: &str) -> Option<Violation> {
@@ -32,7 +32,7 @@ fn missing(scene: &Scene<'_>, client: ClientId, path: &str) -> Option<Violation>
     })
 }
 
-/// When a client had fewer nodes in a line than candidates there.
+/// Times at which a client had fewer nodes in a line than candidates there.
 fn deficits(scene: &Scene<'_>, client: ClientId, path: &str, end: Duration) -> Vec<Span> {
     let mut steps: Vec<(Duration, i64)> = Vec::new();
     for (_, node) in scene.truth.contenders_in(path) {
@@ -42,7 +42,7 @@ fn deficits(scene: &Scene<'_>, client: ClientId, path: &str, end: Duration) -> V
         }
     }
     for story in scene.attempts.at_seat(client, path) {
-        // Who leads needs its node for as long as it claims to.
+        // A leader needs its node for as long as it claims to lead.
         let gone = scene.node_of(story).and_then(|(_, node)| node.gone).map(|gone| gone.when.at);
         let over = match story.granted {
             Some((granted, _)) => {

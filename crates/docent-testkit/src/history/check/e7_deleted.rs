@@ -5,8 +5,8 @@ use crate::history::truth::Remover;
 use crate::history::violation::{Invariant, Violation};
 use std::time::Duration;
 
-/// **A leader whose node is deleted** by somebody else knows within the time of news that its term is lost, and its candidate stands
-/// again at once, unless that was stopped.
+/// **A leader whose node is deleted** by somebody else knows within the time of news that its term is lost,
+/// and its candidate stands again at once, unless that was stopped.
 ///
 /// That it is in the line again is for E6. Asked of candidates that stand again by themselves.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
@@ -35,7 +35,7 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     }
 }
 
-/// By when it has to know, and to stand again, if somebody else deleted the node of its term.
+/// Time by which it has to know, and to stand again, if somebody else deleted the node of its term.
 fn due(scene: &Scene<'_>, story: &Story<'_>) -> Option<Duration> {
     let (granted, _) = story.granted?;
     let (_, node) = scene.node_of(story)?;

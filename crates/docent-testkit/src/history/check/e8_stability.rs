@@ -5,11 +5,12 @@ use crate::history::scene::{End, Scene};
 use crate::history::violation::{Invariant, Violation};
 use std::time::Duration;
 
-/// **Stability**: a term ends by the will of its leader or by a fault. Without faults no leader changes that does not want to.
+/// **Stability**: a term ends by the will of its leader or by a fault. Without faults no leader changes that
+/// does not want to.
 ///
 /// - Work that is bound to a term is dropped only when the term is lost, or when the candidate was stopped.
 /// - The session of a leader that was connected and well for a whole timeout does not run out.
-/// - Its node is not taken away by anybody but those who are to do harm.
+/// - Its node is not taken away by anybody but the faults of the run.
 ///
 /// That no term is lost while its node is there and all is well is for M11.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {

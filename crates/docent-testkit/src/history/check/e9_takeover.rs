@@ -5,10 +5,11 @@ use crate::history::scene::Scene;
 use crate::history::violation::{Invariant, Violation};
 use std::time::Duration;
 
-/// **Takeover delay**: a leader of an election that has one begins not before that is over, from when it came first in the line,
-/// unless the leader before it resigned.
+/// **Takeover delay**: a leader of an election that has one begins not before that is over, counted from the
+/// time when it came first in the line, unless its predecessor resigned.
 ///
-/// Who resigned took its term out of the election's node; what that says at each transaction is asked for among the facts.
+/// A leader that resigned took its term out of the election's node; the facts hold the content of that node
+/// at each transaction.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     for story in scene.attempts.all() {
         let standing = scene.elections.standing(story.id()).filter(|standing| !standing.delay.is_zero());
@@ -27,7 +28,7 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     }
 }
 
-/// How much too early a term began.
+/// Time by which a term began too early.
 fn early(scene: &Scene<'_>, story: &Story<'_>, delay: Duration) -> Option<Duration> {
     let (at, _) = story.granted?;
     let (_, node) = scene.node_of(story)?;

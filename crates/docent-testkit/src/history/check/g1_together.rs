@@ -5,10 +5,11 @@ use crate::history::scene::Scene;
 use crate::history::truth::Moment;
 use crate::history::violation::{Invariant, Violation};
 
-/// **What goes together** is held as a whole or not at all: there is a transaction at which all of its nodes were there, each
-/// in its turn. The turn of a semaphore goes before, and is not looked at.
+/// **Things that go together** are held as a whole or not at all: there is a transaction at which all of
+/// their nodes were there, each in its turn. The turn of a semaphore goes before, and is not looked at.
 ///
-/// What an acquire took before it failed is a matter of orphans (M6), and that it waits for others with it of liveness (M8).
+/// Nodes that an acquire took before it failed are a matter of orphans (M6), and its waits for others while
+/// it has them of liveness (M8).
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     for group in scene.attempts.groups() {
         let stories = group.iter().filter_map(|id| scene.attempts.get(*id));

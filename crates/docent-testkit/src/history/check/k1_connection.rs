@@ -7,9 +7,10 @@ use crate::history::violation::{Invariant, Violation};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// **Connection state**: epochs and counts never go back, an epoch has one session and a session one epoch, a lost epoch does not
-/// come back, and nothing follows `Closed`. No loss without the end of the session, or a client that was cut off for so long
-/// that it gave the session up; no end of a session that its client does not see.
+/// **Connection state**: epochs and counts never go back, an epoch has one session and a session one epoch, a
+/// lost epoch does not come back, and nothing follows `Closed`. No loss without the end of the session, or a
+/// client that was cut off for so long that it gave the session up; no end of a session that its client does
+/// not see.
 ///
 /// A watcher may skip states. Clients that crashed or closed see nothing any more.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
@@ -78,7 +79,8 @@ fn unfounded(scene: &Scene<'_>, life: &Timeline, link: &Link) -> Option<Wrong> {
     if ended.is_some_and(|(ended, _)| ended.at <= link.at + scene.tolerances().grain) {
         return None;
     }
-    // A session is given up a whole timeout after the last possible lease, or a third of it after a process woke up.
+    // A session is given up a whole timeout after the last possible lease, or a third of it after a process
+    // woke up.
     let third = scene.facts().shortest_timeout / 3;
     let before = link.at.saturating_sub(Duration::from_nanos(1));
     let away = life.apart.covered(before.saturating_sub(third), before);

@@ -5,8 +5,8 @@ use crate::history::violation::{Invariant, Violation};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// **Deadlines**: every call returns once, within its deadline and the time to be scheduled, whatever the world does: unless it
-/// is abandoned, or its process stands still or dies.
+/// **Deadlines**: every call returns once, within its deadline and the time for scheduling, under any fault,
+/// unless it is abandoned, or its process stands still or dies.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     let mut calls: BTreeMap<CallId, Call> = BTreeMap::new();
     for (_, event) in scene.events() {

@@ -5,11 +5,12 @@ use crate::history::scene::Scene;
 use crate::history::violation::{Invariant, Violation};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// **Nothing is left over**: at the end a session has no more watches than its attempts need (two to wait, one to hold) and
-/// clients that closed have neither session nor node.
+/// **Nothing is left over**: at the end a session has no more watches than its attempts need (two to wait,
+/// one to hold) and clients that closed have neither session nor node.
 ///
-/// Assumed: the end state was looked at when nothing was under way, and before the clients closed if their watches are to be seen:
-/// a session that ends takes its watches along. Clients that watch anything besides lines are not to be judged so.
+/// Assumed: the end state was looked at when nothing was under way, and before the clients closed where their
+/// watches shall be seen: a session that ends takes its watches along. Clients that watch anything besides
+/// lines cannot be judged so.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     let end = &scene.facts().end;
     let mut needed: BTreeMap<ClientId, usize> = BTreeMap::new();
@@ -33,7 +34,8 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     closed_clients(scene, found);
 }
 
-/// What is still under way needs: the one ahead and the own node to wait, the own node to hold.
+/// Number of watches that an attempt under way needs: two to wait, on the contender ahead and its own node;
+/// one to hold, on its own node.
 fn watches(story: &Story<'_>) -> usize {
     match (story.waited_until(), story.granted) {
         (None, _) => 2,
@@ -47,7 +49,7 @@ fn closed_clients(scene: &Scene<'_>, found: &mut Found) {
     let nodes: BTreeSet<&str> = end.nodes.iter().map(String::as_str).collect();
     let closed = |session: &i64| {
         let client = scene.client_of(*session)?;
-        // By then it is over by itself, whatever became of the close.
+        // By then it is over by itself, even if the close failed.
         let over = scene.life(client)?.closed? + scene.facts().expiry() + scene.tolerances().reconnect;
         scene.away.quiet(over, scene.facts().expiry()).is_some_and(|over| over <= end.at).then_some(client)
     };

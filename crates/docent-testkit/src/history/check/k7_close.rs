@@ -5,8 +5,8 @@ use crate::history::timeline::Timeline;
 use crate::history::violation::{Invariant, Violation};
 use std::time::Duration;
 
-/// **Close**: when it returns the client's sessions are gone from the server, with their nodes, and the client asks for nothing
-/// any more.
+/// **Close**: when it returns the client's sessions are gone from the server, with their nodes, and the
+/// client asks for nothing any more.
 ///
 /// When no server could be reached meanwhile, the sessions run out by themselves.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {

@@ -5,10 +5,11 @@ use crate::history::scene::Scene;
 use crate::history::violation::{Invariant, Violation};
 use std::collections::HashMap;
 
-/// **Fenced exclusion**: among the uses that a fenced resource accepts, fences never decrease, and one fence belongs to one
-/// acquisition.
+/// **Fenced exclusion**: among the uses that a fenced resource accepts, fences never decrease, and one fence
+/// belongs to one acquisition.
 ///
-/// Assumed: one resource for each path, which all guards of the path use. Holds whatever is paused, cut off or late.
+/// Assumed: one resource for each path, which all guards of the path use. Holds whatever is paused, cut off
+/// or late.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     let mut uses: Vec<(usize, &Story<'_>, Use)> = Vec::new();
     let mut owners: HashMap<(&str, u64), AttemptId> = HashMap::new();

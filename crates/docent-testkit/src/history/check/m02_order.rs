@@ -7,13 +7,14 @@ use crate::history::truth::NodeLife;
 use crate::history::violation::{Invariant, Violation};
 use std::time::Duration;
 
-/// **Exclusion in the order of transactions**: for each grant there is a transaction at which its node was there, belonged to
-/// the session of the grant, and was the first of its line; no two grants share one.
+/// **Exclusion in the order of transactions**: for each grant there is a transaction at which its node was
+/// there, belonged to the session of the grant, and was the first of its line; no two grants share one.
 ///
-/// That is so because a line has one first at each transaction: two grants could share one only by sharing their node. The
-/// transaction came before the grant was returned. Whoever is granted by a node that is gone already did not know it
-/// yet: nobody knows late that its client deleted the node or its session ran out, and of what others did it knows within
-/// the time that news take. For shared roles ownership and presence are checked; who of them is admitted is for R1, R3 and S1.
+/// That is so because a line has one first at each transaction: two grants could share one only by sharing
+/// their node. The transaction came before the grant was returned. An attempt that is granted by a node that
+/// is gone already did not know it yet: it knows at once that its client deleted the node or its session ran
+/// out, and of deeds of others within the time that news take. For shared roles ownership and presence are
+/// checked; R1, R3 and S1 ask which of them are admitted.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     for story in scene.attempts.all() {
         let Some((at, grant)) = story.granted else { continue };

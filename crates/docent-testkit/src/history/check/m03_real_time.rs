@@ -5,12 +5,14 @@ use crate::history::violation::{Invariant, Violation};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// **Exclusion in real time**: from its grant until it is released or known to be lost, a guard is the only one of its path.
+/// **Exclusion in real time**: from its grant until it is released or known to be lost, a guard is the only
+/// one of its path.
 ///
-/// Two may overlap only while the earlier holder's process stands still for longer than its lease: the overlap lies inside
-/// of that pause and the time to wake up. When somebody else ended its session or deleted its node, it may overlap for as
-/// long as news take. A holder that is cut off has no excuse: it knows before the servers let its session run out. Assumed: a
-/// clock that runs whenever the world does, and `lost()` of every guard awaited.
+/// Two may overlap only while the earlier holder's process stands still for longer than its lease: the
+/// overlap lies inside of that pause and the time to wake up. When somebody else ended its session or deleted
+/// its node, it may overlap for as long as news take. A holder that is cut off has no excuse: it knows before
+/// the servers let its session run out. Assumed: a clock that runs whenever the world does, and `lost()` of
+/// every guard awaited.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     let exclusive = |one: &Story<'_>, other: &Story<'_>| one.is_exclusive() && other.is_exclusive();
     for overlap in overlapping(scene, exclusive) {
@@ -35,7 +37,7 @@ pub(super) fn judge(scene: &Scene<'_>, invariant: Invariant, overlap: &Overlap<'
     )
 }
 
-/// How many pairs of holders were at it at the same time.
+/// Number of pairs of holders that held at the same time.
 pub(crate) fn overlaps(scene: &Scene<'_>) -> usize {
     overlapping(scene, |one, other| one.is_exclusive() && other.is_exclusive()).len()
 }
@@ -50,7 +52,7 @@ pub(super) struct Overlap<'s, 'a> {
     until: Option<Duration>,
 }
 
-/// All pairs of holders of one path that were at it at the same time and exclude each other.
+/// All pairs of holders of one path that held at the same time and exclude each other.
 pub(super) fn overlapping<'s, 'a>(
     scene: &'s Scene<'a>,
     exclude: impl Fn(&Story<'_>, &Story<'_>) -> bool,
@@ -66,7 +68,8 @@ pub(super) fn overlapping<'s, 'a>(
         grants.sort_by_key(|(at, _)| *at);
         let mut holding: Vec<&Story<'_>> = Vec::new();
         for (at, story) in grants {
-            // Who stops and who begins at the same time do not overlap: the clock of a run moves in steps.
+            // A holder that stops and one that begins at the same time do not overlap: the clock of a run
+            // moves in steps.
             holding.retain(|other| other.until().is_none_or(|until| until > at));
             let excluded = holding.iter().filter(|other| exclude(other, story));
             let pairs = excluded.map(|other| overlap(scene, other, story, at));
@@ -89,7 +92,8 @@ fn overlap<'s, 'a>(
     Overlap { earlier, later, from, until }
 }
 
-/// Since which transaction it had its place: a writer that stepped down has it since it came to it, of which its fence tells.
+/// Transaction since which it had its place: a writer that stepped down has it since it came as a writer,
+/// which its fence tells.
 fn place(scene: &Scene<'_>, story: &Story<'_>) -> Option<i64> {
     let fence = story.granted.and_then(|(_, grant)| grant.fence).filter(|_| story.is_shared());
     let fence = fence.and_then(|fence| i64::try_from(fence).ok());
@@ -101,7 +105,7 @@ fn is_excused(scene: &Scene<'_>, earlier: &Story<'_>, from: Duration, until: Opt
         return false;
     };
     let Some(gone) = node.gone else { return false };
-    // What is not over yet may still be in time, at the end of a run.
+    // An overlap that is not over at the end of a run may still be in time.
     let until = until.unwrap_or(scene.facts().end.at);
     let scheduling = scene.tolerances().scheduling;
     let stood_still =

@@ -3,11 +3,11 @@ use crate::history::scene::Scene;
 use crate::history::violation::{Invariant, Violation};
 use std::collections::BTreeMap;
 
-/// **Fences increase**: every exclusive guard has a fence, made from the transaction that created its node, and it is higher than
-/// those of all earlier holders of the path.
+/// **Fences increase**: every exclusive guard has a fence, made from the transaction that created its node,
+/// and it is higher than those of all earlier holders of the path.
 ///
-/// Assumed: one history of the ensemble, which was not restored from an older copy. A downgraded guard is not exclusive and
-/// not looked at.
+/// Assumed: one history of the ensemble, which was not restored from an older copy. A downgraded guard is not
+/// exclusive and not looked at.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     let mut highest: BTreeMap<&str, u64> = BTreeMap::new();
     let exclusive = scene.attempts.all().filter(|story| story.is_exclusive());

@@ -8,13 +8,13 @@ use crate::history::violation::{Invariant, Violation};
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-/// **First come, first served**: grants follow the order of the line, and a contender keeps its place until its attempt is
-/// over: its client does not give it up before.
+/// **First come, first served**: grants follow the order of the line, and a contender keeps its place until
+/// its attempt is over: its client does not give it up before.
 ///
-/// Who loses its node to somebody else, or its session, takes a new place at the end of the line. An acquire of several things
-/// begins anew when it loses one, and may give up its place for the others then. Whoever
-/// could not get to its place in time, because something was wrong, gives that up and tries again; and a candidate that is the first may lose its
-/// lease while it waits for a takeover delay.
+/// A contender that loses its node to somebody else, or its session, takes a new place at the end of the
+/// line. An acquire of several things begins anew when it loses one, and may give up its place for the others
+/// then. A contender that could not learn of its place in time, because something was wrong, gives it up and
+/// tries again; and a candidate that is the first may lose its lease while it waits for a takeover delay.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     overtaken(scene, found);
     places_given_up(scene, found);
@@ -48,16 +48,18 @@ fn places_given_up(scene: &Scene<'_>, found: &mut Found) {
     for (index, node) in scene.truth.contenders() {
         let Some(gone) = node.gone.filter(|gone| gone.by == Remover::Session(node.owner)) else { continue };
         let Some(client) = scene.client_of(node.owner) else { continue };
-        // Whoever asked for the place may have stopped waiting before the server made it.
+        // The contender may have stopped waiting before the server made its place.
         let created = asked.get(&(client, without_number(&node.path))).copied().unwrap_or(node.created.at);
         let until = gone.when.at + grain;
         let closing =
             scene.life(client).and_then(|life| life.closing).is_some_and(|closing| closing <= until);
         // Nobody waits by the place of a writer that steps down.
         let taken_over = scene.sides.place(index).is_some_and(|place| place.taken_over);
-        // Who comes first may lose its lease while it waits for the takeover delay, and give its place up for that.
+        // A candidate that comes first may lose its lease while it waits for the takeover delay, and give its
+        // place up for that.
         let delayed = node.first.is_some() && !scene.elections.delay(node.folder()).is_zero();
-        // Whoever is not told of its place in time, because something was wrong, draws another one. Candidates may have had less time.
+        // A contender that is not told of its place in time, because something was wrong, draws another one.
+        // Candidates may have had less time.
         let rough = scene.life(client).is_some_and(|life| !life.apart.spare(created, gone.when.at));
         let failed = rough && scene.elections.delays().contains_key(node.folder());
         // A server made it so late that it had been looked for in vain.
@@ -81,7 +83,7 @@ fn places_given_up(scene: &Scene<'_>, found: &mut Found) {
     }
 }
 
-/// When each client asked for the nodes whose numbers the server chose.
+/// Times at which each client asked for the nodes whose numbers the server chose.
 fn creates_asked<'a>(scene: &Scene<'a>) -> HashMap<(ClientId, &'a str), Duration> {
     let creates = scene.events().filter_map(|(_, event)| match &event.what {
         What::Asked { path: Some(path), .. } => Some(((event.client?, path.as_str()), event.at)),

@@ -7,12 +7,13 @@ use crate::history::truth::NodeLife;
 use crate::history::violation::{Invariant, Violation};
 use std::time::Duration;
 
-/// **No orphan**: every node in a line has a living reason. When its attempt failed, was cancelled, given up or lost, it is gone
-/// after its client was connected and well for a moment, or else when its session runs out; and no client has more nodes in a
-/// line than attempts.
+/// **No orphan**: every node in a line has a living reason. When its attempt failed, was cancelled, given up
+/// or lost, it is gone after its client was connected and well for a moment, or else when its session runs
+/// out; and no client has more nodes in a line than attempts.
 ///
-/// Assumed: nobody else creates nodes in a session of the run's clients. A lost guard that is not dropped keeps its node for a
-/// margin; one of several things that is lost because another one of them was keeps it until it is dropped.
+/// Assumed: nobody else creates nodes in a session of the run's clients. A lost guard that is not dropped
+/// keeps its node for a margin; one of several things that is lost because another one of them was keeps it
+/// until it is dropped.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     for (index, node) in scene.truth.contenders() {
         if let Some(client) = scene.client_of(node.owner) {
@@ -46,7 +47,7 @@ fn orphan(scene: &Scene<'_>, client: ClientId, index: usize, node: &NodeLife) ->
     })
 }
 
-/// Until when the node of a guard is needed; `None` while it is.
+/// Time until which the node of a guard is needed; `None` while it is.
 fn needed_by(scene: &Scene<'_>, holder: &Story<'_>) -> Option<Duration> {
     let lost = holder.known_lost().filter(|lost| !is_lost_with_another(scene, holder, *lost));
     let lost = lost.map(|lost| lost + scene.facts().margin());
@@ -63,8 +64,8 @@ fn is_lost_with_another(scene: &Scene<'_>, holder: &Story<'_>, lost: Duration) -
     })
 }
 
-/// Until when the node of somebody who waits is needed, and by whom; `None` while it is. Which of several attempts it
-/// belongs to is not known: the last one counts.
+/// Time until which the node of a waiter is needed, with its attempt; `None` while it is. Where a client has
+/// several attempts, the node's own is not known: the last one counts.
 fn waited_for(scene: &Scene<'_>, client: ClientId, node: &NodeLife) -> Option<(Duration, Option<AttemptId>)> {
     let created = node.created.at;
     let waits = scene.attempts.seat(client, node.folder());
@@ -74,7 +75,7 @@ fn waited_for(scene: &Scene<'_>, client: ClientId, node: &NodeLife) -> Option<(D
     Some(if over < created { (created, None) } else { (over, Some(attempt)) })
 }
 
-/// By when a node without a reason has to be gone.
+/// Time by which a node without a reason has to be gone.
 pub(super) fn due(
     scene: &Scene<'_>,
     client: ClientId,
@@ -84,7 +85,8 @@ pub(super) fn due(
     let life = scene.life(client)?;
     let (facts, tolerances) = (scene.facts(), scene.tolerances());
     if let Some(gone) = life.crashed.or(life.closed) {
-        // Nobody is left to delete it: it goes with its session, which a server that comes back gives its full time.
+        // Nobody is left to delete it: it goes with its session, which a server that comes back gives its
+        // full time.
         let last = scene.away.quiet(gone.max(reason), facts.expiry() + tolerances.reconnect)?;
         let session_ended = scene.truth.sessions().get(&node.owner).and_then(|session| session.ended);
         if session_ended.is_none_or(|(ended, _)| ended.at > gone) {
@@ -94,7 +96,7 @@ pub(super) fn due(
     life.apart.quiet(reason, tolerances.cleanup).map(|due| due + tolerances.round_trip + tolerances.grain)
 }
 
-/// More nodes than attempts, for so long that nothing explains it.
+/// More nodes than attempts, for longer than anything explains.
 fn surplus(scene: &Scene<'_>, client: ClientId, path: &str) -> Option<Violation> {
     let life = scene.life(client)?;
     let end = [life.crashed, Some(scene.facts().end.at)].into_iter().flatten().min()?;
@@ -121,7 +123,7 @@ fn surpluses(scene: &Scene<'_>, client: ClientId, path: &str, end: Duration) -> 
         let over = story.granted.map_or_else(|| story.waited_until(), |_| story.given_up());
         steps.extend(over.map(|over| (over, 1)));
     }
-    // What goes at a time goes before what comes.
+    // At one time the steps that lower the surplus come first.
     steps.sort_unstable();
     let mut spans = Vec::new();
     let (mut surplus, mut since) = (0, None);

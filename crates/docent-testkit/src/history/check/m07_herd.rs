@@ -9,14 +9,16 @@ use docent_proto::OpCode;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
-/// **No herd**: the deletion of a node in a line wakes one waiter, or two where the one after the next prepares; and nobody
-/// looks at a line again and again.
+/// **No herd**: the deletion of a node in a line wakes one waiter, or two where the one after the next
+/// prepares; and nobody looks at a line again and again.
 ///
-/// Its own client does not count, and who has stopped to wait may still hear of what it watched. Whom a reader or writer that leaves
-/// wakes is for R5. Whoever watches a folder is woken by each change of it, and counts for that change. A line is
-/// listed as often as it is joined and left at most, twice each, and once more for each attempt that was waiting or holding
-/// when its client's link came back. Clients that look on at an election are not counted there, and how often its line is listed is
-/// asked only where nobody looks on. Assumed: events and requests are recorded, and workloads list no line by themselves.
+/// Its own client does not count, and a client that has stopped to wait may still hear of the node it
+/// watched. R5 asks which clients a reader or writer wakes that leaves. A client that watches a folder is
+/// woken by each change of it, and counts for that change. A line is listed as often as it is joined and left
+/// at most, twice each, and once more for each attempt that was waiting or holding when its client's link
+/// came back. Clients that look on at an election are not counted there, and how often its line is listed is
+/// asked only where nobody looks on. Assumed: events and requests are recorded, and workloads list no line by
+/// themselves.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     woken(scene, found);
     for (path, (listed, at)) in listings(scene) {
@@ -60,7 +62,8 @@ fn woken(scene: &Scene<'_>, found: &mut Found) {
     }
 }
 
-/// How many stopped to wait while a node was there: they may have watched it, and hear of it still.
+/// Number of clients that stopped to wait while a node was there: they may have watched it, and hear of it
+/// still.
 fn gone_waiters(scene: &Scene<'_>, path: &str, at: Duration) -> usize {
     let Some(node) = scene.truth.node_at(path, at).map(|index| &scene.truth.nodes()[index]) else { return 0 };
     let stopped = |story: &&Story<'_>| {
@@ -72,7 +75,7 @@ fn gone_waiters(scene: &Scene<'_>, path: &str, at: Duration) -> usize {
     scene.attempts.all().filter(stopped).count()
 }
 
-/// When children of each folder came or went.
+/// Times at which children of each folder came or went.
 fn changes_of<'a>(scene: &'a Scene<'_>, folders: &BTreeSet<&'a str>) -> HashMap<&'a str, Vec<Duration>> {
     let mut changes: HashMap<&str, Vec<Duration>> =
         folders.iter().map(|folder| (*folder, Vec::new())).collect();
@@ -87,7 +90,8 @@ fn changes_of<'a>(scene: &'a Scene<'_>, folders: &BTreeSet<&'a str>) -> HashMap<
     changes
 }
 
-/// The contender at a path, if it is gone: events that come earlier tell of its data, which is how places are asked for.
+/// The contender at a path, if it is gone: events that come earlier tell of its data, which is how places are
+/// asked for.
 fn deleted<'s>(scene: &'s Scene<'_>, path: &str, at: Duration) -> Option<&'s NodeLife> {
     let at = at + scene.tolerances().grain;
     let node = &scene.truth.nodes()[scene.truth.node_at(path, at)?];
@@ -95,7 +99,7 @@ fn deleted<'s>(scene: &'s Scene<'_>, path: &str, at: Duration) -> Option<&'s Nod
     (stands && node.gone.is_some_and(|gone| gone.when.at <= at)).then_some(node)
 }
 
-/// How often each line was listed, and when for the last time.
+/// Number of listings of each line, and the time of the last.
 fn listings<'a>(scene: &Scene<'a>) -> BTreeMap<&'a str, (usize, Duration)> {
     let lists = [OpCode::GetChildren, OpCode::GetChildren2].map(|op| op as i32);
     let mut listings: BTreeMap<&str, (usize, Duration)> = BTreeMap::new();

@@ -7,13 +7,15 @@ use crate::history::violation::{Invariant, Violation};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// **Liveness**: when all faults are over, who waits is granted within a session timeout and two ticks, besides the time for
-/// which others hold, and a takeover delay for each leader of an election that has one; and nobody fails.
+/// **Liveness**: when all faults are over, a waiter is granted within a session timeout and two ticks,
+/// besides the time for which others hold, and a takeover delay for each leader of an election that has one;
+/// and nobody fails.
 ///
-/// Who acquires several things at once waits while any of them is held, and has the first ones meanwhile: so everybody waits for
-/// whatever is acquired together with what they want, also by way of others. Hand-offs cost two round trips each. An attempt that is
-/// cancelled, or whose client closes or crashes, is owed nothing after that, and so is one whose patience is over; an attempt that does
-/// not wait is never owed anything.
+/// An acquire of several things at once waits while any of them is held, and has the first ones meanwhile: so
+/// everybody waits for all things that are acquired together with those they want, also by way of others.
+/// Hand-offs cost two round trips each. An attempt that is cancelled, or whose client closes or crashes, is
+/// owed nothing after that, and so is one whose patience is over; an attempt that does not wait is never owed
+/// anything.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     let Some(calm) = scene.calm() else { return };
     let (holds, linked) = (holds(scene), linked(scene));
@@ -35,12 +37,12 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     }
 }
 
-/// What a world needs to settle: sessions of the dead run out, links come back.
+/// Time that a world needs to settle: sessions of the dead run out, links come back.
 fn settling(scene: &Scene<'_>) -> Duration {
     scene.facts().expiry() + scene.tolerances().reconnect
 }
 
-/// For how long it waited while nobody held, if that was too long.
+/// Time that it waited while nobody held, if that was too long.
 fn starved(
     scene: &Scene<'_>,
     story: &Story<'_>,
@@ -65,7 +67,7 @@ fn starved(
     let tolerances = scene.tolerances();
     let each = tolerances.round_trip * 2 + tolerances.scheduling;
     let idle = waited.saturating_sub(held);
-    // Of an election: each leader may have to wait because the one before it did not resign.
+    // Of an election: each leader may have to wait because its predecessor did not resign.
     let delay = scene.elections.delay(&story.attempt.path);
     (idle > settling(scene) + delay + (each + delay) * hand_offs).then_some(idle)
 }
@@ -88,7 +90,7 @@ fn linked<'a>(scene: &Scene<'a>) -> Vec<BTreeSet<&'a str>> {
     linked
 }
 
-/// When somebody held, at one path.
+/// Times at which somebody held, at one path.
 #[derive(Default)]
 struct Holds {
     spans: Vec<Span>,
@@ -97,7 +99,7 @@ struct Holds {
 }
 
 impl Holds {
-    /// How often it was granted between two times.
+    /// Number of grants between two times.
     fn grants(&self, from: Duration, until: Duration) -> u32 {
         let before = |at: Duration| self.granted.partition_point(|granted| *granted <= at);
         u32::try_from(before(until) - before(from)).unwrap_or(u32::MAX)

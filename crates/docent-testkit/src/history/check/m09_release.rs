@@ -5,9 +5,9 @@ use crate::history::truth::NodeLife;
 use crate::history::violation::{Invariant, Violation};
 use std::time::Duration;
 
-/// **Release**: when it returns success the node is gone; when it fails the delete goes on in the background, and is done when
-/// the client was connected and well for a moment. A client deletes the node of a guard only when the guard was given up or
-/// lost, or the client closes.
+/// **Release**: when it returns success the node is gone; when it fails the delete goes on in the background,
+/// and is done when the client was connected and well for a moment. A client deletes the node of a guard only
+/// when the guard was given up or lost, or the client closes.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     for story in scene.attempts.all() {
         let Some((_, node)) = scene.node_of(story) else { continue };

@@ -5,8 +5,8 @@ use crate::history::scene::{End, Scene};
 use crate::history::violation::{Invariant, Violation};
 use std::time::Duration;
 
-/// **Reentrancy**: giving up one of several handles leaves the node, the last one gives it up, and what is lost is not entered
-/// again: not after it was known to be lost, and not in a later epoch.
+/// **Reentrancy**: giving up one of several handles leaves the node, the last one gives it up, and a lost
+/// hold is not entered again: not after it was known to be lost, and not in a later epoch.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     for story in scene.attempts.all().filter(|story| story.granted.is_some()) {
         let mut wrong = counted(story);

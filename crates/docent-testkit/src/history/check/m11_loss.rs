@@ -8,14 +8,17 @@ use std::time::Duration;
 /// **Loss** is told once, in time, for good, and not for nothing.
 ///
 /// - `lost()` resolves once. After it, or any other word that a guard is not held, nothing says that it is.
-/// - Nobody says that a guard is held, or uses it, when the server has let its session run out: not even who was frozen, at its
-///   next look. Nor when its epoch is over, nor, later than news take, when others took it away.
-/// - Who holds is told by then: before the session runs out, or as soon as the process goes on.
+/// - Nobody says that a guard is held, or uses it, when the server has let its session run out: not even a
+///   process that was frozen, at its next look. Nor when its epoch is over, nor, later than news take, when
+///   others took it away.
+/// - A holder is told by then: before the session runs out, or as soon as the process goes on.
 /// - Nobody is told while the node is there and the link was well for a whole session timeout.
-/// - The node of a lost guard stays until the guard is dropped or a margin is over: so long others wait for its work to stop.
+/// - The node of a lost guard stays until the guard is dropped or a margin is over: so long others wait for
+///   its work to stop.
 ///
-/// What goes together is lost when a part of it is. Assumed: a clock that runs whenever the world does, a timeout of at least four ticks, `lost()` awaited for every guard, and
-/// `is_held` asked right before each use. A use may still follow a freeze that began after it was asked.
+/// Things that go together are lost when one of them is. Assumed: a clock that runs whenever the world does,
+/// a timeout of at least four ticks, `lost()` awaited for every guard, and `is_held` asked right before each
+/// use. A use may still follow a freeze that began after it was asked.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     for story in scene.attempts.all().filter(|story| story.granted.is_some()) {
         let mut wrong = unsaid(story);
@@ -105,7 +108,7 @@ fn said_late(scene: &Scene<'_>, story: &Story<'_>, node: &NodeLife) -> Option<Wr
     Some((act.at, format!("{:?} {:?} after {why}:", act.what, act.at.saturating_sub(gone.when.at))))
 }
 
-/// Who holds was not told in time.
+/// A holder was not told in time.
 fn told_late(scene: &Scene<'_>, story: &Story<'_>, node: &NodeLife) -> Option<Wrong> {
     let gone = node.gone?;
     let (granted, _) = story.granted?;

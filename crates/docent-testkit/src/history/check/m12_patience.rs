@@ -6,11 +6,13 @@ use crate::history::timeline::Timeline;
 use crate::history::violation::{Invariant, Violation};
 use std::time::Duration;
 
-/// **Patience**: an attempt waits for as long as it was told to and not longer. It times out not before its deadline, and is over
-/// one round trip and 100 ms after it; only one that does not wait at all is told that others hold.
+/// **Patience**: an attempt waits for as long as it was told to and not longer. It times out not before its
+/// deadline, and is over one round trip and 100 ms after it; only one that does not wait at all is told that
+/// others hold.
 ///
-/// While its process stands still nothing is over. One that does not wait takes its round trips, and is judged only when
-/// the link was well; what it may take at most is its operation's deadline. What it leaves behind is a matter of orphans.
+/// While its process stands still nothing is over. An attempt that does not wait takes its round trips, and
+/// is judged only when the link was well; it may take its operation's deadline at most. Nodes that it leaves
+/// behind are a matter of orphans.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     for story in scene.attempts.all() {
         let wrong = [too_early(scene, story), too_late(scene, story)];
@@ -23,7 +25,8 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     }
 }
 
-/// Requests of an attempt that does not wait, for each thing that it wants: look, parents, ticket, proof, some of them twice.
+/// Requests of an attempt that does not wait, for each thing that it wants: look, parents, ticket, proof,
+/// some of them twice.
 const TRIPS: u32 = 10;
 const SLACK: Duration = Duration::from_millis(100);
 

@@ -1,4 +1,5 @@
-//! The invariants, one file each: the letters and numbers are those of `Invariant`. Each scan takes n log n steps at most.
+//! The invariants, one file each: the letters and numbers are those of `Invariant`. Each scan takes n log n
+//! steps at most.
 
 mod b1_enter;
 mod b2_leave;
@@ -63,7 +64,7 @@ use super::violation::Violation;
 
 pub(crate) use m03_real_time::overlaps;
 
-/// What an invariant found.
+/// Violations that an invariant found.
 type Found = Vec<Violation>;
 
 const INVARIANTS: [fn(&Scene<'_>, &mut Found); 56] = [
@@ -125,7 +126,7 @@ const INVARIANTS: [fn(&Scene<'_>, &mut Found); 56] = [
     k7_close::check,
 ];
 
-/// Holds a run against all invariants. What was broken, in the order of time.
+/// Holds a run against all invariants. Returns the violations in the order of time.
 ///
 /// Nothing found means nothing if nothing happened: see [`Coverage`](super::Coverage).
 pub fn check(run: &Run) -> Vec<Violation> {

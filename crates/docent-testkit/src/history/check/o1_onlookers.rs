@@ -5,12 +5,13 @@ use crate::history::scene::Scene;
 use crate::history::violation::{Invariant, Violation};
 use std::time::Duration;
 
-/// **Onlookers** see who leads: who is shown as the leader was the first of the line, or nobody stood, at a moment that is not
-/// longer ago than news take; leaders are shown in the order of their terms; and who waits for news is shown the last leader.
+/// **Onlookers** see the leader: the one shown was the first of the line, or nobody stood, at a moment that
+/// is not longer ago than news take; leaders are shown in the order of their terms; and an onlooker that
+/// waits for news is shown the last leader.
 ///
-/// A leader may have gone long ago when the onlooker's client is not connected, or its server is not: then only the order is
-/// asked for. After something went wrong an onlooker looks again after up to a second; what it was shown while it did not wait is
-/// not asked for.
+/// A leader may have gone long ago when the onlooker's client is not connected, or its server is not: then
+/// only the order is asked for. After something went wrong an onlooker looks again after up to a second;
+/// leaders shown while it did not wait are not asked for.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     for onlooker in scene.elections.onlookers() {
         let Some(firsts) = Firsts::of(&scene.truth, onlooker.path) else { continue };
@@ -23,7 +24,7 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
 
 type Wrong = (Duration, String);
 
-/// Before an onlooker looks again after something went wrong.
+/// Longest pause before an onlooker looks again after something went wrong.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// An earlier leader was shown after a later one.
@@ -36,7 +37,7 @@ fn order(onlooker: &Onlooker<'_>) -> Option<Wrong> {
     })
 }
 
-/// Who was shown had not led for long, or never.
+/// The shown leader had not led for long, or never.
 fn truth(scene: &Scene<'_>, onlooker: &Onlooker<'_>, firsts: &Firsts) -> Option<Wrong> {
     let tolerances = scene.tolerances();
     let life = scene.life(onlooker.client)?;
@@ -56,7 +57,7 @@ fn truth(scene: &Scene<'_>, onlooker: &Onlooker<'_>, firsts: &Firsts) -> Option<
     })
 }
 
-/// It waits, and is not shown who leads.
+/// It waits, and is not shown the leader.
 fn last(scene: &Scene<'_>, onlooker: &Onlooker<'_>, firsts: &Firsts) -> Option<Wrong> {
     let life = scene.life(onlooker.client)?;
     let gone = [scene.leaving(onlooker.client), Some(scene.facts().end.at)].into_iter().flatten().min()?;
@@ -105,7 +106,7 @@ mod tests {
         sketch.at(at).tell(3, What::LookedOn(AttemptId(99), step));
     }
 
-    /// What is shown at which times to somebody who waits all the time.
+    /// An onlooker that waits all the time, with the leaders shown and their times.
     fn shown(shown: &[(u64, Option<u64>)], end: u64) -> Sketch {
         let (mut sketch, ..) = terms();
         let waits = || Onlooking::Waits(LOCK.to_owned());

@@ -4,11 +4,11 @@ use crate::history::scene::Scene;
 use crate::history::truth::Remover;
 use crate::history::violation::{Invariant, Violation};
 
-/// **Items are kept**: an item that was put is there until a consumer to whom it was handed out acknowledges it, or it is moved to the
-/// dead letters; nothing else deletes it.
+/// **Items are kept**: an item that was put is there until a consumer that it was handed out to acknowledges
+/// it, or it is moved to the dead letters; nothing else deletes it.
 ///
-/// So each is acknowledged, present, or a dead letter at the end. An acknowledgement counts from its call on: its reply may be lost, and its
-/// process may have died. One that is known to have failed counts for nothing.
+/// So each is acknowledged, present, or a dead letter at the end. An acknowledgement counts from its call on:
+/// its reply may be lost, and its process may have died. One that is known to have failed counts for nothing.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     let queues = Queues::of(scene);
     for item in queues.items.values() {

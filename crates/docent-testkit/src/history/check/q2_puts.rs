@@ -5,9 +5,9 @@ use crate::history::violation::{Invariant, Violation};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// **Puts**: what was put successfully is in the queue once, from a moment between call and return; what was surely not put is never there,
-/// such as beyond the capacity; anything else is there once at most. Items that are put together come in one step, in their order, all or
-/// none.
+/// **Puts**: an item that was put successfully is in the queue once, from a moment between call and return;
+/// one that was surely not put, such as beyond the capacity, is never there; any other is there once at most.
+/// Items that are put together come in one step, in their order, all or none.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     let queues = Queues::of(scene);
     let mut nodes: BTreeMap<(&str, u64), Vec<&Item<'_>>> = BTreeMap::new();

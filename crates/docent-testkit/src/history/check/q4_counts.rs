@@ -3,8 +3,8 @@ use crate::history::queues::Queues;
 use crate::history::scene::Scene;
 use crate::history::violation::{Invariant, Violation};
 
-/// **Counts**: a delivery says how many claims of its item there were, its own included, and no item is handed out more often than the
-/// queue allows.
+/// **Counts**: a delivery says how many claims of its item there were, its own included, and no item is
+/// handed out more often than the queue allows.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     let queues = Queues::of(scene);
     for delivered in &queues.deliveries {

@@ -4,8 +4,9 @@ use crate::history::scene::Scene;
 use crate::history::violation::{Invariant, Violation};
 use std::time::Duration;
 
-/// **Acknowledgements** are exact: one that succeeded deleted the item together with the delivery's own claim, in one step between call and
-/// return; one that surely failed deleted nothing. An item that was acknowledged is never handed out again.
+/// **Acknowledgements** are exact: one that succeeded deleted the item together with the delivery's own
+/// claim, in one step between call and return; one that surely failed deleted nothing. An item that was
+/// acknowledged is never handed out again.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     let queues = Queues::of(scene);
     for delivered in &queues.deliveries {

@@ -6,11 +6,12 @@ use crate::history::violation::{Invariant, Violation};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// **Claims**: each delivery has a claim of its item, which is that delivery's alone, and says that it is held only while that is there.
-/// As an item has one claim at a time there is one valid delivery of it at each transaction.
+/// **Claims**: each delivery has a claim of its item, which is that delivery's alone, and says that it is
+/// held only while that is there. As an item has one claim at a time there is one valid delivery of it at
+/// each transaction.
 ///
-/// When a claim goes that the client did not give up, the delivery knows before a session ends by silence, or as soon as news of it
-/// come.
+/// When a claim goes that the client did not give up, the delivery knows before a session ends by silence, or
+/// as soon as news of it come.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     let queues = Queues::of(scene);
     let mut seen = BTreeSet::new();

@@ -5,8 +5,9 @@ use crate::history::scene::Scene;
 use crate::history::violation::{Invariant, Violation};
 use std::collections::BTreeSet;
 
-/// **Dead letters**: one is written in the step that deletes its item, once for each, and for a reason: the item was claimed more often than
-/// it may be handed out, or cannot be decoded. Of those nobody is handed one.
+/// **Dead letters**: one is written in the step that deletes its item, once for each, and for a reason: the
+/// item was claimed more often than it may be handed out, or cannot be decoded. Of those nobody is handed
+/// one.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     let queues = Queues::of(scene);
     let mut seen = BTreeSet::new();

@@ -6,11 +6,12 @@ use crate::history::violation::{Invariant, Violation};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// **A free item is noticed**: while an item has no claim, and somebody waits for one, there is a claim of some item soon: within the time
-/// for news, a few round trips, and two looks at the clock. So is an item whose claim went with a session.
+/// **A free item is noticed**: while an item has no claim, and a consumer waits for one, there is a claim of
+/// some item soon: within the time for news, a few round trips, and two looks at the clock. So is an item
+/// whose claim went with a session.
 ///
-/// Nothing is asked while anything is wrong with somebody who waits there, or was a moment before: only the first in the line watches, and
-/// who is cut off, or has died, may be that until its session ends.
+/// Nothing is asked while anything is wrong with a consumer that waits there, or was a moment before: only
+/// the first in the line watches, and that may be one that is cut off, or has died, until its session ends.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     let queues = Queues::of(scene);
     for (path, stock) in stocks(&queues) {
@@ -24,7 +25,7 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     }
 }
 
-/// When items of a queue were free, and when some were claimed.
+/// Times at which items of a queue were free, and at which some were claimed.
 #[derive(Default)]
 struct Stock {
     free: Vec<Span>,
@@ -54,7 +55,7 @@ fn stocks<'s>(queues: &Queues<'s>) -> BTreeMap<&'s str, Stock> {
     stocks
 }
 
-/// How long an item may be free while somebody waits.
+/// Longest time that an item may be free while a consumer waits.
 fn patience(scene: &Scene<'_>) -> Duration {
     /// Two looks at the clock, and the time for which a listing is used.
     const LOOKS: Duration = Duration::from_millis(2_500);
@@ -74,7 +75,7 @@ fn overlooked(scene: &Scene<'_>, queues: &Queues<'_>, stock: &Stock, take: &Take
         let next = stock.claimed.partition_point(|claimed| *claimed < from);
         let claimed = stock.claimed[next..].iter().copied().take_while(|claimed| *claimed < until);
         for claimed in claimed.chain([until]) {
-            // What was wrong in the meantime is waited for.
+            // The time counts from the end of faults in the meantime.
             while from.saturating_add(patience) < claimed {
                 let Some(well) = wrong_until(scene, queues, take, from, from + patience) else {
                     return Some(Span { from, until: claimed });
@@ -87,7 +88,8 @@ fn overlooked(scene: &Scene<'_>, queues: &Queues<'_>, stock: &Stock, take: &Take
     None
 }
 
-/// Until when something was wrong with somebody who waited at a queue between two times; `None` when nothing was.
+/// Time until which something was wrong with a consumer that waited at a queue between two times; `None` when
+/// nothing was.
 fn wrong_until(
     scene: &Scene<'_>,
     queues: &Queues<'_>,
@@ -110,7 +112,7 @@ fn wrong_until(
             Some(client) if scene.leaving(client).is_none_or(|leaving| leaving > until) => {
                 rough(client).map(|rough| rough.min(gone))
             }
-            // Its end is what is waited for.
+            // Until its node is gone it may be the first in the line.
             _ => Some(gone),
         }
     });

@@ -7,9 +7,9 @@ use crate::history::truth::NodeLife;
 use crate::history::violation::{Invariant, Violation};
 use std::time::Duration;
 
-/// **Claims and places are given up**: a claim is there only while its delivery is held or a take of its client is under way, and a place in
-/// the line of the idle only while a take is; after that they go as soon as the client is connected and well for a moment, or else with its
-/// session.
+/// **Claims and places are given up**: a claim is there only while its delivery is held or a take of its
+/// client is under way, and a place in the line of the idle only while a take is; after that they go as soon
+/// as the client is connected and well for a moment, or else with its session.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     let queues = Queues::of(scene);
     for item in queues.items.values() {
@@ -30,7 +30,7 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     }
 }
 
-/// Until when the delivery of a claim is held, if there is one.
+/// Time until which the delivery of a claim is held, if there is one.
 fn delivery(queues: &Queues<'_>, claim: &NodeLife, item: &str) -> Option<Option<Duration>> {
     let fence = claim.created.zxid.unsigned_abs();
     let mut deliveries = queues.deliveries_of(item);
@@ -39,7 +39,7 @@ fn delivery(queues: &Queues<'_>, claim: &NodeLife, item: &str) -> Option<Option<
     Some([acked, delivered.given_back].into_iter().flatten().min())
 }
 
-/// Until when a node is needed by takes that were under way when it was made; `None` while it is.
+/// Time until which a node is needed by takes that were under way when it was made; `None` while it is.
 fn taken<'b>(
     scene: &Scene<'_>,
     takes: impl Iterator<Item = &'b Take<'b>>,

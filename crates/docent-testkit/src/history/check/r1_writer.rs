@@ -6,9 +6,10 @@ use crate::history::violation::{Invariant, Violation};
 
 /// **A writer excludes readers**, in the order of transactions and in real time.
 ///
-/// For each reader there is a transaction at which its node was there and no writer ahead of it was; a reader that was granted
-/// while the one ahead held is caught here, and one that passed a writer that waited by R3. In real time a writer and a reader may
-/// overlap as two writers may: see M3, which is also where two writers are caught.
+/// For each reader there is a transaction at which its node was there and no writer ahead of it was; a reader
+/// that was granted while the one ahead held is caught here, and one that passed a writer that waited by R3.
+/// In real time a writer and a reader may overlap as two writers may: see M3, which is also where two writers
+/// are caught.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     for Passed { story, writer } in passed(scene) {
         let Some((at, _)) = story.granted else { continue };

@@ -8,9 +8,10 @@ use std::time::Duration;
 
 /// **Readers overlap**: a reader waits for writers only.
 ///
-/// Once no writer is ahead of it, and while its link is well, it is granted as soon as news and two round trips allow, however many
-/// others read. One that does not wait is told that others hold only if a writer was in the line while it asked, or shortly
-/// before. Not looked at: readers that go together with other things.
+/// Once no writer is ahead of it, and while its link is well, it is granted as soon as news and two round
+/// trips allow, however many others read. One that does not wait is told that others hold only if a writer
+/// was in the line while it asked, or shortly before. Not looked at: readers that go together with other
+/// things.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     for story in scene.attempts.all().filter(|story| story.is_shared()) {
         if scene.attempts.is_grouped(story.id()) {

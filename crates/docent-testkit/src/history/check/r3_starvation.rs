@@ -3,8 +3,8 @@ use super::r1_writer::{Passed, has_it, passed, violation};
 use crate::history::scene::Scene;
 use crate::history::violation::Invariant;
 
-/// **Writers are not starved**: a reader whose place is behind that of a writer who waits is not granted before that writer's
-/// place is gone.
+/// **Writers are not starved**: a reader whose place is behind that of a waiting writer is not granted before
+/// that writer's place is gone.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     for Passed { story, writer } in passed(scene) {
         let Some((at, _)) = story.granted else { continue };

@@ -5,8 +5,8 @@ use crate::history::truth::NodeLife;
 use crate::history::violation::{Invariant, Violation};
 use std::time::Duration;
 
-/// **A writer that steps down keeps its place**: its reader's node has the number of its own, and is made while that is there. So
-/// no other writer comes between.
+/// **A writer that steps down keeps its place**: its reader's node has the number of its own, and is made
+/// while that is there. So no other writer comes between.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     for (_, event) in scene.events() {
         if let What::SteppedDown { from, to } = &event.what {
@@ -29,7 +29,7 @@ fn wrong(scene: &Scene<'_>, from: AttemptId, to: AttemptId, at: Duration) -> Opt
     })
 }
 
-/// How the place was left.
+/// Violation in the way that the place was left.
 fn left(writer: &NodeLife, reader: &NodeLife) -> Option<String> {
     let number = |node: &NodeLife| node.contender.as_ref().map(|contender| contender.number);
     if number(writer) != number(reader) {

@@ -6,10 +6,13 @@ use crate::history::truth::NodeLife;
 use crate::history::violation::{Invariant, Violation};
 use std::collections::{BTreeSet, HashMap};
 
-/// **Wake-ups of readers and writers**: who leaves wakes those for whom it was the nearest one in their way. So a writer wakes
-/// the readers right behind it or one writer, and a reader one writer, if it is the last before that.
+/// **Wake-ups of readers and writers**: a contender that leaves wakes those that it was the nearest one in
+/// the way of. So a writer wakes the readers right behind it or one writer, and a reader one writer, if it is
+/// the last before that.
 ///
-/// A reader that takes over the place of its writer is in the way of whoever waits for that one. Its own client does not count. Who has stopped to wait may still hear of what it watched. Assumed: events are recorded.
+/// A reader that takes over the place of its writer is in the way of all that wait for that writer. Its own
+/// client does not count. A client that has stopped to wait may still hear of the node it watched. Assumed:
+/// events are recorded.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     let waited = waited(scene);
     for (_, event) in scene.events() {
@@ -28,7 +31,7 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     }
 }
 
-/// Which clients waited for which nodes, or owned them.
+/// Clients that waited for nodes, or owned them, each with the node.
 fn waited(scene: &Scene<'_>) -> BTreeSet<(ClientId, usize)> {
     let mut clients: HashMap<i64, Option<ClientId>> = HashMap::new();
     let mut waited = BTreeSet::new();
@@ -59,7 +62,7 @@ mod tests {
     use crate::history::sketch::Sketch;
     use crate::history::violation::Invariant::R5;
 
-    /// A writer leaves, and with it go those who wait behind it.
+    /// A writer leaves with others behind it, which are told or not.
     fn woken(behind: [bool; 3], notified: &[u32]) -> Sketch {
         let mut sketch = Sketch::new();
         let writer = sketch.at(100).write(0);

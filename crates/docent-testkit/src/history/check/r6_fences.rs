@@ -6,10 +6,12 @@ use crate::history::violation::{Invariant, Violation};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// **Fences of writers increase** from grant to grant, and a reader that was a writer keeps its fence; other readers have none.
+/// **Fences of writers increase** from grant to grant, and a reader that was a writer keeps its fence; other
+/// readers have none.
 ///
-/// M4 says so in the order of nodes, this in the order in which locks were granted. Who learns that it was granted after somebody else
-/// took its node away may be told later than the one behind it, whose fence then keeps it out.
+/// M4 says so in the order of nodes, this in the order in which locks were granted. A contender that learns
+/// of its grant after somebody else took its node away may be told later than the one behind it, whose fence
+/// then keeps it out.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     let mut granted: Vec<(Duration, &Grant, &Story<'_>)> = Vec::new();
     for story in scene.attempts.all() {

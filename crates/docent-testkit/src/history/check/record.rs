@@ -4,8 +4,9 @@ use crate::history::scene::Scene;
 use crate::history::violation::{Invariant, Violation};
 use std::time::Duration;
 
-/// A record that contradicts itself proves nothing: times and transactions never go back, an attempt begins once and is
-/// granted or ends once, its guard is used between grant and release only, and nothing is told by a client that is dead.
+/// A record that contradicts itself proves nothing: times and transactions never go back, an attempt begins
+/// once and is granted or ends once, its guard is used between grant and release only, and nothing is told by
+/// a client that is dead.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     for (attempt, index, wrong) in &scene.attempts.contradictions {
         let event = &scene.run.events[*index];

@@ -6,12 +6,13 @@ use crate::history::truth::Moment;
 use crate::history::violation::{Invariant, Violation};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// **Permits**: in the order of transactions there are never more permits than the limit, but for those that were out when it was
-/// lowered.
+/// **Permits**: in the order of transactions there are never more permits than the limit, but for those that
+/// were out when it was lowered.
 ///
-/// A node is *in* from the first transaction on after which it is there and fewer nodes are ahead of it than the limit is then;
-/// it stays in, whatever becomes of the limit. So whoever comes in makes the number of those who are in not higher than the limit of
-/// that moment: all of them are ahead of it, as a node that is in has only such ahead. A permit is granted by a node that is in.
+/// A node is *in* from the first transaction on after which it is there and fewer nodes are ahead of it than
+/// the limit is then; it stays in when the limit changes. So a node that comes in makes the number of nodes
+/// that are in not higher than the limit of that moment: all of them are ahead of it, as a node that is in
+/// has only such ahead. A permit is granted by a node that is in.
 ///
 /// Asked of paths whose limits are known.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
@@ -57,7 +58,7 @@ fn wrong(
     )
 }
 
-/// Since when each node is in; `None` where numbers tell no order.
+/// Moment since when each node is in; `None` where numbers tell no order.
 fn admitted(scene: &Scene<'_>, path: &str, limits: &[(i64, u32)]) -> Option<HashMap<usize, Moment>> {
     let mut steps: Vec<(i64, Step)> =
         limits.iter().map(|(zxid, limit)| (*zxid, Step::Limit(*limit))).collect();
@@ -84,7 +85,8 @@ fn admitted(scene: &Scene<'_>, path: &str, limits: &[(i64, u32)]) -> Option<Hash
                 }
             }
         }
-        // A change of the limit has no time of its own here: nobody is granted by it before anything else happens, but news.
+        // A change of the limit has no time of its own here: nobody is granted by it before anything else
+        // happens, but news.
         for (_, index) in alive.iter().take(limit) {
             admitted.entry(*index).or_insert(now);
         }

@@ -1,8 +1,8 @@
 use std::time::Duration;
 
-/// What somebody did who is listed below a folder: an instance of a service, or a member of a group.
+/// Deed of an instance of a service, or of a member of a group, which is listed below a folder.
 ///
-/// What it says about itself is a number that nobody else uses in a run.
+/// It says a number about itself that nobody else uses in a run.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Announcing {
@@ -10,7 +10,7 @@ pub enum Announcing {
     Wants {
         /// Its node, as the server knows it.
         path: String,
-        /// What it says about itself.
+        /// The number that it says about itself.
         number: u64,
     },
     /// The call returned that brings this number to the servers.
@@ -21,7 +21,7 @@ pub enum Announcing {
     Left,
 }
 
-/// What somebody did who looks at a folder.
+/// Deed of a viewer of a folder.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Viewing {
@@ -29,7 +29,7 @@ pub enum Viewing {
     Opened {
         /// The folder, as the server knows it.
         folder: String,
-        /// How long who is gone is shown for.
+        /// Time for which a member that is gone is still shown.
         grace: Duration,
     },
     /// All that it is shown, in the order of names.
@@ -38,12 +38,12 @@ pub enum Viewing {
     Over,
 }
 
-/// One that is shown to who looks at a folder.
+/// Entry of a folder as a viewer is shown it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Listed {
     /// The name of its node.
     pub name: String,
-    /// What it says about itself; `None` for one that cannot be read.
+    /// The number that it says about itself; `None` for one that cannot be read.
     pub number: Option<u64>,
     /// The transaction that wrote or made it, where that is known.
     pub zxid: Option<i64>,

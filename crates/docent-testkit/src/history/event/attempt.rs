@@ -8,27 +8,27 @@ pub struct Attempt {
     pub id: AttemptId,
     /// The path of the thing, as the server knows it.
     pub path: String,
-    /// What it wants of it.
+    /// The role that it wants there.
     pub role: Role,
-    /// How long it waits for others: `None` for as long as it takes, zero for not at all.
+    /// Time that it waits for others: `None` for as long as it takes, zero for not at all.
     pub patience: Option<Duration>,
 }
 
-/// What an attempt wants.
+/// Role that an attempt wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Role {
     /// To hold it alone.
     Exclusive,
-    /// To hold it together with others who want that.
+    /// To hold it together with others that want the same.
     Shared,
     /// One of so many permits that are wanted together.
     Permits(u32),
-    /// To come to its turn, which is given up for what goes together with it.
+    /// To come to its turn, which is given up for the things that go together with it.
     Turn,
 }
 
-/// What was granted.
+/// Grant of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Grant {
     /// The node by which it is held, as the server knows it.
@@ -41,7 +41,7 @@ pub struct Grant {
     pub fence: Option<u64>,
 }
 
-/// How an attempt ended without a grant.
+/// End of an attempt without a grant.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Ending {
@@ -51,13 +51,13 @@ pub enum Ending {
     TimedOut,
     /// The future was dropped.
     Cancelled,
-    /// Its turn came and was used: what goes together with it was granted.
+    /// Its turn came and was used: the things that go together with it were granted.
     Passed,
     /// The kind of the error.
     Failed(String),
 }
 
-/// What came of asking for another handle of what is held.
+/// Result of asking for another handle of a hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Handle {
     /// There is one more.

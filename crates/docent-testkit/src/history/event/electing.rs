@@ -1,32 +1,32 @@
 use super::AttemptId;
 use std::time::Duration;
 
-/// What a candidate of an election did.
+/// Deed of a candidate of an election.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Candidacy {
     /// It stands, by this attempt.
     Stands {
-        /// The attempt. What it is granted is a term.
+        /// The attempt, whose grant is a term.
         attempt: AttemptId,
-        /// How long its work may go on after the end of its lease, if work is bound to its terms.
+        /// Time that its work may go on after the end of its lease, if work is bound to its terms.
         bound: Option<Duration>,
-        /// How long it waits when the leader before it did not resign.
+        /// Time that it waits when its predecessor did not resign.
         delay: Duration,
     },
     /// It is about to be stopped or dropped: nobody has to wonder that its work ends.
     Stopping,
 }
 
-/// What somebody did who looks on at an election.
+/// Deed of an onlooker at an election.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Onlooking {
-    /// It asks who leads at this path, once.
+    /// It asks for the leader at this path, once.
     Asks(String),
-    /// It waits for news of who leads at this path.
+    /// It waits for news of the leader at this path.
     Waits(String),
-    /// It was shown who leads, by the fence, or that nobody stands.
+    /// It was shown the leader, by its fence, or that nobody stands.
     Shown(Option<u64>),
     /// It does not look on any more, or its question failed.
     Left,

@@ -1,12 +1,12 @@
-/// A fault. The `…` of a name tells what is gone while it lasts.
+/// Kind of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum FaultKind {
     /// Nothing passes between the client and the server.
     Cut,
-    /// What the client sends does not arrive.
+    /// Frames of the client do not arrive.
     CutToServer,
-    /// What the server sends does not arrive.
+    /// Frames of the server do not arrive.
     CutToClient,
     /// Frames are held back, and arrive when this ends.
     Held,

@@ -5,11 +5,11 @@ use std::fmt;
 pub struct ClientId {
     /// Its number, from 0.
     pub number: u32,
-    /// How often it was started before.
+    /// Number of times that it was started before.
     pub life: u32,
 }
 
-/// One attempt to hold something, over all clients of a run. What was granted keeps the number.
+/// One attempt to hold something, over all clients of a run. Its grant keeps the number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AttemptId(pub u64);
 

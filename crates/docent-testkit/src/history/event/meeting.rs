@@ -1,4 +1,4 @@
-/// What a member of a double barrier did.
+/// Deed of a member of a double barrier.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Meeting {
@@ -6,7 +6,7 @@ pub enum Meeting {
     Came {
         /// The barrier.
         path: String,
-        /// How many have to come.
+        /// Number of members that have to come.
         members: u32,
     },
     /// It was let in, by this node.

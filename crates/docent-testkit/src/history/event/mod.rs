@@ -23,14 +23,14 @@ pub use what::What;
 use std::fmt;
 use std::time::Duration;
 
-/// Something that happened.
+/// Event of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Event {
-    /// When, since the run began. One clock for all clients and the server.
+    /// Time since the run began. One clock for all clients and the server.
     pub at: Duration,
-    /// Where; `None` for what was done to the world as a whole.
+    /// The client it happened at; `None` for the world as a whole.
     pub client: Option<ClientId>,
-    /// What.
+    /// The kind of the event.
     pub what: What,
 }
 

@@ -1,4 +1,5 @@
-/// What somebody did who publishes values. Each value is a number, which is published once, and then only by rollbacks.
+/// Deed of a publisher of values. Each value is a number, which is published once, and then only by
+/// rollbacks.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Publishing {
@@ -6,14 +7,14 @@ pub enum Publishing {
     Began {
         /// The node, as the server knows it.
         path: String,
-        /// What it does.
+        /// The change it makes.
         way: Way,
     },
     /// It returned. Nothing is known of one that never does.
     Done(Outcome),
 }
 
-/// What is done to a published value.
+/// Change that a call makes to a published value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Way {
@@ -34,7 +35,7 @@ pub enum Way {
     Count,
 }
 
-/// What came of a call, as it said.
+/// Outcome of a call, as it said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Outcome {
@@ -46,7 +47,7 @@ pub enum Outcome {
     Unknown,
 }
 
-/// What somebody did who follows a value.
+/// Deed of a follower of a value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Following {
@@ -61,7 +62,7 @@ pub enum Following {
     },
     /// It was told that nothing is there any more.
     Missing,
-    /// It was told that what is there cannot be read.
+    /// It was told that the value cannot be read.
     Refused,
     /// It does not follow any more.
     Over,

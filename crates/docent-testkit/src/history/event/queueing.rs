@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-/// What became of a put.
+/// Event of a put.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Putting {
@@ -15,7 +15,7 @@ pub enum Putting {
     Ended(Option<bool>),
 }
 
-/// What became of a take.
+/// Event of a take.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Taking {
@@ -26,11 +26,11 @@ pub enum Taking {
         /// Whether it waits for an item.
         waits: bool,
     },
-    /// It is over, whatever came of it.
+    /// It is over, with or without an item.
     Over,
 }
 
-/// What became of an item that was handed out.
+/// Event of an item that was handed out.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Delivering {
@@ -42,10 +42,10 @@ pub enum Delivering {
         node: String,
         /// The fence of the delivery.
         fence: u64,
-        /// How often it was handed out, as the delivery says.
+        /// Number of times that it was handed out, as the delivery says.
         deliveries: Option<u32>,
     },
-    /// What the delivery said about itself, without I/O.
+    /// The delivery said about itself, without I/O, whether it is held.
     Looked {
         /// `is_held()`.
         held: bool,
@@ -56,7 +56,7 @@ pub enum Delivering {
     Acked(Option<bool>),
     /// It was given back, or dropped.
     GivenBack {
-        /// After how long it is to be in its place again.
+        /// Time after which it shall be in its place again.
         delay: Duration,
     },
 }

@@ -4,7 +4,7 @@ use super::{
 };
 use std::time::Duration;
 
-/// What happened.
+/// Kind of an event, with its details.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum What {
@@ -22,7 +22,7 @@ pub enum What {
         state: LinkState,
         /// Counts the client's sessions.
         epoch: u64,
-        /// Counts how often the link was lost.
+        /// Number of times that the link was lost.
         suspensions: u64,
         /// The session, once there is one.
         session: Option<i64>,
@@ -34,9 +34,9 @@ pub enum What {
     Granted(AttemptId, Grant),
     /// It does not hold, and never will.
     Ended(AttemptId, Ending),
-    /// Another handle of what is held was asked for, without I/O.
+    /// Another handle of a hold was asked for, without I/O.
     Reentered(AttemptId, Handle),
-    /// What the guard said about itself, without I/O.
+    /// The guard said about itself, without I/O, whether it is held.
     Looked {
         /// Of which attempt.
         attempt: AttemptId,
@@ -45,7 +45,7 @@ pub enum What {
         /// Whether its cancellation token was cancelled.
         cancelled: bool,
     },
-    /// What a linearizable check of the guard said.
+    /// A linearizable check of the guard answered.
     Verified {
         /// Of which attempt.
         attempt: AttemptId,
@@ -63,7 +63,7 @@ pub enum What {
     },
     /// `lost()` resolved.
     Lost(AttemptId),
-    /// One of several handles of what is held was given up; others are left.
+    /// One of several handles of a hold was given up; others are left.
     InnerReleased(AttemptId),
     /// `release` was called on the last handle.
     Releasing(AttemptId),
@@ -76,9 +76,9 @@ pub enum What {
     },
     /// The last handle was dropped.
     Dropped(AttemptId),
-    /// These attempts are one call: what they want is granted, lost and given up together.
+    /// These attempts are one call: they are granted, lost and given up together.
     Together(Vec<AttemptId>),
-    /// What was held alone is held with others from now on, in the same place.
+    /// A hold became a shared one, in the same place.
     SteppedDown {
         /// The attempt by which it was held alone.
         from: AttemptId,
@@ -88,33 +88,34 @@ pub enum What {
 
     /// Something about a member of a double barrier. Members have numbers as attempts do, and are none.
     Met(AttemptId, Meeting),
-    /// Who waited at a barrier since then went on.
+    /// A waiter at a barrier went on.
     Passed {
         /// The barrier.
         path: String,
-        /// When it began to wait.
+        /// Time since which it waited.
         since: Duration,
     },
 
-    /// Something about a candidate of an election. Candidates have numbers as attempts do, and are none: each time one stands is an
-    /// attempt, and its term is what that is granted.
+    /// Something about a candidate of an election. Candidates have numbers as attempts do, and are none: each
+    /// time one stands is an attempt, whose grant is its term.
     Stood(AttemptId, Candidacy),
-    /// Something about who looks on at an election. Onlookers have numbers as attempts do, and are none.
+    /// Something about an onlooker at an election. Onlookers have numbers as attempts do, and are none.
     LookedOn(AttemptId, Onlooking),
 
-    /// Something about a put into a queue. Puts have numbers as attempts do, and are none; so do takes and deliveries.
+    /// Something about a put into a queue. Puts have numbers as attempts do, and are none; so do takes and
+    /// deliveries.
     Put(AttemptId, Putting),
     /// Something about a call, or a stream, that takes items from a queue.
     Took(AttemptId, Taking),
     /// Something about an item that was handed out.
     Delivered(AttemptId, Delivering),
-    /// Something about one who is listed, and has a number as attempts do.
+    /// Something about a listed member, which has a number as attempts do.
     Announced(AttemptId, Announcing),
-    /// Something about one who looks at a folder, and has a number as attempts do.
+    /// Something about a viewer of a folder, which has a number as attempts do.
     Viewed(AttemptId, Viewing),
     /// Something about a call that changes a published value, and has a number as attempts do.
     Published(AttemptId, Publishing),
-    /// Something about one who follows a published value, and has a number as attempts do.
+    /// Something about a follower of a published value, which has a number as attempts do.
     Followed(AttemptId, Following),
 
     /// A method with a deadline was called.
@@ -123,14 +124,14 @@ pub enum What {
         call: CallId,
         /// The method.
         operation: &'static str,
-        /// How long it may take at most.
+        /// Longest time that it may take.
         within: Duration,
     },
     /// It returned.
     Returned {
         /// Which call.
         call: CallId,
-        /// What it returned, as kind of the error or `ok`.
+        /// Its result, as kind of the error or `ok`.
         outcome: String,
     },
     /// Its future was dropped.

@@ -2,23 +2,23 @@ use super::Sketch;
 use crate::history::event::{Announcing, AttemptId, Listed, Viewing, What};
 use std::time::Duration;
 
-/// The number of whoever looks at a folder.
+/// Number of the viewer of a folder.
 const VIEW: u64 = 901;
 
 impl Sketch {
-    /// Somebody wants to be listed, or says something else.
+    /// A member wants to be listed, or says another number.
     pub(crate) fn wants(&mut self, client: u32, id: u64, path: &str, number: u64) -> &mut Self {
         let path = path.to_owned();
         self.tell(client, What::Announced(AttemptId(id), Announcing::Wants { path, number }))
     }
 
-    /// Somebody looks at a folder.
+    /// A viewer looks at a folder.
     pub(crate) fn view(&mut self, client: u32, folder: &str, grace: u64) -> &mut Self {
         let (folder, grace) = (folder.to_owned(), Duration::from_millis(grace));
         self.tell(client, What::Viewed(AttemptId(VIEW), Viewing::Opened { folder, grace }))
     }
 
-    /// What is shown below `/s`.
+    /// Shows a viewer these nodes below `/s`.
     pub(crate) fn shown(&mut self, client: u32, listed: &[(&str, Option<u64>)]) -> &mut Self {
         let list = |(name, number): &(&str, Option<u64>)| {
             let zxid = number.and_then(|number| self.written(&format!("/s/{name}"), number));

@@ -1,7 +1,8 @@
-//! Small runs, written by hand: what a checker is checked with. Times are milliseconds.
+//! Small runs, written by hand, to check the checker with. Times are milliseconds.
 //!
-//! Clients have the numbers 0 to 3, and each has a session with the id 1 more than its number; the session timeout is 6 s, the
-//! tick 500 ms, and news take 200 ms. Whatever is told happens at the time of the last [`at`](Sketch::at).
+//! Clients have the numbers 0 to 3, and each has a session with the id 1 more than its number; the session
+//! timeout is 6 s, the tick 500 ms, and news take 200 ms. Each event happens at the time of the last
+//! [`at`](Sketch::at).
 
 mod announcing;
 mod attempts;
@@ -35,13 +36,13 @@ pub(crate) struct Sketch {
     zxid: i64,
     numbers: BTreeMap<String, i32>,
     attempts: u64,
-    /// What stands before the number of an attempt's node, unless it is that of a mutex.
+    /// Marker before the number of an attempt's node, unless it is that of a mutex.
     markers: BTreeMap<AttemptId, &'static str>,
-    /// Whose attempt, where, and by which nodes.
+    /// Client, path and nodes of each attempt.
     seats: BTreeMap<AttemptId, (ClientId, String, Vec<String>)>,
     /// The session and epoch of each client.
     sessions: BTreeMap<ClientId, (i64, u64)>,
-    /// Nodes that are there, with their creation and owner.
+    /// Nodes that exist, with their creation and owner.
     nodes: BTreeMap<String, (i64, i64)>,
 }
 
@@ -92,7 +93,7 @@ impl Sketch {
         sketch.end(1_000)
     }
 
-    /// What happens from now on happens at this time.
+    /// Sets the time of the events from now on.
     pub(crate) fn at(&mut self, ms: u64) -> &mut Self {
         self.now = Duration::from_millis(ms);
         self
@@ -121,7 +122,7 @@ impl Sketch {
         self.run.journal.push(Change { zxid, at, session, kind, path: path.to_owned(), owner });
     }
 
-    /// Somebody looks at what the server has at this time, and the run is over.
+    /// Ends the run with a look at the server's state at this time.
     pub(crate) fn end(&mut self, ms: u64) -> Self {
         let mut end = EndState::new(Duration::from_millis(ms));
         end.nodes = self.nodes.keys().cloned().collect();

@@ -1,7 +1,7 @@
 use super::Sketch;
 use crate::history::event::{AttemptId, Following, Outcome, Publishing, Way, What};
 
-/// The number of whoever follows a value.
+/// Number of the follower of a value.
 pub(crate) const FOLLOWER: u64 = 902;
 
 impl Sketch {

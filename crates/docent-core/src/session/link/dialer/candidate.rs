@@ -3,14 +3,15 @@ use std::fmt;
 use std::net::SocketAddr;
 use tokio::time::Instant;
 
-/// Address that is to be tried in this round.
+/// Address to try in this round.
 #[derive(Debug, Clone)]
 pub(super) struct Candidate {
     pub(super) server: ServerAddress,
     pub(super) address: SocketAddr,
-    /// The name does not resolve now: it had this address before.
+    /// Set when the name does not resolve now, but had this address before.
     pub(super) known_only: bool,
-    /// When it was left with unanswered writes. It is tried only when nothing else is left to be tried.
+    /// Time at which a link to it was given up with unanswered writes. Such an address is tried last, so that
+    /// late writes stay rare (decision 11).
     pub(super) left_at: Option<Instant>,
 }
 

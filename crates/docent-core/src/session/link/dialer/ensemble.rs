@@ -30,13 +30,13 @@ impl Ensemble {
         }
     }
 
-    /// The same servers, for links besides the client's own: what becomes of those is no news of the client's.
+    /// The same servers, for links besides the client's own, whose fate says nothing about the client's link.
     pub(in crate::session) fn aside(&self) -> Self {
         Self { last_error: LastError::default(), refusals: Refusals::default(), ..self.clone() }
     }
 }
 
-/// The servers to talk to, as they are now.
+/// Present list of servers to connect to.
 #[derive(Debug, Clone)]
 pub(crate) struct Servers(Arc<watch::Sender<Vec<ServerAddress>>>);
 
@@ -53,7 +53,7 @@ impl Servers {
         self.0.borrow().clone()
     }
 
-    /// Resolves when `server` is not among them.
+    /// Resolves when `server` is not in the list.
     pub(in crate::session) async fn removed(&self, server: &ServerAddress) {
         let mut servers = self.0.subscribe();
         let _ = servers.wait_for(|servers| !servers.contains(server)).await;

@@ -3,7 +3,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Addresses that names had when they resolved last. Servers mostly outlive the failure of whoever names them.
+/// Addresses that names had when they resolved last. Servers mostly outlive a failure of the name service.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Known(Arc<Mutex<HashMap<ServerAddress, Vec<SocketAddr>>>>);
 

@@ -4,10 +4,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Servers that were left with writes unanswered, and when.
+/// Servers whose links were given up with writes unanswered, each with the time.
 ///
-/// One that is cut off from its leader keeps them, and passes them on when it can. A leader refuses them once the session has
-/// moved to another server, unless it has meanwhile been asked for on this one again.
+/// A server that is cut off from its leader keeps such writes, and passes them on when it can. A leader
+/// refuses them once the session has moved to another server, unless the session has meanwhile been asked for
+/// on this server again (decision 11).
 #[derive(Debug, Clone, Default)]
 pub(super) struct Left(Arc<Mutex<HashMap<SocketAddr, Instant>>>);
 
@@ -24,7 +25,8 @@ impl Left {
         self.lock().remove(&server);
     }
 
-    /// Those of the last two session timeouts: by then what they held has been passed on or dropped, or its session is over.
+    /// Servers left within the last two session timeouts. Older writes have been passed on or dropped by now,
+    /// or their session is over.
     pub(super) fn since(&self, session_timeout: Duration) -> HashMap<SocketAddr, Instant> {
         let mut left = self.lock();
         left.retain(|_, at| at.elapsed() < session_timeout.saturating_mul(2));

@@ -12,23 +12,23 @@ use std::time::Duration;
 use tokio::time::error::Elapsed;
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// The most that one attempt is ahead of the next.
+/// Longest time that one attempt is ahead of the next.
 const LONGEST_HEAD_START: Duration = Duration::from_millis(250);
 
-/// Attempts to connect that go on side by side: each has a head start, then the next one begins, too, and the first link that is
-/// made wins (the idea of RFC 8305). All others are dropped before anything was sent over them, so that a session is never asked for
-/// on two links.
+/// Attempts to connect that go on side by side: each has a head start before the next begins, and the first
+/// link that is made wins (the idea of RFC 8305). All others are dropped before anything was sent over them,
+/// so that a session is never asked for on two links.
 pub(super) struct Race<'a> {
     ensemble: &'a Ensemble,
-    /// How long one attempt may take.
+    /// Time limit of one attempt.
     limit: Duration,
     attempts: FuturesUnordered<BoxFuture<'static, Attempt>>,
     running: Vec<Candidate>,
-    /// When the next one may begin although others go on.
+    /// Time at which the next attempt may begin although others go on.
     next_at: Instant,
 }
 
-/// The end of an attempt.
+/// Result of an attempt, with its candidate.
 type Attempt = (Candidate, Result<io::Result<Box<dyn Io>>, Elapsed>);
 
 impl<'a> Race<'a> {
@@ -37,15 +37,16 @@ impl<'a> Race<'a> {
         Self { ensemble, limit, attempts, running, next_at: Instant::now() }
     }
 
-    /// The first link to one of `candidates`, which are taken from their front; `None` when there was none to any of them. Those
-    /// that may still come to a link are put back.
+    /// The first link to one of `candidates`, which are taken from their front; `None` when no candidate gave
+    /// a link. Candidates that may still give one are put back.
     pub(super) async fn run(
         mut self,
         candidates: &mut VecDeque<Candidate>,
     ) -> Option<(Candidate, Box<dyn Io>)> {
         loop {
             let next = candidates.front().map(|candidate| candidate.left_at.is_some());
-            // Whoever is to be tried last gets no head start on those that are still being tried.
+            // A candidate with unanswered writes begins only when no other attempt is left: it must not win
+            // against them.
             let may_begin = next == Some(false);
             if (self.attempts.is_empty() || may_begin && Instant::now() >= self.next_at)
                 && let Some(candidate) = candidates.pop_front()
@@ -97,7 +98,7 @@ impl<'a> Race<'a> {
             Err(_) => LinkError::DialTimeout { server, seconds: self.limit.as_secs_f64() },
         };
         tracing::debug!(%error, "no link");
-        // Where nobody is any more: that the name does not resolve says more.
+        // At an address that the name had before: the error of the name says more than one from there.
         if !candidate.known_only {
             self.ensemble.last_error.set(error);
         }

@@ -24,7 +24,7 @@ const EVENTS: usize = 50_000;
 #[derive(Debug, Clone, Default)]
 struct Flood {
     read: Arc<AtomicUsize>,
-    /// How many events were read when the request came.
+    /// Number of events that were read when the request came.
     asked_after: Arc<AtomicUsize>,
 }
 

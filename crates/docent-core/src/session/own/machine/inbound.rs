@@ -1,4 +1,4 @@
-//! What comes from the server.
+//! Frames from the server.
 
 use super::{Identity, Link, Machine};
 use crate::session::requests::WatchRequest;
@@ -16,8 +16,8 @@ use std::time::Duration;
 const FRAMES_AT_ONCE: usize = 256;
 
 impl Machine {
-    /// Takes complete frames off `input`, but not more than are understood in a moment. True when there may be more of them. An error
-    /// means that the link is of no use any more.
+    /// Takes complete frames off `input`, but not more than are understood in a moment. True when there may
+    /// be more of them. An error means that the link is of no use any more.
     pub(in crate::session) fn received(
         &mut self,
         now: Timestamp,
@@ -64,6 +64,7 @@ impl Machine {
             self.end(SessionEnd::Expired);
             return Ok(());
         }
+        // A server without a quorum: nothing that guards and kept nodes rest on holds there (decision 10).
         if response.read_only == Some(true) {
             return Err(LinkError::Protocol("the server is read-only".to_owned()));
         }
@@ -73,8 +74,10 @@ impl Machine {
             return Ok(());
         }
         let granted = Duration::from_millis(u64::try_from(response.timeout_ms).unwrap_or(0));
+        // The smallest timeout ever granted counts: the lease must hold for it (decision 3).
         self.timeout = if self.identity.is_some() { self.timeout.min(granted) } else { granted };
-        // Ask for what was first granted from now on, and let a smaller grant take effect before the link is used.
+        // From now on the timeout that was granted first is asked for. A smaller grant cuts the lease before
+        // the link is used (decision 3).
         if self.identity.is_none() {
             self.settings.timeout = granted;
         }
@@ -85,8 +88,11 @@ impl Machine {
         self.last_answered = sent_at;
         let unanswered = self.settings.credentials.len();
         self.to_authenticate = unanswered > 0;
+        // Nothing else is sent before credentials are accepted, so that a refusal finds no requests in flight
+        // (decision 6).
         self.link = if self.to_authenticate { Link::Authenticating { until, unanswered } } else { Link::Up };
-        // Changes since an earlier attempt to set the watches again, which was not acknowledged, are not seen yet.
+        // Changes since an earlier attempt to set the watches again, which was not acknowledged, are not seen
+        // yet: the watches are set as of that attempt, not as of `last_zxid`.
         let since = *self.restore_from.get_or_insert(self.last_zxid);
         let chunks = self.watches.restore(since, self.settings.outbound_limit);
         self.unrestored = chunks.len();
@@ -134,7 +140,8 @@ impl Machine {
         }
     }
 
-    /// An answer to one of our credentials. They have no place among other requests: servers may answer them earlier.
+    /// Takes the answer to one of our credentials. It is not matched with requests in flight: servers may
+    /// answer credentials earlier.
     fn authenticated(&mut self, code: Code) {
         if code != Code::OK {
             self.end(SessionEnd::AuthFailed);
@@ -167,6 +174,8 @@ impl Machine {
         };
         let verdict = verdict(&result);
         match (op, verdict) {
+            // The session lives, at another server: this link is of no use any more, and its refusal proves
+            // nothing (decision 3).
             (_, Code::SESSION_MOVED) => {
                 return Err(LinkError::Protocol("the session moved to another server".to_owned()));
             }
@@ -186,6 +195,9 @@ impl Machine {
         }
         self.ephemerals.answered(in_flight.ephemerals, &result);
         self.answered(in_flight.sent_at, now);
+        // Reads, pings and `sync` do not renew: a server that was cut off from its leader goes on answering
+        // them (decision 3). The lease counts from the time of sending, because the reply may be old when it
+        // arrives.
         if (in_flight.is_write || planted!(LeaseFromReads)) && proves_session(verdict) {
             self.lease.renew(in_flight.sent_at, in_flight.heard, now);
         }
@@ -193,7 +205,8 @@ impl Machine {
             self.end(SessionEnd::Closed);
             return Ok(());
         }
-        // Without anybody to have it there is no watch: it would be dropped here, under the machine's lock.
+        // Where nobody waits for the reply no `Watch` is made: it would be dropped here, under the machine's
+        // lock.
         if let Some(done) = in_flight.done {
             let watch = in_flight.watch.and_then(|watch| self.watch(watch, &result, withdraw));
             self.deliveries.finished.push((done, Outcome::Reply(Reply { result, zxid: header.zxid, watch })));
@@ -231,20 +244,22 @@ impl Machine {
     }
 }
 
-/// True for events, which answer nothing: they still come over a link that takes nothing to the server any more.
+/// True for events. They answer nothing: a link that carries no requests to the server any more may still
+/// bring them.
 fn is_notification(frame: &[u8]) -> bool {
     frame.starts_with(&xid::NOTIFICATION.to_be_bytes())
 }
 
-/// True when all that happened up to the header's transaction was told on this link. Servers queue the events of a transaction on a
-/// link before they answer there as of it, pings too: both are numbered with the last transaction that is done. An event has the
-/// number of its own transaction (from ZooKeeper 3.9 on; −1 before), of which more events may follow: were the watches set again as of
-/// that number after the link was lost in between, what these tell of would be past.
+/// True when all that happened up to the header's transaction was told on this link. Servers queue the events
+/// of a transaction on a link before they answer there as of it, pings too: both are numbered with the last
+/// transaction that is done. An event has the number of its own transaction (from ZooKeeper 3.9 on; −1
+/// before), of which more events may follow: if the link were lost in between and the watches set again as of
+/// that number, the changes of those events would be missed.
 fn tells_what_was_seen(header: ReplyHeader) -> bool {
     header.zxid > 0 && header.xid != xid::NOTIFICATION
 }
 
-/// What an answer says in the end: of a multi that failed, the code of the operation that did.
+/// Code that an answer comes to: of a failed multi, that of the operation that failed.
 pub(in crate::session) fn verdict(result: &Result<Response, Code>) -> Code {
     match result {
         Err(code) => *code,
@@ -260,8 +275,9 @@ pub(in crate::session) fn verdict(result: &Result<Response, Code>) -> Code {
     }
 }
 
-/// True when only the servers' quorum can have given this answer to a write, after looking at the session. Anything else
-/// (a throttled request, an operation switched off) may have been said by one server alone.
+/// True when only the servers' quorum can have given this answer to a write, after looking at the session; a
+/// refusal is as good as an acknowledgement then. Any other code (a throttled request, an operation switched
+/// off) may come from one server alone, which may have lost its leader: it proves nothing (decision 3).
 pub(in crate::session) fn proves_session(code: Code) -> bool {
     matches!(
         code,

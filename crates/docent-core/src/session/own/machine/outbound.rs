@@ -1,4 +1,4 @@
-//! What goes to the server.
+//! Frames to the server.
 
 use super::{Link, Machine, Phase};
 use crate::session::requests::{InFlight, Queued, WatchRequest};
@@ -12,7 +12,7 @@ use secrecy::ExposeSecret;
 const OUTPUT_WATERMARK: usize = 32 * 1024;
 
 impl Machine {
-    /// A connection to a server was made: the handshake must be over by `until`.
+    /// Begins the handshake on a new connection to a server; it must be over by `until`.
     pub(in crate::session) fn link_up(&mut self, now: Timestamp, until: Timestamp, out: &mut Vec<u8>) {
         self.link = Link::Handshake { sent_at: now, until };
         self.last_sent = now;
@@ -42,6 +42,8 @@ impl Machine {
             }
             self.last_sent = now;
         }
+        // A stale link gets nothing more, also before `tick` gives it up: a write over it would prove little
+        // (decision 3).
         if self.link != Link::Up || self.is_stale(now) {
             return false;
         }
@@ -96,12 +98,13 @@ impl Machine {
             ephemerals,
             deadline,
             done,
-            // A delete of a node whose name is ours alone can be repeated, and must stay ahead of what came after it.
+            // A delete of a node whose name is ours alone can be repeated, and must stay ahead of the
+            // requests submitted after it.
             again: (repeatable && !planted!(FailedDeleteForgotten)).then_some(request),
         });
     }
 
-    /// Looks whether nodes are there that count, some at a time.
+    /// Looks whether the ephemeral nodes that count still exist, some at a time.
     fn doubt_ephemerals(&mut self) {
         const AT_ONCE: usize = 256;
         if self.doubts.is_none() {

@@ -6,7 +6,8 @@ use crate::time::Timestamp;
 use bytes::{Buf, Bytes, BytesMut};
 use docent_proto::{DecodeError, Record, ReplyHeader};
 
-/// No reply is longer. As text the length of such a frame begins with a letter: it comes from something else than a server.
+/// No reply is longer. As text the length of such a frame begins with a letter: it comes from something else
+/// than a server.
 const LONGEST: usize = 1 << 30;
 
 /// Bytes of a frame's length, and of the header behind it.
@@ -14,7 +15,7 @@ const LENGTH: usize = 4;
 const HEADER: usize = 16;
 
 impl Machine {
-    /// Throws away what is left of a reply that is too large. True when there is more to come.
+    /// Throws away the rest of a reply that is too large. True when there is more to come.
     pub(super) fn skip(&mut self, now: Timestamp, input: &mut BytesMut) -> bool {
         let skipped = self.to_skip.min(input.len());
         if skipped > 0 {
@@ -28,7 +29,8 @@ impl Machine {
     /// Gives up the request whose reply has begun and is too large. False when more has to come before that.
     ///
     /// # Errors
-    /// When `error` is another one, or the frame is not the reply that is due: it could not be told whose it is.
+    /// When `error` is another one, or the frame is not the reply that is due: it could not be told whose it
+    /// is.
     pub(super) fn give_up_reply(
         &mut self,
         now: Timestamp,

@@ -1,4 +1,4 @@
-//! When links are silent and sessions given up.
+//! Times at which links count as silent and sessions are given up.
 
 use super::{Link, Machine};
 use crate::session::timing::Timing;
@@ -23,7 +23,7 @@ impl Machine {
         }
     }
 
-    /// When to call [`tick`](Self::tick) or [`write`](Self::write) next if nothing else happens.
+    /// Time of the next call of [`tick`](Self::tick) or [`write`](Self::write) if nothing else happens.
     pub(in crate::session) fn next_deadline(&self) -> Option<Timestamp> {
         match self.link {
             Link::Down => self.abandon_at(),
@@ -41,18 +41,21 @@ impl Machine {
         Timing { timeout: self.timeout, tick: self.lease.tick() }
     }
 
-    /// True when nothing was sent over the link for so long, because the process stood still, that what is sent now would prove
-    /// little. A server passes a write on at once, but tells its leader only with the next relay that it has heard of the session, and
-    /// until then that goes by what it knew before. Attaching the session anew counts with the leader at once.
+    /// True when nothing was sent over the link for so long, because the process stood still, that a write
+    /// sent now would prove little (decision 3). A server passes a write on at once, but tells its leader
+    /// only with the next relay that it has heard of the session; until then the leader goes by older news.
+    /// Attaching the session anew counts with the leader at once.
     ///
-    /// A link that still brings replies to what was asked before is not left: nobody would know what became of the rest.
+    /// A link that still owes replies is not left: the outcome of those requests would be unknown.
     pub(super) fn is_stale(&self, now: Timestamp) -> bool {
         let idle = self.link == Link::Up && (self.requests.in_flight.is_empty() || planted!(StaleByTimeout));
         idle && now.since(self.last_sent) > self.timing().standstill()
     }
 
-    /// When a link that owes a reply counts as lost: a third of the timeout after the last byte of any reply, or the whole timeout
-    /// when bytes trickle in but the reply does not. Events are no reply: a link that is cut one way only may go on bringing them.
+    /// Time at which a link that owes a reply counts as lost: a third of the timeout after the last byte of
+    /// any reply, or the whole timeout when bytes trickle in but the reply does not. Events are no reply: a
+    /// link that is cut one way only may go on bringing them. After a silence of a third a write still gives
+    /// a lease that outlasts the next heartbeat (decision 3).
     fn silent_at(&self) -> Option<Timestamp> {
         let request = self.requests.in_flight.front().map(|in_flight| in_flight.sent_at);
         let oldest = request.into_iter().chain(self.pings.front().copied()).min()?;
@@ -60,11 +63,13 @@ impl Machine {
         Some(quiet.min(oldest + self.timeout))
     }
 
-    /// When a session that cannot be re-attached is given up: one timeout after the last possible lease.
+    /// Time at which a session that cannot be re-attached is given up: one timeout after the last possible
+    /// lease.
     fn abandon_at(&self) -> Option<Timestamp> {
         let _attached = self.identity.as_ref()?;
         let at = self.last_answered + self.timeout.saturating_sub(self.lease.margin()) + self.timeout;
-        // A process that was frozen gets the time to try: the session may live all the same.
+        // By the clock alone a process that was frozen would give the session up at once. It gets a third of
+        // the timeout to attach it: the session may live all the same.
         Some(at.max(self.down_since + self.timeout / 3))
     }
 }

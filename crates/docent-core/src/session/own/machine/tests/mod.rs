@@ -28,7 +28,7 @@ const T: Duration = Duration::from_secs(12);
 const TICK: Duration = Duration::from_secs(1);
 const SESSION: i64 = 0x51;
 
-/// Stands for the machine's lock: whatever calls back while bytes are taken in would wait for itself.
+/// Stands for the machine's lock: a call back while bytes are taken in would wait for itself.
 #[derive(Debug, Default)]
 struct Lock(AtomicBool);
 
@@ -42,7 +42,7 @@ impl Withdraw for Lock {
     }
 }
 
-/// A machine, its time, and what it has to say to the server.
+/// A machine, its time, and its output to the server.
 struct World {
     machine: Machine,
     lease: Arc<Lease>,
@@ -117,7 +117,7 @@ impl World {
         std::iter::from_fn(|| frames.next(&mut output).unwrap()).collect()
     }
 
-    /// What the machine writes now.
+    /// Frames that the machine writes now.
     fn written(&mut self) -> Vec<RequestFrame> {
         self.machine.write(self.now, &mut self.output);
         self.frames().into_iter().map(|frame| RequestFrame::decode(frame).unwrap()).collect()

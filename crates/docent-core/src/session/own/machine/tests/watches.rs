@@ -15,7 +15,7 @@ fn watches_are_set_again_before_anything_else_with_the_transaction_last_seen() {
     let Request::SetWatches(watches) = &written[0].request else { panic!("watches come first") };
     assert_eq!((watches.relative_zxid, &watches.data[..]), (9, &["/a".to_owned()][..]));
     assert_eq!(written[1].request.path(), Some("/b"));
-    // What happened meanwhile comes as an event.
+    // A change meanwhile comes as an event.
     world.event(EventKind::DataChanged, "/a");
     assert_eq!(watch.fired.try_recv(), Ok(Fired::Event(EventKind::DataChanged)));
 }
@@ -146,7 +146,7 @@ fn a_read_on_the_way_wants_its_watch_until_it_is_answered_withdrawn_late_or_lost
         world.written();
         world.answer(xid, Code::NO_NODE, &Response::Empty).unwrap();
     }
-    /// How the read ends, and what the world has to do to it.
+    /// End of the read, as the world brings it about.
     type End = fn(&mut World, u64);
     let ends: [(&str, End); 4] = [
         ("answered", |world, _| answered(world, 1)),
