@@ -1,6 +1,7 @@
 use crate::cargo::{cargo, run as execute, succeeds, target};
 use crate::pages;
 use crate::rooms;
+use crate::prose;
 use crate::stages::Stages;
 use anyhow::{Result, ensure};
 use std::env;
@@ -23,6 +24,7 @@ pub(crate) fn run() -> Result<()> {
     stages.run("format", || execute(&mut cargo("fmt --all --check")))?;
     stages.run("order of folders and crates", rooms::check)?;
     stages.run("pages", pages::check)?;
+    stages.run("prose", prose::run)?;
     stages.run("lints", || {
         execute(&mut cargo("clippy --workspace --all-targets --all-features -- -D warnings"))
     })?;

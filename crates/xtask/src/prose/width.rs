@@ -1,0 +1,67 @@
+use anyhow::{Context, Result};
+
+/// Width of lines that the formatter is set to.
+pub(super) fn of_formatter(settings: &str) -> Result<usize> {
+    let setting = |line: &str| line.strip_prefix("max_width")?.trim().strip_prefix('=')?.trim().parse().ok();
+    settings.lines().find_map(setting).context("rustfmt.toml has no max_width")
+}
+
+/// Text of a line that is a comment as a whole, without its slashes.
+pub(super) fn comment(line: &str) -> Option<&str> {
+    let text = line.trim_start().strip_prefix("//")?;
+    Some(text.trim_start_matches(['/', '!']).trim())
+}
+
+/// True when the comment in `line` reaches beyond `width` and could be wrapped.
+pub(super) fn is_too_wide(line: &str, width: usize) -> bool {
+    line.chars().count() > width && comment(line).is_some_and(can_be_wrapped)
+}
+
+/// False for a single word such as an address, for a link's definition, and for a row of a table.
+fn can_be_wrapped(text: &str) -> bool {
+    let text = text.trim_start_matches(['-', '*', ' ']);
+    let link = text.starts_with('[') && text.contains("]: ");
+    !link && !text.starts_with('|') && text.contains(' ')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_formatters_width_is_read() {
+        assert_eq!(of_formatter("style_edition = \"2024\"\nmax_width = 110\n").unwrap(), 110);
+        assert!(of_formatter("style_edition = \"2024\"\n").is_err());
+    }
+
+    #[test]
+    fn a_wide_comment_is_found() {
+        for line in ["// two words", "    /// a doc", "//! an inner doc", "/// - an item"] {
+            let width = line.chars().count();
+            assert!(is_too_wide(line, width - 1), "{line}");
+            assert!(!is_too_wide(line, width), "{line}");
+        }
+    }
+
+    #[test]
+    fn width_is_counted_in_characters() {
+        assert!(!is_too_wide("// ééé ééé", 10));
+    }
+
+    #[test]
+    fn lines_that_cannot_be_wrapped_are_excused() {
+        for line in [
+            "// https://example.org",
+            "/// - https://example.org",
+            "/// [a name]: https://example.org",
+            "/// | a | b |",
+        ] {
+            assert!(!is_too_wide(line, 5), "{line}");
+        }
+    }
+
+    #[test]
+    fn code_is_none_of_the_meters() {
+        assert!(!is_too_wide("let address = \"https://example.org\"; // a few words", 5));
+    }
+}
