@@ -43,7 +43,7 @@ impl fmt::Display for Which {
     }
 }
 
-/// What is measured of a client.
+/// Operations of a ZooKeeper client that the worker measures.
 pub(crate) trait Client: Sized + Send + 'static {
     fn connect(address: &str) -> impl Future<Output = Result<Self>> + Send;
 

@@ -1,4 +1,4 @@
-//! What is measured, and what is aimed at.
+//! Figures that each client is measured by, with their targets.
 
 use crate::clients::Which;
 

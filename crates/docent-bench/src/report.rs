@@ -5,14 +5,14 @@ use anyhow::{Context, Result};
 use std::collections::HashMap;
 use std::fmt;
 
-/// What the rounds brought, as a table in Markdown.
+/// Results of all rounds, as a table in Markdown.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     samples: HashMap<(&'static str, &'static str), Samples>,
 }
 
 impl Report {
-    /// Adds what a worker printed.
+    /// Adds the figures that a worker printed.
     ///
     /// # Errors
     /// When a measure is missing.

@@ -13,18 +13,18 @@ use tokio::process::Command;
 
 /// Where clients create nodes.
 pub(crate) const FOLDER: &str = "/bench/line";
-/// What clients read.
+/// Node that the clients read.
 pub(crate) const NODE: &str = "/bench/node";
 const NODE_BYTES: usize = 100;
 
 /// Requests on the way at a time where there are many.
 pub(crate) const IN_FLIGHT: usize = 256;
 
-/// A server that was just started compiles its code while it runs, on the cores that the clients run on: rounds are measured
-/// once that is over.
+/// A server that was just started compiles its code while it runs, on the cores that the clients run on:
+/// rounds are measured once that is over.
 const WARM_UP_ROUNDS: u32 = 5;
 
-/// What the slow link takes each way.
+/// Delay of the slow link, each way.
 const LINK_DELAY: Duration = Duration::from_millis(5);
 
 /// How the session bench runs.

@@ -16,7 +16,7 @@ const FAR: usize = 30;
 const GETS_IN_FLIGHT: usize = 60_000;
 const CREATES_IN_FLIGHT: usize = 20_000;
 
-/// What a worker measures.
+/// Command line of a worker: the client it measures, and how.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     which: Which,

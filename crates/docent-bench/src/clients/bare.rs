@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// The floor: one socket that the caller writes to and reads from itself. No tasks, no deadlines, no heartbeat, no
-/// watches, no reconnect; it cannot even be shared.
+/// The floor: one socket that the caller writes to and reads from itself. No tasks, no deadlines, no
+/// heartbeat, no watches, no reconnect; it cannot even be shared.
 #[derive(Debug)]
 pub(crate) struct Bare {
     stream: TcpStream,
