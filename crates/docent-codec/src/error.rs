@@ -19,7 +19,7 @@ impl CodecError {
         Self { detail: Some(detail.into()), ..self }
     }
 
-    /// What is printed, and repeats nothing of the value.
+    /// The text that is printed. It repeats nothing of the value.
     pub fn summary(&self) -> &str {
         &self.summary
     }

@@ -6,14 +6,15 @@ use serde_json::error::Category;
 
 /// Values as JSON, by serde.
 ///
-/// What is nested deeper than [`max_nesting`](Self::max_nesting) is not written, and refused before it is parsed. What serde does about unknown
-/// or missing fields is up to the type: `#[serde(deny_unknown_fields)]`, `#[serde(default)]`.
+/// A value nested deeper than [`max_nesting`](Self::max_nesting) is not written, and refused before it is
+/// parsed. Unknown and missing fields are treated as serde does for the type:
+/// `#[serde(deny_unknown_fields)]`, `#[serde(default)]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Json {
     max_nesting: usize,
 }
 
-/// What the parser stands at most.
+/// Most levels of nesting that the parser stands.
 const MOST_NESTING: usize = 127;
 
 impl Json {
@@ -22,18 +23,19 @@ impl Json {
         Self { max_nesting: 64 }
     }
 
-    /// Arrays and objects may be inside of each other at most so many times: from 1 to 127, and what is beyond counts as the
-    /// nearest of these. Default 64.
+    /// Arrays and objects may be inside of each other at most so many times: from 1 to 127, and what is
+    /// beyond counts as the nearest of these. Default 64.
     #[must_use]
     pub fn max_nesting(self, levels: usize) -> Self {
         Self { max_nesting: levels.clamp(1, MOST_NESTING) }
     }
 
-    /// Refuses data that is nested too deeply, for who parses it in another way. It need not be JSON: what is not is for the parser
-    /// to find.
+    /// Refuses data that is nested too deeply, for a codec that parses it in another way. It need not be
+    /// JSON: other faults are left for the parser to find.
     ///
     /// # Errors
-    /// When arrays and objects are inside of each other more often than [`max_nesting`](Self::max_nesting) says.
+    /// When arrays and objects are inside of each other more often than [`max_nesting`](Self::max_nesting)
+    /// says.
     pub fn check_nesting(&self, data: &[u8]) -> Result<(), CodecError> {
         let most = self.max_nesting;
         if is_deeper_than(most, data) {
@@ -119,7 +121,7 @@ mod tests {
             let nested = |levels| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
             assert!(decode(codec, &nested(levels)).is_ok());
             assert!(decode(codec, &nested(levels + 1)).is_err());
-            // What nobody could read is not written.
+            // A value that nobody could read is not written.
             let value =
                 |levels| (1..levels).fold(Value::Array(Vec::new()), |inside, _| Value::Array(vec![inside]));
             assert!(codec.encode(&value(levels)).is_ok());
