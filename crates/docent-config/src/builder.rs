@@ -41,8 +41,9 @@ impl<T: Send + Sync + 'static> ConfigBuilder<T> {
         }
     }
 
-    /// A rule that good values keep, beyond what their type says. Whoever publishes through this is refused what breaks it; whoever
-    /// follows keeps the last good value and is told. It runs on the client's task for each change, so it must be quick.
+    /// A rule that good values keep, beyond what their type says. A publisher that uses it is refused values
+    /// that break it; a subscriber keeps the last good value and is told. It runs on the client's task for
+    /// each change, so it must be quick.
     ///
     /// The text of its error goes into [`Refusal::detail`](crate::Refusal::detail) and is not logged.
     pub fn validate<E: Into<Box<dyn StdError + Send + Sync>>>(
@@ -53,36 +54,40 @@ impl<T: Send + Sync + 'static> ConfigBuilder<T> {
         self
     }
 
-    /// How many replaced values are kept for [`Config::rollback`], from 0 to 1,000. Default 10. Whoever publishes decides: with a
-    /// smaller number the oldest are deleted.
+    /// How many replaced values are kept for [`Config::rollback`], from 0 to 1,000. Default 10. The
+    /// publisher's setting counts: with a smaller number the oldest are deleted.
     ///
-    /// With 0 a publish writes one node instead of two to four, and what others keep is left alone.
+    /// With 0 a publish writes one node instead of two to four, and the history that others keep is left
+    /// alone.
     pub fn history(mut self, length: usize) -> Self {
         self.history = length;
         self
     }
 
-    /// A value to go by while there is no other: none is published, the published one was always bad, or no server answers.
+    /// A value to go by while there is no other: none is published, the published one was always bad, or no
+    /// server answers.
     pub fn default_value(mut self, value: T) -> Self {
         self.default = Some(Arc::new(Snapshot::default_value(value)));
         self
     }
 
-    /// A file in a folder that exists, where the last good value is kept for the next start, so that a service
-    /// can begin while no server answers. To connect without waiting for one build the client with
+    /// A file in a folder that exists, where the last good value is kept for the next start, so that a
+    /// service can begin while no server answers. To connect without waiting for one build the client with
     /// [`build`](docent_core::ClientBuilder::build).
     ///
-    /// A new file is written and put in its place, with access for the owner only (mode 0600); who else follows the same value may use
-    /// the same file. What is read from it is checked as any value is. On Unix it is not taken when it belongs to somebody else than
-    /// this process's user or root, or when its group or everybody may write to it: a warning says why, and it is gone on without.
-    /// Keep it in a folder that nobody else may write to: whoever can put a file there can take this one away. It holds the value in
-    /// clear. It stays when the value is deleted.
+    /// A new file is written and put in its place, with access for the owner only (mode 0600); other
+    /// subscribers to the same value may use the same file. A value read from it is checked as any value is.
+    /// On Unix it is not taken when it belongs to somebody else than this process's user or root, or when its
+    /// group or everybody may write to it: a warning says why, and it is gone on without. Keep it in a folder
+    /// that nobody else may write to: anybody who can put a file there can take this one away. It holds the
+    /// value in clear. It stays when the value is deleted.
     pub fn snapshot_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.file = Some(path.into());
         self
     }
 
-    /// How long [`Config::subscribe`] waits for the servers before it goes by the file or the default. Default 2 s.
+    /// How long [`Config::subscribe`] waits for the servers before it goes by the file or the default.
+    /// Default 2 s.
     pub fn fallback_after(mut self, patience: Duration) -> Self {
         self.fallback_after = patience;
         self
@@ -91,8 +96,8 @@ impl<T: Send + Sync + 'static> ConfigBuilder<T> {
     /// The configuration.
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule or is the root, when the history is longer than 1,000 values, or when the file has
-    /// no name.
+    /// `InvalidInput` when the path breaks a rule or is the root, when the history is longer than 1,000
+    /// values, or when the file has no name.
     pub fn build(self) -> Result<Config<T>, Error> {
         let cell = self.cell()?;
         if let Some(file) = self.file.as_ref().filter(|file| file.file_name().is_none()) {

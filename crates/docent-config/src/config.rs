@@ -14,21 +14,24 @@ use std::time::Duration;
 /// A value of configuration in a node of its own: published by some, followed by many.
 ///
 /// # Expected flow
-/// An operator [publishes](Self::publish) it, or changes it by [`update`](Self::update). Services [subscribe](Self::subscribe) once,
-/// read [`Subscription::current`] whenever they need the value, and wait for [`Subscription::changed`] where they have to act.
+/// An operator [publishes](Self::publish) it, or changes it by [`update`](Self::update). Services
+/// [subscribe](Self::subscribe) once, read [`Subscription::current`] whenever they need the value, and wait
+/// for [`Subscription::changed`] where they have to act.
 ///
-/// Cheap to clone. All subscriptions of a `Config` and its clones share one cache, and all of a client's on one path share one watch
-/// at the server.
+/// Cheap to clone. All subscriptions of a `Config` and its clones share one cache, and all of a client's on
+/// one path share one watch at the server.
 ///
 /// # Guarantees
-/// - Whoever publishes knows what came of it: each publish is applied once or not at all, also when replies are lost.
-/// - What cannot be read back, or fails [validation](ConfigBuilder::validate), is refused before it is published.
+/// - A publisher learns the outcome: each publish is applied once or not at all, also when replies are lost.
+/// - A value that cannot be read back, or fails [validation](ConfigBuilder::validate), is refused before it
+///   is published.
 /// - The replaced value goes into the [history](Self::history) in the same transaction.
 /// - For readers see [`Subscription`].
 ///
 /// # Assumptions
-/// Values are small, and changed by people or by something slow: all of them live in the memory of every server, and each reader
-/// reads each change. What is published is bytes that anybody with the right to may write, by any means.
+/// Values are small, and changed by people or by something slow: all of them live in the memory of every
+/// server, and each reader reads each change. The published bytes may be written by anybody with the right
+/// to, by any means.
 ///
 /// # Examples
 /// ```no_run
@@ -55,7 +58,7 @@ pub(crate) struct Inner<T> {
     feed: Mutex<Weak<Feed<T>>>,
 }
 
-/// What there is while the servers have told nothing.
+/// Sources of a value while the servers have told nothing.
 pub(crate) struct Fallback<T> {
     pub(crate) default: Option<Arc<Snapshot<T>>>,
     pub(crate) file: Option<LocalFile>,
@@ -94,10 +97,11 @@ impl<T: Send + Sync + 'static> Config<T> {
         self.inner.cell.path()
     }
 
-    /// What is published now, at the server this client talks to; `None` when nothing is.
+    /// The value published now, at the server this client talks to; `None` when there is none.
     ///
     /// # Errors
-    /// [`SubscribeError::Refused`] when it is no good value; [`SubscribeError::Core`] with `NoAuth`, `Timeout`, `Closed`.
+    /// [`SubscribeError::Refused`] when it is no good value; [`SubscribeError::Core`] with `NoAuth`,
+    /// `Timeout`, `Closed`.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -110,13 +114,14 @@ impl<T: Send + Sync + 'static> Config<T> {
         }
     }
 
-    /// Follows the value from now on. Waits until there is one: the servers are asked first, for at most the operation timeout;
-    /// with a [snapshot file](ConfigBuilder::snapshot_file) or a [default](ConfigBuilder::default_value) at most for
-    /// [`fallback_after`](ConfigBuilder::fallback_after).
+    /// Follows the value from now on. Waits until there is one: the servers are asked first, for at most the
+    /// operation timeout; with a [snapshot file](ConfigBuilder::snapshot_file) or a
+    /// [default](ConfigBuilder::default_value) at most for [`fallback_after`](ConfigBuilder::fallback_after).
     ///
     /// # Errors
-    /// When there is neither of these: [`SubscribeError::Missing`] and [`SubscribeError::Refused`] when the servers have no good
-    /// value, [`SubscribeError::Core`] with `NoAuth` or `Timeout` when they do not tell; `Closed`.
+    /// When there is neither of these: [`SubscribeError::Missing`] and [`SubscribeError::Refused`] when the
+    /// servers have no good value, [`SubscribeError::Core`] with `NoAuth` or `Timeout` when they do not tell;
+    /// `Closed`.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -126,7 +131,7 @@ impl<T: Send + Sync + 'static> Config<T> {
         Ok(Subscription::new(feed))
     }
 
-    /// The one that runs, or a new one.
+    /// The feed that runs, or a new one.
     fn feed(&self) -> Result<Arc<Feed<T>>, Error> {
         let mut running = self.inner.feed.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(feed) = running.upgrade() {

@@ -5,13 +5,13 @@ use docent_core::Error;
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum PublishError {
-    /// What is there is not what the caller saw: somebody else was faster. Nothing was written.
+    /// The published value is not the one that the caller saw: somebody else was faster. Nothing was written.
     #[error("somebody else has published or deleted it meanwhile")]
     Conflict,
     /// The value would be refused by whoever reads it. Nothing was written.
     #[error("refused before it was published: {0}")]
     Refused(Refusal),
-    /// The present value, which the new one is to be made from, cannot be read. Nothing was written.
+    /// The present value, from which the new one would be made, cannot be read. Nothing was written.
     #[error("the present value cannot be read: {0}")]
     Unreadable(Refusal),
     /// The history does not hold that revision, or not any more. Nothing was written.

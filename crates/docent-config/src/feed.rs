@@ -19,7 +19,7 @@ pub(crate) struct Feed<T> {
     pub(crate) cache: NodeCache,
     /// The last good value. Read without a lock that anybody could hold.
     pub(crate) current: Arc<ArcSwapOption<Snapshot<T>>>,
-    /// What is known. Its other end is the task's, and goes with it.
+    /// The newest `State` of the value. Its sender belongs to the task, and goes with it.
     pub(crate) state: watch::Receiver<State<T>>,
     /// Ends the task with the last subscription.
     _task: DropGuard,

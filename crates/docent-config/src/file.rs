@@ -25,7 +25,7 @@ struct Saving {
     under_way: bool,
 }
 
-/// What is in it.
+/// Content of a `LocalFile`.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Record {
     pub(crate) revision: Revision,
@@ -80,7 +80,7 @@ impl LocalFile {
         next
     }
 
-    /// What was saved, if it is whole. A file that is none is reported and not taken.
+    /// The saved record, if it is whole. A file that is no snapshot is reported and not taken.
     pub(crate) fn load(&self) -> Option<Record> {
         if let Err(error) = self.tidy() {
             tracing::debug!(file = %self.file.display(), %error, "the folder of the local snapshot cannot be tidied");
@@ -96,7 +96,7 @@ impl LocalFile {
     }
 
     fn try_load(&self) -> io::Result<Record> {
-        // Whoever opens a pipe waits for its other end.
+        // Opening a pipe waits for its other end.
         if !fs::metadata(&self.file)?.is_file() {
             return Err(invalid("it is not a file"));
         }
@@ -128,8 +128,8 @@ impl LocalFile {
         sync_folder(&self.file)
     }
 
-    /// A new file beside this one, which nobody else has: neither another process nor one before this, that died over it, nor whoever
-    /// put something there for us to follow.
+    /// A new file beside this one, which nobody else has: neither another process nor one before this, that
+    /// died over it, nor whoever put something there for us to follow.
     fn create(&self) -> io::Result<(PathBuf, File)> {
         const MOST: usize = 1000;
         static NUMBER: AtomicU64 = AtomicU64::new(0);
@@ -191,7 +191,7 @@ fn invalid(what: impl Into<String>) -> io::Error {
 
 fn parse(all: &Bytes, path: &str) -> io::Result<Record> {
     let end = all.iter().position(|byte| *byte == b'\n').ok_or_else(|| invalid("it has no first line"))?;
-    // What is wrong with it may be that it is the value: it is not repeated.
+    // The faulty line may be the value itself, which may be secret: it is not repeated.
     let header: Header =
         serde_json::from_slice(&all[..end]).map_err(|_| invalid("its first line is not a snapshot's"))?;
     if header.docent_snapshot != FORMAT {

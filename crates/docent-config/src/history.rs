@@ -12,10 +12,10 @@ pub(crate) const FOLDER: &str = "_history";
 /// Values too many that are deleted by one publish; where there are more the next one goes on.
 const MOST_AT_ONCE: usize = 256;
 
-/// What a transaction takes besides the two values.
+/// Bytes of a transaction besides the two values.
 const FIELDS: usize = 64 * 1024;
 
-/// What a transaction takes for the deletion of one of them, besides the folder's path.
+/// Bytes that the deletion of one earlier value adds to a transaction, besides the folder's path.
 const NAME: usize = 128;
 
 /// An earlier value.
@@ -45,7 +45,7 @@ pub(crate) struct History {
     length: usize,
 }
 
-/// What is in the folder.
+/// Listing of the history's folder.
 pub(crate) struct Listed {
     /// Whether there is a folder.
     exists: bool,
@@ -53,7 +53,7 @@ pub(crate) struct Listed {
     pub(crate) names: Vec<String>,
 }
 
-/// What a publish does to the history.
+/// Changes that a publish makes to the history.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Plan {
     make_folder: bool,
@@ -80,7 +80,8 @@ impl History {
         }
     }
 
-    /// What to do when `node` is replaced by a value of `length` bytes, of which a request has `limit`.
+    /// Changes to make when `node` is replaced by a value of `length` bytes, where a request may have
+    /// `limit`.
     pub(crate) fn plan(&self, node: &Node, listed: &Listed, length: usize, limit: usize) -> Plan {
         let name = name(&Revision::from(&node.stat));
         let mut names: Vec<_> = listed.names.iter().filter(|name| parse(name).is_some()).cloned().collect();
@@ -95,7 +96,7 @@ impl History {
     /// Which of `names`, in their order, are too many when so many more come.
     fn removed(&self, mut names: Vec<String>, more: usize, length: usize, limit: usize) -> Vec<String> {
         let too_many = (names.len() + more).saturating_sub(self.length);
-        // What is deleted must fit into the request, too.
+        // The deletions must fit into the request, too.
         let room = if length + FIELDS <= limit { FIELDS / 2 / (self.folder.len() + NAME) } else { 0 };
         names.truncate(too_many.min(MOST_AT_ONCE).min(room));
         names

@@ -4,12 +4,12 @@ use bytes::Bytes;
 use docent_core::planted;
 use std::sync::Arc;
 
-/// What is known of a value, for those who follow it. Numbers tell what is news.
+/// State of a value, as shown to its subscriptions. Its numbers tell them what is news.
 pub(crate) struct State<T> {
     /// The last good value, and how many there were before it.
     pub(crate) good: Option<Arc<Snapshot<T>>>,
     pub(crate) good_number: u64,
-    /// What the servers have.
+    /// State of the value at the servers.
     pub(crate) latest: Latest,
     pub(crate) latest_number: u64,
     /// How many values were refused.
@@ -29,7 +29,8 @@ pub(crate) enum Latest {
     Refused(Refusal),
 }
 
-/// What the servers told so far. Decides what is shown: nothing that is older than what was shown before.
+/// Memory of the newest value that the servers told. Decides what is shown: nothing older than what was shown
+/// before.
 pub(crate) struct Ledger<T> {
     settings: Settings<T>,
     /// The newest revision that the servers told, good or not.
@@ -37,7 +38,7 @@ pub(crate) struct Ledger<T> {
     rollbacks: u64,
 }
 
-/// What a node comes to.
+/// Judgement of a node that the servers told.
 pub(crate) enum Entry<T> {
     Good(Arc<Snapshot<T>>),
     Missing,
@@ -56,8 +57,8 @@ impl<T: 'static> Ledger<T> {
         self.rollbacks
     }
 
-    /// Judges what the servers have: a revision with its data, or nothing. `rollbacks` counts how often the client found them
-    /// restored from an older copy.
+    /// Judges what the servers have: a revision with its data, or nothing. `rollbacks` counts how often the
+    /// client found them restored from an older copy.
     pub(crate) fn judge(&mut self, found: Option<(Revision, &Bytes)>, rollbacks: u64) -> Entry<T> {
         let Some((revision, data)) = found else { return Entry::Missing };
         let goes_back = self.newest.is_some_and(|newest| revision.mzxid < newest.mzxid);
@@ -140,7 +141,7 @@ mod tests {
         Ledger::new(Settings { codec: Arc::new(Json::new()), validate: None }, 0)
     }
 
-    /// What comes of a value: itself, or a sign for what else.
+    /// The judgement of a value: its text when it is good, else a word.
     fn judged(ledger: &mut Ledger<u32>, mzxid: i64, data: &'static str, rollbacks: u64) -> String {
         let revision = Revision { czxid: 1, mzxid, version: 0, modified: SystemTime::UNIX_EPOCH };
         match ledger.judge(Some((revision, &Bytes::from_static(data.as_bytes()))), rollbacks) {

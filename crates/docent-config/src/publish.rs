@@ -5,12 +5,13 @@ use docent_core::Node;
 use futures_util::future::try_join;
 
 impl<T: Send + Sync + 'static> Config<T> {
-    /// Publishes a value, whatever is there; the one it replaces goes into the history. Returns what was published, as others
-    /// read it.
+    /// Publishes a value, whatever is there; the one it replaces goes into the history. Returns what was
+    /// published, as others read it.
     ///
     /// # Errors
-    /// [`PublishError::Refused`] when others would refuse it; [`PublishError::Core`] with `NoAuth`, `TooLarge`, `Timeout`, `Closed`,
-    /// and with `OutcomeUnknown` only when the session ended before it could be found out what became of it.
+    /// [`PublishError::Refused`] when others would refuse it; [`PublishError::Core`] with `NoAuth`,
+    /// `TooLarge`, `Timeout`, `Closed`, and with `OutcomeUnknown` only when the session ended before it could
+    /// be found out what became of it.
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the value may have been published.
@@ -20,11 +21,12 @@ impl<T: Send + Sync + 'static> Config<T> {
         Ok(published(value, written))
     }
 
-    /// Publishes a value if what is there is still what the caller saw: the same value of the same node. With a
-    /// [default](crate::Origin::Default), if nothing is there.
+    /// Publishes a value if what is there is still what the caller saw: the same value of the same node. With
+    /// a [default](crate::Origin::Default), if nothing is there.
     ///
     /// # Caveats
-    /// Of a node that is deleted and created anew in the very moment of the write the servers compare only the version.
+    /// Of a node that is deleted and created anew in the very moment of the write the servers compare only
+    /// the version.
     ///
     /// # Errors
     /// [`PublishError::Conflict`] when it is not; else as [`publish`](Self::publish).
@@ -63,9 +65,10 @@ impl<T: Send + Sync + 'static> Config<T> {
         Ok(published(value, written))
     }
 
-    /// Makes a new value from the present one, `None` when there is none, and publishes it if nobody else was faster; else does it
-    /// again with what is there then. Where `change` returns `None` nothing is published, and this returns `None`; before that it is
-    /// asked once more, with what the servers have by now, as the one that this client talks to may lag behind.
+    /// Makes a new value from the present one, `None` when there is none, and publishes it if nobody else was
+    /// faster; else does it again with the value that is there then. Where `change` returns `None` nothing is
+    /// published, and this returns `None`; before that it is asked once more, with the newest value of the
+    /// servers, as the one that this client talks to may lag behind.
     ///
     /// ```no_run
     /// # #[derive(serde::Serialize, serde::Deserialize)]
@@ -76,8 +79,8 @@ impl<T: Send + Sync + 'static> Config<T> {
     /// ```
     ///
     /// # Errors
-    /// [`PublishError::Unreadable`] when the present value is no good one; else as [`publish`](Self::publish). `Timeout`, too, when
-    /// others were faster all the time.
+    /// [`PublishError::Unreadable`] when the present value is no good one; else as
+    /// [`publish`](Self::publish). `Timeout`, too, when others were faster all the time.
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the value may have been published.
@@ -117,11 +120,12 @@ impl<T: Send + Sync + 'static> Config<T> {
         Ok(past.into_iter().map(read).collect())
     }
 
-    /// Publishes an earlier value again, byte for byte. It is a new value with a revision of its own: readers see nothing go back.
+    /// Publishes an earlier value again, byte for byte. It is a new value with a revision of its own: readers
+    /// see nothing go back.
     ///
     /// # Errors
-    /// [`PublishError::NoSuchRevision`] when the history does not hold it; [`PublishError::Refused`] when it would be refused by now;
-    /// else as [`publish`](Self::publish).
+    /// [`PublishError::NoSuchRevision`] when the history does not hold it; [`PublishError::Refused`] when it
+    /// would be refused by now; else as [`publish`](Self::publish).
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the value may have been published.
@@ -135,10 +139,12 @@ impl<T: Send + Sync + 'static> Config<T> {
         Ok(published(value, written))
     }
 
-    /// Deletes the value and its history. Who follows keeps the last good value, and is told. False when there was none.
+    /// Deletes the value and its history. Subscribers keep the last good value, and are told. False when
+    /// there was none.
     ///
     /// # Errors
-    /// [`PublishError::Core`] with `NotEmpty` when somebody put something else below it; else as [`publish`](Self::publish).
+    /// [`PublishError::Core`] with `NotEmpty` when somebody put something else below it; else as
+    /// [`publish`](Self::publish).
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: it may have been deleted.
@@ -182,7 +188,8 @@ impl<T: Send + Sync + 'static> Config<T> {
             let (node, listed) = try_join(cell.read(), listed).await?;
             let data = match decide(node.as_ref()) {
                 Ok(Some(data)) => data,
-                // What is not written is compared by no server: it must not come of an old value.
+                // No server compares versions where nothing is written: a decision not to write must not come
+                // of an old value.
                 Ok(None) | Err(PublishError::Unreadable(_)) if !caught_up => {
                     cell.client().sync(self.path()).await?;
                     caught_up = true;

@@ -3,7 +3,7 @@ use std::fmt;
 
 /// A value that was not taken, and why.
 ///
-/// What is printed repeats nothing of the value, which may hold secrets; [`detail`](Self::detail) may.
+/// Its printed text repeats nothing of the value, which may hold secrets; [`detail`](Self::detail) may.
 #[derive(Clone)]
 pub struct Refusal {
     reason: RefusalReason,
@@ -61,8 +61,8 @@ impl Refusal {
         self.revision
     }
 
-    /// What is wrong, in the words of the codec or the validation hook. It may repeat parts of the value: do not log it where values
-    /// hold secrets.
+    /// The fault, in the words of the codec or the validation hook. It may repeat parts of the value: do not
+    /// log it where values hold secrets.
     pub fn detail(&self) -> &str {
         self.detail.as_deref().unwrap_or(&self.summary)
     }

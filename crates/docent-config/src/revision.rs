@@ -7,7 +7,8 @@ use std::time::SystemTime;
 pub struct Revision {
     /// Transaction that created the node.
     pub czxid: i64,
-    /// Transaction that wrote the value. It increases from each value to the next, also over deletion and creation.
+    /// Transaction that wrote the value. It increases from each value to the next, also over deletion and
+    /// creation.
     pub mzxid: i64,
     /// Number of values before it since the node was created.
     pub version: i32,

@@ -4,11 +4,12 @@ use bytes::Bytes;
 use docent_core::recipe::count;
 use docent_core::{Client, Error};
 
-/// A number that many share, in the layout of Curator's `SharedCount`: 32 bits, the highest byte first, in a persistent node. Of
-/// longer data the first four bytes count.
+/// A number that many share, in the layout of Curator's `SharedCount`: 32 bits, the highest byte first, in a
+/// persistent node. Of longer data the first four bytes count.
 ///
-/// Whoever uses it first writes the seed, and others' seeds count for nothing then. Each write is applied once or not at all, also
-/// when replies are lost. For a number that is counted up by many see [`Counter`](crate::Counter). Cheap to clone.
+/// The first user writes the seed, and others' seeds count for nothing then. Each write is applied once or
+/// not at all, also when replies are lost. For a number that is counted up by many see
+/// [`Counter`](crate::Counter). Cheap to clone.
 ///
 /// # Examples
 /// ```no_run
@@ -53,8 +54,8 @@ impl SharedCount {
     /// The value now, at the server this client talks to. Writes the seed when there is none.
     ///
     /// # Errors
-    /// [`PublishError::Unreadable`] when what is there is not a number; [`PublishError::Core`] with `NoAuth`, `Timeout`,
-    /// `Closed`.
+    /// [`PublishError::Unreadable`] when what is there is not a number; [`PublishError::Core`] with `NoAuth`,
+    /// `Timeout`, `Closed`.
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the seed may have been written.
@@ -73,10 +74,11 @@ impl SharedCount {
         self.0.config.publish(&value).await
     }
 
-    /// Sets the value if it is still the one that was `seen`: the same value of the same node. Curator's `trySet`.
+    /// Sets the value if it is still `seen`: the same value of the same node. Curator's `trySet`.
     ///
     /// # Errors
-    /// [`PublishError::Conflict`] when somebody else was faster; else as [`Config::publish_if`](crate::Config::publish_if).
+    /// [`PublishError::Conflict`] when somebody else was faster; else as
+    /// [`Config::publish_if`](crate::Config::publish_if).
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the value may have been set.

@@ -5,8 +5,9 @@ use docent_core::{Client, Error};
 
 /// Bytes that many share, in the layout of Curator's `SharedValue`: the data of a persistent node.
 ///
-/// Whoever uses it first writes the seed, and others' seeds count for nothing then. Each write is applied once or not at all, also
-/// when replies are lost. It is a [`Config`](crate::Config) without a history, whose values are bytes. Cheap to clone.
+/// The first user writes the seed, and others' seeds count for nothing then. Each write is applied once or
+/// not at all, also when replies are lost. It is a [`Config`](crate::Config) without a history, whose values
+/// are bytes. Cheap to clone.
 ///
 /// # Examples
 /// ```no_run
@@ -38,8 +39,8 @@ impl SharedValue {
     /// The value now, at the server this client talks to. Writes the seed when there is none.
     ///
     /// # Errors
-    /// [`PublishError::Unreadable`] when what is there is not readable; [`PublishError::Core`] with `NoAuth`, `Timeout`,
-    /// `Closed`.
+    /// [`PublishError::Unreadable`] when what is there is not readable; [`PublishError::Core`] with `NoAuth`,
+    /// `Timeout`, `Closed`.
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the seed may have been written.
@@ -58,10 +59,11 @@ impl SharedValue {
         self.0.config.publish(&value.into()).await
     }
 
-    /// Sets the value if it is still the one that was `seen`: the same value of the same node. Curator's `trySet`.
+    /// Sets the value if it is still `seen`: the same value of the same node. Curator's `trySet`.
     ///
     /// # Errors
-    /// [`PublishError::Conflict`] when somebody else was faster; else as [`Config::publish_if`](crate::Config::publish_if).
+    /// [`PublishError::Conflict`] when somebody else was faster; else as
+    /// [`Config::publish_if`](crate::Config::publish_if).
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the value may have been set.

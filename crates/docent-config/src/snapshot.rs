@@ -19,7 +19,7 @@ pub enum Origin {
     Server,
     /// The local snapshot file: provisional, until the servers tell.
     File,
-    /// What the builder was given for the time in which nothing else is known.
+    /// The builder's default, for the time in which nothing else is known.
     Default,
 }
 
@@ -52,7 +52,8 @@ impl<T> Snapshot<T> {
         self.revision
     }
 
-    /// How long ago it was published, as far as the clocks of the servers and of this machine agree; zero for the default.
+    /// How long ago it was published, as far as the clocks of the servers and of this machine agree; zero for
+    /// the default.
     pub fn age(&self) -> Duration {
         let since = |revision: Revision| SystemTime::now().duration_since(revision.modified).ok();
         self.revision.and_then(since).unwrap_or_default()

@@ -12,16 +12,18 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// Follows a value. Made by [`Config::subscribe`](crate::Config::subscribe). As a `Stream` it yields each [`Change`] after the value it
-/// began with, and ends with the client.
+/// Follows a value. Made by [`Config::subscribe`](crate::Config::subscribe). As a `Stream` it yields each
+/// [`Change`] after the value it began with, and ends with the client.
 ///
 /// # Guarantees
-/// - It comes to what the servers have, through lost links and new sessions. Values in between may be left out, the last one never is.
-/// - Values follow each other as they were published. None is older than one that was seen before, also from one session to the
-///   next; [`Change::RolledBack`] says so before the only exception.
-/// - A value that cannot be read, or that validation refuses, is told, counted and not used: the last good one stays.
-/// - While the servers are away, or have no value, the last good one stays, and [`is_stale`](Self::is_stale) or
-///   [`is_missing`](Self::is_missing) says so.
+/// - It comes to what the servers have, through lost links and new sessions. Values in between may be left
+///   out, the last one never is.
+/// - Values follow each other as they were published. None is older than one that was seen before, also from
+///   one session to the next; [`Change::RolledBack`] says so before the only exception.
+/// - A value that cannot be read, or that validation refuses, is told, counted and not used: the last good
+///   one stays.
+/// - While the servers are away, or have no value, the last good one stays, and [`is_stale`](Self::is_stale)
+///   or [`is_missing`](Self::is_missing) says so.
 ///
 /// # Assumptions
 /// The client is kept open by somebody else: a subscription does not.
@@ -36,7 +38,7 @@ pub struct Subscription<T> {
     waiting: Waiting,
 }
 
-/// What a subscription tells.
+/// Change of a value that a [`Subscription`] tells.
 #[non_exhaustive]
 pub enum Change<T> {
     /// There is a new value.
@@ -45,12 +47,12 @@ pub enum Change<T> {
     Deleted,
     /// A value arrived that is not good. The last good one stays in use.
     Refused(Refusal),
-    /// The servers were restored from an older copy, and the client [starts afresh](docent_core::RollbackPolicy): the value that
-    /// follows may be older than the last one.
+    /// The servers were restored from an older copy, and the client [starts
+    /// afresh](docent_core::RollbackPolicy): the value that follows may be older than the last one.
     RolledBack,
 }
 
-/// What was told, by the numbers of the state.
+/// Changes told so far, by the numbers of `State`.
 #[derive(Debug, Clone, Copy)]
 struct Told {
     good: u64,
@@ -78,8 +80,8 @@ impl<T: Send + Sync + 'static> Subscription<T> {
         self.feed.current.load_full().expect("a subscription is made once there is a value")
     }
 
-    /// Waits for the next change after the one this saw last; `None` once the client is closed. Who is slow misses what is in
-    /// between, and gets the last value, then what is wrong with what came after it.
+    /// Waits for the next change after the one this saw last; `None` once the client is closed. A slow reader
+    /// misses the values in between, and gets the last good one, then the fault of what came after it.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -87,19 +89,20 @@ impl<T: Send + Sync + 'static> Subscription<T> {
         poll_fn(|cx| self.poll_changed(cx)).await
     }
 
-    /// True when what is known may be out of date: before the servers told anything, from a lost link until they told again, while the
-    /// value cannot be read, and once the client is closed.
+    /// True when what is known may be out of date: before the servers told anything, from a lost link until
+    /// they told again, while the value cannot be read, and once the client is closed.
     pub fn is_stale(&self) -> bool {
         self.feed.cache.is_stale()
     }
 
-    /// For how long it has been [stale](Self::is_stale); `None` when it is not. How old the value itself is says
-    /// [`Snapshot::age`].
+    /// For how long it has been [stale](Self::is_stale); `None` when it is not. How old the value itself is
+    /// says [`Snapshot::age`].
     pub fn stale_for(&self) -> Option<Duration> {
         self.feed.cache.stale_for()
     }
 
-    /// Why the servers do not let the value be read, if they do not, as `NoAuth`. It is tried again all the time.
+    /// Why the servers do not let the value be read, if they do not, as `NoAuth`. It is tried again all the
+    /// time.
     pub fn trouble(&self) -> Option<Error> {
         self.feed.cache.trouble()
     }
@@ -109,7 +112,7 @@ impl<T: Send + Sync + 'static> Subscription<T> {
         matches!(self.feed.state.borrow().latest, Latest::Missing)
     }
 
-    /// What is wrong with the value that is published now, if it was refused.
+    /// The fault of the value that is published now, if it was refused.
     pub fn refusal(&self) -> Option<Refusal> {
         match &self.feed.state.borrow().latest {
             Latest::Refused(refusal) => Some(refusal.clone()),
@@ -129,7 +132,7 @@ impl<T: Send + Sync + 'static> Subscription<T> {
 }
 
 impl Told {
-    /// What is to be told next.
+    /// The next change to tell.
     fn next<T>(&mut self, state: &State<T>) -> Option<Change<T>> {
         if self.rollbacks != state.rollbacks {
             self.rollbacks = state.rollbacks;

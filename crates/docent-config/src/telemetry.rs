@@ -1,4 +1,4 @@
-//! What the feature `metrics` counts. A path is never a label.
+//! Counters of the feature `metrics`. A path is never a label.
 
 /// A value arrived and is good.
 pub(crate) fn applied() {

@@ -7,7 +7,8 @@ use tokio::sync::watch;
 pub(crate) struct Waiting(Option<BoxFuture<'static, bool>>);
 
 impl Waiting {
-    /// What `look` finds in this state or one that follows; `None` when there is nothing in the last one.
+    /// The change that `look` finds in this state or one that follows; `None` when there is nothing in the
+    /// last one.
     pub(crate) fn poll_found<S: Send + Sync + 'static, C>(
         &mut self,
         cx: &mut Context<'_>,

@@ -1,6 +1,6 @@
 use bytes::Bytes;
 
-/// What a [`Counter`](crate::Counter) counts with: `i64`, or `i32`.
+/// Number that a [`Counter`](crate::Counter) counts with: `i64`, or `i32`.
 pub trait Integer: Copy + Ord + Send + Sync + std::fmt::Debug + sealed::Integer + 'static {}
 
 impl Integer for i32 {}

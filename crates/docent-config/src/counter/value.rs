@@ -4,14 +4,16 @@ use docent_core::{Client, Error, Node};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// A number that many count up and down, in the layout of Curator's `DistributedAtomicLong` (`Counter<i64>`) and
-/// `DistributedAtomicInteger` (`Counter<i32>`): the data of a persistent node, the highest byte first. Cheap to clone.
+/// A number that many count up and down, in the layout of Curator's `DistributedAtomicLong` (`Counter<i64>`)
+/// and `DistributedAtomicInteger` (`Counter<i32>`): the data of a persistent node, the highest byte first.
+/// Cheap to clone.
 ///
-/// It is read, and written if nobody else was faster; else again, after a random pause. Where many count all the time,
-/// [add](Self::add) a block of numbers at once and give them out in the process.
+/// It is read, and written if nobody else was faster; else again, after a random pause. Where many count all
+/// the time, [add](Self::add) a block of numbers at once and give them out in the process.
 ///
 /// # Guarantees
-/// Each change is applied once or not at all, also when replies are lost, and says between which two numbers it went.
+/// Each change is applied once or not at all, also when replies are lost, and says between which two numbers
+/// it went.
 ///
 /// # Caveats
 /// Deleting the node while others count is not safe: the servers compare its version, which begins anew.
@@ -46,7 +48,7 @@ pub struct Counted<N> {
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum CounterError {
-    /// What is there is no number of this kind: it has too few bytes. Nothing was written.
+    /// The node's data is no number of this kind: it has too few bytes. Nothing was written.
     #[error("{path:?} holds {found} bytes, and a number takes {wanted}")]
     Corrupted {
         /// The path, as it was given.
@@ -117,9 +119,9 @@ impl<N: Integer> Counter<N> {
     /// Adds `delta`.
     ///
     /// # Errors
-    /// [`CounterError::Corrupted`], [`CounterError::Overflow`]; [`CounterError::Core`] with `NoAuth`, `Timeout` (also when others were
-    /// faster all the time), `Closed`, and with `OutcomeUnknown` only when the session ended before it could be found out what became
-    /// of it.
+    /// [`CounterError::Corrupted`], [`CounterError::Overflow`]; [`CounterError::Core`] with `NoAuth`,
+    /// `Timeout` (also when others were faster all the time), `Closed`, and with `OutcomeUnknown` only when
+    /// the session ended before it could be found out what became of it.
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: it may have been counted.

@@ -12,11 +12,13 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-/// A folder of configurations: each node below the path is a key with a value of its own, of one type. Made by
-/// [`new`](Self::new), or by [`ConfigBuilder::build_tree`](crate::ConfigBuilder::build_tree). Cheap to clone.
+/// A folder of configurations: each node below the path is a key with a value of its own, of one type. Made
+/// by [`new`](Self::new), or by [`ConfigBuilder::build_tree`](crate::ConfigBuilder::build_tree). Cheap to
+/// clone.
 ///
 /// # Guarantees
-/// As those of [`Config`], for each key. A value that is not good spoils no other. What is deeper than one level is not seen.
+/// As those of [`Config`], for each key. A value that is not good spoils no other. Nodes deeper than one
+/// level are not seen.
 ///
 /// # Examples
 /// ```no_run
@@ -80,8 +82,8 @@ impl<T: Send + Sync + 'static> ConfigTree<T> {
         Ok(Config::made(cell, settings.clone(), *history, fallback))
     }
 
-    /// Follows all keys from now on. Waits until all of them were read, at most for the operation timeout. A folder that does not
-    /// exist has none.
+    /// Follows all keys from now on. Waits until all of them were read, at most for the operation timeout. A
+    /// folder that does not exist has none.
     ///
     /// # Errors
     /// [`SubscribeError::Core`] with `NoAuth`, `Timeout`, `Closed`.

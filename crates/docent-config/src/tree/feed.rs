@@ -18,7 +18,8 @@ pub(crate) struct TreeFeed<T> {
     pub(super) cache: ChildrenCache,
     /// Read without a lock that anybody could hold.
     pub(super) current: Arc<ArcSwap<TreeSnapshot<T>>>,
-    /// What is known; `None` before everything was read once. Its other end is the task's, and goes with it.
+    /// The newest values of all keys; `None` before everything was read once. Its sender belongs to the task,
+    /// and goes with it.
     pub(super) state: watch::Receiver<Option<Arc<TreeSnapshot<T>>>>,
     _task: DropGuard,
 }
@@ -112,7 +113,7 @@ impl<T: Send + Sync + 'static> Task<T> {
                 self.refuse(key, Refusal::unreadable(&error));
             }
             ChildrenEvent::Ready => self.complete(),
-            // What is known stays, and the cache says that it is stale.
+            // Known values stay, and the cache says that they are stale.
             _ => {}
         }
     }
@@ -151,7 +152,7 @@ impl<T: Send + Sync + 'static> Task<T> {
         }
     }
 
-    /// What was not told again is gone.
+    /// Keys that were not told again are gone.
     fn complete(&mut self) {
         let Some(whole) = self.whole.take() else { return };
         self.loaded = true;

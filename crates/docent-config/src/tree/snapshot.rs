@@ -38,7 +38,7 @@ impl<T> TreeSnapshot<T> {
         self.values.is_empty()
     }
 
-    /// What has changed since `earlier`, by key.
+    /// Changes since `earlier`, by key.
     pub(super) fn since(&self, earlier: &Self) -> Vec<TreeChange<T>> {
         let gone = earlier.values.keys().filter(|key| !self.values.contains_key(*key));
         let mut changes: Vec<_> = gone.map(|key| TreeChange::Deleted(Arc::clone(key))).collect();

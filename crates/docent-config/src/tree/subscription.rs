@@ -13,15 +13,17 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// Follows a folder of configurations. Made by [`ConfigTree::subscribe`](super::ConfigTree::subscribe). As a `Stream` it yields each
-/// [`TreeChange`] after the values it began with, and ends with the client.
+/// Follows a folder of configurations. Made by [`ConfigTree::subscribe`](super::ConfigTree::subscribe). As a
+/// `Stream` it yields each [`TreeChange`] after the values it began with, and ends with the client.
 ///
 /// # Guarantees
-/// For each key those of [`Subscription`](crate::Subscription), but that a key that was deleted is gone. A slow reader gets what
-/// differs from what it saw last. After servers were restored from an older copy keys may have older values: it does not say so.
+/// For each key those of [`Subscription`](crate::Subscription), but that a key that was deleted is gone. A
+/// slow reader gets what differs from what it saw last. After servers were restored from an older copy keys
+/// may have older values: it does not say so.
 ///
 /// # On drop
-/// With the last subscription of a [`ConfigTree`](super::ConfigTree) its cache goes, and the watches at the server.
+/// With the last subscription of a [`ConfigTree`](super::ConfigTree) its cache goes, and the watches at the
+/// server.
 #[must_use = "what changes is not seen unless somebody looks"]
 pub struct TreeSubscription<T> {
     feed: Arc<TreeFeed<T>>,
@@ -31,7 +33,7 @@ pub struct TreeSubscription<T> {
     waiting: Waiting,
 }
 
-/// What a [`TreeSubscription`] tells.
+/// Change of a key that a [`TreeSubscription`] tells.
 #[non_exhaustive]
 pub enum TreeChange<T> {
     /// A key is there, or has a new value.
@@ -46,7 +48,7 @@ impl<T: Send + Sync + 'static> TreeSubscription<T> {
     pub(super) fn new(feed: Arc<TreeFeed<T>>) -> Self {
         let state = feed.state.clone();
         let told = state.borrow().clone().unwrap_or_default();
-        // What is wrong already is still to be told.
+        // Values that are refused already have not been told yet.
         let refused =
             told.refused.iter().map(|(key, refusal)| TreeChange::Refused(Arc::clone(key), refusal.clone()));
         let next = refused.collect();
@@ -66,8 +68,8 @@ impl<T: Send + Sync + 'static> TreeSubscription<T> {
         poll_fn(|cx| self.poll_changed(cx)).await
     }
 
-    /// True when what is known may be out of date: from a lost link until everything was read again, while the folder cannot be
-    /// listed, and once the client is closed.
+    /// True when what is known may be out of date: from a lost link until everything was read again, while
+    /// the folder cannot be listed, and once the client is closed.
     pub fn is_stale(&self) -> bool {
         self.feed.cache.is_stale()
     }
