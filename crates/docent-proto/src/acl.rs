@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::BitOr;
 
-/// What an entry of an access control list allows.
+/// Permissions that an entry of an access control list gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Permissions(pub i32);
 
@@ -40,11 +40,11 @@ impl BitOr for Permissions {
 /// An entry of an access control list: who, and what they may do.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Acl {
-    /// What is allowed.
+    /// The operations that it allows.
     pub permissions: Permissions,
     /// How `id` is checked: `world`, `auth`, `digest`, `ip`, `x509`, `sasl`.
     pub scheme: Cow<'static, str>,
-    /// Who, in the terms of the scheme.
+    /// The client it is for, in the terms of the scheme.
     pub id: Cow<'static, str>,
 }
 

@@ -9,7 +9,7 @@ macro_rules! codes {
         impl Code {
             $($(#[$doc])* pub const $name: Self = Self($value);)*
 
-            /// What the code says, in a few words; `None` for a code this table does not name.
+            /// Meaning of the code, in a few words; `None` for a code this table does not name.
             pub fn text(self) -> Option<&'static str> {
                 match self {
                     $(Self::$name => Some($text),)*

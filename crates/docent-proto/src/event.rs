@@ -2,7 +2,7 @@ use crate::DecodeError;
 use crate::wire::{Reader, Record, Write};
 use bytes::BufMut;
 
-/// What happened to a watched node.
+/// Kind of change of a watched node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EventKind {
     /// It was created.
@@ -30,9 +30,9 @@ impl EventKind {
 /// A notification that a watch fired.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct WatchEvent {
-    /// What happened.
+    /// Kind of change.
     pub kind: EventKind,
-    /// To which node.
+    /// Path of the node.
     pub path: String,
 }
 

@@ -16,11 +16,12 @@ impl Frames {
         Self { limit }
     }
 
-    /// Takes the next complete frame off the front of `received`, without its length; `None` when more bytes are needed.
+    /// Takes the next complete frame off the front of `received`, without its length; `None` when more bytes
+    /// are needed.
     ///
     /// # Errors
-    /// [`DecodeError::FrameLength`] when the announced length is negative or above the limit. The stream is of no use
-    /// after that, except to those who throw the length and so many bytes away.
+    /// [`DecodeError::FrameLength`] when the announced length is negative or above the limit. The stream is
+    /// of no use after that, except to a caller that throws the length and so many bytes away.
     pub fn next(&self, received: &mut BytesMut) -> Result<Option<Bytes>, DecodeError> {
         let Some(mut prefix) = received.get(..4) else { return Ok(None) };
         let announced = prefix.get_i32();

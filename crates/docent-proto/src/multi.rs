@@ -143,7 +143,7 @@ pub enum MultiResult {
     Set(Box<Stat>),
     /// The check held.
     Checked,
-    /// What was read.
+    /// A node's data, as read.
     Data {
         /// The data; `None` is null.
         data: Option<Bytes>,
@@ -152,8 +152,8 @@ pub enum MultiResult {
     },
     /// The children listed.
     Children(Vec<String>),
-    /// The operation failed. In a multi of writes then none was applied: those before the one that failed have
-    /// [`Code::OK`], those after it [`Code::RUNTIME_INCONSISTENCY`].
+    /// The operation failed. In a multi of writes then none was applied: those before the one that failed
+    /// have [`Code::OK`], those after it [`Code::RUNTIME_INCONSISTENCY`].
     Failed(Code),
 }
 

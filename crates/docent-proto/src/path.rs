@@ -8,8 +8,9 @@ pub struct InvalidPath {
     pub rule: &'static str,
 }
 
-/// Checks `path` against ZooKeeper's rules: absolute, no empty, `.` or `..` segment, no trailing slash, and none of the
-/// characters that the server refuses (control characters, U+D800–F8FF, U+FFF0–FFFF and all beyond U+FFFF).
+/// Checks `path` against ZooKeeper's rules: absolute, no empty, `.` or `..` segment, no trailing slash, and
+/// none of the characters that the server refuses (control characters, U+D800–F8FF, U+FFF0–FFFF and all
+/// beyond U+FFFF).
 ///
 /// # Errors
 /// [`InvalidPath`] with the rule that is broken.
@@ -40,8 +41,8 @@ fn broken_rule(path: &str) -> Option<&'static str> {
     relative.chars().any(is_refused).then_some("must not contain a character that ZooKeeper refuses")
 }
 
-/// True when one look at the bytes shows that no rule is broken, as it does for most paths: printable ASCII, and no slash
-/// before another, before a dot or at the end.
+/// True when one look at the bytes shows that no rule is broken, as it does for most paths: printable ASCII,
+/// and no slash before another, before a dot or at the end.
 fn is_plain(relative: &str) -> bool {
     let mut last = b'/';
     let no_doubt = relative.bytes().all(|byte| {
@@ -51,7 +52,8 @@ fn is_plain(relative: &str) -> bool {
     no_doubt && last != b'/'
 }
 
-/// The server looks at UTF-16 units, so a character beyond U+FFFF is seen as two surrogates, which it refuses.
+/// The server looks at UTF-16 units, so a character beyond U+FFFF is seen as two surrogates, which it
+/// refuses.
 fn is_refused(c: char) -> bool {
     matches!(c, '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{e000}'..='\u{f8ff}' | '\u{fff0}'..)
 }

@@ -14,7 +14,7 @@ use crate::multi::MultiOp;
 use bytes::Bytes;
 use std::fmt;
 
-/// What a client can ask of a server once it is connected.
+/// Requests that a client can make of a server once it is connected.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Request {
     /// Create a node.
@@ -58,7 +58,7 @@ pub enum Request {
     SetAcl {
         /// The node.
         path: String,
-        /// Who may do what.
+        /// The new access control list.
         acl: Vec<Acl>,
         /// Version of the list; −1 for any.
         version: i32,
@@ -155,7 +155,8 @@ impl Request {
         }
     }
 
-    /// True when the servers agree on it in a quorum: its acknowledgement proves that the session existed then.
+    /// True when the servers agree on it in a quorum: its acknowledgement proves that the session existed
+    /// then.
     pub fn is_write(&self) -> bool {
         match self {
             Self::Create(_)

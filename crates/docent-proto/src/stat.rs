@@ -5,7 +5,7 @@ use bytes::{Buf, BufMut};
 /// Bytes of a stat: six long fields, five short ones.
 const SIZE: usize = 6 * 8 + 5 * 4;
 
-/// What the server keeps about a node besides its data.
+/// Metadata that the server keeps about a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub struct Stat {
     /// Transaction that created the node.

@@ -38,7 +38,7 @@ impl Reader {
         Self { bytes }
     }
 
-    /// What has not been read yet.
+    /// The bytes that have not been read yet.
     pub fn into_rest(self) -> Bytes {
         self.bytes
     }
@@ -107,7 +107,8 @@ impl Reader {
     pub(crate) fn string(&mut self) -> Result<String, DecodeError> {
         let length = self.length()?.ok_or(DecodeError::InvalidString)?;
         self.need(length)?;
-        // A copy of just these bytes: turned into a vector, the last slice of a frame would keep the frame's whole buffer.
+        // A copy of just these bytes: turned into a vector, the last slice of a frame would keep the frame's
+        // whole buffer.
         let string = std::str::from_utf8(&self.bytes[..length]).map(str::to_owned);
         self.bytes.advance(length);
         string.map_err(|_| DecodeError::InvalidString)
@@ -158,7 +159,8 @@ pub(crate) trait Write: BufMut {
 
 impl<B: BufMut + ?Sized> Write for B {}
 
-/// A length as the wire holds it. Callers keep frames far below 2 GiB; a longer one cannot be expressed at all.
+/// A length as the wire holds it. Callers keep frames far below 2 GiB; a longer one cannot be expressed at
+/// all.
 pub(crate) fn length(value: usize) -> i32 {
     i32::try_from(value).expect("nothing that fits in a frame is longer than i32::MAX")
 }

@@ -48,14 +48,15 @@ pub struct Create {
     pub path: String,
     /// The data; `None` is null.
     pub data: Option<Bytes>,
-    /// Who may do what.
+    /// The node's access control list.
     pub acl: Arc<[Acl]>,
     /// The mode as the wire holds it; see [`CreateMode::from_flags`].
     pub flags: i32,
 }
 
 impl Create {
-    /// A create in `mode` that is answered with path and stat. A mode with a time to live takes it from `ttl_ms`.
+    /// A create in `mode` that is answered with path and stat. A mode with a time to live takes it from
+    /// `ttl_ms`.
     pub fn new(path: String, data: Bytes, acl: impl Into<Arc<[Acl]>>, mode: CreateMode, ttl_ms: i64) -> Self {
         let kind = match mode {
             CreateMode::Container => CreateKind::Container,

@@ -21,7 +21,7 @@ pub mod xid {
 pub struct RequestFrame {
     /// The number that the reply will carry.
     pub xid: i32,
-    /// What is asked.
+    /// The request itself.
     pub request: Request,
 }
 

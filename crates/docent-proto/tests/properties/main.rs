@@ -1,4 +1,4 @@
-//! What holds of the codec for all values and all bytes.
+//! Properties that the codec has for all values and all bytes.
 
 mod hostile;
 mod round_trip;
