@@ -42,12 +42,12 @@ pub mod config {
     pub use docent_config::*;
 }
 
-/// How servers are reached, for those who bring a transport of their own.
+/// Transport that reaches the servers, for applications that bring one of their own.
 pub mod transport {
     pub use docent_core::{Dialled, Io, ServerAddress, TcpTransport, Transport};
 }
 
-/// Tickets and holds, for those who write recipes of their own.
+/// Tickets and holds, for authors of recipes of their own.
 pub mod recipe {
     pub use docent_core::recipe::*;
 }
@@ -58,7 +58,8 @@ pub use docent_core::planted;
 #[cfg(feature = "zookeeper-client")]
 pub use docent_core::zookeeper_client;
 
-/// The embedded server, for development and tests. In memory, a single node: production means a ZooKeeper ensemble.
+/// The embedded server, for development and tests. In memory, a single node: production means a ZooKeeper
+/// ensemble.
 #[cfg(feature = "server")]
 pub mod server {
     pub use docent_server::*;
