@@ -18,7 +18,7 @@ const PLANTED: [&str; 7] = [
     "docent-simulation",
 ];
 
-/// What must hold of every commit besides its tests.
+/// Checks that every commit must pass besides its tests.
 pub(crate) fn run() -> Result<()> {
     let mut stages = Stages::start();
     stages.run("format", || execute(&mut cargo("fmt --all --check")))?;
@@ -37,7 +37,8 @@ pub(crate) fn run() -> Result<()> {
     stages.finish()
 }
 
-/// The code of defects, which only the simulation is built with. Where it is built is apart, so that nothing else is built anew.
+/// The code of defects, which only the simulation is built with. It has a build folder of its own, so that
+/// nothing else is built anew.
 fn planted() -> Result<()> {
     let packages: Vec<String> = PLANTED.iter().map(|package| format!("--package {package}")).collect();
     let mut command = cargo(&format!("clippy {} --all-features -- -D warnings", packages.join(" ")));
@@ -46,7 +47,7 @@ fn planted() -> Result<()> {
     )
 }
 
-/// What only features need is not built without them.
+/// Packages that only features need are not built without them.
 fn default_features() -> Result<()> {
     let tree = cargo("tree --package docent --edges normal --prefix none").output()?;
     ensure!(tree.status.success(), "cargo tree failed: {}", String::from_utf8_lossy(&tree.stderr));

@@ -28,15 +28,15 @@ const NEEDED: [&str; 11] = [
     "snappy-java",
 ];
 
-/// The folder for `ZOOKEEPER_HOME`, which is filled when it is asked for first: below the build's own, so that nothing of it comes
-/// into the repository.
+/// The folder for `ZOOKEEPER_HOME`, which is filled when it is asked for first: below the build's own, so
+/// that nothing of it comes into the repository.
 pub(crate) fn home() -> Result<PathBuf> {
     let home = target().join(format!("zookeeper-{VERSION}"));
     if home.is_dir() {
         return Ok(home);
     }
     let work = target().join(format!("zookeeper-{VERSION}.part"));
-    // What an earlier attempt left.
+    // An earlier attempt may have left files.
     let _ = fs::remove_dir_all(&work);
     let lib = work.join("lib");
     fs::create_dir_all(&lib).with_context(|| format!("cannot make {}", lib.display()))?;

@@ -25,8 +25,8 @@ pub(crate) fn ensure_zookeeper() -> Result<()> {
     install("ZooKeeper", &["libzookeeper-java", "default-jre-headless"], ", or set ZOOKEEPER_HOME")
 }
 
-/// Sees to it that tests with real Curator clients can run: installs Debian's when it is missing and we may. Their program is run from
-/// its source, which a runtime without a compiler cannot do.
+/// Sees to it that tests with real Curator clients can run: installs Debian's when it is missing and we may.
+/// Their program is run from its source, which a runtime without a compiler cannot do.
 pub(crate) fn ensure_curator() -> Result<()> {
     let mut wanted = Vec::new();
     if !CURATOR_JARS.iter().all(|jar| Path::new(jar).is_file()) {

@@ -3,7 +3,7 @@ use std::fmt;
 /// Most lines of one panic that are shown again.
 const MOST_LINES: usize = 40;
 
-/// What failed tests panicked with, picked from the output of test harnesses, to be shown again where it is found.
+/// Panics of failed tests, picked from the output of test harnesses and shown again where they are found.
 #[derive(Debug, Default)]
 pub(crate) struct Panics {
     failed: Vec<Failed>,

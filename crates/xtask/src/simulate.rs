@@ -14,7 +14,7 @@ use batch::Batch;
 use binary::Binary;
 use std::time::{Duration, Instant};
 
-/// What the runs may take of the time that CI has, once the simulation is built.
+/// Share of CI's time for the runs, once the simulation is built.
 const SHARE: Duration = Duration::from_secs(4 * 60);
 
 /// Most seeds of each recipe that CI runs.
@@ -33,8 +33,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     }
 }
 
-/// As many seeds of all recipes in turn as fit into what CI has for them. There is an upper bound so that a change which passes on one
-/// machine does not meet seeds that nobody has run on a faster one.
+/// As many seeds of all recipes in turn as fit into what CI has for them. There is an upper bound so that a
+/// change which passes on one machine does not meet seeds that nobody has run on a faster one.
 pub(crate) fn stage() -> Result<()> {
     let seconds = std::env::var(SHARE_VARIABLE).ok().and_then(|seconds| seconds.parse().ok());
     let share = seconds.map_or(SHARE, Duration::from_secs);

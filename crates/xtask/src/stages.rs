@@ -1,7 +1,7 @@
 use anyhow::{Result, ensure};
 use std::time::{Duration, Instant};
 
-/// What CI allows is 40 minutes: past this somebody has to make something faster.
+/// CI allows 40 minutes: past this budget somebody has to make something faster.
 const BUDGET: Duration = Duration::from_secs(35 * 60);
 
 /// Announces the stages of a chore, and says how long each took.
@@ -17,7 +17,7 @@ impl Stages {
         Self { started: Instant::now(), budget: Some(BUDGET), seconds: Vec::new() }
     }
 
-    /// Those of a chore that CI does not run.
+    /// Stages of a chore that CI does not run.
     pub(crate) fn unbounded() -> Self {
         Self { budget: None, ..Self::start() }
     }

@@ -1,6 +1,6 @@
 use std::fmt;
 
-/// What became of tests, over any number of runs.
+/// Outcomes of tests, over any number of runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Summary {
     pub(crate) passed: u64,

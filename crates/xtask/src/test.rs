@@ -11,8 +11,8 @@ use std::process::{Command, Stdio};
 
 const TESTS: &str = "test --workspace --all-features --no-fail-fast";
 
-/// Every test, also those that need a real ZooKeeper or Curator. At the end it shows again what failed tests panicked with; the last line
-/// says how many passed, failed and were skipped.
+/// Every test, also those that need a real ZooKeeper or Curator. At the end it shows again what failed tests
+/// panicked with; the last line says how many passed, failed and were skipped.
 pub(crate) fn run() -> Result<()> {
     let (mut summary, mut panics) = (Summary::default(), Panics::default());
     let done = run_stages(&mut summary, &mut panics);
@@ -31,7 +31,7 @@ fn run_stages(summary: &mut Summary, panics: &mut Panics) -> Result<()> {
         packages::ensure_curator()
     })?;
     let built = stages.run("build", || execute(&mut cargo(&format!("{TESTS} --no-run"))));
-    // What could be built is tested all the same.
+    // Tests that could be built run all the same.
     let mut command = cargo(&format!("{TESTS} -- --include-ignored"));
     let tested = stages.run("tests", || tests(&mut command, summary, panics));
     // Watches and what is made of them, where the servers say which transaction an event is of.

@@ -10,8 +10,8 @@ const EMBEDDED_AS: &str = "DOCENT_EMBEDDED_AS";
 /// Suites whose tests run on a real server.
 const SUITES: [&str; 6] = ["core", "locks", "queue", "config", "discovery", "election"];
 
-/// The suites once more on a newer ZooKeeper than Debian's, which is fetched, and on the embedded server behaving as that one does;
-/// all of them, or those that are named.
+/// The suites once more on a newer ZooKeeper than Debian's, which is fetched, and on the embedded server
+/// behaving as that one does; all of them, or those that are named.
 ///
 /// # Errors
 /// When a test fails, or there is no such suite.
@@ -36,7 +36,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     embedded.and(real)
 }
 
-/// Suites on the embedded server as a newer version. What is built is what [`test`](crate::test) builds.
+/// Suites on the embedded server as a newer version. Its build is the one of [`test`](crate::test).
 pub(crate) fn as_newer(names: &[&str], filters: &[&str]) -> Command {
     let mut command = suites(names, filters);
     command.env(EMBEDDED_AS, "3.9");

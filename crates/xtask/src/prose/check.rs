@@ -10,8 +10,8 @@ const FOLDERS: [&str; 3] = ["crates", "tests", "examples"];
 /// Measures the docs and comments of all Rust files.
 ///
 /// # Errors
-/// When more doc sentences than allowed begin with a word that names nothing, or a comment line is wider than the
-/// formatter allows.
+/// When more doc sentences than allowed begin with a word that names nothing, or a comment line is wider than
+/// the formatter allows.
 pub(crate) fn run() -> Result<()> {
     let root = root();
     let read =

@@ -25,7 +25,8 @@ pub(super) fn sentences(source: &str) -> Vec<Sentence> {
     all.filter(|sentence| !without_closing(&sentence.text).ends_with('?')).collect()
 }
 
-/// Splits a paragraph at full stops outside code, unless the next word begins small, as after an abbreviation.
+/// Splits a paragraph at full stops outside code, unless the next word begins small, as after an
+/// abbreviation.
 fn split(paragraph: Paragraph<'_>) -> Vec<Sentence> {
     let mut found = Vec::<Sentence>::new();
     let mut ended = true;

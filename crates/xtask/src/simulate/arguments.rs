@@ -3,7 +3,7 @@ use std::num::NonZero;
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
-/// What the chore is asked for.
+/// Command line of the chore.
 #[derive(Debug)]
 pub(crate) struct Arguments {
     pub(crate) task: Task,

@@ -16,7 +16,7 @@ const LOOK: Duration = Duration::from_millis(5);
 #[derive(Debug)]
 pub(crate) struct Binary(PathBuf);
 
-/// What became of one process.
+/// Outcome of one process.
 #[derive(Debug)]
 pub(crate) struct Done {
     pub(crate) output: String,
@@ -33,7 +33,8 @@ impl Binary {
         Ok(Self(target.join("release/simulation")))
     }
 
-    /// With all defects, of which each run chooses at most one. Where it is built is apart, so that nothing else is built anew.
+    /// With all defects, of which each run chooses at most one. Where it is built is apart, so that nothing
+    /// else is built anew.
     pub(crate) fn build_planted() -> Result<Self> {
         let target = target().join("planted");
         let mut command = cargo("build --quiet --release --package docent-simulation");
@@ -97,7 +98,7 @@ fn collect(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<Strin
     thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(mut pipe) = pipe {
-            // What was read before an error is better than nothing.
+            // Output read before an error is better than nothing.
             let _ = pipe.read_to_end(&mut bytes);
         }
         String::from_utf8_lossy(&bytes).into_owned()

@@ -12,7 +12,7 @@ pub(crate) fn run(binary: &Binary, arguments: &Arguments, seed: u64, trace: bool
         command.arg("--trace");
     }
     let done = finish(&mut command)?;
-    // Who reads only the beginning has seen enough.
+    // A reader that closes the pipe early has seen enough.
     let _ = std::io::stdout().write_all(done.output.as_bytes());
     eprint!("{}", done.error);
     if wrong(&done).is_some() {

@@ -2,7 +2,7 @@ use super::binary::Done;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What came of any number of runs.
+/// Outcomes of any number of runs.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) runs: u64,
@@ -17,7 +17,7 @@ pub(crate) struct Tally {
     pub(crate) slowest: Option<(Duration, String)>,
 }
 
-/// What a run says in its last line.
+/// Figures that a run prints in its last line.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Line {
     words: BTreeMap<String, String>,
@@ -58,7 +58,7 @@ impl Line {
     }
 }
 
-/// What is wrong with a run, if something is.
+/// The fault of a run, if it has one.
 pub(crate) fn wrong(done: &Done) -> Option<String> {
     let said = format!("{}{}", done.output, done.error);
     match (done.status, Line::last_of(&done.output)) {
