@@ -8,22 +8,24 @@ use bytes::Bytes;
 use docent_core::Error;
 use serde::de::DeserializeOwned;
 
-/// How services and their instances are written into the tree. Whoever is to find each other needs the same.
+/// How services and their instances are written into the tree. Clients find each other only in the same
+/// layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum RegistryLayout {
-    /// As Curator's `ServiceDiscovery`: providers are nodes `base/name/id` that hold JSON. Consumers, which Curator does not know, are
-    /// written alike below `base-consumers`.
+    /// As Curator's `ServiceDiscovery`: providers are nodes `base/name/id` that hold JSON. Consumers, which
+    /// Curator does not know, are written alike below `base-consumers`.
     #[default]
     Curator,
-    /// As Dubbo's ZooKeeper registry: nodes `base/name/providers/url` and `base/name/consumers/url` without data, where the URL is
-    /// percent-encoded and its parameters are the fields of the payload.
+    /// As Dubbo's ZooKeeper registry: nodes `base/name/providers/url` and `base/name/consumers/url` without
+    /// data, where the URL is percent-encoded and its parameters are the fields of the payload.
     ///
-    /// The URL is `scheme://address:port/name?parameters`; the scheme is the parameter `protocol` of the payload, or `dubbo`, and
-    /// `consumer` for consumers. Parameters are text: a payload is an object of texts, numbers and booleans, and reads them back as
-    /// texts, as a map or a struct of `String`. `id`, `weight`, `enabled` and `timestamp` stand for the fields of the instance.
-    /// As the name of the node is all there is, an [update](crate::Registration::update) makes another node before it removes the
-    /// old one. For the same reason two instances with the same id are two nodes, and none waits for the other.
+    /// The URL is `scheme://address:port/name?parameters`; the scheme is the parameter `protocol` of the
+    /// payload, or `dubbo`, and `consumer` for consumers. Parameters are text: a payload is an object of
+    /// texts, numbers and booleans, and reads them back as texts, as a map or a struct of `String`. `id`,
+    /// `weight`, `enabled` and `timestamp` stand for the fields of the instance. As the name of the node is
+    /// all there is, an [update](crate::Registration::update) makes another node before it removes the old
+    /// one. For the same reason two instances with the same id are two nodes, and none waits for the other.
     Dubbo,
 }
 
@@ -85,7 +87,7 @@ impl Tree {
     /// Reads the instance of the node called `name`.
     ///
     /// # Errors
-    /// What is wrong with it, without any of its values.
+    /// The fault of the data, without any of its values.
     pub(crate) fn read<P: DeserializeOwned + 'static>(
         &self,
         service: &str,

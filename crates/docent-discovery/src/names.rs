@@ -6,7 +6,8 @@ use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// The names of a registry's services, as a `Stream`. Made by [`Registry::watch_names`](crate::Registry::watch_names).
+/// The names of a registry's services, as a `Stream`. Made by
+/// [`Registry::watch_names`](crate::Registry::watch_names).
 ///
 /// An error that is not about the connection, such as `NoAuth`, is told once; it goes on trying.
 #[must_use = "a stream does nothing unless it is polled"]

@@ -13,19 +13,21 @@ use std::sync::Arc;
 /// Where services are announced and found, for users of Curator: `ServiceDiscovery`.
 ///
 /// # Expected flow
-/// Each copy of a service [registers](Self::register) an [`Instance`] and holds the [`Registration`]. Who needs the service opens a
-/// [view](Self::service) of it, [picks](Service::pick) an instance for each piece of work and says how it went.
+/// Each copy of a service [registers](Self::register) an [`Instance`] and holds the [`Registration`]. A user
+/// of the service opens a [view](Self::service) of it, [picks](Service::pick) an instance for each piece of
+/// work and says how it went.
 ///
 /// # Guarantees
-/// Those of [`Registration`] and of [`Service`]. The layout is Curator's by default, byte for byte, so that services in Java are found
-/// and find.
+/// The guarantees of [`Registration`] and of [`Service`]. The layout is Curator's by default, byte for byte,
+/// so that services in Java are found and find.
 ///
 /// # Assumptions
-/// Ids are unique within a service. What is in the payloads is small and changes seldom: each change is sent to everybody who looks.
+/// Ids are unique within a service. Payloads are small and change seldom: each change is sent to everybody
+/// who looks.
 ///
 /// # Caveats
-/// What a registry says is advice: an instance may have died since, and a client that is cut off shows what it knew. Whatever must be
-/// done by one alone belongs under a lock or an election.
+/// A registry's answer is advice: an instance may have died since, and a client that is cut off shows what it
+/// knew. Work that must be done by one alone belongs under a lock or an election.
 ///
 /// Cheap to clone.
 #[derive(Clone)]
@@ -91,32 +93,32 @@ impl Registry {
         &self.0.tree.base
     }
 
-    /// Announces `instance`, and waits until the servers have it, at most for the operation timeout. When another session has a node
-    /// with the same id, as that of a predecessor which was killed, it is waited for until that session must have ended, up to two
-    /// session timeouts, and then taken over.
+    /// Announces `instance`, and waits until the servers have it, at most for the operation timeout. When
+    /// another session has a node with the same id, such as a predecessor that was killed, the node is waited
+    /// for until that session must have ended, up to two session timeouts, and then taken over.
     ///
     /// A static or permanent instance takes the place of one with the same id.
     ///
     /// # Errors
-    /// `InvalidInput` when something about the instance breaks a rule: nothing was sent. `AlreadyRegistered` when this client has an
-    /// instance with this id, `NodeExists` when another session keeps one, `NoAuth`, `Timeout`, `Closed`: nothing is announced, or it
-    /// is being removed.
+    /// `InvalidInput` when something about the instance breaks a rule: nothing was sent. `AlreadyRegistered`
+    /// when this client has an instance with this id, `NodeExists` when another session keeps one, `NoAuth`,
+    /// `Timeout`, `Closed`: nothing is announced, or it is being removed.
     ///
     /// # Cancel safety
-    /// This method is cancel safe for a dynamic instance: nothing is left of it. For others it is *not* cancel safe: it may have been
-    /// registered.
+    /// This method is cancel safe for a dynamic instance: nothing is left of it. For others it is *not*
+    /// cancel safe: it may have been registered.
     pub async fn register<P: Serialize>(&self, instance: Instance<P>) -> Result<Registration, Error> {
         let name = instance.name.clone();
         self.make(&name, Side::Provider, instance).await
     }
 
-    /// Announces a dynamic `instance` without waiting, as soon as the servers can be reached: for a process that is to start while
-    /// ZooKeeper is away. [`Registration::announced`] waits.
+    /// Announces a dynamic `instance` without waiting, as soon as the servers can be reached: for a process
+    /// that is to start while ZooKeeper is away. [`Registration::announced`] waits.
     ///
     /// # Errors
-    /// `InvalidInput` when something about the instance breaks a rule, or when it is not dynamic. `AlreadyRegistered` when this client
-    /// has an instance with this id. One that it is about to remove stays, as this one, unless its deletion is already on its way; then it is
-    /// made anew. `Closed`.
+    /// `InvalidInput` when something about the instance breaks a rule, or when it is not dynamic.
+    /// `AlreadyRegistered` when this client has an instance with this id. One that it is about to remove
+    /// stays, as this one, unless its deletion is already on its way; then it is made anew. `Closed`.
     pub fn announce<P: Serialize>(&self, instance: Instance<P>) -> Result<Registration, Error> {
         let Inner { client, tree } = &*self.0;
         instance.check()?;
@@ -129,7 +131,8 @@ impl Registry {
         Registration::start(client, tree, &name, Side::Provider, written(client, instance)?)
     }
 
-    /// Announces `instance`, of whatever service, as one that uses `service`. As [`register`](Self::register).
+    /// Announces `instance`, of whatever service, as one that uses `service`. As
+    /// [`register`](Self::register).
     ///
     /// # Errors
     /// As [`register`](Self::register).
@@ -158,8 +161,8 @@ impl Registry {
         Registration::make(client, tree, service, side, written).await
     }
 
-    /// Opens a live view of a service, and waits until its instances were read once, at most for the operation timeout. `P` is the
-    /// type of their payloads; with `()` these are not looked at.
+    /// Opens a live view of a service, and waits until its instances were read once, at most for the
+    /// operation timeout. `P` is the type of their payloads; with `()` these are not looked at.
     ///
     /// # Errors
     /// As [`ServiceBuilder::open`].
@@ -181,7 +184,7 @@ impl Registry {
         ServiceBuilder::new(&self.0.client, &self.0.tree, name, Side::Provider)
     }
 
-    /// Opens a live view of those who [use](Self::consume) a service. As [`service`](Self::service).
+    /// Opens a live view of the consumers that [use](Self::consume) a service. As [`service`](Self::service).
     ///
     /// # Errors
     /// As [`ServiceBuilder::open`].
@@ -195,8 +198,8 @@ impl Registry {
         ServiceBuilder::new(&self.0.client, &self.0.tree, name, Side::Consumer).open().await
     }
 
-    /// The names of all services that are known, in their order: those that have or had an instance. Nodes of services without one are
-    /// deleted by the servers after a while.
+    /// The names of all services that are known, in their order: services that have or had an instance. Nodes
+    /// of services without one are deleted by the servers after a while.
     ///
     /// # Errors
     /// `NoAuth`, `Timeout`, `Closed`.
@@ -211,8 +214,8 @@ impl Registry {
         }
     }
 
-    /// Follows the [names](Self::names): those that there are first, then all of them after each change. It survives lost links and
-    /// sessions, and ends when the client is closed.
+    /// Follows the [names](Self::names): the present ones first, then all of them after each change. It
+    /// survives lost links and sessions, and ends when the client is closed.
     ///
     /// # On drop
     /// The watch at the servers is removed.
@@ -228,7 +231,7 @@ impl Registry {
 pub(crate) fn written<P: Serialize>(client: &Client, mut instance: Instance<P>) -> Result<Written, Error> {
     let payload = instance.payload.take();
     let payload = payload.map(|payload| write_payload(&payload, client.max_request())).transpose()?;
-    // What says nothing is nothing.
+    // A payload of JSON's `null` is none.
     Ok(instance.with_payload(payload.filter(|payload| payload.get() != "null")))
 }
 

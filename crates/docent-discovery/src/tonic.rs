@@ -10,11 +10,11 @@ use tonic::transport::{Channel, Endpoint};
 const WAITING: usize = 1024;
 
 impl<P: Send + Sync + 'static> Service<P> {
-    /// A gRPC channel that is balanced over the service's available instances, by tonic, with an endpoint for the
-    /// [URI](Instance::uri) of each. Without an instance requests wait: give them a timeout.
+    /// A gRPC channel that is balanced over the service's available instances, by tonic, with an endpoint for
+    /// the [URI](Instance::uri) of each. Without an instance requests wait: give them a timeout.
     ///
-    /// It goes on with the instances it knows when ZooKeeper is away or the client was closed. Whom tonic picks is not counted as in
-    /// flight here.
+    /// It goes on with the instances it knows when ZooKeeper is away or the client was closed. Whom tonic
+    /// picks is not counted as in flight here.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
@@ -22,7 +22,8 @@ impl<P: Send + Sync + 'static> Service<P> {
         self.channel_with(|instance| Endpoint::from_shared(instance.uri().ok()?).ok())
     }
 
-    /// As [`channel`](Self::channel), with endpoints of the caller's, such as with TLS or timeouts. `None` leaves an instance out.
+    /// As [`channel`](Self::channel), with endpoints of the caller's, such as with TLS or timeouts. `None`
+    /// leaves an instance out.
     ///
     /// # Panics
     /// Outside of a tokio runtime.

@@ -10,10 +10,12 @@ use std::task::{Context, Poll};
 use tower::discover::Change as Discovery;
 
 impl<P: Send + Sync + 'static> Service<P> {
-    /// The service's available instances as tower's [`Discover`](tower::discover::Discover), for `tower::balance` and whatever else takes
-    /// one. `make` makes a service of each instance, anew when it says something else about itself; `None` leaves it out.
+    /// The service's available instances as tower's [`Discover`](tower::discover::Discover), for
+    /// `tower::balance` and whatever else takes one. `make` makes a service of each instance, anew when it
+    /// says something else about itself; `None` leaves it out.
     ///
-    /// What tower picks is not counted as in flight here, and its failures set nobody aside: it has a balance of its own.
+    /// Requests that tower sends are not counted as in flight here, and their failures set nobody aside: it
+    /// has a balance of its own.
     ///
     /// # Examples
     /// ```no_run
@@ -31,7 +33,8 @@ impl<P: Send + Sync + 'static> Service<P> {
     }
 }
 
-/// The instances of a service as tower's `Discover`, with the ids of their nodes for keys. Made by [`Service::discover`].
+/// The instances of a service as tower's `Discover`, with the ids of their nodes for keys. Made by
+/// [`Service::discover`].
 ///
 /// It never fails, and ends when the client is closed.
 #[must_use = "a stream does nothing unless it is polled"]

@@ -32,11 +32,12 @@ pub(crate) struct Balance {
     policy: PickPolicy,
     pub(super) rule: SetAside,
     next: AtomicUsize,
-    /// The one that [`PickPolicy::Sticky`] sticks to.
+    /// Id of the instance that [`PickPolicy::Sticky`] sticks to.
     chosen: Mutex<Option<Arc<str>>>,
-    /// Those that were set aside and are not known to be sound again.
+    /// `Load`s of instances that were set aside and are not known to be sound again.
     troubled: Mutex<Vec<Weak<Load>>>,
-    /// There are some of these: who can be picked has to be looked at. Changed only while they are locked.
+    /// True when `troubled` has some: then a pick has to leave them out. Changed only while `troubled` is
+    /// locked.
     is_troubled: AtomicBool,
 }
 
@@ -52,7 +53,8 @@ impl Balance {
         }
     }
 
-    /// One of `members`; `None` when there is none. Those that were set aside are picked only when all are.
+    /// One of `members`; `None` when there is none. Instances that were set aside are picked only when all
+    /// are.
     pub(crate) fn pick<P>(self: &Arc<Self>, members: &[Member<P>]) -> Option<Picked<P>> {
         let member = if self.is_troubled.load(Ordering::Relaxed) {
             let admitted = self.admitted(members);

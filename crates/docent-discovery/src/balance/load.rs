@@ -6,8 +6,9 @@ use tokio::time::Instant;
 
 /// When an instance that fails is picked no more, and for how long.
 ///
-/// After `threshold` failures without a success in between, the first no longer than `period` ago, the instance is set aside for
-/// `period`. Then it is on probation for as long again: one pick of it at a time, until one is a success. A failure sets it aside again.
+/// After `threshold` failures without a success in between, the first no longer than `period` ago, the
+/// instance is set aside for `period`. Then it is on probation for as long again: one pick of it at a time,
+/// until one is a success. A failure sets it aside again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SetAside {
@@ -44,7 +45,7 @@ impl SetAside {
     }
 }
 
-/// What is under way with an instance, and how it went.
+/// Work in flight with an instance, and how earlier work went.
 #[derive(Debug, Default)]
 pub(crate) struct Load {
     in_flight: AtomicUsize,
@@ -76,7 +77,7 @@ impl Default for Health {
 }
 
 impl Health {
-    /// What has become of it by `now`.
+    /// Its state by `now`.
     fn at(&mut self, now: Instant, period: Duration) -> &mut Self {
         match *self {
             Self::Aside { until } if now >= until => {

@@ -7,10 +7,12 @@ pub enum PickPolicy {
     RoundRobin,
     /// Any, each with the same chance.
     Random,
-    /// Always the same, until it leaves or is set aside; then any other. With a filter, until that leaves it out.
+    /// Always the same, until it leaves or is set aside; then any other. With a filter, until that leaves it
+    /// out.
     Sticky,
     /// Any, each with a chance by its [`weight`](crate::Instance::weight).
     Weighted,
-    /// The one of two chosen at random that has less in flight: picks whose [`Picked`](crate::Picked) is not dropped yet.
+    /// Of two instances chosen at random, the one with less in flight: picks whose [`Picked`](crate::Picked)
+    /// is not dropped yet.
     PowerOfTwo,
 }

@@ -3,7 +3,8 @@ use docent_core::Error;
 /// Longest service name, id or address in bytes.
 const LONGEST: usize = 1024;
 
-/// Whether `text` can be the name of a node, and of something that people write into settings: `what` says of what.
+/// Whether `text` can be the name of a node, and of something that people write into settings: `what` says of
+/// what.
 pub(crate) fn segment(what: &str, text: &str) -> Result<(), Error> {
     let rule = if text.is_empty() {
         "must not be empty".to_owned()

@@ -7,11 +7,11 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use std::fmt;
 
-/// Reads an instance as Curator and its older versions write it: missing keys have their defaults, numbers may be text, unknown
-/// keys are kept.
+/// Reads an instance as Curator and its older versions write it: missing keys have their defaults, numbers
+/// may be text, unknown keys are kept.
 ///
 /// # Errors
-/// What is wrong with it, without any of its values.
+/// The fault of the data, without any of its values.
 pub(crate) fn decode(data: &[u8]) -> Result<Written, String> {
     if data.is_empty() {
         return Err("there is no data".to_owned());
@@ -22,7 +22,7 @@ pub(crate) fn decode(data: &[u8]) -> Result<Written, String> {
     serde_json::from_slice(data).map_err(|error| describe(&error))
 }
 
-/// What serde says about data, without values from it.
+/// Text of serde's error about data, without values from it.
 pub(super) fn describe(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let place = format!("at line {} column {}", error.line(), error.column());

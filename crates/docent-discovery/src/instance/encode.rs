@@ -6,10 +6,11 @@ use serde_json::ser::Formatter;
 use serde_json::value::RawValue;
 use std::io;
 
-/// Lists and objects within each other, at most. Deeper ones are refused when they are written and when they are read.
+/// Lists and objects within each other, at most. Deeper ones are refused when they are written and when they
+/// are read.
 pub(crate) const DEEPEST: usize = 64;
 
-/// An instance with its payload as JSON. What is announced, whatever the payload's type was.
+/// Instance with its payload as JSON: the form that is announced, of any payload's type.
 pub(crate) type Written = Instance<Box<RawValue>>;
 
 /// Writes a payload as JSON of at most `most` bytes.
@@ -23,7 +24,7 @@ pub(crate) fn write_payload<P: Serialize>(payload: &P, most: usize) -> Result<Bo
             refused(format!("payload must not nest deeper than {DEEPEST} lists and objects"))
         }
         Some(_) => refused(format!("payload must not be larger than {most} bytes as JSON")),
-        // What serde says about a value may have the value in it.
+        // Serde's error about a value may have the value in it.
         None => refused("payload must be something that JSON can hold".to_owned()),
     })?;
     let text = String::from_utf8(out.bytes).expect("serde_json writes UTF-8");

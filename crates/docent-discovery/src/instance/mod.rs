@@ -1,4 +1,4 @@
-//! What is known of one running copy of a service, and how it is written into a node.
+//! One running copy of a service, and how it is written into a node.
 
 mod check;
 mod decode;

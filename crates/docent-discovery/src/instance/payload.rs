@@ -4,11 +4,11 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use std::any::TypeId;
 
-/// Reads a payload as a `P`, also as Java writes it: with the name of a class in the object's `@class`, or as a list of the class's
-/// name and the value. With `()` for `P` nothing is looked at.
+/// Reads a payload as a `P`, also as Java writes it: with the name of a class in the object's `@class`, or as
+/// a list of the class's name and the value. With `()` for `P` nothing is looked at.
 ///
 /// # Errors
-/// What is wrong with it, without any of its values.
+/// The fault of the payload, without any of its values.
 pub(crate) fn read<P: DeserializeOwned + 'static>(raw: Option<&RawValue>) -> Result<Option<P>, String> {
     let Some(raw) = raw else { return Ok(None) };
     if TypeId::of::<P>() == TypeId::of::<()>() {
@@ -23,7 +23,7 @@ pub(crate) fn read<P: DeserializeOwned + 'static>(raw: Option<&RawValue>) -> Res
     }
 }
 
-/// What is left of Java's JSON without the names of classes, when there are any.
+/// Java's JSON without the names of classes; `None` when it has none.
 fn of_java(raw: &RawValue) -> Option<Value> {
     match serde_json::from_str(raw.get()).ok()? {
         Value::Array(pair) => {

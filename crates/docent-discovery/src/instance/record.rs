@@ -8,8 +8,9 @@ use uuid::Uuid;
 
 /// One running copy of a service: where it is, and what its payload says about it.
 ///
-/// It is written as the JSON of Curator's `ServiceInstance`, byte for byte; `weight`, which Curator does not know and ignores, comes
-/// after that when it is set, and `enabled` when it is false. What else stood in an instance that was read is written again with it.
+/// It is written as the JSON of Curator's `ServiceInstance`, byte for byte; `weight`, which Curator does not
+/// know and ignores, comes after that when it is set, and `enabled` when it is false. Unknown keys of an
+/// instance that was read are written again with it.
 ///
 /// ```
 /// use docent_discovery::Instance;
@@ -21,15 +22,16 @@ use uuid::Uuid;
 /// assert_eq!(instance.authority().as_deref(), Some("10.0.0.7:8080"));
 /// ```
 ///
-/// For readers in Java a payload should be an object or a text: Jackson reads an object without `@class` as a map, and refuses a
-/// bare list. `#[serde(tag = "@class", rename = "com.shop.Meta")]` on a payload's struct names a class.
+/// For readers in Java a payload should be an object or a text: Jackson reads an object without `@class` as a
+/// map, and refuses a bare list. `#[serde(tag = "@class", rename = "com.shop.Meta")]` on a payload's struct
+/// names a class.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Instance<P = ()> {
     /// The service: one segment of a path, without spaces, at most 1,024 bytes.
     pub name: String,
-    /// Tells instances of the service apart, by the same rules; a UUID unless it was set. A process that is started again with
-    /// the id it had before takes its own place.
+    /// Tells instances of the service apart, by the same rules; a UUID unless it was set. A process that is
+    /// started again with the id it had before takes its own place.
     pub id: String,
     /// Host name or IP address.
     pub address: Option<String>,
@@ -37,27 +39,28 @@ pub struct Instance<P = ()> {
     pub port: Option<u16>,
     /// The port for TLS, from 1 to 65,535.
     pub ssl_port: Option<u16>,
-    /// Whatever else is to be known of it.
+    /// Any further data about the instance.
     pub payload: Option<P>,
-    /// When it was made, in milliseconds since 1970, by the clock of whoever made it.
+    /// When it was made, in milliseconds since 1970, by its maker's clock.
     pub registered_at_ms: i64,
-    /// What keeps it announced.
+    /// Its kind of node, which decides how long it stays announced.
     pub service_type: ServiceType,
     /// How to make a URI of it.
     pub uri_spec: Option<UriSpec>,
-    /// False for one that is there but is to be given no work.
+    /// False for an instance that is there but must be given no work.
     pub enabled: bool,
-    /// Its share among others, for [`PickPolicy::Weighted`](crate::PickPolicy::Weighted); one without counts as 1, and 0 gets nothing while
-    /// others are there.
+    /// Its share among others, for [`PickPolicy::Weighted`](crate::PickPolicy::Weighted); one without counts
+    /// as 1, and 0 gets nothing while others are there.
     pub weight: Option<u32>,
     /// Whether `enabled` is written also when it is true.
     pub(crate) writes_enabled: bool,
-    /// What else stood in the JSON that it was read from.
+    /// Unknown keys of the JSON that it was read from.
     pub(crate) unknown: Vec<(String, Box<RawValue>)>,
 }
 
 impl Instance {
-    /// An instance with a random id, without payload, enabled, dynamic. Its parts are checked when it is registered.
+    /// An instance with a random id, without payload, enabled, dynamic. Its parts are checked when it is
+    /// registered.
     pub fn new(name: impl Into<String>, address: impl Into<String>, port: u16) -> Self {
         Self { address: Some(address.into()), port: Some(port), ..Self::named(name) }
     }
@@ -153,7 +156,8 @@ impl<P> Instance<P> {
     /// Its URI by its [`uri_spec`](Self::uri_spec); without one `scheme://address:port`.
     ///
     /// # Errors
-    /// `InvalidInput` when the spec has a variable without a value, or when there is neither a spec nor an address with a port.
+    /// `InvalidInput` when the spec has a variable without a value, or when there is neither a spec nor an
+    /// address with a port.
     pub fn uri(&self) -> Result<String, Error> {
         if let Some(spec) = &self.uri_spec {
             return spec.build(self, &[]);

@@ -1,16 +1,17 @@
-/// What keeps an instance announced.
+/// Kind of an instance's node, which decides how long it stays announced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum ServiceType {
-    /// The session of whoever registered it: it goes with that.
+    /// The session that registered it keeps it announced: it goes with that session.
     #[default]
     Dynamic,
-    /// Nothing: it stays until it is deregistered. Curator's discovery server removes such instances when they are old.
+    /// No session: the instance stays until it is deregistered. Curator's discovery server removes such
+    /// instances when they are old.
     Static,
-    /// Nothing: it stays until it is deregistered.
+    /// No session: the instance stays until it is deregistered.
     Permanent,
-    /// As [`Dynamic`](Self::Dynamic), with a number that the servers append to the id. It can be read, but not registered: a
-    /// node whose name changes whenever it is made anew cannot be kept or taken over.
+    /// As [`Dynamic`](Self::Dynamic), with a number that the servers append to the id. It can be read, but
+    /// not registered: a node whose name changes whenever it is made anew cannot be kept or taken over.
     DynamicSequential,
 }
 

@@ -6,9 +6,10 @@ use std::str::FromStr;
 
 /// A template for an instance's URI, as Curator's: `{scheme}://{address}:{port}/v1`.
 ///
-/// Variables are `scheme` (`https` with a TLS port, else `http`), `name`, `id`, `address`, `port`, `ssl-port`,
-/// `registration-time-utc` (milliseconds), `service-type` (in small letters), `[` and `]` for braces, and whatever the caller gives
-/// to [`build`](Self::build). What an instance does not have is empty.
+/// Variables are `scheme` (`https` with a TLS port, else `http`), `name`, `id`, `address`, `port`,
+/// `ssl-port`, `registration-time-utc` (milliseconds), `service-type` (in small letters), `[` and `]` for
+/// braces, and any that the caller gives to [`build`](Self::build). Variables that an instance does not have
+/// are empty.
 ///
 /// ```
 /// use docent_discovery::{Instance, UriSpec};

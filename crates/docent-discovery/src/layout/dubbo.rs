@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// Dubbo's own scheme, for those who name none.
+/// Dubbo's own scheme, for instances that name none.
 const SCHEME: &str = "dubbo";
 /// The parameter of a payload that is the URL's scheme.
 const PROTOCOL: &str = "protocol";
@@ -140,7 +140,7 @@ mod tests {
             (&payload["note"], &payload["retries"], &payload["protocol"]),
             (&"a b&c".into(), &"2".into(), &"dubbo".into())
         );
-        // What was read is written as the same URL.
+        // An instance that was read is written as the same URL.
         assert_eq!(to_url("com.shop.Orders", Side::Provider, &read).unwrap(), url);
         let consumer = to_url("com.shop.Orders", Side::Consumer, &instance("{}")).unwrap();
         assert!(

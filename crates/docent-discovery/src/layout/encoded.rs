@@ -33,7 +33,8 @@ pub(super) fn decode(text: &str) -> Option<String> {
     String::from_utf8(out).ok()
 }
 
-/// Escapes what would end a parameter of a URL, and nothing else: Dubbo writes and reads parameters as they are.
+/// Escapes what would end a parameter of a URL, and nothing else: Dubbo writes and reads parameters as they
+/// are.
 pub(super) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for char in text.chars() {

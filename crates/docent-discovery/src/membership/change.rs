@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// What changes in a group.
+/// Change in a group's list of members.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum MemberChange {
@@ -21,35 +21,38 @@ pub enum MemberChange {
     Left(Peer),
     /// From here on the list may be out of date, as after a lost link.
     Stale,
-    /// Everything up to here is what the servers had: ends what is there at the beginning, and a [`Stale`](Self::Stale).
+    /// Everything up to here is what the servers had: ends what is there at the beginning, and a
+    /// [`Stale`](Self::Stale).
     Current,
     /// The group, or the node of a member, cannot be read. It is tried again.
     Failed(Error),
 }
 
-/// The changes of a group for one who looks at them. Made by [`Members::changes`](super::Members::changes). Ends with the client.
+/// The changes of a group for one who looks at them. Made by [`Members::changes`](super::Members::changes).
+/// Ends with the client.
 ///
-/// Changes in between may be left out, the last one never is: who joined and left while nobody could look was never there, and what
-/// was said twice is told once.
+/// Changes in between may be left out, the last one never is: a member that joined and left while nobody
+/// could look was never there, and data that was set twice is told once.
 ///
-/// Members of one's own, who joined through the same [`Membership`](super::Membership), are told as
-/// [`Members::current`](super::Members::current) shows them: they leave when they [`leave`](super::Member::leave) or are dropped, and not
-/// when their nodes go, with a session or by somebody's hand, since these are made anew. How the node of one stands tells
-/// [`Member::changed`](super::Member::changed). While another process has its id, what that says is told as an
-/// [`Updated`](MemberChange::Updated).
+/// Own members, joined through the same [`Membership`](super::Membership), are told as
+/// [`Members::current`](super::Members::current) shows them: they leave when they
+/// [`leave`](super::Member::leave) or are dropped, and not when their nodes go, with a session or by
+/// somebody's hand, since these are made anew. The state of an own member's node is told by
+/// [`Member::changed`](super::Member::changed). While another process has its id, that process's data is told
+/// as an [`Updated`](MemberChange::Updated).
 #[must_use = "a stream does nothing unless it is polled"]
 pub struct MemberChanges {
     group: Arc<Group>,
     events: ChildrenEvents,
     known: BTreeMap<Arc<str>, Known>,
-    /// Who was told since everything is told anew.
+    /// Ids that were told since everything is told anew.
     whole: Option<BTreeSet<Arc<str>>>,
-    /// Own ones whose nodes are gone.
+    /// Own members whose nodes are gone.
     missing: BTreeSet<Arc<str>>,
     next: VecDeque<MemberChange>,
     /// Tells when one of these may have left.
     left: BoxStream<'static, ()>,
-    // What the events are of.
+    // Keeps the cache alive that the events come from.
     _cache: Arc<ChildrenCache>,
 }
 
@@ -137,7 +140,7 @@ impl MemberChanges {
         }
     }
 
-    /// Who was not told again is gone.
+    /// Members that were not told again are gone.
     fn complete(&mut self) {
         let Some(whole) = self.whole.take() else { return };
         let gone: Vec<_> = self.known.keys().filter(|id| !whole.contains(*id)).cloned().collect();

@@ -10,18 +10,21 @@ use tokio::sync::watch;
 /// A group that processes join and leave, such as the hosts of a cluster.
 ///
 /// # Expected flow
-/// Each process [joins](Self::join) with an id and some data, such as its address, and leaves when it stops. Anybody follows the
-/// [members](Self::members), also without joining. The layout is that of Curator's `GroupMember`: an ephemeral node for each
-/// member, whose name is its id. Cheap to clone.
+/// Each process [joins](Self::join) with an id and some data, such as its address, and leaves when it stops.
+/// Anybody follows the [members](Self::members), also without joining. The layout is that of Curator's
+/// `GroupMember`: an ephemeral node for each member, whose name is its id. Cheap to clone.
 ///
 /// # Guarantees
 /// - A member stays one until it leaves: its node comes back in a new session, and when somebody deletes it.
-/// - The node of another with the same id is never touched. A process that was restarted waits for that of its predecessor to go.
-/// - Who leaves, or is dropped, leaves no node. Of who crashed the node goes with its session.
+/// - The node of another with the same id is never touched. A process that was restarted waits for its
+///   predecessor's node to go.
+/// - A member that leaves, or is dropped, leaves no node. After a crash the member's node goes with its
+///   session.
 /// - In the list of a `Membership` its own members are always there, as in Curator's.
 ///
 /// # Caveats
-/// Two processes that look at the same time may see different lists. To agree on who does what take an election or a lock.
+/// Two processes that look at the same time may see different lists. To agree on who does what take an
+/// election or a lock.
 ///
 /// # Examples
 /// ```no_run
@@ -50,11 +53,11 @@ pub struct Membership {
 pub(super) struct Group {
     pub(super) client: Client,
     pub(super) path: String,
-    /// Who joined through this, and with which data.
+    /// Ids that joined through this group, with their data.
     own: Mutex<BTreeMap<Arc<str>, Bytes>>,
-    /// Counts those who left.
+    /// Counts members that left.
     left: watch::Sender<u64>,
-    /// What all lists share.
+    /// Cache that all lists share.
     cache: Mutex<Weak<ChildrenCache>>,
 }
 
@@ -102,12 +105,14 @@ impl Membership {
         &self.group.path
     }
 
-    /// Becomes a member, and waits until the node is there. Where another session has a node of the same id, as that of this process
-    /// before it was restarted, it waits until that goes, for at most two session timeouts.
+    /// Becomes a member, and waits until the node is there. Where another session has a node of the same id,
+    /// such as that of this process before a restart, it waits until that node goes, for at most two session
+    /// timeouts.
     ///
     /// # Errors
-    /// `InvalidInput` when the id is not the name of a node (empty, or with a `/`), `TooLarge`, `AlreadyRegistered` when this client has
-    /// joined with that id already, `NodeExists` when the other node stays, `NoAuth`, `Timeout`, `Closed`. Nothing is left then.
+    /// `InvalidInput` when the id is not the name of a node (empty, or with a `/`), `TooLarge`,
+    /// `AlreadyRegistered` when this client has joined with that id already, `NodeExists` when the other node
+    /// stays, `NoAuth`, `Timeout`, `Closed`. Nothing is left then.
     ///
     /// # Cancel safety
     /// This method is cancel safe: nothing is left behind.
@@ -115,8 +120,8 @@ impl Membership {
         Member::join(&self.group, id, data.into()).await
     }
 
-    /// As [`join`](Self::join), with the client's [identity](docent_core::Client::identity) as its data: by default the local address, as
-    /// Curator's members have it.
+    /// As [`join`](Self::join), with the client's [identity](docent_core::Client::identity) as its data: by
+    /// default the local address, as Curator's members have it.
     ///
     /// # Errors
     /// As [`join`](Self::join).

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 /// An own membership in a group. Made by [`Membership::join`](super::Membership::join).
 ///
-/// Its node is kept present through lost links and new sessions; [`changed`](Self::changed) tells how it stands.
+/// Its node is kept present through lost links and new sessions; [`changed`](Self::changed) tells how it
+/// stands.
 ///
 /// # On drop
 /// It leaves, in the background.
@@ -68,13 +69,13 @@ impl Member {
         self.node().path()
     }
 
-    /// What it says about itself.
+    /// Data that the member gives about itself.
     pub fn data(&self) -> Bytes {
         self.group.own().get(&self.id).cloned().unwrap_or_default()
     }
 
-    /// Changes what it says about itself. It is written in the background, while no server answers as soon as one does; where it is
-    /// changed again meanwhile, only the last is sure to be written.
+    /// Changes what it says about itself. It is written in the background, while no server answers as soon as
+    /// one does; where it is changed again meanwhile, only the last is sure to be written.
     pub fn set_data(&self, data: impl Into<Bytes>) {
         let data = data.into();
         let mut own = self.group.own();
@@ -107,7 +108,8 @@ impl Member {
     /// Leaves the group, and waits until the node is gone, at most for the operation timeout.
     ///
     /// # Errors
-    /// `Timeout` when no server could be reached in time: it leaves in the background. `Closed`: the node goes with its session.
+    /// `Timeout` when no server could be reached in time: it leaves in the background. `Closed`: the node
+    /// goes with its session.
     ///
     /// # Cancel safety
     /// This method is cancel safe: leaving goes on.

@@ -7,13 +7,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The members of a group, live. Made by [`Membership::members`](super::Membership::members). Cheap to clone; all clones share a cache.
+/// The members of a group, live. Made by [`Membership::members`](super::Membership::members). Cheap to clone;
+/// all clones share a cache.
 ///
 /// While the servers are away it goes on to show who was there, and [`is_stale`](Self::is_stale).
 ///
 /// # On drop
-/// With the last list and stream of a [`Membership`](super::Membership) its cache goes, and the watches at the server. It does not keep the
-/// client open.
+/// With the last list and stream of a [`Membership`](super::Membership) its cache goes, and the watches at
+/// the server. It does not keep the client open.
 #[derive(Clone)]
 pub struct Members {
     group: Arc<Group>,
@@ -25,7 +26,7 @@ impl Members {
         Self { group, cache }
     }
 
-    /// Who is in it now, in the order of ids, without I/O.
+    /// Members of the group now, in the order of ids, without I/O.
     pub fn current(&self) -> Vec<Peer> {
         let mut peers: BTreeMap<Arc<str>, Peer> = BTreeMap::new();
         for (id, node) in self.cache.current().iter() {
@@ -46,8 +47,8 @@ impl Members {
         self.group.own().get_key_value(id).map(|(id, data)| Peer::absent(id, data.clone()))
     }
 
-    /// True when the list may be out of date: from a lost link until everything was read again, while the group cannot be listed, and
-    /// once the client is closed.
+    /// True when the list may be out of date: from a lost link until everything was read again, while the
+    /// group cannot be listed, and once the client is closed.
     pub fn is_stale(&self) -> bool {
         self.cache.is_stale()
     }
@@ -62,7 +63,8 @@ impl Members {
         self.cache.trouble()
     }
 
-    /// Who is there, each as one that joins, and then what changes. Each stream is told on its own.
+    /// Members that are there, each as one that joins, and then their changes. Each stream is told on its
+    /// own.
     pub fn changes(&self) -> MemberChanges {
         MemberChanges::new(Arc::clone(&self.group), Arc::clone(&self.cache))
     }

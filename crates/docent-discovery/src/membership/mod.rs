@@ -1,4 +1,4 @@
-//! Who is in a group: Curator's `GroupMember`.
+//! Members of a group: Curator's `GroupMember`.
 
 mod change;
 mod group;

@@ -10,14 +10,15 @@ use std::time::SystemTime;
 pub struct Peer {
     /// Its id, the name of its node.
     pub id: Arc<str>,
-    /// What it says about itself.
+    /// Data that the member gives about itself.
     pub data: Bytes,
-    /// Since when it is in, by the servers' clock: it has joined anew with each new session. `None` for an own entry whose node is
-    /// not there at present.
+    /// Since when it is in, by the servers' clock: it has joined anew with each new session. `None` for an
+    /// own entry whose node is not there at present.
     pub since: Option<SystemTime>,
     /// Transaction by which it joined: one that left and joined again has another. `None` as above.
     pub czxid: Option<i64>,
-    /// The session that owns its node; `None` as above, and for a node that somebody made by hand and that no session owns.
+    /// The session that owns its node; `None` as above, and for a node that somebody made by hand and that no
+    /// session owns.
     pub session_id: Option<i64>,
 }
 
@@ -43,7 +44,7 @@ impl Peer {
     }
 }
 
-// What is in nodes is not printed.
+// The data of nodes is not printed.
 impl fmt::Debug for Peer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Peer")

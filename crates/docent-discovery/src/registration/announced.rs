@@ -18,7 +18,8 @@ impl Announced {
         KeptNode::new(client, path, data).map(Self::Kept)
     }
 
-    /// As [`keep`](Self::keep), also with a node of ours at the same path that is about to go: then it stays, if it can.
+    /// As [`keep`](Self::keep), also with a node of ours at the same path that is about to go: then it stays,
+    /// if it can.
     pub(crate) fn keep_on(client: &Client, path: &str, data: Bytes) -> Result<Self, Error> {
         KeptNode::renewed(client, path, data).map(Self::Kept)
     }
@@ -48,8 +49,8 @@ impl Announced {
         }
     }
 
-    /// Waits until the servers have what was wanted last; false when by then nothing is. A predecessor's node is waited for until its
-    /// session must have ended.
+    /// Waits until the servers have what was wanted last; false when by then nothing is. A predecessor's node
+    /// is waited for until its session must have ended.
     pub(crate) async fn written(&self) -> Result<bool, Error> {
         match self {
             Self::Kept(node) => kept::present(node).await.map(|()| true),
@@ -82,7 +83,7 @@ impl Announced {
         }
     }
 
-    /// A kept one goes in the background, whoever still looks at it.
+    /// A kept node goes in the background, even if somebody still looks at it.
     pub(crate) fn leave(&self) {
         if let Self::Kept(node) = self {
             node.leave();

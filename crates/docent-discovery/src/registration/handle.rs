@@ -10,26 +10,28 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// What a request takes besides an instance's path and data.
+/// Bytes of a request besides an instance's path and data.
 const FIELDS: usize = 1024;
 
-/// An instance that is kept announced until this is dropped. Made by [`Registry::register`](crate::Registry::register).
+/// An instance that is kept announced until this is dropped. Made by
+/// [`Registry::register`](crate::Registry::register).
 ///
 /// # Guarantees
-/// - A dynamic instance is announced again in each new session of the client, with what was said about it last, and when
-///   somebody deletes its node. Only a node of the same id is ever touched, and one that another session owns is waited for.
+/// - A dynamic instance is announced again in each new session of the client, with what was said about it
+///   last, and when somebody deletes its node. Only a node of the same id is ever touched, and one that
+///   another session owns is waited for.
 /// - When [`deregister`](Self::deregister) returned, it is not announced again.
 ///
 /// # What happens
 /// - *Link down:* its node stays for the session timeout.
-/// - *Session over:* it is announced again in the next one, within a second or so of that. When the client itself gave the old session up,
-///   its node is replaced in one step: nobody sees it gone.
+/// - *Session over:* it is announced again in the next one, within a second or so of that. When the client
+///   itself gave the old session up, its node is replaced in one step: nobody sees it gone.
 /// - *Client closed:* a dynamic instance goes with the session.
 ///
 /// # On drop
-/// A dynamic instance is deregistered in the background. A static or permanent one stays, and where an update in Dubbo's layout failed
-/// perhaps also what that was to replace: a later [`update`](Self::update), [`announced`](Self::announced) or
-/// [`deregister`](Self::deregister) of this handle deletes it.
+/// A dynamic instance is deregistered in the background. A static or permanent one stays, and where an update
+/// in Dubbo's layout failed perhaps also what that was to replace: a later [`update`](Self::update),
+/// [`announced`](Self::announced) or [`deregister`](Self::deregister) of this handle deletes it.
 #[must_use = "a dynamic instance is deregistered when this is dropped"]
 pub struct Registration {
     pub(super) client: Client,
@@ -111,8 +113,8 @@ impl Registration {
         self.state().node.status()
     }
 
-    /// Waits until it stands otherwise than this saw last. A static or permanent instance does not, as nobody looks after it; once the
-    /// client is closed it returns at once.
+    /// Waits until it stands otherwise than this saw last. A static or permanent instance does not, as nobody
+    /// looks after it; once the client is closed it returns at once.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -138,11 +140,13 @@ impl Registration {
         }
     }
 
-    /// Waits until the servers have what was said last, at most for the operation timeout, but for a predecessor's node until its
-    /// session must have ended. What is said while this waits is waited for in the same way.
+    /// Waits until the servers have the newest instance, at most for the operation timeout, but for a
+    /// predecessor's node until its session must have ended. An update made while this waits is waited for in
+    /// the same way.
     ///
     /// # Errors
-    /// Why it cannot be announced; `NodeExists` when a node of another session stays in its place; `Timeout`, `Closed`.
+    /// Why it cannot be announced; `NodeExists` when a node of another session stays in its place; `Timeout`,
+    /// `Closed`.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -150,21 +154,23 @@ impl Registration {
         self.settle().await
     }
 
-    /// Says something else about the instance from now on, and waits until the servers have it, as [`announced`](Self::announced).
+    /// Says something else about the instance from now on, and waits until the servers have it, as
+    /// [`announced`](Self::announced).
     ///
     /// Of several at the same time the last one counts, and each returns when the servers have that.
     ///
-    /// In Dubbo's layout what is said is the node's name: the old node stays until the new one is there, or until nobody waits for
-    /// an update any more. One that is said again before it went stays, unless its deletion is already on its way; then it is made
-    /// anew.
+    /// In Dubbo's layout what is said is the node's name: the old node stays until the new one is there, or
+    /// until nobody waits for an update any more. One that is said again before it went stays, unless its
+    /// deletion is already on its way; then it is made anew.
     ///
     /// # Errors
-    /// `InvalidInput` when it is another instance, breaks a rule or is too large: then nothing changes. Else as
-    /// [`announced`](Self::announced), and a dynamic instance is brought there in the background all the same.
+    /// `InvalidInput` when it is another instance, breaks a rule or is too large: then nothing changes. Else
+    /// as [`announced`](Self::announced), and a dynamic instance is brought there in the background all the
+    /// same.
     ///
     /// # Cancel safety
-    /// This method is cancel safe for a dynamic instance: the update goes on. For others it is *not* cancel safe: the update may
-    /// have been applied.
+    /// This method is cancel safe for a dynamic instance: the update goes on. For others it is *not* cancel
+    /// safe: the update may have been applied.
     pub async fn update<P: Serialize>(&self, instance: Instance<P>) -> Result<(), Error> {
         instance.check()?;
         let next = crate::registry::written(&self.client, instance)?;
@@ -183,7 +189,8 @@ impl Registration {
         .await
     }
 
-    /// Whether it is to be given work: one that is not enabled is announced, and not picked by anybody. As [`update`](Self::update).
+    /// Says whether it may be given work: an instance that is not enabled is announced, and not picked by
+    /// anybody. As [`update`](Self::update).
     ///
     /// # Errors
     /// As [`announced`](Self::announced).
@@ -194,8 +201,9 @@ impl Registration {
         self.put(move |now| Ok(now.clone().enabled(enabled))).await
     }
 
-    /// Takes the instance out of use in an orderly way: it is not enabled any more, so that nobody picks it, and deregistered once
-    /// `period` is over, which should be longer than the work takes that is under way with it.
+    /// Takes the instance out of use in an orderly way: it is not enabled any more, so that nobody picks it,
+    /// and deregistered once `period` is over, which should be longer than the work takes that is under way
+    /// with it.
     ///
     /// # Errors
     /// As [`deregister`](Self::deregister).
@@ -213,12 +221,12 @@ impl Registration {
     /// Deregisters the instance, and waits until its node is gone, at most for the operation timeout.
     ///
     /// # Errors
-    /// `Timeout` when no server could be reached in time, `Closed`: a dynamic instance is removed in the background, or goes with
-    /// its session.
+    /// `Timeout` when no server could be reached in time, `Closed`: a dynamic instance is removed in the
+    /// background, or goes with its session.
     ///
     /// # Cancel safety
-    /// This method is cancel safe for a dynamic instance: it is deregistered all the same. For others it is *not* cancel safe: it
-    /// may have been deregistered.
+    /// This method is cancel safe for a dynamic instance: it is deregistered all the same. For others it is
+    /// *not* cancel safe: it may have been deregistered.
     pub async fn deregister(self) -> Result<(), Error> {
         let State { node, replaced, .. } = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         node.release();
@@ -248,7 +256,7 @@ pub(super) fn checked(
     Ok((path, data))
 }
 
-// What is announced is not printed.
+// The announced data is not printed.
 impl fmt::Debug for Registration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = self.state();

@@ -18,7 +18,7 @@ pub(crate) struct Persistent {
     written: tokio::sync::Mutex<u64>,
 }
 
-/// What is to be in the node.
+/// Content wanted of the node.
 #[derive(Clone)]
 struct Wanted {
     /// `None` when it is to go.
@@ -27,7 +27,7 @@ struct Wanted {
     number: u64,
 }
 
-// What is announced is not printed.
+// The announced data is not printed.
 impl fmt::Debug for Wanted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Wanted").field("number", &self.number).finish_non_exhaustive()
@@ -71,8 +71,8 @@ impl Persistent {
         self.failed().clone()
     }
 
-    /// Writes what is wanted, unless that was done; the node is made anew if need be. Each step looks at what is there, so that
-    /// lost replies do no harm. False when nothing is wanted.
+    /// Writes what is wanted, unless that was done; the node is made anew if need be. Each step looks at what
+    /// is there, so that lost replies do no harm. False when nothing is wanted.
     pub(super) async fn write(&self) -> Result<bool, Error> {
         let mut written = self.written.lock().await;
         let Wanted { data: Some(data), number } = self.wanted().clone() else { return Ok(false) };

@@ -9,8 +9,8 @@ pub enum RegistrationStatus {
     Pending,
     /// It is announced, as far as the servers told.
     Announced,
-    /// Another session has a node with this id: that of a process which was started before with the same id, until its session ends,
-    /// or of one that should have another id. It is waited for.
+    /// Another session has a node with this id: the session of an earlier process with the same id, until it
+    /// ends, or of a process that should have another id. Its end is waited for.
     Occupied {
         /// The session that owns it.
         session_id: i64,
@@ -28,7 +28,7 @@ impl From<KeptStatus> for RegistrationStatus {
             KeptStatus::Occupied { session_id } => Self::Occupied { session_id },
             KeptStatus::Failing(error) => Self::Failing(error),
             KeptStatus::Removed => Self::Removed,
-            // Whatever else there may be is on the way to one of these.
+            // Any other state is on the way to one of these.
             _ => Self::Pending,
         }
     }

@@ -15,7 +15,8 @@ impl Registration {
         self.settle().await
     }
 
-    /// Says it without waiting. What is replaced stays announced until the new one is, or nobody waits for that any more.
+    /// Changes the instance without waiting. The replaced node stays announced until the new one is, or
+    /// nobody waits for that any more.
     fn say(&self, change: impl FnOnce(&Written) -> Result<Written, Error>) -> Result<Replacing<'_>, Error> {
         let mut state = self.state();
         let written = change(&state.written)?;
@@ -44,8 +45,9 @@ impl Registration {
         Ok(Replacing(self))
     }
 
-    /// Waits until the servers have what was said last, and nothing of what it replaced. What is said meanwhile is waited for, too: it
-    /// supersedes what was said before, of which the servers may have nothing then.
+    /// Waits until the servers have the newest instance, and nothing of the one it replaced. An update made
+    /// meanwhile is waited for, too: it supersedes the earlier one, of which the servers may have nothing
+    /// then.
     pub(super) async fn settle(&self) -> Result<(), Error> {
         let node = loop {
             let node = Arc::clone(&self.state().node);
@@ -68,8 +70,8 @@ impl Registration {
         Ok(())
     }
 
-    /// A node that `node` has replaced, if that was not replaced itself. Kept ones are nobody else's from now on; others are looked
-    /// after until they are gone, as nobody else would delete them.
+    /// A node that `node` has replaced, if that was not replaced itself. Kept ones are nobody else's from now
+    /// on; others are looked after until they are gone, as nobody else would delete them.
     fn replaced_by(&self, node: &Arc<Announced>) -> Option<Arc<Announced>> {
         let mut state = self.state();
         if !Arc::ptr_eq(&state.node, node) {
@@ -90,7 +92,8 @@ impl Registration {
 /// Somebody waits for an update.
 ///
 /// # On drop
-/// With the last of them dynamic instances that were replaced go in the background, whether the new one is there or not.
+/// With the last of them dynamic instances that were replaced go in the background, whether the new one is
+/// there or not.
 struct Replacing<'a>(&'a Registration);
 
 impl Drop for Replacing<'_> {

@@ -39,7 +39,8 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ServiceBuilder<P> {
         }
     }
 
-    /// Shows only instances for which `filter` is true. It is called in the client's own task: it must not block.
+    /// Shows only instances for which `filter` is true. It is called in the client's own task: it must not
+    /// block.
     pub fn filter(mut self, filter: impl Fn(&Instance<P>) -> bool + Send + Sync + 'static) -> Self {
         self.filter = Some(Arc::new(filter));
         self
@@ -47,9 +48,9 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ServiceBuilder<P> {
 
     /// How long an instance whose node is gone is shown for. Default none.
     ///
-    /// With it an instance that comes back in time, as after the servers expired its session although it was well, never leaves. One
-    /// that died is picked for that much longer, so that the caller needs to [say](crate::Picked::failed) that it fails. One that
-    /// was disabled leaves at once.
+    /// With it an instance that comes back in time, as after the servers expired its session although it was
+    /// well, never leaves. One that died is picked for that much longer, so that the caller needs to
+    /// [say](crate::Picked::failed) that it fails. One that was disabled leaves at once.
     pub fn removal_grace(mut self, grace: Duration) -> Self {
         self.removal_grace = grace;
         self
@@ -67,8 +68,8 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ServiceBuilder<P> {
         self
     }
 
-    /// Begins to follow the service, and waits until its instances were read once, at most for the operation timeout. A service that
-    /// nobody has registered has no instances.
+    /// Begins to follow the service, and waits until its instances were read once, at most for the operation
+    /// timeout. A service that nobody has registered has no instances.
     ///
     /// # Errors
     /// `InvalidInput` when the name breaks a rule, `NoAuth`, `Timeout`, `Closed`.
@@ -81,8 +82,8 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ServiceBuilder<P> {
         Ok(service)
     }
 
-    /// Begins to follow the service, without waiting: its instances are known once it is [ready](Service::ready). For a process
-    /// that is to start while ZooKeeper is away.
+    /// Begins to follow the service, without waiting: its instances are known once it is
+    /// [ready](Service::ready). For a process that is to start while ZooKeeper is away.
     ///
     /// # Errors
     /// `InvalidInput` when the name breaks a rule, `Closed`.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::sync::watch;
 
-/// What a [`Service`](super::Service) tells of its available instances: those that are enabled and pass its filter.
+/// Change of a [`Service`](super::Service)'s available instances, which are enabled and pass its filter.
 #[non_exhaustive]
 pub enum ServiceChange<P> {
     /// One is there.
@@ -20,8 +20,8 @@ pub enum ServiceChange<P> {
     Updated(Arc<Instance<P>>),
     /// One is gone, was disabled or does not pass the filter any more. As it was last.
     Removed(Arc<Instance<P>>),
-    /// A node cannot be read as an instance. One that was shown before is told as removed, too, unless it just may not be read any
-    /// more.
+    /// A node cannot be read as an instance. One that was shown before is told as removed, too, unless it
+    /// just may not be read any more.
     Spoiled(Spoiled),
     /// From here on what is known may be out of date, until [`Current`](Self::Current).
     Stale,
@@ -55,9 +55,11 @@ impl<P> fmt::Debug for ServiceChange<P> {
     }
 }
 
-/// The changes of a [`Service`](super::Service), as a `Stream`. Made by [`Service::changes`](super::Service::changes).
+/// The changes of a [`Service`](super::Service), as a `Stream`. Made by
+/// [`Service::changes`](super::Service::changes).
 ///
-/// A slow reader misses what was there in between, never how it is in the end. It ends when the client is closed.
+/// A slow reader misses what was there in between, never how it is in the end. It ends when the client is
+/// closed.
 #[must_use = "a stream does nothing unless it is polled"]
 pub struct ServiceChanges<P> {
     keyed: KeyedChanges<P>,
@@ -106,7 +108,7 @@ impl<P: Send + Sync + 'static> ServiceChanges<P> {
     }
 }
 
-/// Tells how each view differs from the one before.
+/// Tells how each state of a view differs from the last one told.
 struct Follower<P> {
     /// Keeps the view alive.
     _service: Service<P>,

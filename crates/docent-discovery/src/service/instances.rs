@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 /// The instances of a service as a view knew them at one time. It does not change.
 ///
-/// Ids are those of the nodes, which are the instances' own in Curator's layout unless somebody else wrote them.
+/// Ids are the nodes' names, which are the instances' own ids in Curator's layout unless somebody else wrote
+/// them.
 pub struct Instances<P> {
     /// All that could be read, by the names of their nodes.
     pub(super) all: BTreeMap<Arc<str>, Member<P>>,
-    /// Those that are enabled and pass the view's filter.
+    /// Instances that are enabled and pass the view's filter.
     pub(super) available: Vec<Member<P>>,
     pub(super) spoiled: BTreeMap<Arc<str>, Spoiled>,
     /// Everything was read once.
@@ -31,12 +32,13 @@ impl<P> Instances<P> {
         }
     }
 
-    /// Those that are enabled and pass the view's filter, in the order of their ids.
+    /// Instances that are enabled and pass the view's filter, in the order of their ids.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<Instance<P>>> + DoubleEndedIterator {
         self.available.iter().map(|member| &member.instance)
     }
 
-    /// All that could be read, also those that are not enabled or do not pass the filter, with their ids.
+    /// All instances that could be read, also ones that are not enabled or do not pass the filter, with their
+    /// ids.
     pub fn all(&self) -> impl ExactSizeIterator<Item = (&str, &Arc<Instance<P>>)> + DoubleEndedIterator {
         self.all.iter().map(|(key, member)| (&**key, &member.instance))
     }
@@ -46,7 +48,8 @@ impl<P> Instances<P> {
         self.all.get(id).map(|member| &member.instance)
     }
 
-    /// The transaction that last wrote the instance with this id; it never goes back while the instance is shown.
+    /// The transaction that last wrote the instance with this id; it never goes back while the instance is
+    /// shown.
     pub fn version(&self, id: &str) -> Option<i64> {
         self.all.get(id).map(|member| member.mzxid)
     }

@@ -5,6 +5,6 @@
 pub struct Spoiled {
     /// The name of its node.
     pub id: String,
-    /// What is wrong with it. It has nothing of what is in the node.
+    /// The fault of the data, without any of the data itself.
     pub reason: String,
 }

@@ -26,13 +26,13 @@ pub(super) struct Task<P> {
     pub(super) state: State<P>,
 }
 
-/// What is known.
+/// Instances that the task knows.
 pub(super) struct State<P> {
     known: BTreeMap<Arc<str>, Known<P>>,
     spoiled: BTreeMap<Arc<str>, Spoiled>,
-    /// Those that are gone and shown for a while longer, until when.
+    /// Instances that are gone and shown for a while longer, with the end of that while.
     leaving: BTreeMap<Arc<str>, Instant>,
-    /// What was told since everything began to be told anew.
+    /// Names that were told since everything began to be told anew.
     told: Option<BTreeSet<Arc<str>>>,
     is_loaded: bool,
     is_stale: bool,
@@ -72,7 +72,7 @@ impl<P: DeserializeOwned + Send + Sync + 'static> Task<P> {
                 event = events.next() => {
                     let Some(event) = event else { break };
                     self.apply(event);
-                    // Whatever else there is already is shown together with it.
+                    // Further events that are there already are shown together with it.
                     while let Some(Some(event)) = events.next().now_or_never() {
                         self.apply(event);
                     }
@@ -151,7 +151,7 @@ impl<P: DeserializeOwned + Send + Sync + 'static> Task<P> {
     fn insert(&mut self, name: Arc<str>, node: Arc<Node>, instance: Instance<P>) {
         self.state.spoiled.remove(&name);
         let place = |instance: &Instance<P>| (instance.address.clone(), instance.port, instance.ssl_port);
-        // What is under way at the same place goes on to count.
+        // Work in flight at the same place goes on to count.
         let load = match self.state.known.get(&name) {
             Some(known) if place(&known.member.instance) == place(&instance) => {
                 Arc::clone(&known.member.load)

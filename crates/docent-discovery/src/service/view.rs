@@ -11,18 +11,19 @@ use tokio_util::sync::DropGuard;
 /// The instances of a service, live: read and picked without I/O, brought up to date in the background.
 ///
 /// # Expected flow
-/// [`pick`](Self::pick) an instance for each piece of work, hold the [`Picked`] while the work goes on, and say how it went. Whoever
-/// keeps connections follows [`changes`](Self::changes).
+/// [`pick`](Self::pick) an instance for each piece of work, hold the [`Picked`] while the work goes on, and
+/// say how it went. A user that keeps connections follows [`changes`](Self::changes).
 ///
 /// # Guarantees
-/// - What it shows of an instance is never older than what it showed before, and comes to what the servers have.
-/// - Without a link, and in a new session until everything was read again, it goes on to show what it knew, and says
-///   [how old](Self::stale_for) that is. An instance that never left is never shown as gone.
+/// - The view of an instance is never older than what it showed before, and comes to the servers' state.
+/// - Without a link, and in a new session until everything was read again, it goes on to show what it knew,
+///   and says [how old](Self::stale_for) that is. An instance that never left is never shown as gone.
 /// - A node that cannot be read as an instance is [reported](Instances::spoiled) and harms no other.
 /// - Only instances that it shows as available at that time are picked.
 ///
 /// # Assumptions
-/// All instances fit in memory. An instance whose process was killed is shown until its session expires: some picks fail until then.
+/// All instances fit in memory. An instance whose process was killed is shown until its session expires: some
+/// picks fail until then.
 ///
 /// # What happens
 /// - *Link down, session over:* see above.
@@ -65,8 +66,8 @@ impl<P> Service<P> {
         Arc::clone(&self.0.shown.borrow())
     }
 
-    /// Picks an instance by the view's policy, without I/O, among those that are enabled, pass the filter and were not set aside; if all
-    /// were set aside, among them all.
+    /// Picks an instance by the view's policy, without I/O, among the instances that are enabled, pass the
+    /// filter and were not set aside; if all were set aside, among them all.
     ///
     /// # Errors
     /// `NoInstance` when there is none.
@@ -90,7 +91,7 @@ impl<P> Service<P> {
         PickError::NoInstance { service: self.0.name.clone() }
     }
 
-    /// What changes from now on, after an [`Added`](super::ServiceChange::Added) for each instance there is.
+    /// Changes from now on, after an [`Added`](super::ServiceChange::Added) for each instance there is.
     pub fn changes(&self) -> ServiceChanges<P>
     where
         P: Send + Sync + 'static,
@@ -98,8 +99,8 @@ impl<P> Service<P> {
         ServiceChanges::new(self.clone(), self.0.shown.clone())
     }
 
-    /// True when what is shown may be out of date: before it was ready, from a lost link until everything was read again, while the
-    /// instances cannot be listed, and once the client is closed.
+    /// True when what is shown may be out of date: before it was ready, from a lost link until everything was
+    /// read again, while the instances cannot be listed, and once the client is closed.
     pub fn is_stale(&self) -> bool {
         self.0.cache.is_stale()
     }
@@ -124,7 +125,7 @@ impl<P> Service<P> {
     pub async fn ready(&self) -> Result<(), Error> {
         self.0.cache.ready().await?;
         let mut shown = self.0.shown.clone();
-        // What the cache has is shown at once.
+        // Instances that the cache has already are shown at once.
         if shown.wait_for(|instances| instances.is_loaded).await.is_err() {
             // The client was closed, which the cache says.
             self.0.cache.ready().await?;
