@@ -5,7 +5,7 @@ use docent_core::{Client, Error, Role};
 use std::fmt;
 use std::time::Duration;
 
-/// What a request takes besides a candidate's data and path.
+/// Bytes of a request besides a candidate's data and path.
 const FIELDS: usize = 1024;
 
 /// Settings of an [`Election`].
@@ -36,14 +36,15 @@ impl ElectionBuilder {
         }
     }
 
-    /// Who the candidate is: written into its node, for [`Election::leader`] and [`Election::candidates`]. Default: as
-    /// [`layout`](Self::layout) says. It must not be empty: that is how Curator writes that there is none.
+    /// Id of the candidate: written into its node, for [`Election::leader`] and [`Election::candidates`].
+    /// Default: as [`layout`](Self::layout) says. It must not be empty: that is how Curator writes that there
+    /// is none.
     pub fn id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
         self
     }
 
-    /// What is written into the candidate's node in place of an id, such as an address for those who want to reach the leader.
+    /// Data of the candidate's node in place of an id, such as an address at which the leader can be reached.
     /// Curator takes it for the id.
     pub fn data(mut self, data: impl Into<Bytes>) -> Self {
         self.data = Some(data.into());
@@ -56,8 +57,9 @@ impl ElectionBuilder {
         self
     }
 
-    /// Waits for candidates of another kind, too: nodes whose names end with `marker` and ten digits, as `__lock__` for kazoo's
-    /// `Election`. May be called for several kinds. Default none, but those of Curator's recipe of the [layout](Self::layout).
+    /// Waits for candidates of another kind, too: nodes whose names end with `marker` and ten digits, as
+    /// `__lock__` for kazoo's `Election`. May be called for several kinds. Default none, but those of
+    /// Curator's recipe of the [layout](Self::layout).
     ///
     /// They have to wait for ours as well, or both lead. All candidates need the same settings.
     pub fn neighbours(mut self, marker: impl Into<String>) -> Self {
@@ -65,27 +67,31 @@ impl ElectionBuilder {
         self
     }
 
-    /// How long a new leader waits before it begins when the one before it did not [resign](crate::Leadership::resign): it was
-    /// lost, killed or dropped, and what it had under way may still arrive somewhere. Default none. At least the session timeout
-    /// is advised.
+    /// How long a new leader waits before it begins when its predecessor did not
+    /// [resign](crate::Leadership::resign): that one was lost, killed or dropped, and what it had under way
+    /// may still arrive somewhere. Default none. At least the session timeout is advised.
     ///
-    /// Leaders with this setting write their term into the election's own node and take it out when they resign, so that all
-    /// candidates should have it. It cannot tell what became of a leader without it, as one of Curator's. The node is created as a
-    /// persistent one, so that the term is kept also while nobody stands; one that exists as a container is used as it is.
+    /// Leaders with this setting write their term into the election's own node and take it out when they
+    /// resign, so that all candidates should have it. It cannot tell what became of a leader without it, as
+    /// one of Curator's. The node is created as a persistent one, so that the term is kept also while nobody
+    /// stands; one that exists as a container is used as it is.
     ///
-    /// Whoever waits is the first in the line, and [`Election::leader`] and [`Election::observe`] show it.
+    /// A leader that waits is the first in the line, and [`Election::leader`] and [`Election::observe`] show
+    /// it.
     pub fn takeover_delay(mut self, delay: Duration) -> Self {
         self.takeover_delay = delay;
         self
     }
 
-    /// How long work under [`Election::run`] may go on after [`Leadership::token`](crate::Leadership::token) was cancelled, to stop in
-    /// its own way. Default none: it is dropped at once. At most the margin of the lease, which is a third of the session timeout,
-    /// or a sixth of it and a tick and 100 ms if that is more.
+    /// How long work under [`Election::run`] may go on after [`Leadership::token`](crate::Leadership::token)
+    /// was cancelled, to stop in its own way. Default none: it is dropped at once. At most the margin of the
+    /// lease, which is a third of the session timeout, or a sixth of it and a tick and 100 ms if that is
+    /// more.
     ///
-    /// When the lease ran out the time runs from its end. The leadership is lost then: `is_held` is false and transactions fail. The
-    /// servers keep the session for about the margin longer, so that nobody else leads in most cases; only the fence is sure. When
-    /// it was lost in another way, somebody else may lead already, and there is no grace.
+    /// When the lease ran out the time runs from its end. The leadership is lost then: `is_held` is false and
+    /// transactions fail. The servers keep the session for about the margin longer, so that nobody else leads
+    /// in most cases; only the fence is sure. When it was lost in another way, somebody else may lead
+    /// already, and there is no grace.
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
         self
@@ -94,10 +100,10 @@ impl ElectionBuilder {
     /// The election.
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule, when the id is empty, when both an id and data are given, when they are larger than
-    /// the servers take, when a marker of neighbours is empty, contains '/', ends with a digit or counts already, and when the grace
-    /// does not fit into the margin of the lease. The last is known once the client has connected; until then campaigning fails
-    /// with it.
+    /// `InvalidInput` when the path breaks a rule, when the id is empty, when both an id and data are given,
+    /// when they are larger than the servers take, when a marker of neighbours is empty, contains '/', ends
+    /// with a digit or counts already, and when the grace does not fit into the margin of the lease. The last
+    /// is known once the client has connected; until then campaigning fails with it.
     pub fn build(self) -> Result<Election, Error> {
         let invalid = |detail: String| Err(Error::invalid_input("election", detail));
         // A container would go with the term of a leader that was lost, once nobody stands.
@@ -118,7 +124,7 @@ impl ElectionBuilder {
                 "an id or data of {length} bytes must be at least {FIELDS} bytes and the path shorter than a request of {most} bytes"
             ));
         }
-        // What Curator's recipes write for a candidate without an id.
+        // Curator's recipes write this for a candidate without an id.
         let data = match self.layout {
             ElectionLayout::LeaderLatch => Some(data.unwrap_or_default()),
             ElectionLayout::LeaderSelector => data,
@@ -127,7 +133,7 @@ impl ElectionBuilder {
     }
 }
 
-// What is written into nodes is not printed.
+// The data of nodes is not printed.
 impl fmt::Debug for ElectionBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ElectionBuilder")

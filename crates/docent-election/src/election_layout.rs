@@ -1,19 +1,20 @@
 /// How candidates are written into the tree: which of Curator's recipes they stand in one line with.
 ///
-/// All candidates of an election need the same layout. Those of another are no contenders, and both would have a leader.
+/// All candidates of an election need the same layout. Candidates of another layout are no contenders, and
+/// both layouts would have a leader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum ElectionLayout {
     /// As Curator's `LeaderLatch`: nodes `_c_<uuid>-latch-<number>` that hold the id, or nothing without one.
     #[default]
     LeaderLatch,
-    /// As Curator's `LeaderSelector`, which is also that of its `InterProcessMutex`: nodes `_c_<uuid>-lock-<number>` that hold
+    /// As Curator's `LeaderSelector`, and its `InterProcessMutex`: nodes `_c_<uuid>-lock-<number>` that hold
     /// the id, or the client's identity without one.
     LeaderSelector,
 }
 
 impl ElectionLayout {
-    /// What stands before the number in a candidate's name.
+    /// Text before the number in a candidate's name.
     pub(crate) fn marker(self) -> &'static str {
         match self {
             Self::LeaderLatch => "latch-",

@@ -23,10 +23,10 @@ impl<F: Future> ElectionRun<F> {
         Self { terms: Box::pin(terms(stop.clone())), stop }
     }
 
-    /// Runs until `shutdown` is done. Then a candidate leaves the line in the background; a leader's work is dropped, after
-    /// [`Leadership::token`] was cancelled and the [grace](crate::ElectionBuilder::grace) has passed, if there is one, and it
-    /// resigns: once this returns, its node is gone, or is being deleted in the background when no server could be reached within
-    /// the operation timeout.
+    /// Runs until `shutdown` is done. Then a candidate leaves the line in the background; a leader's work is
+    /// dropped, after [`Leadership::token`] was cancelled and the [grace](crate::ElectionBuilder::grace) has
+    /// passed, if there is one, and it resigns: once this returns, its node is gone, or is being deleted in
+    /// the background when no server could be reached within the operation timeout.
     ///
     /// # Errors
     /// As [`Election::run`].
@@ -91,7 +91,7 @@ where
     }
 }
 
-/// Does the work for as long as it may be done. What it returns counts only if the leadership was not lost before.
+/// Does the work for as long as it may be done. Its result counts only if the leadership was not lost before.
 async fn lead<W, F, E>(
     election: &Election,
     term: &Term,
@@ -129,8 +129,8 @@ where
     tokio::time::timeout(election.grace(), working).await.unwrap_or(Ok(()))
 }
 
-/// A node that cannot be deleted would stand before the next ticket for ever. One that takes longer is deleted in the background,
-/// and one whose leadership was given up or lost before, too.
+/// A node that cannot be deleted would stand before the next ticket for ever. One that takes longer is
+/// deleted in the background, and one whose leadership was given up or lost before, too.
 fn may_go_on(resigned: Result<(), Error>) -> Result<(), Error> {
     match resigned {
         Err(error) if !error.is_lost() && !error.is_retryable() => Err(error),

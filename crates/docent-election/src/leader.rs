@@ -5,14 +5,15 @@ use std::time::SystemTime;
 
 /// The leader of an election, as a server saw it.
 ///
-/// It may have been lost or have resigned since: this is for people, dashboards and clients that look for somebody to talk to.
-/// Whatever must be done by the leader alone is done by the leader itself, under its [`Leadership`](crate::Leadership).
+/// It may have been lost or have resigned since: this is for people, dashboards and clients that look for
+/// somebody to talk to. Work that must be done by the leader alone is done by the leader itself, under its
+/// [`Leadership`](crate::Leadership).
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Leader {
     /// Its id, or what text its data is; replacement characters stand for what is none.
     pub id: String,
-    /// What is written into its node.
+    /// Data of its node.
     pub data: Bytes,
     /// The fence of its term.
     pub fence: Fence,
@@ -34,7 +35,7 @@ impl From<Participant> for Leader {
     }
 }
 
-// What is written into the node is not printed, and the id is made of that.
+// The node's data is not printed, and the id is made of that.
 impl fmt::Debug for Leader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Leader")

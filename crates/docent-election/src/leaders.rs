@@ -42,25 +42,25 @@ pub(crate) fn observe(line: Line) -> Leaders {
 struct Observer {
     line: Line,
     following: Following,
-    /// What was emitted last.
+    /// The leader that was emitted last; `Some(None)` when it was that nobody leads.
     told: Option<Option<Leader>>,
 }
 
-/// What is watched.
+/// Node that `Leaders` watches.
 enum Following {
-    /// The line is to be looked at.
+    /// No node: the line must be looked at first.
     Nothing,
-    /// The leader's node. Whoever comes after it changes nothing until it leaves.
+    /// The leader's node. Later candidates change nothing until it leaves.
     Leader(Box<Participant>, WatchStream<Node>),
     /// The election's own node, because nobody stands.
     Newcomers(WatchStream<Children>),
 }
 
-/// What one step came to.
+/// Result of one step.
 enum Seen {
     /// It leads, or nobody does.
     Leads(Option<Leader>),
-    /// Who leads is not known now.
+    /// The leader is not known now.
     Unknown,
     /// The client is closed.
     Closed,
@@ -82,7 +82,7 @@ impl Observer {
                 Err(error) if is_final(&error) => return None,
                 Err(error) => {
                     tracing::warn!(path = self.line.path(), %error, "cannot see who leads, trying again");
-                    // What was watched may have fired for nothing.
+                    // The watch may have fired for nothing.
                     self.following = Following::Nothing;
                     self.line.pause(pause).await;
                     // An attempt without a link takes its time itself.

@@ -5,16 +5,18 @@ use tokio_util::sync::CancellationToken;
 
 /// Leads an [`Election`](crate::Election) for one term.
 ///
-/// It knows by the clock until when it is certain to lead. When that time passes without a server having acknowledged a
-/// write, or its node or session is gone, the leadership is *lost*: [`is_held`](Self::is_held) is false from then on,
-/// [`lost`](Self::lost) resolves and [`token`](Self::token) is cancelled. Unless somebody ends the session or deletes the node
-/// from outside, that is before anybody else can lead.
+/// It knows by the clock until when it is certain to lead. When that time passes without a server having
+/// acknowledged a write, or its node or session is gone, the leadership is *lost*: [`is_held`](Self::is_held)
+/// is false from then on, [`lost`](Self::lost) resolves and [`token`](Self::token) is cancelled. Unless
+/// somebody ends the session or deletes the node from outside, that is before anybody else can lead.
 ///
 /// # On drop
-/// What [`campaign`](crate::Election::campaign) returned resigns in the background: the delete of its node is submitted at once,
-/// and tried until it is done. It never blocks or panics, also outside a runtime. [`resign`](Self::resign) says when it is done.
+/// A leadership from [`campaign`](crate::Election::campaign) resigns in the background: the delete of its
+/// node is submitted at once, and tried until it is done. It never blocks or panics, also outside a runtime.
+/// [`resign`](Self::resign) says when it is done.
 ///
-/// What [`run`](crate::Election::run) hands to the work does nothing: that term ends when the work does.
+/// A leadership that [`run`](crate::Election::run) hands to the work does nothing: that term ends when the
+/// work does.
 #[derive(Debug)]
 #[must_use = "a leader resigns when its leadership is dropped"]
 pub struct Leadership {
@@ -34,13 +36,15 @@ impl Leadership {
         Self { share: term.share().clone(), term: None }
     }
 
-    /// The fencing token, which also numbers the term: higher than that of every earlier leader of this election.
+    /// The fencing token, which also numbers the term: higher than the fence of every earlier leader of this
+    /// election.
     pub fn fence(&self) -> Fence {
         self.share.hold.fence()
     }
 
-    /// True when the servers were found to be restored from an older copy since the client was built: then the fence may be
-    /// lower than those of earlier leaders. See [`RollbackPolicy`](docent_core::RollbackPolicy).
+    /// True when the servers were found to be restored from an older copy since the client was built: then
+    /// the fence may be lower than the fences of earlier leaders. See
+    /// [`RollbackPolicy`](docent_core::RollbackPolicy).
     pub fn fence_may_have_regressed(&self) -> bool {
         self.share.hold.fence_may_have_regressed()
     }
@@ -50,15 +54,17 @@ impl Leadership {
         self.share.hold.path()
     }
 
-    /// True while it is certain that nobody else leads. No I/O: compares clock and session, and is right even after the process
-    /// was frozen. Once false it stays false.
+    /// True while it is certain that nobody else leads. No I/O: compares clock and session, and is right even
+    /// after the process was frozen. Once false it stays false.
     ///
-    /// It may become false right after it was true. Work that is started because of it belongs into [`run`](Self::run).
+    /// It may become false right after it was true. Work that is started because of it belongs into
+    /// [`run`](Self::run).
     pub fn is_held(&self) -> bool {
         self.share.hold.is_held()
     }
 
-    /// Resolves with the reason when the leadership is lost; with [`LostReason::Released`] when its term ended elsewhere.
+    /// Resolves with the reason when the leadership is lost; with [`LostReason::Released`] when its term
+    /// ended elsewhere.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -66,15 +72,16 @@ impl Leadership {
         self.share.hold.lost().await
     }
 
-    /// Cancelled when the term ends, in whatever way, and under [`Election::run`](crate::Election::run) also when the work is asked to
-    /// stop. For tasks that the work started, and for work that has a [grace](crate::ElectionBuilder::grace). Cancelling it changes
-    /// nothing about the leadership.
+    /// Cancelled when the term ends, in whatever way, and under [`Election::run`](crate::Election::run) also
+    /// when the work is asked to stop. For tasks that the work started, and for work that has a
+    /// [grace](crate::ElectionBuilder::grace). Cancelling it changes nothing about the leadership.
     pub fn token(&self) -> CancellationToken {
         self.share.told.child_token()
     }
 
-    /// Runs `future` for as long as the leadership is held. The clock is looked at before every poll, so that work which was
-    /// paused does not go on after the leadership was lost. A future that blocks its thread cannot be stopped.
+    /// Runs `future` for as long as the leadership is held. The clock is looked at before every poll, so that
+    /// work which was paused does not go on after the leadership was lost. A future that blocks its thread
+    /// cannot be stopped.
     ///
     /// # Errors
     /// [`Lost`] as soon as the leadership is lost; `future` is dropped then.
@@ -85,8 +92,8 @@ impl Leadership {
         self.share.hold.run(future).await
     }
 
-    /// Asks the servers whether the leadership is held: a linearizable check. It was held at one moment between call and return;
-    /// [`is_held`](Self::is_held) says whether it may still be.
+    /// Asks the servers whether the leadership is held: a linearizable check. It was held at one moment
+    /// between call and return; [`is_held`](Self::is_held) says whether it may still be.
     ///
     /// # Errors
     /// `Lost` when it is not held any more; `Timeout`, `NoAuth`, `Closed`.
@@ -102,12 +109,12 @@ impl Leadership {
         self.share.hold.transaction()
     }
 
-    /// Gives up the leadership and waits until its node is deleted: the next candidate leads. Work that resigns under
-    /// [`Election::run`](crate::Election::run) goes on to its end without the leadership.
+    /// Gives up the leadership and waits until its node is deleted: the next candidate leads. Work that
+    /// resigns under [`Election::run`](crate::Election::run) goes on to its end without the leadership.
     ///
     /// # Errors
-    /// `Lost` when the leadership had been lost before. `Timeout` when no server could be reached in time, `Closed` when the client
-    /// was closed meanwhile: it resigns in the background then, or with its session.
+    /// `Lost` when the leadership had been lost before. `Timeout` when no server could be reached in time,
+    /// `Closed` when the client was closed meanwhile: it resigns in the background then, or with its session.
     ///
     /// # Cancel safety
     /// This method is cancel safe: once it was polled, resigning goes on in the background.

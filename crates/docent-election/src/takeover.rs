@@ -1,5 +1,6 @@
-//! Whether the leader before resigned: its term stands in the election's own node from when it began until it resigned. A read of that
-//! node by the next leader is new enough: its server has seen the leader before leave.
+//! Whether the leader before resigned: its term stands in the election's own node from when it began until it
+//! resigned. A read of that node by the next leader is new enough: its server has seen the leader before
+//! leave.
 
 use docent_core::recipe::{Hold, Line};
 use docent_core::{Error, ErrorKind, Fence, planted};
@@ -32,8 +33,8 @@ pub(crate) async fn begin(line: &Line, hold: &Hold, delay: Duration) -> Result<(
     }
 }
 
-/// Takes the term out: submitted when this is first polled, and applied only before the leader's node is deleted. If it fails, the
-/// next leader waits in vain, which does no harm.
+/// Takes the term out: submitted when this is first polled, and applied only before the leader's node is
+/// deleted. If it fails, the next leader waits in vain, which does no harm.
 pub(crate) async fn clear(hold: &Hold) {
     let own = hold.path();
     let Some((election, _)) = own.rsplit_once('/') else { return };
@@ -42,7 +43,7 @@ pub(crate) async fn clear(hold: &Hold) {
     }
 }
 
-/// The term that stands in the node. What others wrote there is not overwritten.
+/// The term that the node's data names. Data that others wrote there is not overwritten.
 fn read(path: &str, data: &[u8]) -> Result<Option<Fence>, Error> {
     if data.is_empty() {
         return Ok(None);

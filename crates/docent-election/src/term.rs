@@ -5,7 +5,7 @@ use futures_util::future::join;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// What all who take part in a term of leadership share.
+/// State that all handles of one term of leadership share.
 #[derive(Debug, Clone)]
 pub(crate) struct Share {
     pub(crate) hold: Arc<Hold>,
@@ -18,7 +18,7 @@ pub(crate) struct Share {
 /// One period of leadership, which ends with this.
 ///
 /// # On drop
-/// The leadership is given up, whoever else shares it.
+/// The leadership is given up, also when others share it.
 #[derive(Debug)]
 pub(crate) struct Term(Share);
 

@@ -32,7 +32,7 @@ pub(crate) struct Balance {
     policy: PickPolicy,
     pub(super) rule: SetAside,
     next: AtomicUsize,
-    /// Id of the instance that [`PickPolicy::Sticky`] sticks to.
+    /// Key of the member that [`PickPolicy::Sticky`] sticks to.
     chosen: Mutex<Option<Arc<str>>>,
     /// `Load`s of instances that were set aside and are not known to be sound again.
     troubled: Mutex<Vec<Weak<Load>>>,
