@@ -11,7 +11,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What is to be acquired: a line, or one side of it.
+/// Line to acquire, or one side of it.
 pub(crate) struct Door {
     line: Line,
     other: Option<Other>,
@@ -60,7 +60,7 @@ pub(crate) async fn wait_out(line: &Line, error: AcquireError) -> Result<(), Acq
     }
 }
 
-/// What `owner` holds behind `door`, once it does: re-entered, joined or acquired.
+/// The hold of `owner` behind `door`, once it has it: re-entered, joined or acquired.
 pub(crate) async fn enter(owner: Owner, door: Door) -> Result<Arc<Hold>, AcquireError> {
     let Door { line, other } = door;
     let key = line.key();
@@ -71,7 +71,7 @@ pub(crate) async fn enter(owner: Owner, door: Door) -> Result<Arc<Hold>, Acquire
             Entry::Started(acquiring) => (acquiring, false),
         };
         match acquiring.await {
-            // What was joined was an attempt that does not wait.
+            // The joined attempt was one that does not wait.
             Err(AcquireError::Busy) if joined => {}
             result => return result,
         }

@@ -3,8 +3,8 @@ use docent_core::Fence;
 use docent_core::recipe::{Hold, Line};
 use std::sync::Arc;
 
-/// A lock that a [`MultiLock`](crate::MultiLock) can be made of: a [`Mutex`], or a side of an [`RwLock`], which
-/// [`reading`](RwLock::reading) and [`writing`](RwLock::writing) give.
+/// A lock that a [`MultiLock`](crate::MultiLock) can be made of: a [`Mutex`], or a side of an [`RwLock`],
+/// which [`reading`](RwLock::reading) and [`writing`](RwLock::writing) give.
 #[derive(Debug, Clone)]
 pub struct AnyLock(Kind);
 

@@ -5,20 +5,21 @@ use docent_core::{Client, CreateMode, Error, ErrorKind};
 use futures_util::StreamExt;
 use std::time::Duration;
 
-/// Holds up whoever comes to it, for as long as it is set.
+/// Barrier that holds up everybody who comes to it, for as long as it is set.
 ///
 /// # Expected flow
-/// Somebody [sets](Self::set) it, many [wait](Self::wait) at it, somebody [removes](Self::remove) it and all go on. The layout
-/// is that of Curator's `DistributedBarrier`: the barrier is set while its node, a persistent one, is there.
+/// Somebody [sets](Self::set) it, many [wait](Self::wait) at it, somebody [removes](Self::remove) it and all
+/// go on. The layout is that of Curator's `DistributedBarrier`: the barrier is set while its node, a
+/// persistent one, is there.
 ///
 /// # Guarantees
-/// - Whoever begins to wait after it was set waits until it is removed, also through lost links, new sessions and restarts of the
-///   servers.
-/// - Whoever waits when it is removed goes on, also when it is set again right away.
+/// - A process that begins to wait after it was set waits until it is removed, also through lost links, new
+///   sessions and restarts of the servers.
+/// - A process that waits when it is removed goes on, also when it is set again right away.
 /// - A waiter leaves no watch behind.
 ///
 /// # Caveats
-/// It outlives whoever set it: if that one crashes, somebody else has to remove it.
+/// It outlives the process that set it: if that one crashes, somebody else has to remove it.
 #[derive(Debug, Clone)]
 pub struct Barrier {
     client: Client,
@@ -42,7 +43,8 @@ impl Barrier {
     /// Sets the barrier; false when it was set already.
     ///
     /// # Errors
-    /// `NoAuth`, `Timeout`, `Closed`; `OutcomeUnknown` when the reply was lost and what became of it could not be found out.
+    /// `NoAuth`, `Timeout`, `Closed`; `OutcomeUnknown` when the reply was lost and what became of it could
+    /// not be found out.
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the barrier may have been set.
@@ -86,7 +88,8 @@ impl Barrier {
     /// Waits until the barrier is not set; returns at once when it is not.
     ///
     /// # Errors
-    /// [`AcquireError::Core`] with `Timeout` when no server can be reached to look at first, with `NoAuth`, `Closed`.
+    /// [`AcquireError::Core`] with `Timeout` when no server can be reached to look at first, with `NoAuth`,
+    /// `Closed`.
     ///
     /// # Cancel safety
     /// This method is cancel safe.

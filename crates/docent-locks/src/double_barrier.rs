@@ -10,26 +10,29 @@ use uuid::Uuid;
 /// Lets members in once so many have come, and out once all have left.
 ///
 /// # Expected flow
-/// Each member [enters](Self::enter), which waits for the others, does its part of the work and [leaves](Entered::leave), which
-/// waits for the others again. The layout is that of Curator's `DistributedDoubleBarrier`: an ephemeral node for each member, and
-/// `ready`, a persistent one, once they are let in.
+/// Each member [enters](Self::enter), which waits for the others, does its part of the work and
+/// [leaves](Entered::leave), which waits for the others again. The layout is that of Curator's
+/// `DistributedDoubleBarrier`: an ephemeral node for each member, and `ready`, a persistent one, once they
+/// are let in.
 ///
 /// # Guarantees
-/// - Nobody is let in before as many members are there at the same time as were asked for. Those who come after that, while some of
-///   them are still in, are let in as well.
+/// - Nobody is let in before as many members are there at the same time as were asked for. Members that come
+///   after that, while some of the first are still in, are let in as well.
 /// - Only members count: other children are ignored.
-/// - A `ready` that a crashed round left behind lets nobody in: it counts only while a member is there that is older.
-/// - Who gives up waiting, or crashes, does not count any more.
+/// - A `ready` that a crashed round left behind lets nobody in: it counts only while a member is there that
+///   is older.
+/// - A member that gives up waiting, or crashes, does not count any more.
 ///
 /// # What happens
-/// *Link down:* a member stays one until its session ends. *Session over:* the node of one that waits is made anew in the next
-/// session; if that takes so long that all others have come and gone meanwhile, it waits for the next round. One that was let in is no
-/// member any more: nobody waits for it, and it does not count for the next round. *Drop or cancel:* the node is deleted in the
-/// background.
+/// *Link down:* a member stays one until its session ends. *Session over:* the node of one that waits is made
+/// anew in the next session; if that takes so long that all others have come and gone meanwhile, it waits for
+/// the next round. One that was let in is no member any more: nobody waits for it, and it does not count for
+/// the next round. *Drop or cancel:* the node is deleted in the background.
 ///
 /// # Caveats
-/// A member that has entered and hangs holds up all who leave. As many members as are asked for are named in one request, which must
-/// fit into the servers' limit (`jute.maxbuffer`): with 1 MiB and short paths that is about ten thousand.
+/// A member that has entered and hangs holds up all who leave. As many members as are asked for are named in
+/// one request, which must fit into the servers' limit (`jute.maxbuffer`): with 1 MiB and short paths that is
+/// about ten thousand.
 ///
 /// Source: "Double Barriers" in ZooKeeper's recipes, with Curator's layout.
 #[derive(Debug, Clone)]
@@ -39,11 +42,12 @@ pub struct DoubleBarrier {
     members: u32,
 }
 
-/// What a look at the barrier came to.
+/// State of the barrier's door, as a look at it found it.
 enum Door {
-    /// Those who wait are let in.
+    /// Waiting members are let in.
     Open,
-    /// These have come, which is enough: it is to be opened, over a `ready` of earlier times if there is one.
+    /// Enough members have come, which are these: the door must be opened, over an earlier `ready` if there
+    /// is one.
     ToBeOpened(Vec<String>, Option<Stat>),
     /// Somebody is missing.
     Closed,
@@ -70,7 +74,8 @@ impl DoubleBarrier {
     /// Becomes a member and waits until enough have.
     ///
     /// # Errors
-    /// [`AcquireError::Core`] with `Timeout` when no server can be reached to become one, with `NoAuth`, `Closed`.
+    /// [`AcquireError::Core`] with `Timeout` when no server can be reached to become one, with `NoAuth`,
+    /// `Closed`.
     ///
     /// # Cancel safety
     /// This method is cancel safe: its node is removed in the background.
@@ -112,7 +117,8 @@ impl DoubleBarrier {
     /// As [`enter`](Self::enter), for at most `timeout`.
     ///
     /// # Errors
-    /// [`AcquireError::TimedOut`] when that was not enough: its node is being removed. Else as [`enter`](Self::enter).
+    /// [`AcquireError::TimedOut`] when that was not enough: its node is being removed. Else as
+    /// [`enter`](Self::enter).
     ///
     /// # Cancel safety
     /// This method is cancel safe: its node is removed in the background.
@@ -143,8 +149,9 @@ impl DoubleBarrier {
         self.client.sync(&self.path).await
     }
 
-    /// Removes `ready` together with the node of the last member, so that a removal that arrives late, when that is gone, cannot
-    /// hit the `ready` of a later round. Leaves both while others are there, who open the door over it.
+    /// Removes `ready` together with the node of the last member, so that a removal that arrives late, when
+    /// that is gone, cannot hit the `ready` of a later round. Leaves both while other members are there,
+    /// which open the door over it.
     pub(crate) async fn close(&self, own: &str) -> Result<(), Error> {
         while self.names().await? == [own] {
             let Some(ready) = self.client.exists(&self.ready()).await? else { break };
@@ -202,8 +209,9 @@ impl DoubleBarrier {
         Ok(try_join_all(others.map(is_older)).await?.contains(&true))
     }
 
-    /// Lets everybody in while enough are there, which may be long after they were listed; whoever else does so at the same time
-    /// does the same. False when one of them has left: then it has to look again.
+    /// Lets everybody in while enough are there, which may be long after they were listed; another member
+    /// that does so at the same time does the same. False when one of them has left: then it has to look
+    /// again.
     async fn open(&self, own: &str, mut names: Vec<String>, earlier: Option<Stat>) -> Result<bool, Error> {
         names.sort_by_key(|name| name != own);
         let opening = || {
@@ -240,7 +248,7 @@ impl DoubleBarrier {
     }
 }
 
-/// What somebody else did first is seen in the next look, and so is what became of a lost reply.
+/// The next look sees what somebody else did first, and what became of a request whose reply was lost.
 fn settled(result: Result<(), Error>) -> Result<(), Error> {
     use ErrorKind::{BadVersion, NoNode, NodeExists, OutcomeUnknown};
     match result {

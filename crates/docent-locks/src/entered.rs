@@ -25,7 +25,8 @@ impl Entered {
         self.member.path()
     }
 
-    /// Leaves, and waits until all have left who are in now. Those who come later are of the next round.
+    /// Leaves, and waits until all members that are in now have left. Members that come later are of the next
+    /// round.
     ///
     /// # Errors
     /// `NoAuth`, `Timeout`, `Closed`: it leaves in the background.

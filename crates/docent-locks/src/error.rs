@@ -8,16 +8,17 @@ pub enum AcquireError {
     /// Somebody holds it or waits for it (calls that begin with `try_` only).
     #[error("the lock is held by somebody else")]
     Busy,
-    /// The time given was not enough (calls that end with `_timeout` only). It bounds the whole call, so that nothing is waited for after
-    /// it: the ticket is being removed. Its delete was submitted before this was returned, so that it is ahead of whatever the client is
-    /// asked for next; a ticket whose create was not answered yet is looked for and deleted in the background.
+    /// The time given was not enough (calls that end with `_timeout` only). It bounds the whole call, so that
+    /// nothing is waited for after it: the ticket is being removed. Its delete was submitted before this was
+    /// returned, so that it is ahead of whatever the client is asked for next; a ticket whose create was not
+    /// answered yet is looked for and deleted in the background.
     #[error("the lock was not acquired in time")]
     TimedOut,
     /// The owner holds the lock already, but that hold is lost: release it first.
     #[error("the owner's hold on the lock cannot be re-entered: {0}")]
     Lost(#[from] Lost),
-    /// The owner reads, or waits to, and wants to write: it would wait for itself. Release the read lock first, or write from the start and
-    /// [`downgrade`](crate::WriteGuard::downgrade).
+    /// The owner reads, or waits to, and wants to write: it would wait for itself. Release the read lock
+    /// first, or write from the start and [`downgrade`](crate::WriteGuard::downgrade).
     #[error("the owner reads or waits to: it would wait for itself to write")]
     WouldDeadlock,
     /// The servers could not be reached or refused.

@@ -1,4 +1,4 @@
-//! What all guards can do.
+//! Methods of all guards.
 
 /// The methods that all guards have, for a field `hold` that is a hold or a set of holds.
 macro_rules! guard_methods {
@@ -32,7 +32,8 @@ macro_rules! guard_methods {
         }
 
         #[doc = concat!("Runs `future` for as long as the ", $thing, " is held. The clock is looked at before every poll, so that")]
-        /// work which was paused does not go on after the loss. A future that blocks its thread cannot be stopped.
+        /// work which was paused does not go on after the loss. A future that blocks its thread cannot be
+        /// stopped.
         ///
         /// # Errors
         #[doc = concat!("[`Lost`](docent_core::Lost) as soon as the ", $thing, " is lost; `future` is dropped then.")]

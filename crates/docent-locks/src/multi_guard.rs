@@ -2,11 +2,13 @@ use crate::guard::guard_methods;
 use docent_core::recipe::HoldSet;
 use docent_core::{Error, Fence};
 
-/// Holds all locks of a [`MultiLock`](crate::MultiLock). It is lost as soon as one of them is; the others are held until it is dropped.
+/// Holds all locks of a [`MultiLock`](crate::MultiLock). It is lost as soon as one of them is; the others are
+/// held until it is dropped.
 ///
 /// # On drop
-/// All locks are released in the background, but for those that their owner holds besides: the deletes are submitted at once,
-/// and tried until they are done. It never blocks or panics, also outside a runtime. [`release`](Self::release) says when it is done.
+/// All locks are released in the background, but for those that their owner holds besides: the deletes are
+/// submitted at once, and tried until they are done. It never blocks or panics, also outside a runtime.
+/// [`release`](Self::release) says when it is done.
 #[derive(Debug)]
 #[must_use = "the locks are released when the guard is dropped"]
 pub struct MultiGuard {
@@ -29,8 +31,9 @@ impl MultiGuard {
         self.fences.iter().map(|(path, fence)| (path.as_str(), *fence))
     }
 
-    /// True when the servers were found to be restored from an older copy since the client was built: then fences may be lower
-    /// than those of earlier holders. See [`RollbackPolicy`](docent_core::RollbackPolicy).
+    /// True when the servers were found to be restored from an older copy since the client was built: then
+    /// fences may be lower than the fences of earlier holders. See
+    /// [`RollbackPolicy`](docent_core::RollbackPolicy).
     pub fn fence_may_have_regressed(&self) -> bool {
         self.hold.holds().iter().any(|hold| hold.fence_may_have_regressed())
     }
@@ -45,9 +48,9 @@ impl MultiGuard {
     /// Releases all locks and waits until their nodes are deleted.
     ///
     /// # Errors
-    /// `Lost` when one had been lost before. `Timeout` when no server could be reached in time, `Closed` when the client was
-    /// closed meanwhile: they are released in the background then, or with their session. One that fails keeps no other from being
-    /// released.
+    /// `Lost` when one had been lost before. `Timeout` when no server could be reached in time, `Closed` when
+    /// the client was closed meanwhile: they are released in the background then, or with their session. One
+    /// that fails keeps no other from being released.
     ///
     /// # Cancel safety
     /// This method is cancel safe: the release goes on in the background.

@@ -8,19 +8,21 @@ use std::time::Duration;
 /// Several locks as one: all are held, or none.
 ///
 /// # Expected flow
-/// The locks are acquired one after the other, in the order of their paths, whatever order they were given in: so no two
-/// [`MultiLock`]s wait for each other. What was taken is released when one of them fails, times out or is given up.
+/// The locks are acquired one after the other, in the order of their paths, whatever order they were given
+/// in: so no two [`MultiLock`]s wait for each other. The locks taken so far are released when one of them
+/// fails, times out or is given up.
 ///
 /// # Guarantees
 /// - Each lock keeps its own: exclusion, fairness, a fence for each path.
 /// - The guard is lost as soon as one of its locks is; the others are released with the guard.
 /// - One deadline for all: [`acquire_timeout`](Self::acquire_timeout) bounds the whole call.
-/// - A lock that is lost while others are waited for is noticed at once, and all are acquired anew. That all were held at the same
-///   moment is asked of a quorum before the guard is given, in one more trip.
+/// - A lock that is lost while others are waited for is noticed at once, and all are acquired anew. That all
+///   were held at the same moment is asked of a quorum before the guard is given, in one more trip.
 ///
 /// # Assumptions
-/// All locks are of one client, and nobody holds one of them alone while waiting for another of them: that could deadlock, as
-/// anywhere. Curator's `InterProcessMultiLock` takes its locks in the order of its list: sort that by path.
+/// All locks are of one client, and nobody holds one of them alone while waiting for another of them: that
+/// could deadlock, as anywhere. Curator's `InterProcessMultiLock` takes its locks in the order of its list:
+/// sort that by path.
 ///
 /// # Re-entry
 /// By [`Owner`], as for each lock alone. A hold that the owner has besides is shared, and left to it.
@@ -58,11 +60,12 @@ impl MultiLock {
         self.locks.iter().map(AnyLock::path)
     }
 
-    /// Waits until all locks are acquired, however long others hold them. Inside an [`Owner::scope`] it re-enters what the
-    /// ambient owner holds; the owner is the one at the time of this call, not of the first poll.
+    /// Waits until all locks are acquired, however long others hold them. Inside an [`Owner::scope`] it
+    /// re-enters what the ambient owner holds; the owner is the one at the time of this call, not of the
+    /// first poll.
     ///
     /// # Errors
-    /// That of the first lock that failed: nothing is held then.
+    /// The error of the first lock that failed: nothing is held then.
     ///
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in all lines.
@@ -98,7 +101,8 @@ impl MultiLock {
     /// Acquires all locks if each is free or held by the ambient owner.
     ///
     /// # Errors
-    /// [`AcquireError::Busy`] when one is not; `Timeout` when it took longer than the operation timeout in all; else as [`acquire`](Self::acquire).
+    /// [`AcquireError::Busy`] when one is not; `Timeout` when it took longer than the operation timeout in
+    /// all; else as [`acquire`](Self::acquire).
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -110,8 +114,8 @@ impl MultiLock {
     /// As [`acquire`](Self::acquire), for at most `timeout`, which bounds the whole call.
     ///
     /// # Errors
-    /// [`AcquireError::TimedOut`] when that was not enough: nothing is held, and all tickets are being removed. Else as
-    /// [`acquire`](Self::acquire).
+    /// [`AcquireError::TimedOut`] when that was not enough: nothing is held, and all tickets are being
+    /// removed. Else as [`acquire`](Self::acquire).
     ///
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in all lines.

@@ -8,14 +8,15 @@ use std::time::Duration;
 /// A fair lock across processes, reentrant by [`Owner`].
 ///
 /// # Expected flow
-/// `acquire` takes a ticket (an ephemeral node with a number) below the lock's path. The lowest number holds the lock; each
-/// other waits for the one before it. Releasing deletes the node, which wakes the next. The layout is that of Curator's
-/// `InterProcessMutex`, and both exclude each other.
+/// `acquire` takes a ticket (an ephemeral node with a number) below the lock's path. The lowest number holds
+/// the lock; each other ticket waits for its predecessor. Releasing deletes the node, which wakes the next.
+/// The layout is that of Curator's `InterProcessMutex`, and both exclude each other.
 ///
 /// # Guarantees
 /// - In the order of transactions at most one guard holds the lock, and their fences increase.
-/// - A guard whose client is cut off, paused or starved knows that it is lost before the servers give the lock away, unless
-///   its process was paused; then it knows at its next look, and the fence keeps a resource safe.
+/// - A guard whose client is cut off, paused or starved knows that it is lost before the servers give the
+///   lock away, unless its process was paused; then it knows at its next look, and the fence keeps a resource
+///   safe.
 /// - First come, first served: in the order in which the servers numbered the tickets.
 /// - A release wakes one waiter.
 ///
@@ -28,18 +29,20 @@ use std::time::Duration;
 /// - *Drop or cancel:* the ticket or lock is deleted in the background, whatever had been sent.
 ///
 /// # Caveats
-/// Not for mutual exclusion at a resource that cannot check fences and must never see two writers: no lock service can
-/// promise that to a process that is paused. Kazoo's locks take no part in the line, unless both sides are
-/// [told of each other](MutexBuilder::neighbours).
+/// Not for mutual exclusion at a resource that cannot check fences and must never see two writers: no lock
+/// service can promise that to a process that is paused. Kazoo's locks take no part in the line, unless both
+/// sides are [told of each other](MutexBuilder::neighbours).
 ///
-/// Source: "Locks" in ZooKeeper's recipes, with the changes described for [`Ticket::turn`](docent_core::recipe::Ticket::turn).
+/// Source: "Locks" in ZooKeeper's recipes, with the changes described for
+/// [`Ticket::turn`](docent_core::recipe::Ticket::turn).
 #[derive(Debug, Clone)]
 pub struct Mutex {
     pub(crate) line: Line,
 }
 
 impl Mutex {
-    /// The mutex at `path`. Parents are created on demand, as containers, which the servers delete when they are empty.
+    /// The mutex at `path`. Parents are created on demand, as containers, which the servers delete when they
+    /// are empty.
     ///
     /// # Errors
     /// `InvalidInput` when the path breaks a rule.
@@ -57,15 +60,16 @@ impl Mutex {
         self.line.path()
     }
 
-    /// Waits until the lock is acquired, however long others hold it. Inside an [`Owner::scope`] it re-enters what the
-    /// ambient owner holds; the owner is the one at the time of this call, not of the first poll.
+    /// Waits until the lock is acquired, however long others hold it. Inside an [`Owner::scope`] it re-enters
+    /// what the ambient owner holds; the owner is the one at the time of this call, not of the first poll.
     ///
-    /// Acquires of one owner that wait at the same time share one place in the line. It waits for the servers, too: an outage is
-    /// waited out, whether it has its place yet or not. [`acquire_timeout`](Self::acquire_timeout) gives up.
+    /// Acquires of one owner that wait at the same time share one place in the line. It waits for the
+    /// servers, too: an outage is waited out, whether it has its place yet or not.
+    /// [`acquire_timeout`](Self::acquire_timeout) gives up.
     ///
     /// # Errors
-    /// [`AcquireError::Lost`] when the owner's hold is lost. [`AcquireError::Core`] with `NoAuth`, `AuthFailed`, `ShortLease`,
-    /// `SequenceExhausted`, `EnsembleRolledBack`, `Closed`.
+    /// [`AcquireError::Lost`] when the owner's hold is lost. [`AcquireError::Core`] with `NoAuth`,
+    /// `AuthFailed`, `ShortLease`, `SequenceExhausted`, `EnsembleRolledBack`, `Closed`.
     ///
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line.
@@ -88,11 +92,12 @@ impl Mutex {
         async move { acquire.await.map(MutexGuard::new) }
     }
 
-    /// Acquires the lock if it is free or held by the ambient owner. Looks first and writes only if the lock is free.
+    /// Acquires the lock if it is free or held by the ambient owner. Looks first and writes only if the lock
+    /// is free.
     ///
     /// # Errors
-    /// [`AcquireError::Busy`] when somebody holds the lock or waits for it; `Timeout` when it took longer than the operation timeout in
-    /// all; else as [`acquire`](Self::acquire).
+    /// [`AcquireError::Busy`] when somebody holds the lock or waits for it; `Timeout` when it took longer
+    /// than the operation timeout in all; else as [`acquire`](Self::acquire).
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -139,8 +144,8 @@ impl Mutex {
         self.line.revoke(participant).await
     }
 
-    /// Begins the numbers of the line anew, which is due when acquires fail with `SequenceExhausted`: after 2^31 − 2^20
-    /// contenders. Fences go on increasing.
+    /// Begins the numbers of the line anew, which is due when acquires fail with `SequenceExhausted`: after
+    /// 2^31 − 2^20 contenders. Fences go on increasing.
     ///
     /// # Errors
     /// `NotEmpty` when somebody holds the lock or waits for it; `NoAuth`, `Timeout`, `Closed`.

@@ -2,7 +2,7 @@ use crate::Mutex;
 use docent_core::recipe::Line;
 use docent_core::{Client, Error, Role};
 
-/// What stands before the number in a contender's name, as in Curator's `InterProcessMutex`.
+/// Text before the number in a contender's name, as in Curator's `InterProcessMutex`.
 const MARKER: &str = "lock-";
 
 /// Settings of a [`Mutex`].
@@ -19,11 +19,12 @@ impl MutexBuilder {
         Self { client: client.clone(), path: path.to_owned(), neighbours: Vec::new() }
     }
 
-    /// Waits for contenders of another kind, too: nodes whose names end with `marker` and ten digits, as `__lock__` for kazoo's
-    /// `Lock`. May be called for several kinds. Default none, but those of Curator's and go-zookeeper's locks, which have our marker.
+    /// Waits for contenders of another kind, too: nodes whose names end with `marker` and ten digits, as
+    /// `__lock__` for kazoo's `Lock`. May be called for several kinds. Default none, but those of Curator's
+    /// and go-zookeeper's locks, which have our marker.
     ///
-    /// They have to wait for ours as well, or both hold the lock: kazoo's does with `extra_lock_patterns=["lock-"]`. Everybody at the
-    /// path needs the same settings.
+    /// They have to wait for ours as well, or both hold the lock: kazoo's does with
+    /// `extra_lock_patterns=["lock-"]`. Everybody at the path needs the same settings.
     pub fn neighbours(mut self, marker: impl Into<String>) -> Self {
         self.neighbours.push(marker.into());
         self
@@ -32,7 +33,8 @@ impl MutexBuilder {
     /// The mutex.
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule, or a marker is empty, contains '/', ends with a digit or counts already.
+    /// `InvalidInput` when the path breaks a rule, or a marker is empty, contains '/', ends with a digit or
+    /// counts already.
     pub fn build(self) -> Result<Mutex, Error> {
         let line = Line::new(&self.client, &self.path, "mutex", MARKER)?;
         let with = |line: Line, marker| line.with_neighbours(marker, Role::Exclusive);

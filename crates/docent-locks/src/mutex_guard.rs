@@ -4,16 +4,19 @@ use docent_core::recipe::Hold;
 use docent_core::{Error, Fence, Lost};
 use std::sync::Arc;
 
-/// Holds a [`Mutex`](crate::Mutex). Several guards of one owner share a hold; the lock is free when the last of them is gone.
+/// Holds a [`Mutex`](crate::Mutex). Several guards of one owner share a hold; the lock is free when the last
+/// of them is gone.
 ///
-/// The guard knows by the clock until when it is certain to hold the lock. When that time passes without a server having
-/// acknowledged a write, or its node or session is gone, the guard is *lost*: [`is_held`](Self::is_held) is false from then
-/// on, [`lost`](Self::lost) resolves and [`token`](Self::token) is cancelled. Unless somebody ends the session or deletes the
-/// node from outside, that is before anybody else can acquire the lock.
+/// The guard knows by the clock until when it is certain to hold the lock. When that time passes without a
+/// server having acknowledged a write, or its node or session is gone, the guard is *lost*:
+/// [`is_held`](Self::is_held) is false from then on, [`lost`](Self::lost) resolves and [`token`](Self::token)
+/// is cancelled. Unless somebody ends the session or deletes the node from outside, that is before anybody
+/// else can acquire the lock.
 ///
 /// # On drop
-/// The last guard's drop releases the lock in the background: the delete is submitted at once, and tried until it is done.
-/// It never blocks or panics, also outside a runtime. [`release`](Self::release) says when it is done.
+/// The last guard's drop releases the lock in the background: the delete is submitted at once, and tried
+/// until it is done. It never blocks or panics, also outside a runtime. [`release`](Self::release) says when
+/// it is done.
 #[derive(Debug)]
 #[must_use = "the lock is released when the guard is dropped"]
 pub struct MutexGuard {
@@ -29,13 +32,15 @@ impl MutexGuard {
         self.hold
     }
 
-    /// The fencing token: higher than that of every earlier holder of this path. The same for all guards of a hold.
+    /// The fencing token: higher than the fence of every earlier holder of this path. The same for all guards
+    /// of a hold.
     pub fn fence(&self) -> Fence {
         self.hold.fence()
     }
 
-    /// True when the servers were found to be restored from an older copy since the client was built: then the fence may be
-    /// lower than those of earlier holders. See [`RollbackPolicy`](docent_core::RollbackPolicy).
+    /// True when the servers were found to be restored from an older copy since the client was built: then
+    /// the fence may be lower than the fences of earlier holders. See
+    /// [`RollbackPolicy`](docent_core::RollbackPolicy).
     pub fn fence_may_have_regressed(&self) -> bool {
         self.hold.fence_may_have_regressed()
     }
@@ -47,7 +52,7 @@ impl MutexGuard {
 
     guard_methods!("lock", "Mutex::revoke");
 
-    /// Another guard of the same hold, without I/O and whoever the owner is.
+    /// Another guard of the same hold, without I/O and for any owner.
     ///
     /// # Errors
     /// [`Lost`] when the lock is lost.
@@ -58,8 +63,9 @@ impl MutexGuard {
     /// Gives up this guard. The last guard of a hold waits until the lock's node is deleted.
     ///
     /// # Errors
-    /// `Lost` when the lock had been lost before. `Timeout` when no server could be reached in time, `Closed` when the client
-    /// was closed meanwhile: the lock is released in the background then, or with its session.
+    /// `Lost` when the lock had been lost before. `Timeout` when no server could be reached in time, `Closed`
+    /// when the client was closed meanwhile: the lock is released in the background then, or with its
+    /// session.
     ///
     /// # Cancel safety
     /// This method is cancel safe: the release goes on in the background.

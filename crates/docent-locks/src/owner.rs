@@ -9,12 +9,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// The identity that may re-enter a lock.
 ///
-/// A task is not a thread: two branches of one `join!` run on the same thread and in the same task, and would both
-/// "re-enter" a lock that is meant to keep them apart. So the identity is explicit here. Without an owner each acquire is
-/// its own, and two of them exclude each other wherever they run.
+/// A task is not a thread: two branches of one `join!` run on the same thread and in the same task, and would
+/// both "re-enter" a lock that is meant to keep them apart. So the identity is explicit here. Without an
+/// owner each acquire is its own, and two of them exclude each other wherever they run.
 ///
-/// Inside a [`scope`](Self::scope) all branches are one owner, also those that run at the same time. A scope does not cross
-/// `spawn`: pass [`Owner::current`] on and use [`within`](Self::within).
+/// Inside a [`scope`](Self::scope) all branches are one owner, also those that run at the same time. A scope
+/// does not cross `spawn`: pass [`Owner::current`] on and use [`within`](Self::within).
 ///
 /// Cheap to clone; clones are the same owner.
 #[derive(Clone)]
@@ -35,8 +35,8 @@ impl Owner {
         AMBIENT.try_with(Self::clone).ok()
     }
 
-    /// Runs `future` with an ambient owner, which every `acquire()` called in it uses: the owner of the scope around this
-    /// one if there is one, a new one otherwise.
+    /// Runs `future` with an ambient owner, which every `acquire()` called in it uses: the owner of the scope
+    /// around this one if there is one, a new one otherwise.
     ///
     /// # Cancel safety
     /// As cancel safe as `future`.
@@ -55,8 +55,9 @@ impl Owner {
         AMBIENT.scope(self, future).await
     }
 
-    /// What this owner has of a line: its hold, or the acquire that is under way; else starts `acquire`. What it has, or is about
-    /// to have, of the `other` side of the line is seen in the same step, so that no task of the owner comes in between.
+    /// This owner's part in a line: its hold, or the acquire that is under way; else starts `acquire`. Its
+    /// hold or acquire on the `other` side of the line is seen in the same step, so that no task of the owner
+    /// comes in between.
     ///
     /// # Errors
     /// `WouldDeadlock`, or `Lost`, when what it has of the other side bars it from this one.
@@ -86,7 +87,8 @@ impl Owner {
         Ok(Entry::Started(self.start(&mut holds, key.clone(), acquire())))
     }
 
-    /// Makes `hold`, if nobody shares it, into one of the line `key`. Tasks of the owner that come meanwhile find that under way.
+    /// Makes `hold`, if nobody shares it, into one of the line `key`. Tasks of the owner that come meanwhile
+    /// find that under way.
     ///
     /// # Errors
     /// The hold, when it is shared.
@@ -108,7 +110,7 @@ impl Owner {
         acquire: BoxFuture<'static, Result<Hold, AcquireError>>,
     ) -> Acquiring {
         if holds.len() == holds.capacity() {
-            // What is over is forgotten before the table would grow.
+            // Ended holds are forgotten before the table would grow.
             holds.retain(|_, slot| slot.is_live());
         }
         let acquiring = record(Arc::downgrade(&self.0), key.clone(), acquire).boxed().shared();
@@ -149,15 +151,15 @@ pub(crate) enum Entry {
     Started(Acquiring),
 }
 
-/// What the other side of a line is to the one that is entered.
+/// Relation of a line's other side to the side that is entered.
 pub(crate) enum Other {
-    /// Whoever has that side has this one, too.
+    /// An owner of that side has this one, too.
     Covers(LineKey),
-    /// Whoever has that side would wait for itself.
+    /// An owner of that side would wait for itself.
     Bars(LineKey),
 }
 
-/// What an owner holds.
+/// Holds of an owner, and its acquires under way, by line.
 #[derive(Default)]
 struct Holds(Mutex<HashMap<LineKey, Slot>>);
 

@@ -2,15 +2,15 @@ use crate::guard::guard_methods;
 use docent_core::Error;
 use docent_core::recipe::HoldSet;
 
-/// One or several permits of a [`Semaphore`](crate::Semaphore). It is lost as soon as one of them is; the others are
-/// kept until it is dropped.
+/// One or several permits of a [`Semaphore`](crate::Semaphore). It is lost as soon as one of them is; the
+/// others are kept until it is dropped.
 ///
-/// It is lost as a [`MutexGuard`](crate::MutexGuard) is: unless somebody interferes from outside, before anybody else can get what it
-/// stands for.
+/// It is lost as a [`MutexGuard`](crate::MutexGuard) is: unless somebody interferes from outside, before
+/// anybody else can get what it stands for.
 ///
 /// # On drop
-/// All permits are released in the background: the deletes are submitted at once, and tried until they are done. It never blocks
-/// or panics, also outside a runtime. [`release`](Self::release) says when it is done.
+/// All permits are released in the background: the deletes are submitted at once, and tried until they are
+/// done. It never blocks or panics, also outside a runtime. [`release`](Self::release) says when it is done.
 #[derive(Debug)]
 #[must_use = "the permits are released when the guard is dropped"]
 pub struct Permit {
@@ -37,8 +37,8 @@ impl Permit {
     /// Gives up all permits and waits until their nodes are deleted.
     ///
     /// # Errors
-    /// `Lost` when one had been lost before. `Timeout` when no server could be reached in time, `Closed` when the client was closed
-    /// meanwhile: they are released in the background then, or with their session.
+    /// `Lost` when one had been lost before. `Timeout` when no server could be reached in time, `Closed` when
+    /// the client was closed meanwhile: they are released in the background then, or with their session.
     ///
     /// # Cancel safety
     /// This method is cancel safe: the release goes on in the background.

@@ -7,7 +7,7 @@ use futures_util::StreamExt;
 use futures_util::future::try_join_all;
 use std::sync::Arc;
 
-/// The permits of a semaphore: the first few tickets of a line, of which whoever has the turn takes some.
+/// Permits of a semaphore: the first few tickets of a line, of which the client that has the turn takes some.
 #[derive(Debug, Clone)]
 pub(crate) struct Permits {
     client: Client,
@@ -15,10 +15,10 @@ pub(crate) struct Permits {
     limit: Limit,
 }
 
-/// What became of taking some without waiting.
+/// Result of taking permits without waiting.
 pub(crate) enum Taken {
     All(HoldSet),
-    /// There are not so many.
+    /// Fewer permits are free than were asked for.
     Full,
     /// The tickets were lost on the way.
     Gone,
@@ -83,8 +83,8 @@ impl Permits {
         }
     }
 
-    /// Waits until the tickets are among the first, which permits that come free or a higher limit make them; false when they
-    /// are gone.
+    /// Waits until the tickets are among the first, which permits that come free or a higher limit make them;
+    /// false when they are gone.
     async fn until_they_fit(&self, tickets: &[Ticket]) -> Result<bool, Error> {
         let mut leases = self.client.watch_children(self.leases.path())?;
         let mut limits = self.limit.changes()?;
@@ -108,7 +108,8 @@ impl Permits {
             if planted!(StaleLimit) {
                 return Ok(true);
             }
-            // It may have been lowered before the permits came free that this listing lacks: what it is read as after that decides.
+            // It may have been lowered before the permits came free that this listing lacks: what it is read
+            // as after that decides.
             let mut fresh = self.limit.changes()?;
             let Some(value) = fresh.next().await.transpose()? else { return Ok(false) };
             if ahead < value as usize {
@@ -125,7 +126,8 @@ impl Permits {
     }
 }
 
-/// How many were ahead of the last of the tickets by the listings that were made with them, if all of these came.
+/// How many were ahead of the last of the tickets by the listings that were made with them, if all of these
+/// came.
 fn listed_ahead(tickets: &[Ticket]) -> Option<usize> {
     tickets.iter().map(Ticket::ahead).collect::<Option<Vec<_>>>()?.into_iter().max()
 }

@@ -7,38 +7,42 @@ use docent_core::{Client, Error, Participant, Role};
 use std::future::Future;
 use std::time::Duration;
 
-/// What stands before the numbers below `locks` and `leases`, as in Curator's `InterProcessSemaphoreV2`.
+/// Text before the numbers below `locks` and `leases`, as in Curator's `InterProcessSemaphoreV2`.
 const LOCK: &str = "lock-";
 const LEASE: &str = "lease-";
 
 /// At most so many permits at a time, across processes.
 ///
 /// # Expected flow
-/// `acquire` waits for its turn in a line of tickets below `locks`, like a mutex. Whose turn it is takes tickets below `leases`,
-/// one for each permit, waits until they are among the first so many, and lets the next one have its turn. The layout is that
-/// of Curator's `InterProcessSemaphoreV2`, and both count each other's permits.
+/// `acquire` waits for its turn in a line of tickets below `locks`, like a mutex. The client that has the
+/// turn takes tickets below `leases`, one for each permit, waits until they are among the first so many, and
+/// passes the turn on. The layout is that of Curator's `InterProcessSemaphoreV2`, and both count each other's
+/// permits.
 ///
 /// # Guarantees
-/// - In the order of transactions there are never more permits than the limit. All who use a path must give the same limit, or
-///   share a [`SharedLimit`]; when that is lowered, permits that are out stay out.
-/// - First come, first served, also by those who want many: what comes free is kept for whoever is first.
+/// - In the order of transactions there are never more permits than the limit. All who use a path must give
+///   the same limit, or share a [`SharedLimit`]; when that is lowered, permits that are out stay out.
+/// - First come, first served, also for a client that wants many: permits that come free are kept for the
+///   first in the line.
 /// - Several permits are acquired together or not at all.
-/// - A release wakes one waiter: only the one whose turn it is watches the permits. One that crashes blocks nobody for longer than its
-///   session.
-/// - A permit that is cut off, paused or starved knows that it is lost as [`Mutex`](crate::Mutex)'s guard does.
+/// - A release wakes one waiter: only the one whose turn it is watches the permits. One that crashes blocks
+///   nobody for longer than its session.
+/// - A permit that is cut off, paused or starved knows that it is lost as [`Mutex`](crate::Mutex)'s guard
+///   does.
 ///
 /// # Assumptions
 /// The session timeout is at least four ticks of the server, and the clock runs whenever the world does.
 ///
 /// # What happens
-/// - *Link down:* a permit is held until its lease runs out. A waiter keeps its place in the line; if it is its turn and the lease
-///   runs out, it goes to the end.
+/// - *Link down:* a permit is held until its lease runs out. A waiter keeps its place in the line; if it is
+///   its turn and the lease runs out, it goes to the end.
 /// - *Session over:* permits are lost; a waiter goes to the end of the line.
 /// - *Drop or cancel:* tickets and permits are deleted in the background, whatever had been sent.
 ///
 /// # Caveats
-/// Permits have no fence: a resource cannot tell a late holder from others. They are not reentrant, and an owner that waits for more
-/// while it has some may wait for itself: acquire what is needed with [`acquire_many`](Self::acquire_many).
+/// Permits have no fence: a resource cannot tell a late holder from others. They are not reentrant, and an
+/// owner that waits for more while it has some may wait for itself: acquire what is needed with
+/// [`acquire_many`](Self::acquire_many).
 #[derive(Debug, Clone)]
 pub struct Semaphore {
     path: String,
@@ -47,8 +51,8 @@ pub struct Semaphore {
 }
 
 impl Semaphore {
-    /// The semaphore at `path` with so many permits. Parents are created on demand, as containers, which the servers delete when
-    /// they are empty.
+    /// The semaphore at `path` with so many permits. Parents are created on demand, as containers, which the
+    /// servers delete when they are empty.
     ///
     /// # Errors
     /// `InvalidInput` when the path breaks a rule, or there is no permit.
@@ -59,7 +63,8 @@ impl Semaphore {
         Self::with(client, path, Limit::Fixed(permits))
     }
 
-    /// The semaphore at `path` with as many permits as `limit` says, at any time. While that is 0 everybody waits.
+    /// The semaphore at `path` with as many permits as `limit` says, at any time. While that is 0 everybody
+    /// waits.
     ///
     /// # Errors
     /// `InvalidInput` when the path breaks a rule.
@@ -86,8 +91,8 @@ impl Semaphore {
     /// Waits for a permit, however long that takes, also through an outage of the servers.
     ///
     /// # Errors
-    /// [`AcquireError::Core`] with `NoAuth`, `AuthFailed`, `ShortLease`, `SequenceExhausted`, `EnsembleRolledBack`, `Closed`, and with
-    /// `InvalidInput` when the shared limit is not a number.
+    /// [`AcquireError::Core`] with `NoAuth`, `AuthFailed`, `ShortLease`, `SequenceExhausted`,
+    /// `EnsembleRolledBack`, `Closed`, and with `InvalidInput` when the shared limit is not a number.
     ///
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line.
@@ -98,8 +103,8 @@ impl Semaphore {
     /// Waits for several permits at once, all or none: one guard for all of them.
     ///
     /// # Errors
-    /// [`AcquireError::Core`] with `InvalidInput` for no permit, or more than the semaphore has; with a shared limit it waits for
-    /// that to be raised. Else as [`acquire`](Self::acquire).
+    /// [`AcquireError::Core`] with `InvalidInput` for no permit, or more than the semaphore has; with a
+    /// shared limit it waits for that to be raised. Else as [`acquire`](Self::acquire).
     ///
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line.
@@ -132,11 +137,12 @@ impl Semaphore {
         }
     }
 
-    /// As [`acquire`](Self::acquire) if there is a permit now and nobody waits. Looks first and writes only then.
+    /// As [`acquire`](Self::acquire) if there is a permit now and nobody waits. Looks first and writes only
+    /// then.
     ///
     /// # Errors
-    /// [`AcquireError::Busy`] when there is none or somebody waits; `Timeout` when it took longer than the operation timeout in all; else
-    /// as [`acquire`](Self::acquire).
+    /// [`AcquireError::Busy`] when there is none or somebody waits; `Timeout` when it took longer than the
+    /// operation timeout in all; else as [`acquire`](Self::acquire).
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -147,7 +153,8 @@ impl Semaphore {
     /// As [`acquire_many`](Self::acquire_many) if there are so many permits now and nobody waits.
     ///
     /// # Errors
-    /// [`AcquireError::Busy`] when there are not or somebody waits; `Timeout` as [`try_acquire`](Self::try_acquire); else as [`acquire_many`](Self::acquire_many).
+    /// [`AcquireError::Busy`] when there are not or somebody waits; `Timeout` as
+    /// [`try_acquire`](Self::try_acquire); else as [`acquire_many`](Self::acquire_many).
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -168,7 +175,7 @@ impl Semaphore {
                 return Err(AcquireError::Busy);
             }
             let turn = attempt(self.turns.clone()).await?;
-            // Whatever was lost on the way says nothing of permits: it looks again.
+            // A turn that was lost on the way says nothing of permits: it looks again.
             let Ok(taken) = turn.run(self.permits.try_take(permits)).await else { continue };
             match taken? {
                 Taken::All(holds) => return Ok(Permit::new(holds)),
@@ -181,7 +188,8 @@ impl Semaphore {
     /// As [`acquire`](Self::acquire), for at most `timeout`, which bounds the whole call.
     ///
     /// # Errors
-    /// [`AcquireError::TimedOut`] when that was not enough: its tickets are being removed. Else as [`acquire`](Self::acquire).
+    /// [`AcquireError::TimedOut`] when that was not enough: its tickets are being removed. Else as
+    /// [`acquire`](Self::acquire).
     ///
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line.
@@ -195,7 +203,8 @@ impl Semaphore {
     /// As [`acquire_many`](Self::acquire_many), for at most `timeout`, which bounds the whole call.
     ///
     /// # Errors
-    /// [`AcquireError::TimedOut`] when that was not enough: its tickets are being removed. Else as [`acquire_many`](Self::acquire_many).
+    /// [`AcquireError::TimedOut`] when that was not enough: its tickets are being removed. Else as
+    /// [`acquire_many`](Self::acquire_many).
     ///
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line.
@@ -207,7 +216,8 @@ impl Semaphore {
         within(timeout, self.acquire_many(permits))
     }
 
-    /// Everybody with a ticket: one entry for each permit that is held or about to be, then those who wait for their turn.
+    /// Everybody with a ticket: one entry for each permit that is held or about to be, then the waiters for
+    /// their turn.
     ///
     /// # Errors
     /// `NoAuth`, `Timeout`, `Closed`, and `InvalidInput` when the shared limit is not a number.
@@ -222,7 +232,7 @@ impl Semaphore {
             participant.holds = place < limit as usize;
             participant.role = Role::Shared;
         }
-        // Whose turn it is has its tickets for permits already.
+        // The client that has the turn has its tickets for permits already.
         let is_listed =
             |turn: &Participant| all.iter().any(|one| one.session_id == turn.session_id && !one.holds);
         if turns.first().is_some_and(is_listed) {
@@ -236,10 +246,12 @@ impl Semaphore {
         Ok(all)
     }
 
-    /// Asks a participant to give up its permit: the guard's [`revoked`](Permit::revoked) resolves, and it may ignore that.
+    /// Asks a participant to give up its permit: the guard's [`revoked`](Permit::revoked) resolves, and it
+    /// may ignore that.
     ///
     /// # Errors
-    /// `InvalidInput` for a participant that still waits for its turn; `NoNode` when it has left, `NoAuth`, `Timeout`, `Closed`.
+    /// `InvalidInput` for a participant that still waits for its turn; `NoNode` when it has left, `NoAuth`,
+    /// `Timeout`, `Closed`.
     ///
     /// # Cancel safety
     /// This method is cancel safe: asking again does no harm.

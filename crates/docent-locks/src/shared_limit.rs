@@ -2,10 +2,12 @@ use docent_core::recipe::{Cell, count};
 use docent_core::{Client, Error, Node};
 use futures_util::stream::{self, BoxStream, StreamExt};
 
-/// The number of permits of [`Semaphore`](crate::Semaphore)s, kept in a node: it can be raised and lowered while they are in use.
+/// The number of permits of [`Semaphore`](crate::Semaphore)s, kept in a node: it can be raised and lowered
+/// while they are in use.
 ///
-/// The node's data is a number of 32 bits in the format of Curator's `SharedCount`, which can be used at the other end. While there
-/// is no node the limit is the one given to [`new`](Self::new); negative numbers count as 0.
+/// The node's data is a number of 32 bits in the format of Curator's `SharedCount`, which can be used at the
+/// other end. While there is no node the limit is the one given to [`new`](Self::new); negative numbers count
+/// as 0.
 #[derive(Debug, Clone)]
 pub struct SharedLimit {
     cell: Cell,
@@ -39,12 +41,12 @@ impl SharedLimit {
         self.decode(node.as_ref())
     }
 
-    /// Sets the limit. Waiters that fit into a higher one get their permits; permits that do not fit into a lower one stay out
-    /// until they are released.
+    /// Sets the limit. Waiters that fit into a higher one get their permits; permits that do not fit into a
+    /// lower one stay out until they are released.
     ///
     /// # Errors
-    /// `InvalidInput` when the number is above 2^31 − 1; `NoAuth`, `Timeout`, `Closed`; `OutcomeUnknown` when the reply was lost
-    /// and what became of it could not be found out.
+    /// `InvalidInput` when the number is above 2^31 − 1; `NoAuth`, `Timeout`, `Closed`; `OutcomeUnknown` when
+    /// the reply was lost and what became of it could not be found out.
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the limit may have been set.

@@ -2,7 +2,7 @@ use crate::RwLock;
 use docent_core::recipe::Line;
 use docent_core::{Client, Error, Role};
 
-/// What stands before the numbers of writers and readers, as in Curator's `InterProcessReadWriteLock`.
+/// Text before the numbers of writers and readers, as in Curator's `InterProcessReadWriteLock`.
 const WRITER: &str = "__WRIT__";
 const READER: &str = "__READ__";
 
@@ -20,8 +20,8 @@ impl RwLockBuilder {
         Self { client: client.clone(), path: path.to_owned(), neighbours: Vec::new() }
     }
 
-    /// Counts nodes of others as writers, too: those whose names end with `marker` and ten digits, as `__lock__` for kazoo's
-    /// `WriteLock`. May be called for several kinds. Default none.
+    /// Counts nodes of others as writers, too: those whose names end with `marker` and ten digits, as
+    /// `__lock__` for kazoo's `WriteLock`. May be called for several kinds. Default none.
     ///
     /// They have to wait for ours as well, or both hold the lock: kazoo's `WriteLock` does with
     /// `extra_lock_patterns=["__WRIT__", "__READ__"]`. Everybody at the path needs the same settings.
@@ -30,8 +30,8 @@ impl RwLockBuilder {
         self
     }
 
-    /// As [`neighbour_writers`](Self::neighbour_writers), but as readers: `__rlock__` for kazoo's `ReadLock`, which waits for our
-    /// writers with `extra_lock_patterns=["__WRIT__"]`.
+    /// As [`neighbour_writers`](Self::neighbour_writers), but as readers: `__rlock__` for kazoo's `ReadLock`,
+    /// which waits for our writers with `extra_lock_patterns=["__WRIT__"]`.
     pub fn neighbour_readers(mut self, marker: impl Into<String>) -> Self {
         self.neighbours.push((marker.into(), Role::Shared));
         self
@@ -40,7 +40,8 @@ impl RwLockBuilder {
     /// The lock.
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule, or a marker is empty, contains '/', ends with a digit or counts already.
+    /// `InvalidInput` when the path breaks a rule, or a marker is empty, contains '/', ends with a digit or
+    /// counts already.
     pub fn build(self) -> Result<RwLock, Error> {
         let (mut writers, mut readers) = Line::sides(&self.client, &self.path, "rw_lock", WRITER, READER)?;
         for (marker, role) in self.neighbours {

@@ -9,38 +9,42 @@ use std::time::Duration;
 /// A fair lock across processes for many readers or one writer, reentrant by [`Owner`].
 ///
 /// # Expected flow
-/// Readers and writers take tickets in one line. A writer waits for everybody ahead of it and watches the one before it; a
-/// reader waits for the writers ahead of it and watches the nearest of them. The layout is that of Curator's
-/// `InterProcessReadWriteLock`, and both exclude each other.
+/// Readers and writers take tickets in one line. A writer waits for everybody ahead of it and watches its
+/// predecessor; a reader waits for the writers ahead of it and watches the nearest of them. The layout is
+/// that of Curator's `InterProcessReadWriteLock`, and both exclude each other.
 ///
 /// # Guarantees
 /// - In the order of transactions a writer is alone, and the fences of writers increase.
 /// - Nobody is starved: a reader that comes after a waiting writer waits for it.
-/// - [`downgrade`](WriteGuard::downgrade) makes a writer a reader with no moment for another writer in between.
-/// - A release wakes those that watch the one who left: the readers right behind a writer, or one writer. Each looks at the line
-///   again before it takes its turn.
+/// - [`downgrade`](WriteGuard::downgrade) makes a writer a reader with no moment for another writer in
+///   between.
+/// - A release wakes the waiters that watch its ticket: the readers right behind a writer, or one writer.
+///   Each looks at the line again before it takes its turn.
 /// - A guard that is cut off, paused or starved knows that it is lost as [`Mutex`](crate::Mutex)'s does.
 ///
 /// # Assumptions
 /// The session timeout is at least four ticks of the server, and the clock runs whenever the world does.
 ///
 /// # Re-entry
-/// An owner that writes may write and read again, and one that reads may read again, all without I/O. A reader that is nested in a
-/// writer shares its hold: others wait until both are gone. An owner that reads and wants to write would wait for itself:
-/// that is refused with [`AcquireError::WouldDeadlock`] at once. Without an owner that cannot be seen, and waits for ever.
-/// All this holds from the moment on at which a task of the owner begins to wait: who wants to read then joins a writer of the same
-/// owner, who wants to write is refused beside a reader.
+/// An owner that writes may write and read again, and one that reads may read again, all without I/O. A
+/// reader that is nested in a writer shares its hold: others wait until both are gone. An owner that reads
+/// and wants to write would wait for itself: that is refused with [`AcquireError::WouldDeadlock`] at once.
+/// Without an owner that cannot be seen, and waits for ever. All this holds from the moment on at which a
+/// task of the owner begins to wait: a task that wants to read then joins a writer of the same owner, and one
+/// that wants to write is refused beside a reader.
 ///
 /// # What happens
-/// As with [`Mutex`](crate::Mutex): a cut link costs no place and no hold before its lease runs out, the end of a session loses
-/// guards and sends waiters to the end of the line, drop and cancel clean up in the background.
+/// As with [`Mutex`](crate::Mutex): a cut link costs no place and no hold before its lease runs out, the end
+/// of a session loses guards and sends waiters to the end of the line, drop and cancel clean up in the
+/// background.
 ///
 /// # Caveats
-/// Readers have no fence: a resource cannot tell a late reader from others. What must not be read half-written needs a
-/// version of its own. Kazoo's locks take no part in the line, unless both sides are
+/// Readers have no fence: a resource cannot tell a late reader from others. Data that must not be read
+/// half-written needs a version of its own. Kazoo's locks take no part in the line, unless both sides are
 /// [told of each other](RwLockBuilder::neighbour_writers).
 ///
-/// Source: "Shared Locks" in ZooKeeper's recipes, with Curator's layout and its rule for a writer that steps down.
+/// Source: "Shared Locks" in ZooKeeper's recipes, with Curator's layout and its rule for a writer that steps
+/// down.
 #[derive(Debug, Clone)]
 pub struct RwLock {
     pub(crate) writers: Line,
@@ -48,7 +52,8 @@ pub struct RwLock {
 }
 
 impl RwLock {
-    /// The lock at `path`. Parents are created on demand, as containers, which the servers delete when they are empty.
+    /// The lock at `path`. Parents are created on demand, as containers, which the servers delete when they
+    /// are empty.
     ///
     /// # Errors
     /// `InvalidInput` when the path breaks a rule.
@@ -66,12 +71,14 @@ impl RwLock {
         self.writers.path()
     }
 
-    /// Waits until the lock can be read, however long that takes. Inside an [`Owner::scope`] it re-enters what the ambient
-    /// owner reads or writes; the owner is the one at the time of this call, not of the first poll.
+    /// Waits until the lock can be read, however long that takes. Inside an [`Owner::scope`] it re-enters
+    /// what the ambient owner reads or writes; the owner is the one at the time of this call, not of the
+    /// first poll.
     ///
     /// # Errors
-    /// [`AcquireError::Lost`] when the owner's hold is lost. [`AcquireError::Core`] with `NoAuth`, `AuthFailed`,
-    /// `ShortLease`, `SequenceExhausted`, `EnsembleRolledBack`, `Closed`: an outage of the servers is waited out.
+    /// [`AcquireError::Lost`] when the owner's hold is lost. [`AcquireError::Core`] with `NoAuth`,
+    /// `AuthFailed`, `ShortLease`, `SequenceExhausted`, `EnsembleRolledBack`, `Closed`: an outage of the
+    /// servers is waited out.
     ///
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line.
@@ -94,12 +101,12 @@ impl RwLock {
         async move { acquire.await.map(ReadGuard::new) }
     }
 
-    /// Reads if no writer holds the lock or waits for it, or if the ambient owner reads or writes. Looks first and writes to
-    /// ZooKeeper only if the lock is free for readers.
+    /// Reads if no writer holds the lock or waits for it, or if the ambient owner reads or writes. Looks
+    /// first and writes to ZooKeeper only if the lock is free for readers.
     ///
     /// # Errors
-    /// [`AcquireError::Busy`] when a writer holds the lock or waits for it; `Timeout` when it took longer than the operation
-    /// timeout in all; else as [`read`](Self::read).
+    /// [`AcquireError::Busy`] when a writer holds the lock or waits for it; `Timeout` when it took longer
+    /// than the operation timeout in all; else as [`read`](Self::read).
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -111,7 +118,8 @@ impl RwLock {
     /// As [`read`](Self::read), for at most `timeout`, which bounds the whole call.
     ///
     /// # Errors
-    /// [`AcquireError::TimedOut`] when that was not enough: its ticket is being removed. Else as [`read`](Self::read).
+    /// [`AcquireError::TimedOut`] when that was not enough: its ticket is being removed. Else as
+    /// [`read`](Self::read).
     ///
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line.
@@ -122,11 +130,12 @@ impl RwLock {
         within(timeout, self.read())
     }
 
-    /// Waits until the lock can be written, however long that takes. Inside an [`Owner::scope`] it re-enters what the ambient
-    /// owner writes.
+    /// Waits until the lock can be written, however long that takes. Inside an [`Owner::scope`] it re-enters
+    /// what the ambient owner writes.
     ///
     /// # Errors
-    /// [`AcquireError::WouldDeadlock`] at once when the owner reads, or waits to. Else as [`read`](Self::read).
+    /// [`AcquireError::WouldDeadlock`] at once when the owner reads, or waits to. Else as
+    /// [`read`](Self::read).
     ///
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line.
@@ -150,12 +159,12 @@ impl RwLock {
         async move { Ok(WriteGuard::new(acquire.await?, owner, readers)) }
     }
 
-    /// Writes if nobody holds the lock or waits for it, or if the ambient owner writes. Looks first and writes to ZooKeeper
-    /// only if the lock is free.
+    /// Writes if nobody holds the lock or waits for it, or if the ambient owner writes. Looks first and
+    /// writes to ZooKeeper only if the lock is free.
     ///
     /// # Errors
-    /// [`AcquireError::Busy`] when somebody holds the lock or waits for it; `Timeout` when it took longer than the operation
-    /// timeout in all; else as [`write`](Self::write).
+    /// [`AcquireError::Busy`] when somebody holds the lock or waits for it; `Timeout` when it took longer
+    /// than the operation timeout in all; else as [`write`](Self::write).
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -168,7 +177,8 @@ impl RwLock {
     /// As [`write`](Self::write), for at most `timeout`, which bounds the whole call.
     ///
     /// # Errors
-    /// [`AcquireError::TimedOut`] when that was not enough: its ticket is being removed. Else as [`write`](Self::write).
+    /// [`AcquireError::TimedOut`] when that was not enough: its ticket is being removed. Else as
+    /// [`write`](Self::write).
     ///
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line.
@@ -179,7 +189,7 @@ impl RwLock {
         within(timeout, self.write())
     }
 
-    /// Readers and writers, those who hold and those who wait, in the order of the line.
+    /// Readers and writers that hold or wait, in the order of the line.
     ///
     /// # Errors
     /// `NoAuth`, `Timeout`, `Closed`.
@@ -190,8 +200,8 @@ impl RwLock {
         self.writers.participants().await
     }
 
-    /// Asks a participant to give up its place: its guard's `revoked` resolves, and it may ignore that. Works with Curator's
-    /// revocation in both directions.
+    /// Asks a participant to give up its place: its guard's `revoked` resolves, and it may ignore that. Works
+    /// with Curator's revocation in both directions.
     ///
     /// # Errors
     /// `NoNode` when the participant has left, `NoAuth`, `Timeout`, `Closed`.
@@ -202,7 +212,8 @@ impl RwLock {
         self.writers.revoke(participant).await
     }
 
-    /// Begins the numbers of the line anew, which is due when acquires fail with `SequenceExhausted`. Fences go on increasing.
+    /// Begins the numbers of the line anew, which is due when acquires fail with `SequenceExhausted`. Fences
+    /// go on increasing.
     ///
     /// # Errors
     /// `NotEmpty` when somebody holds the lock or waits for it; `NoAuth`, `Timeout`, `Closed`.

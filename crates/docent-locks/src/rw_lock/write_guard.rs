@@ -8,15 +8,15 @@ use docent_core::{Error, Fence, Lost};
 use futures_util::FutureExt;
 use std::sync::Arc;
 
-/// Writes under an [`RwLock`](crate::RwLock). Several guards of one owner share a hold; the lock is free when the last of them is
-/// gone.
+/// Writes under an [`RwLock`](crate::RwLock). Several guards of one owner share a hold; the lock is free when
+/// the last of them is gone.
 ///
-/// It is lost as a [`MutexGuard`](crate::MutexGuard) is: unless somebody interferes from outside, before anybody else can hold the
-/// lock.
+/// It is lost as a [`MutexGuard`](crate::MutexGuard) is: unless somebody interferes from outside, before
+/// anybody else can hold the lock.
 ///
 /// # On drop
-/// The last guard's drop releases in the background: the delete is submitted at once, and tried until it is done. It never
-/// blocks or panics, also outside a runtime. [`release`](Self::release) says when it is done.
+/// The last guard's drop releases in the background: the delete is submitted at once, and tried until it is
+/// done. It never blocks or panics, also outside a runtime. [`release`](Self::release) says when it is done.
 #[derive(Debug)]
 #[must_use = "the lock is released when the guard is dropped"]
 pub struct WriteGuard {
@@ -34,13 +34,15 @@ impl WriteGuard {
         self.hold
     }
 
-    /// The fencing token: higher than that of every earlier writer of this path. The same for all guards of a hold.
+    /// The fencing token: higher than the fence of every earlier writer of this path. The same for all guards
+    /// of a hold.
     pub fn fence(&self) -> Fence {
         self.hold.fence()
     }
 
-    /// True when the servers were found to be restored from an older copy since the client was built: then the fence may be
-    /// lower than those of earlier writers. See [`RollbackPolicy`](docent_core::RollbackPolicy).
+    /// True when the servers were found to be restored from an older copy since the client was built: then
+    /// the fence may be lower than the fences of earlier writers. See
+    /// [`RollbackPolicy`](docent_core::RollbackPolicy).
     pub fn fence_may_have_regressed(&self) -> bool {
         self.hold.fence_may_have_regressed()
     }
@@ -52,7 +54,7 @@ impl WriteGuard {
 
     guard_methods!("write lock", "RwLock::revoke");
 
-    /// Another guard of the same hold, without I/O and whoever the owner is.
+    /// Another guard of the same hold, without I/O and for any owner.
     ///
     /// # Errors
     /// [`Lost`] when the write lock is lost.
@@ -61,12 +63,14 @@ impl WriteGuard {
         Ok(Self::new(hold, self.owner.clone(), self.readers.clone()))
     }
 
-    /// Becomes a reader in the writer's place: readers right behind it are let in, and no other writer comes between. The guard
-    /// keeps the writer's fence, and [`token`](Self::token)s taken before go on telling of its loss.
+    /// Becomes a reader in the writer's place: readers right behind it are let in, and no other writer comes
+    /// between. The guard keeps the writer's fence, and [`token`](Self::token)s taken before go on telling of
+    /// its loss.
     ///
     /// # Errors
-    /// `InvalidInput` when the owner has other guards of the same hold: they would go on writing. `Lost`; `NoAuth`, `Timeout`
-    /// and `Closed` when the reader's node cannot be created. Whatever it is, this guard is given up.
+    /// `InvalidInput` when the owner has other guards of the same hold: they would go on writing. `Lost`;
+    /// `NoAuth`, `Timeout` and `Closed` when the reader's node cannot be created. With any of these errors
+    /// this guard is given up.
     ///
     /// # Cancel safety
     /// This method is cancel safe, but the lock is released, unless the owner began to read meanwhile.
@@ -90,8 +94,8 @@ impl WriteGuard {
     /// Gives up this guard. The last guard of a hold waits until its node is deleted.
     ///
     /// # Errors
-    /// `Lost` when it had been lost before. `Timeout` when no server could be reached in time, `Closed` when the client was
-    /// closed meanwhile: it is released in the background then, or with its session.
+    /// `Lost` when it had been lost before. `Timeout` when no server could be reached in time, `Closed` when
+    /// the client was closed meanwhile: it is released in the background then, or with its session.
     ///
     /// # Cancel safety
     /// This method is cancel safe: the release goes on in the background.
