@@ -2,7 +2,8 @@ use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How long a listing is used while items of it are left. An item that somebody gave back is in its place again after that.
+/// How long a listing is used while items of it are left. An item that somebody gave back is in its place
+/// again after that.
 const FRESH: Duration = Duration::from_millis(500);
 
 /// The items that may be free, as the last listing showed them and attempts since: first in first. Pure.
@@ -42,7 +43,7 @@ impl Backlog {
         self.names.drain(..count.min(self.names.len()));
     }
 
-    /// Of the first ones, keeps those that are `free`.
+    /// Of the first items, keeps the ones that are `free`.
     pub(crate) fn keep(&mut self, free: &[bool]) {
         let mut free = free.iter();
         self.names.retain(|_| free.next().copied().unwrap_or(true));

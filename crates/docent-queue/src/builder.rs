@@ -44,9 +44,9 @@ impl<T: 'static> QueueBuilder<T> {
         self
     }
 
-    /// How many items the queue may have, those that are being worked on included: a put beyond that fails with
-    /// [`PutError::Full`](crate::PutError::Full). Default 10,000. It is looked up before each put, so that producers who put at the
-    /// same time may exceed it, each by one put.
+    /// How many items the queue may have, items in work included: a put beyond that fails with
+    /// [`PutError::Full`](crate::PutError::Full). Default 10,000. It is looked up before each put, so that
+    /// producers who put at the same time may exceed it, each by one put.
     pub fn capacity(mut self, items: usize) -> Self {
         self.limits.capacity = Some(items);
         self
@@ -58,8 +58,8 @@ impl<T: 'static> QueueBuilder<T> {
         self
     }
 
-    /// How often an item is handed out before it goes to the dead letters. Default 16. Claims are counted, so that also a consumer that
-    /// dies before it looks at an item counts.
+    /// How often an item is handed out before it goes to the dead letters. Default 16. Claims are counted, so
+    /// that also a consumer that dies before it looks at an item counts.
     pub fn max_deliveries(mut self, deliveries: u32) -> Self {
         self.limits.max_deliveries = Some(deliveries);
         self
@@ -71,7 +71,8 @@ impl<T: 'static> QueueBuilder<T> {
         self
     }
 
-    /// How many items [`Queue::deliveries`] claims in one step. Default 1. What it does to order and to counts is said there.
+    /// How many items [`Queue::deliveries`] claims in one step. Default 1. The effects on order and counts
+    /// are explained there.
     pub fn prefetch(mut self, items: usize) -> Self {
         self.limits.prefetch = items;
         self
@@ -83,11 +84,11 @@ impl<T: 'static> QueueBuilder<T> {
         self
     }
 
-    /// One consumer at a time: an item is handed out after the one before was acknowledged, or first again after it was given back. All
-    /// consumers of the queue need the same setting.
+    /// One consumer at a time: an item is handed out after its predecessor was acknowledged, or first again
+    /// after it was given back. All consumers of the queue need the same setting.
     ///
-    /// This is also the mode for ephemeral items ([`Queue::put_ephemeral`]). A delivery costs one write more than otherwise, with the item's
-    /// bytes.
+    /// This is also the mode for ephemeral items ([`Queue::put_ephemeral`]). A delivery costs one write more
+    /// than otherwise, with the item's bytes.
     pub fn ordered(mut self) -> Self {
         self.ordered = true;
         self
@@ -96,7 +97,8 @@ impl<T: 'static> QueueBuilder<T> {
     /// The queue.
     ///
     /// # Errors
-    /// `InvalidInput` when a path breaks a rule, and when a capacity, a limit of deliveries or a prefetch is 0 or too large.
+    /// `InvalidInput` when a path breaks a rule, and when a capacity, a limit of deliveries or a prefetch is
+    /// 0 or too large.
     pub fn build(self) -> Result<Queue<T>, Error> {
         let invalid = |detail: String| Err(Error::invalid_input("queue", detail));
         if self.limits.capacity == Some(0) {

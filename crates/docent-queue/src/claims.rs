@@ -16,10 +16,11 @@ const LOOK: usize = 8;
 const LOOK_FAR: usize = 64;
 
 impl Store {
-    /// Claims the lowest items that are free, up to `count` of them in one write; none when none is free. `look` says that most of
-    /// them are expected to be claimed: they are looked at before.
+    /// Claims the lowest items that are free, up to `count` of them in one write; none when none is free.
+    /// `look` says that most of them are expected to be claimed: they are looked at before.
     ///
-    /// One task of a process at a time does so, and tries items in their order: so the first claims of items are in order, too.
+    /// One task of a process at a time does so, and tries items in their order: so the first claims of items
+    /// are in order, too.
     pub(crate) async fn claim(self: &Arc<Self>, count: usize, look: bool) -> Result<Vec<Taken>, Error> {
         let mut backlog = self.backlog.lock().await;
         let given_back = self.given_back.swap(false, Ordering::AcqRel);
@@ -96,8 +97,8 @@ impl Store {
         join_all(looks).await.into_iter().collect()
     }
 
-    /// Creates the folder of the claims, where that is a place of its own and missing; false when that is not why there is no
-    /// parent.
+    /// Creates the folder of the claims, where that is a place of its own and missing; false when that is not
+    /// why there is no parent.
     async fn made_lock_folder(&self) -> Result<bool, Error> {
         let QueueLayout::Curator { lock_path } = &self.places.layout else { return Ok(false) };
         if self.client.exists(lock_path).await?.is_some() {
@@ -110,8 +111,8 @@ impl Store {
     }
 }
 
-/// How many children a node ever had. Of an item that is how often it was claimed: each claim is one child that came, and when it
-/// ended one that went.
+/// How many children a node ever had. Of an item that is how often it was claimed: each claim is one child
+/// that came, and when it ended one that went.
 pub(crate) fn children_ever(node: &Stat) -> u32 {
     let children = u32::try_from(node.num_children).unwrap_or(u32::MAX);
     node.cversion.cast_unsigned().wrapping_add(children) / 2

@@ -38,7 +38,7 @@ impl fmt::Display for DeadReason {
     }
 }
 
-/// What stands before an item's bytes in a dead letter, as one line of JSON.
+/// Header before an item's bytes in a dead letter, as one line of JSON.
 #[derive(Serialize, Deserialize)]
 struct Head {
     version: u32,
@@ -68,7 +68,7 @@ pub struct DeadLetter {
     pub data: Bytes,
 }
 
-// What is in the queue is not printed.
+// The data of the queue is not printed.
 impl fmt::Debug for DeadLetter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DeadLetter")
@@ -82,8 +82,8 @@ impl fmt::Debug for DeadLetter {
     }
 }
 
-/// The items of a [`Queue`](crate::Queue) that were handed out too often, or could not be decoded. They stay until somebody looks after
-/// them.
+/// The items of a [`Queue`](crate::Queue) that were handed out too often, or could not be decoded. They stay
+/// until somebody looks after them.
 #[derive(Debug, Clone)]
 pub struct DeadLetters {
     store: Arc<Store>,
@@ -129,11 +129,12 @@ impl DeadLetters {
         Ok(self.len().await? == 0)
     }
 
-    /// Puts an item back into the queue, in one step and exactly once: at its end, as one that was never handed out. The capacity is
-    /// not looked at.
+    /// Puts an item back into the queue, in one step and exactly once: at its end, as one that was never
+    /// handed out. The capacity is not looked at.
     ///
     /// # Errors
-    /// `NoNode` when it is not among the dead letters any more; `OutcomeUnknown`, `NoAuth`, `Timeout`, `Closed`.
+    /// `NoNode` when it is not among the dead letters any more; `OutcomeUnknown`, `NoAuth`, `Timeout`,
+    /// `Closed`.
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the item may be in the queue again.
@@ -207,8 +208,8 @@ impl DeadLetters {
 }
 
 impl Store {
-    /// Moves an item to the dead letters, in one step and exactly once. Where that is refused it is set aside, so that it blocks
-    /// nobody here.
+    /// Moves an item to the dead letters, in one step and exactly once. Where that is refused it is set
+    /// aside, so that it blocks nobody here.
     pub(crate) async fn bury(
         &self,
         taken: Taken,

@@ -10,16 +10,17 @@ use tokio_util::sync::CancellationToken;
 
 /// An item of a [`Queue`](crate::Queue) that was handed to this consumer, to be acknowledged.
 ///
-/// Nobody else gets it while this is held. As other guards it knows by the clock until when that is certain: past it, or when its claim
-/// or its session is gone, the delivery is *lost*, which [`lost`](Self::lost) tells, and the item is somebody else's.
+/// Nobody else gets it while this is held. As other guards it knows by the clock until when that is certain:
+/// past it, or when its claim or its session is gone, the delivery is *lost*, which [`lost`](Self::lost)
+/// tells, and the item is somebody else's.
 ///
 /// # Guarantees
-/// [`ack`](Self::ack) succeeds only for the claim that this delivery is. An item is handed out again only after a
-/// [`nack`](Self::nack), a drop, or a loss.
+/// [`ack`](Self::ack) succeeds only for the claim that this delivery is. An item is handed out again only
+/// after a [`nack`](Self::nack), a drop, or a loss.
 ///
 /// # On drop
-/// The item goes back to its place, as with [`nack`](Self::nack): in the background, submitted at once and tried until it is done. It
-/// never blocks or panics, also outside a runtime.
+/// The item goes back to its place, as with [`nack`](Self::nack): in the background, submitted at once and
+/// tried until it is done. It never blocks or panics, also outside a runtime.
 #[must_use = "an item goes back to the queue when its delivery is dropped"]
 pub struct Delivery<T> {
     item: T,
@@ -39,19 +40,20 @@ impl<T> Delivery<T> {
         &self.item
     }
 
-    /// The name of the item's node, which no other item of this queue has or had, until a [`reset`](crate::Queue::reset). For logs,
-    /// and to recognise an item that is handed out again.
+    /// The name of the item's node, which no other item of this queue has or had, until a
+    /// [`reset`](crate::Queue::reset). For logs, and to recognise an item that is handed out again.
     pub fn name(&self) -> &str {
         &self.mine.name
     }
 
-    /// How often the item was handed out, this time included: 1 for the first. Every claim counts, also one whose consumer died or
-    /// never looked at the item. `None` where it is not counted, which is in Curator's layout.
+    /// How often the item was handed out, this time included: 1 for the first. Every claim counts, also one
+    /// whose consumer died or never looked at the item. `None` where it is not counted, which is in Curator's
+    /// layout.
     pub fn deliveries(&self) -> Option<u32> {
         self.deliveries
     }
 
-    /// The fencing token: higher than that of every earlier delivery of this item.
+    /// The fencing token: higher than the fence of every earlier delivery of this item.
     pub fn fence(&self) -> Fence {
         self.guard.fence()
     }
@@ -61,8 +63,8 @@ impl<T> Delivery<T> {
         self.guard.path()
     }
 
-    /// True while it is certain that nobody else has the item. No I/O: compares clock and session, and is right even after the
-    /// process was frozen. Once false it stays false.
+    /// True while it is certain that nobody else has the item. No I/O: compares clock and session, and is
+    /// right even after the process was frozen. Once false it stays false.
     pub fn is_held(&self) -> bool {
         self.guard.is_held()
     }
@@ -91,7 +93,8 @@ impl<T> Delivery<T> {
         self.guard.run(future).await
     }
 
-    /// Asks the servers whether the delivery is held: a linearizable check. It was held at one moment between call and return.
+    /// Asks the servers whether the delivery is held: a linearizable check. It was held at one moment between
+    /// call and return.
     ///
     /// # Errors
     /// `Lost` when it is not held any more; `Timeout`, `NoAuth`, `Closed`.
@@ -102,35 +105,39 @@ impl<T> Delivery<T> {
         self.guard.verify().await
     }
 
-    /// Prepares writes to ZooKeeper that are applied, all together, only while the delivery is held. For those that go together
-    /// with the acknowledgement there is [`ack_with`](Self::ack_with).
+    /// Prepares writes to ZooKeeper that are applied, all together, only while the delivery is held. For
+    /// writes that go together with the acknowledgement there is [`ack_with`](Self::ack_with).
     pub fn transaction(&self) -> Transaction {
         self.guard.transaction()
     }
 
-    /// Acknowledges the item: it is deleted, and nobody gets it again. Exactly once, also when the reply is lost on the way.
+    /// Acknowledges the item: it is deleted, and nobody gets it again. Exactly once, also when the reply is
+    /// lost on the way.
     ///
     /// # Errors
-    /// [`AckError::Lost`] when the delivery was lost before: the item is handed out again. `OutcomeUnknown` when the session ended
-    /// before it could be found out whether it was acknowledged. After any other error it was not: the item is back in its place.
+    /// [`AckError::Lost`] when the delivery was lost before: the item is handed out again. `OutcomeUnknown`
+    /// when the session ended before it could be found out whether it was acknowledged. After any other error
+    /// it was not: the item is back in its place.
     ///
     /// # Cancel safety
-    /// This method is *not* cancel safe: the item may be acknowledged. If it is not, it goes back to its place.
+    /// This method is *not* cancel safe: the item may be acknowledged. If it is not, it goes back to its
+    /// place.
     pub async fn ack(self) -> Result<(), AckError> {
         let nothing_else = self.mine.store.client.transaction();
         self.ack_with(nothing_else).await
     }
 
-    /// As [`ack`](Self::ack), and applies `transaction` in the same step, after the item was deleted: all of it or nothing. Effects in
-    /// ZooKeeper happen exactly once for each item this way. Prepare it with
+    /// As [`ack`](Self::ack), and applies `transaction` in the same step, after the item was deleted: all of
+    /// it or nothing. Effects in ZooKeeper happen exactly once for each item this way. Prepare it with
     /// [`Client::transaction`](docent_core::Client::transaction).
     ///
     /// # Errors
-    /// As [`ack`](Self::ack), and that of the operation that failed, with its path: then nothing was applied, and the item is back in
-    /// its place. `InvalidInput` for a transaction of another client.
+    /// As [`ack`](Self::ack), and the error of the operation that failed, with its path: then nothing was
+    /// applied, and the item is back in its place. `InvalidInput` for a transaction of another client.
     ///
     /// # Cancel safety
-    /// This method is *not* cancel safe: it may have been applied. If it was not, the item goes back to its place.
+    /// This method is *not* cancel safe: it may have been applied. If it was not, the item goes back to its
+    /// place.
     pub async fn ack_with(self, transaction: Transaction) -> Result<(), AckError> {
         let Self { guard, mine, .. } = self;
         guard.end_with(mine.item(), transaction).await?;
@@ -141,8 +148,8 @@ impl<T> Delivery<T> {
     /// Acknowledges several items in one step: all or none. In `ordered` mode there is one at a time.
     ///
     /// # Errors
-    /// As [`ack`](Self::ack): when one of them was lost none is acknowledged, and the others go back to their places. `InvalidInput`
-    /// for none, and when they are not of one client: then all go back.
+    /// As [`ack`](Self::ack): when one of them was lost none is acknowledged, and the others go back to their
+    /// places. `InvalidInput` for none, and when they are not of one client: then all go back.
     ///
     /// # Cancel safety
     /// As [`ack`](Self::ack).
@@ -176,8 +183,8 @@ impl<T> Delivery<T> {
     /// Gives the item back, and waits until it is in its place: before all items that were put later.
     ///
     /// # Errors
-    /// `Lost` when the delivery was lost before. `Timeout` when no server could be reached in time, `Closed`: it goes back in the
-    /// background then, or with its session.
+    /// `Lost` when the delivery was lost before. `Timeout` when no server could be reached in time, `Closed`:
+    /// it goes back in the background then, or with its session.
     ///
     /// # Cancel safety
     /// This method is cancel safe: once it was polled, giving it back goes on in the background.
@@ -191,8 +198,9 @@ impl<T> Delivery<T> {
         done
     }
 
-    /// Gives the item back after `delay`: nobody gets it before. The delay is kept by this client; when that is closed, or its
-    /// session ends, the item is back at once. Others overtake it meanwhile; in `ordered` mode nothing is handed out meanwhile.
+    /// Gives the item back after `delay`: nobody gets it before. The delay is kept by this client; when that
+    /// is closed, or its session ends, the item is back at once. Others overtake it meanwhile; in `ordered`
+    /// mode nothing is handed out meanwhile.
     ///
     /// # Errors
     /// [`Lost`] when the delivery was lost before.
@@ -202,7 +210,7 @@ impl<T> Delivery<T> {
     }
 }
 
-// What is in the queue is not printed.
+// The data of the queue is not printed.
 impl<T> fmt::Debug for Delivery<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Delivery")

@@ -24,10 +24,12 @@ pub enum PutError {
     /// The codec could not encode it.
     #[error("the item cannot be encoded: {0}")]
     Encode(CodecError),
-    /// The numbers of the queue's items are nearly used up. [`Queue::reset`](crate::Queue::reset) once it is empty.
+    /// The numbers of the queue's items are nearly used up. [`Queue::reset`](crate::Queue::reset) once it is
+    /// empty.
     #[error("the numbers of the queue's items are nearly used up")]
     SequenceExhausted,
-    /// Anything else. [`may_have_applied`](Error::may_have_applied) says whether the items may be in the queue.
+    /// Anything else. [`may_have_applied`](Error::may_have_applied) says whether the items may be in the
+    /// queue.
     #[error(transparent)]
     Core(#[from] Error),
 }
@@ -39,8 +41,8 @@ pub enum AckError {
     /// The delivery had been lost: the item is, or will be, somebody else's. Nothing was written.
     #[error(transparent)]
     Lost(#[from] Lost),
-    /// Anything else. [`may_have_applied`](Error::may_have_applied) says whether it may be acknowledged; if it is not, the item
-    /// is back in the queue.
+    /// Anything else. [`may_have_applied`](Error::may_have_applied) says whether it may be acknowledged; if
+    /// it is not, the item is back in the queue.
     #[error(transparent)]
     Core(Error),
 }
@@ -58,7 +60,7 @@ impl From<Error> for AckError {
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum PeekError {
-    /// It cannot be decoded; whoever takes it moves it to the dead letters.
+    /// It cannot be decoded; the consumer that takes it moves it to the dead letters.
     #[error("item {item:?} cannot be decoded: {detail}")]
     Undecodable {
         /// The name of its node.

@@ -1,4 +1,4 @@
-//! What stands around an item's bytes in its node.
+//! Framing of an item's bytes in its node.
 
 use bytes::{BufMut, Bytes, BytesMut};
 
@@ -41,7 +41,7 @@ pub(crate) fn curator(item: &[u8]) -> Option<Bytes> {
     Some(frame.freeze())
 }
 
-/// The one item of a node; those of `putMulti` have several.
+/// The one item of a node; nodes of `putMulti` have several, which is an error.
 pub(crate) fn of_curator(node: &Bytes) -> Result<Bytes, Malformed> {
     let truncated = || "the frame is truncated".to_owned();
     let mut rest = node.clone();

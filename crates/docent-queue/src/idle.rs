@@ -1,4 +1,4 @@
-//! What the first in the line of idle consumers watches.
+//! Watches of the first in the line of idle consumers.
 
 use crate::store::Store;
 use docent_core::{Children, Error, WatchStream, planted};
@@ -11,7 +11,8 @@ use std::time::Duration;
 const WATCHED: usize = 64;
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// Tells when there may be an item to claim: the folder's children changed, or a claim ended, of which the folder says nothing.
+/// Tells when there may be an item to claim: the folder's children changed, or a claim ended, of which the
+/// folder says nothing.
 pub(crate) struct Signs<'a> {
     store: &'a Store,
     folder: WatchStream<Children>,
@@ -67,7 +68,7 @@ impl<'a> Signs<'a> {
     /// Waits for a sign. False when the client is closed.
     ///
     /// # Errors
-    /// What the servers say about the folder, such as `NoAuth`.
+    /// The servers' error about the folder, such as `NoAuth`.
     pub(crate) async fn next(&mut self) -> Result<bool, Error> {
         loop {
             let unwatched = self.items.len() > self.watched.len() && !planted!(FreedClaimNotNoticed);

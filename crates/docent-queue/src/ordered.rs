@@ -54,8 +54,8 @@ impl Store {
         }
     }
 
-    /// Counts a delivery of the first of `names` that is there, by the version of its data: an ephemeral item can have no child.
-    /// `None` when there is none, or the lock was lost.
+    /// Counts a delivery of the first of `names` that is there, by the version of its data: an ephemeral item
+    /// can have no child. `None` when there is none, or the lock was lost.
     async fn count_first(self: &Arc<Self>, hold: Hold, names: Vec<String>) -> Result<Option<Taken>, Error> {
         for name in names {
             loop {

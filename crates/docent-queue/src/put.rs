@@ -6,7 +6,8 @@ use bytes::Bytes;
 use docent_core::{CreateMode, Error, ErrorKind, TransactionResult, planted};
 use std::sync::atomic::Ordering;
 
-/// What a request takes besides an item's bytes and its path, and what is written with it when it goes to the dead letters.
+/// Bytes of a request besides an item's bytes and its path, and besides the header that is written when it
+/// goes to the dead letters.
 const FIELDS: usize = 4096;
 
 /// From here on a warning is due: half of the numbers are used up.
@@ -98,7 +99,8 @@ impl Store {
     }
 }
 
-/// True when the number of the next item would be among the last: servers number items by how many children their folder ever had.
+/// True when the number of the next item would be among the last: servers number items by how many children
+/// their folder ever had.
 fn is_exhausted(children_ever: u32) -> bool {
     i32::try_from(children_ever).map_or(true, is_in_danger_zone)
 }

@@ -16,29 +16,34 @@ const AT_ONCE: usize = 64;
 
 /// A FIFO queue of durable items: put by producers, taken by consumers, deleted when they are acknowledged.
 ///
-/// Cheap to clone; clones share what they know of the queue. For users of Curator: `DistributedQueue` with a lock path, whose items are
-/// not lost with their consumer.
+/// Cheap to clone; clones share what they know of the queue. For users of Curator: `DistributedQueue` with a
+/// lock path, whose items are not lost with their consumer.
 ///
 /// # Expected flow
-/// A producer [puts](Self::put) an item, which is a persistent node with a number. A consumer [takes](Self::take) the lowest one that
-/// nobody has claimed: it makes an ephemeral child of it, the claim. [`Delivery::ack`](crate::Delivery::ack) deletes both; [`Delivery::nack`](crate::Delivery::nack), the drop of the
-/// delivery or the end of the consumer's session deletes the claim alone, and the item is in its place again.
+/// A producer [puts](Self::put) an item, which is a persistent node with a number. A consumer
+/// [takes](Self::take) the lowest one that nobody has claimed: it makes an ephemeral child of it, the claim.
+/// [`Delivery::ack`](crate::Delivery::ack) deletes both; [`Delivery::nack`](crate::Delivery::nack), the drop
+/// of the delivery or the end of the consumer's session deletes the claim alone, and the item is in its place
+/// again.
 ///
-/// A consumer that finds nothing joins a line. Only the first in it watches the queue, and the oldest claims; when it gets an item the
-/// next one watches. So a put wakes the one consumer that gets it, and the one that watches from then on, however many wait.
+/// A consumer that finds nothing joins a line. Only the first in it watches the queue, and the oldest claims;
+/// when it gets an item the next in the line watches. So a put wakes the consumer that gets it, and the
+/// consumer that watches from then on, however many wait.
 ///
 /// # Guarantees
-/// - An item whose put succeeded is in the queue exactly once until it is acknowledged, and deleted by nothing else than
-///   [`purge`](Self::purge) and what deletes dead letters.
-/// - Items are claimed for the first time in the order in which they were put. One that comes back is before all later ones; a
-///   consumer with work in sight sees it within half a second.
-/// - At least once: an item is handed out again when its consumer dies, or loses its session, before it acknowledged. With
-///   [`Delivery::ack_with`](crate::Delivery::ack_with) effects in ZooKeeper happen exactly once.
-/// - An item that is handed out too often or cannot be decoded goes to the [dead letters](Self::dead_letters) and blocks nobody.
+/// - An item whose put succeeded is in the queue exactly once until it is acknowledged, and deleted by
+///   nothing else than [`purge`](Self::purge) and what deletes dead letters.
+/// - Items are claimed for the first time in the order in which they were put. One that comes back is before
+///   all later ones; a consumer with work in sight sees it within half a second.
+/// - At least once: an item is handed out again when its consumer dies, or loses its session, before it
+///   acknowledged. With [`Delivery::ack_with`](crate::Delivery::ack_with) effects in ZooKeeper happen exactly
+///   once.
+/// - An item that is handed out too often or cannot be decoded goes to the [dead letters](Self::dead_letters)
+///   and blocks nobody.
 ///
 /// # Assumptions
-/// All who use the queue have the same [layout](crate::QueueLayout) and mode. Items have no children but claims. Who waits is polled: the
-/// first in the line watches for all.
+/// All who use the queue have the same [layout](crate::QueueLayout) and mode. Items have no children but
+/// claims. Waiting futures are polled: the first in the line watches for all.
 ///
 /// # Examples
 /// ```no_run
@@ -103,13 +108,14 @@ impl<T: 'static> Queue<T> {
         &self.store.path
     }
 
-    /// Largest item in bytes, encoded: what the client sends at most, without 4 KiB and twice the path for what stands around it.
+    /// Largest item in bytes, encoded: what the client sends at most, without 4 KiB and twice the path for
+    /// what stands around it.
     pub fn max_item(&self) -> usize {
         self.store.max_item()
     }
 
-    /// How many items there are, those that are being worked on included, at the server this client talks to. Other children of the
-    /// folder count.
+    /// How many items there are, items in work included, at the server this client talks to. Other children
+    /// of the folder count.
     ///
     /// # Errors
     /// `NoAuth`, `Timeout`, `Closed`.
@@ -131,8 +137,8 @@ impl<T: 'static> Queue<T> {
         Ok(self.len().await? == 0)
     }
 
-    /// Deletes all items that are there and nobody works on, for good, and returns how many. In `ordered` mode that includes the one
-    /// that is worked on, which has no claim: its acknowledgement fails then.
+    /// Deletes all items that are there and nobody works on, for good, and returns how many. In `ordered`
+    /// mode that includes the item that is worked on, which has no claim: its acknowledgement fails then.
     ///
     /// # Errors
     /// `NoAuth`, `Timeout`, `Closed`, `OutcomeUnknown`: then some may be deleted.
@@ -150,7 +156,7 @@ impl<T: 'static> Queue<T> {
             let (item, claim) = (places.item(&name), places.claim(&name));
             let delete = match places.layout {
                 QueueLayout::Native => client.transaction().delete(&item, None),
-                // Whoever claims it keeps it: also in this layout it is one step.
+                // A consumer that claims it first keeps it: also in this layout the delete is one step.
                 QueueLayout::Curator { .. } => client
                     .transaction()
                     .create(&claim, "", CreateMode::Ephemeral)
@@ -186,11 +192,12 @@ impl<T: 'static> Queue<T> {
         DeadLetters::new(&self.store)
     }
 
-    /// Puts an item at the end of the queue, exactly once: when the reply is lost it is found out whether the item is there.
+    /// Puts an item at the end of the queue, exactly once: when the reply is lost it is found out whether the
+    /// item is there.
     ///
     /// # Errors
-    /// [`PutError`]. `OutcomeUnknown` only when the session ended, or the operation timeout passed, before it could be found out:
-    /// the item may be in the queue, once.
+    /// [`PutError`]. `OutcomeUnknown` only when the session ended, or the operation timeout passed, before it
+    /// could be found out: the item may be in the queue, once.
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the item may have been put.
@@ -198,8 +205,8 @@ impl<T: 'static> Queue<T> {
         self.put_as([item], CreateMode::PersistentSequential).await
     }
 
-    /// Puts several items in one step, in their order and next to each other: all or none. Together they fit into one request, which
-    /// is 1 MiB by default.
+    /// Puts several items in one step, in their order and next to each other: all or none. Together they fit
+    /// into one request, which is 1 MiB by default.
     ///
     /// # Errors
     /// As [`put`](Self::put); `InvalidInput` for none, `TooLarge` when they do not fit.
@@ -213,8 +220,8 @@ impl<T: 'static> Queue<T> {
         self.put_as(items, CreateMode::PersistentSequential).await
     }
 
-    /// As [`put`](Self::put), an item that goes with the session of this client: with the producer, when that dies. In
-    /// [`ordered`](QueueBuilder::ordered) mode only, because an ephemeral node can have no claim.
+    /// As [`put`](Self::put), an item that goes with the session of this client: with the producer, when that
+    /// dies. In [`ordered`](QueueBuilder::ordered) mode only, because an ephemeral node can have no claim.
     ///
     /// # Errors
     /// As [`put`](Self::put); `InvalidInput` in another mode.

@@ -6,22 +6,24 @@ use std::fmt;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// What stands before an item's number.
+/// Text before an item's number.
 const PREFIX: &str = "qn-";
-/// What a request takes besides an item's bytes and its path.
+/// Bytes of a request besides an item's bytes and its path.
 const FIELDS: usize = 1024;
 
-/// The queue of ZooKeeper's documentation: nodes `qn-0000000000` with the bytes of an item, taken by deleting them. Curator's
-/// `SimpleDistributedQueue` and Docent share the items of one path.
+/// The queue of ZooKeeper's documentation: nodes `qn-0000000000` with the bytes of an item, taken by deleting
+/// them. Curator's `SimpleDistributedQueue` and Docent share the items of one path.
 ///
 /// # Guarantees
-/// At most once: an item is deleted before it is returned, so that it is lost when its consumer dies before it worked on it. Puts and
-/// takes of this class are exact: a lost reply neither doubles an item nor loses it on the way.
+/// At most once: an item is deleted before it is returned, so that it is lost when its consumer dies before
+/// it worked on it. Puts and takes of this class are exact: a lost reply neither doubles an item nor loses it
+/// on the way.
 ///
 /// # Caveats
-/// Every item that is put wakes everybody who waits, and all of them list the queue. Items that nobody can read are in the way. There is
-/// no capacity, no counting of deliveries, no dead letters. Curator's own puts and takes may double or lose an item when a reply is lost.
-/// For all of that there is [`Queue`](crate::Queue).
+/// Every item that is put wakes everybody who waits, and all of them list the queue. Items that nobody can
+/// read are in the way. There is no capacity, no counting of deliveries, no dead letters. Curator's own puts
+/// and takes may double or lose an item when a reply is lost. For all of that there is
+/// [`Queue`](crate::Queue).
 #[derive(Clone)]
 pub struct SimpleQueue {
     client: Client,
@@ -45,7 +47,8 @@ impl SimpleQueue {
     /// Puts an item at the end, exactly once. For users of Curator: `offer`.
     ///
     /// # Errors
-    /// `TooLarge`, `NoAuth`, `Timeout`, `Closed`; `OutcomeUnknown` when it could not be found out whether it is there.
+    /// `TooLarge`, `NoAuth`, `Timeout`, `Closed`; `OutcomeUnknown` when it could not be found out whether it
+    /// is there.
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the item may have been put.
@@ -69,11 +72,12 @@ impl SimpleQueue {
     /// Takes the first item, and waits for one.
     ///
     /// # Errors
-    /// `NoAuth`, `Timeout`, `Closed`. `OutcomeUnknown` when an item was being deleted and it could not be found out whether it is: then it is
-    /// there still, or lost.
+    /// `NoAuth`, `Timeout`, `Closed`. `OutcomeUnknown` when an item was being deleted and it could not be
+    /// found out whether it is: then it is there still, or lost.
     ///
     /// # Cancel safety
-    /// This method is *not* cancel safe: an item may have been deleted. [`take_timeout`](Self::take_timeout) gives up without that.
+    /// This method is *not* cancel safe: an item may have been deleted. [`take_timeout`](Self::take_timeout)
+    /// gives up without that.
     pub async fn take(&self) -> Result<Bytes, Error> {
         loop {
             if let Some(item) = self.take_by(None).await? {
@@ -82,7 +86,8 @@ impl SimpleQueue {
         }
     }
 
-    /// As [`take`](Self::take), but waits for an item at most for `timeout`; `None` when there was none. For users of Curator: `poll`.
+    /// As [`take`](Self::take), but waits for an item at most for `timeout`; `None` when there was none. For
+    /// users of Curator: `poll`.
     ///
     /// # Errors
     /// As [`take`](Self::take).

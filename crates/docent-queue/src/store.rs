@@ -25,7 +25,7 @@ pub(crate) struct Store {
     pub(crate) client: Client,
     pub(crate) path: String,
     pub(crate) places: Places,
-    /// The line of those who found nothing.
+    /// Line of the consumers that found nothing.
     pub(crate) idle: Line,
     /// In `ordered` mode, the lock of the consumers.
     pub(crate) lock: Option<Line>,
@@ -98,7 +98,7 @@ impl Store {
     pub(crate) async fn ensure_folder(&self, path: &str) -> Result<(), Error> {
         match self.client.create(path, "", CreateMode::Persistent).await {
             Ok(_) => Ok(()),
-            // Whoever made it made the same.
+            // The folder is the same, whichever client made it.
             Err(error) if matches!(error.kind(), ErrorKind::NodeExists | ErrorKind::OutcomeUnknown) => Ok(()),
             Err(error) => Err(error),
         }
@@ -144,12 +144,12 @@ impl Store {
         self.aside().insert(name.to_owned());
     }
 
-    /// Without those that this process has set aside, or holds a claim of. Who has the lock in `ordered` mode gets the first item,
-    /// whoever had it before.
+    /// Items among `names` that this process has not set aside and holds no claim of. The holder of the lock
+    /// in `ordered` mode gets the first item, whichever process had it before.
     pub(crate) fn candidates(&self, mut names: Vec<String>) -> Vec<String> {
         let (held, mut aside) = (self.held(), self.aside());
         if !aside.is_empty() {
-            // Those that are gone are forgotten.
+            // Names that are gone are forgotten.
             aside.retain(|name| names.contains(name));
         }
         let is_held = |name: &String| {

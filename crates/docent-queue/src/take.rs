@@ -21,12 +21,12 @@ impl<T: 'static> Queue<T> {
     /// Takes the next item, and waits for one, however long that is: also through lost links and sessions.
     ///
     /// # Errors
-    /// What only people can mend: `NoAuth`, also because of the next item alone, `AuthFailed`, `ShortLease`, `EnsembleRolledBack`,
-    /// `Closed`.
+    /// Errors that only people can mend: `NoAuth`, also because of the next item alone, `AuthFailed`,
+    /// `ShortLease`, `EnsembleRolledBack`, `Closed`.
     ///
     /// # Cancel safety
-    /// This method is cancel safe, but you lose your place in the line of those who wait: an item that was claimed on the way goes
-    /// back, and counts as handed out once more.
+    /// This method is cancel safe, but you lose your place in the line: an item that was claimed on the way
+    /// goes back, and counts as handed out once more.
     pub async fn take(&self) -> Result<Delivery<T>, Error> {
         loop {
             if let Some(delivery) = self.take_batch(1).await?.pop() {
@@ -41,7 +41,8 @@ impl<T: 'static> Queue<T> {
     /// `NoAuth`, `ShortLease`, `Timeout`, `Closed`.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: an item that was claimed on the way goes back, and counts as handed out once more.
+    /// This method is cancel safe: an item that was claimed on the way goes back, and counts as handed out
+    /// once more.
     pub async fn try_take(&self) -> Result<Option<Delivery<T>>, Error> {
         let Store { client, path, .. } = &*self.store;
         // Others of this process may be before it.
@@ -63,8 +64,9 @@ impl<T: 'static> Queue<T> {
         }
     }
 
-    /// Takes the next items, at most `count` of them, in one write; waits for one, as [`take`](Self::take) does, and not for more.
-    /// [`Delivery::ack_all`] acknowledges several in one write. In `ordered` mode it is one.
+    /// Takes the next items, at most `count` of them, in one write; waits for one, as [`take`](Self::take)
+    /// does, and not for more. [`Delivery::ack_all`] acknowledges several in one write. In `ordered` mode it
+    /// is one.
     ///
     /// # Errors
     /// As [`take`](Self::take); `InvalidInput` for a count that is not from 1 to 1,000.
@@ -87,20 +89,20 @@ impl<T: 'static> Queue<T> {
         }
     }
 
-    /// The items as a stream, each to be acknowledged. It survives lost links and sessions, and ends when the client is closed. An
-    /// error such as `NoAuth` is emitted, and it goes on trying when it is polled again.
+    /// The items as a stream, each to be acknowledged. It survives lost links and sessions, and ends when the
+    /// client is closed. An error such as `NoAuth` is emitted, and it goes on trying when it is polled again.
     ///
-    /// With a [prefetch](crate::QueueBuilder::prefetch) of more than 1 it claims up to that many in one write and hands them out one after the
-    /// other. They are in order for this consumer; others work on later items meanwhile, while these wait. All count as handed out when
-    /// they are claimed: when the consumer dies, those that it never saw count, too. Those whose claim was lost while they waited are
-    /// left out.
+    /// With a [prefetch](crate::QueueBuilder::prefetch) of more than 1 it claims up to that many in one write
+    /// and hands them out one after the other. They are in order for this consumer; others work on later
+    /// items meanwhile, while these wait. All count as handed out when they are claimed: when the consumer
+    /// dies, items that it never saw count, too. Items whose claim was lost while they waited are left out.
     ///
     /// # Assumptions
-    /// It is polled until it is dropped. One that is not keeps its place in the line of those who wait, and who is behind it waits for
-    /// it; what it claimed meanwhile is nobody else's.
+    /// It is polled until it is dropped. A stream that is not polled keeps its place in the line of waiting
+    /// consumers, and the consumers behind it wait for it; items that it claimed meanwhile are nobody else's.
     ///
     /// # On drop
-    /// What was claimed and not handed out goes back.
+    /// Items that were claimed and not handed out go back.
     pub fn deliveries(&self) -> Deliveries<T>
     where
         T: Send + 'static,
@@ -108,8 +110,8 @@ impl<T: 'static> Queue<T> {
         Deliveries::new(self.clone(), self.store.limits.prefetch)
     }
 
-    /// The item that would be handed out next, which stays in the queue. Somebody else may take it at any time. In `ordered` mode it
-    /// is the first, also while it is worked on.
+    /// The item that would be handed out next, which stays in the queue. Somebody else may take it at any
+    /// time. In `ordered` mode it is the first, also while it is worked on.
     ///
     /// # Errors
     /// [`PeekError::Undecodable`] when it cannot be decoded; `NoAuth`, `Timeout`, `Closed`.
@@ -193,7 +195,7 @@ impl<T: 'static> Queue<T> {
         }
     }
 
-    /// What was taken as a delivery; `None` when it went to the dead letters.
+    /// The taken item as a delivery; `None` when it went to the dead letters.
     async fn accept(&self, taken: Taken) -> Result<Option<Delivery<T>>, Error> {
         if let (Some(deliveries), Some(most)) = (taken.deliveries, self.store.limits.max_deliveries)
             && deliveries > most
