@@ -1,4 +1,4 @@
-//! What the suites in the folders beside this file share.
+//! Helpers that the suites in the folders beside this file share.
 
 mod refusals;
 pub mod seats;
@@ -71,8 +71,8 @@ pub async fn until(mut holds: impl AsyncFnMut() -> bool) {
     .await;
 }
 
-/// Waits for `future`, at most for `limit` of the time that this thread was given: while a busy machine pauses the test, the
-/// limit is paused, too.
+/// Waits for `future`, at most for `limit` of the time that this thread was given: while a busy machine
+/// pauses the test, the limit is paused, too.
 ///
 /// # Panics
 /// When it takes longer.
@@ -88,8 +88,8 @@ pub async fn within<F: Future>(limit: Duration, future: F) -> F::Output {
     }
 }
 
-/// What takes at most `limit`, unless a busy machine makes it or its servers late: late once is tried again, late each time is
-/// wrong. An attempt returns how long it took.
+/// Makes an attempt that takes at most `limit`, unless a busy machine makes it or its servers late: late once
+/// is tried again, late each time is wrong. An attempt returns how long it took.
 ///
 /// # Panics
 /// When every attempt took longer.

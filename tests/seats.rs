@@ -36,7 +36,7 @@ pub fn is_documented(step: Step, fault: Fault, kind: &ErrorKind) -> bool {
     }
 }
 
-/// A program that contends from `seat`. What else it has to know are further arguments.
+/// A program that contends from `seat`. Its further arguments tell it the rest.
 pub fn process(program: &str, seat: &Seat) -> Command {
     let mut command = Command::new(program);
     command.args([&seat.connect_string, &seat.namespace]);
@@ -67,7 +67,8 @@ pub async fn in_process<const FURTHER: usize>() -> Result<(Client, [String; FURT
     Ok((client, further))
 }
 
-/// In such a program, once it holds: prints `held`; then, for each line it reads, what its guard says, `held` or `lost`.
+/// In such a program, once it holds: prints `held`; then, for each line it reads, what its guard says, `held`
+/// or `lost`.
 ///
 /// # Errors
 /// When its input cannot be read.

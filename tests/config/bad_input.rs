@@ -1,4 +1,4 @@
-//! What breaks a rule is refused before anything is sent.
+//! Input that breaks a rule is refused before anything is sent.
 
 use crate::support::limits;
 use docent::config::Raw;
@@ -13,7 +13,7 @@ use tracing_subscriber::fmt::MakeWriter;
 const PATHS: [&str; 11] =
     ["", "a", "/", "/a/", "//", "/a//b", "/./a", "/..", "/a\0", "/a\u{1f}", "/a\u{fff0}"];
 
-/// What was logged.
+/// Lines that were logged.
 #[derive(Clone, Default)]
 struct Logged(Arc<Mutex<Vec<u8>>>);
 
@@ -127,7 +127,7 @@ both_backends! {
         let logged = String::from_utf8_lossy(&logged.0.lock().unwrap()).into_owned();
         assert!(logged.contains("a value is refused"), "{logged}");
         assert!(!printed.contains(SECRET) && !logged.contains(SECRET), "{printed}{logged}");
-        // Who asks for it is told.
+        // A caller that asks for the refusal is told.
         assert!(subscription.refusal().unwrap().detail().contains("expected a string"));
     }
 }

@@ -1,5 +1,5 @@
-//! Publishers and counters stand faults at each of their requests: links that break, replies that are lost, sessions that end,
-//! futures that are dropped and clients that are closed.
+//! Publishers and counters stand faults at each of their requests: links that break, replies that are lost,
+//! sessions that end, futures that are dropped and clients that are closed.
 
 use crate::support::{Limits, PATH, config, json, limits};
 use docent::config::{CounterError, Revision};
@@ -12,7 +12,7 @@ use futures_util::stream::{self, StreamExt};
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a publisher does.
+/// Operation of the publisher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Action {
     PublishFirst,
@@ -65,7 +65,7 @@ impl<'a> Case<'a> {
         case
     }
 
-    /// What was there before.
+    /// Publishes the values that were there before.
     async fn prepare(&self) {
         let values: &[u32] = match self.action {
             Action::PublishFirst | Action::Count | Action::CountFirst | Action::SetShared => &[],
@@ -230,7 +230,7 @@ async fn broken(server: &TestServer, action: Action, asked: Asked, fault: Fault)
 async fn dropped(server: &TestServer, action: Action, polls: usize) -> Result<bool, String> {
     let case = Case::new(server, action).await;
     let done = soon(async { poll_times(polls, pin!(case.act())).await }).await;
-    // What was sent before is applied before this is answered.
+    // Requests sent earlier are applied before this is answered.
     soon(case.client.sync("/")).await.map_err(|error| error.to_string())?;
     let done = match done {
         Some(Ok(told)) => case.applied(told).await? == 1,

@@ -1,4 +1,4 @@
-//! What followers are told: C1 to C8.
+//! Changes that subscribers are told: C1 to C8.
 
 use crate::support::{Limits, PATH, config, json, limits, next, until, until_stale, watches};
 use docent::config::{Change, RefusalReason};
@@ -60,7 +60,8 @@ both_backends! {
         }
         for follower in followers {
             let told = soon(follower).await.unwrap();
-            // C1 and C7: in the order in which they were written; C2: nothing else; C3: up to the last; C4: perhaps not all.
+            // C1 and C7: in the order in which they were written; C2: nothing else; C3: up to the last; C4:
+            // perhaps not all.
             assert!(told.is_sorted_by(|one, next| one.0 < next.0 && one.1 < next.1), "{told:?}");
             assert!(told.iter().all(|(mzxid, value)| written.get(mzxid) == Some(value)), "{told:?}");
             assert_eq!(told.last().unwrap().1, LAST);
@@ -130,7 +131,7 @@ both_backends! {
         let told = next(&mut subscription).await;
         assert_eq!((told.revision(), told.per_second), (published.revision(), 2));
         assert_eq!(published.revision().unwrap().version, 1);
-        // What the publisher was told is good for the next step.
+        // The revision that the publisher was told is good for the next step.
         soon(config.publish_if(&limits(3), &published)).await.unwrap();
         assert_eq!(next(&mut subscription).await.per_second, 3);
     }
@@ -183,7 +184,7 @@ both_backends! {
         let mut subscription = soon(tolerant.subscribe()).await.unwrap();
         assert!(subscription.current().per_second == 9 && subscription.current().is_provisional());
         assert!(matches!(soon(subscription.changed()).await, Some(Change::Refused(_))));
-        // What the default says is nothing that is published.
+        // The default is no published value.
         let default = subscription.current();
         assert!(tolerant.publish_if(&limits(10), &default).await.is_err());
         soon(tolerant.delete()).await.unwrap();

@@ -47,7 +47,7 @@ both_backends! {
         soon(config.publish(&limits(3))).await.unwrap();
         client.set(PATH, "not json", None).await.unwrap();
         soon(config.publish(&limits(4))).await.unwrap();
-        // What was written past it and replaced in the same way was never seen.
+        // A value that was written past it and replaced in the same way was never seen.
         assert_eq!(past(&config).await, [None, Some(2)]);
         let two = soon(config.history()).await.unwrap()[1].revision;
         soon(config.rollback(&two)).await.unwrap();

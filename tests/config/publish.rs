@@ -1,4 +1,4 @@
-//! What publishers do, and what they are told.
+//! Operations of publishers, and their results.
 
 use crate::support::{Limits, PATH, config, in_range, json, limits};
 use docent::config::{Origin, RefusalReason};
@@ -79,7 +79,7 @@ both_backends! {
         assert!(client.exists(PATH).await.unwrap().is_none());
         soon(config.publish(&limits(4))).await.unwrap();
         assert_eq!(soon(config.update(double)).await.unwrap().unwrap().per_second, 8);
-        // What cannot be read is not overwritten by what is made from it.
+        // A value that cannot be read is not overwritten by one made from it.
         client.set(PATH, "[", None).await.unwrap();
         let refused = soon(config.update(double)).await;
         assert!(matches!(refused, Err(PublishError::Unreadable(refusal)) if refusal.revision().unwrap().version == 2));
@@ -131,7 +131,7 @@ both_backends! {
         assert!(soon(config.delete()).await.unwrap());
         assert!(client.exists(PATH).await.unwrap().is_none());
         assert!(!soon(config.delete()).await.unwrap());
-        // What others put below it is not touched, and neither is the rest then.
+        // Nodes that others put below it are not touched, and neither is the rest then.
         soon(config.publish(&limits(1))).await.unwrap();
         client.create(&format!("{PATH}/theirs"), "", CreateMode::Persistent).await.unwrap();
         let Err(PublishError::Core(error)) = soon(config.delete()).await else { panic!() };

@@ -1,4 +1,4 @@
-//! What the tests of configuration have in common.
+//! Helpers of the tests of configuration.
 
 use docent::config::Change;
 use docent::{Client, Config, Snapshot, Subscription};

@@ -1,4 +1,4 @@
-//! Who may do what: credentials, access control lists, and what their absence looks like.
+//! Permissions: credentials, access control lists, and the errors when they are missing.
 
 use docent::recipe::KeptNode;
 use docent::{Acl, Client, ClientBuilder, CreateMode, ErrorKind, Mutex, Permissions};

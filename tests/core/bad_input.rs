@@ -165,7 +165,8 @@ async fn the_longest_durations_are_as_good_as_no_limit() {
     let server = Backend::Embedded.start().await;
     let proxy = server.proxy().await;
     let settings = builder(&server, proxy.connect_string()).operation_timeout(Duration::MAX);
-    // The pause before a second attempt is longer than the operation may take; or it is short, and the attempts end never.
+    // The pause before a second attempt is longer than the operation may take; or it is short, and the
+    // attempts end never.
     let (never, soon_again) =
         (RetryPolicy::fixed(Duration::MAX), RetryPolicy::exponential().within(Duration::MAX));
     for (policy, found) in [(never, Err(ErrorKind::Timeout)), (soon_again, Ok(None))] {

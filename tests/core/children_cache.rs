@@ -7,7 +7,7 @@ use docent_tests::soon;
 use futures_util::StreamExt;
 use std::collections::BTreeMap;
 
-/// What a subscriber knows by its events alone.
+/// Children as a subscriber knows them by its events alone.
 pub(crate) struct Told {
     events: ChildrenEvents,
     pub(crate) children: BTreeMap<String, String>,

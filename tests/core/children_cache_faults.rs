@@ -9,7 +9,8 @@ use docent_proto::{Code, OpCode, Request, Response, Stat};
 use docent_testkit::{Backend, Direction, Proxy, Rule, TestServer, both_backends};
 use docent_tests::{PATIENCE, soon};
 
-/// A cache of `/f` whose link goes through a proxy, loaded with the children `names`; somebody else; its subscriber.
+/// A cache of `/f` whose link goes through a proxy, loaded with the children `names`; somebody else; its
+/// subscriber.
 async fn loaded(server: &TestServer, names: &[&str]) -> (Client, Proxy, Client, ChildrenCache, Told) {
     let (other, proxy) = (connect(server).await, server.proxy().await);
     folder(&other, names).await;
@@ -202,7 +203,7 @@ fn body(response: &Response) -> Vec<u8> {
     out.to_vec()
 }
 
-/// What a server before 3.6 does: it does not know reads of several nodes, says so and closes the link.
+/// A server before 3.6 does not know reads of several nodes, says so and closes the link.
 #[tokio::test]
 async fn servers_that_know_no_reads_of_several_nodes_are_asked_one_by_one() {
     const CHILDREN: usize = 200;

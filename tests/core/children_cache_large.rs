@@ -1,4 +1,4 @@
-//! Caches of many children. What they cost is counted in requests, never timed.
+//! Caches of many children. Their cost is counted in requests, never timed.
 
 use crate::children_cache::Told;
 use docent::{ChildrenCache, Client, CreateMode};

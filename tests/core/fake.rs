@@ -92,7 +92,7 @@ pub(crate) fn connected(timeout_ms: i32, session_id: i64) -> Vec<u8> {
     greeting(timeout_ms, session_id, false)
 }
 
-/// How a server without a quorum answers whoever asked for a session to read with.
+/// Answer of a server without a quorum to a client that asked for a session to read with.
 pub(crate) fn connected_read_only(timeout_ms: i32, session_id: i64) -> Vec<u8> {
     greeting(timeout_ms, session_id, true)
 }

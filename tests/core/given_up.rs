@@ -1,4 +1,4 @@
-//! What becomes of a session that its client gave up.
+//! Fate of a session that its client gave up.
 
 use crate::{builder, connect};
 use docent::recipe::KeptNode;

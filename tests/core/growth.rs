@@ -1,4 +1,4 @@
-//! What comes and goes leaves nothing behind.
+//! Clients, nodes and guards that come and go leave nothing behind.
 
 use crate::builder;
 use docent::{Client, CreateMode, Mutex};
@@ -28,7 +28,8 @@ fn count(server: &docent::server::Server, client: &Client) -> Counted {
     }
 }
 
-/// One of each: a lock that is taken and released, one that is waited for and given up at the n-th poll, and streams.
+/// One of each: a lock that is taken and released, one that is waited for and given up at the n-th poll, and
+/// streams.
 async fn round(client: &Client, n: usize) {
     soon(soon(Mutex::new(client, "/free").unwrap().acquire()).await.unwrap().release()).await.unwrap();
     let mut given_up = Box::pin(Mutex::new(client, "/taken").unwrap().acquire());

@@ -1,4 +1,4 @@
-//! What the check of many guards' nodes says of each, from a server that says what it is told to.
+//! Verdicts of the check of many guards' nodes, from a server that answers as it is told to.
 
 use crate::fake::{FakeLink, FakeServer, SESSION, body, reply};
 use crate::secrets::Printed;
@@ -17,8 +17,8 @@ const TIMEOUT_MS: i32 = 4_800;
 /// The paths of each check, in the order in which they came, from the first that is of all guards.
 type Checks = Arc<Lock<Vec<Vec<String>>>>;
 
-/// Grants every lock at once and never says anything by itself. Checks are answered by `verdict`: what becomes of the check of
-/// a path, or of the whole request.
+/// Grants every lock at once and never says anything by itself. Checks are answered by `verdict`: what
+/// becomes of the check of a path, or of the whole request.
 async fn serve(
     mut link: FakeLink,
     checks: Checks,
@@ -64,7 +64,8 @@ async fn serve(
     }
 }
 
-/// As a server answers a multi: when one fails those before it are ok, and those behind it were not looked at.
+/// As a server answers a multi: when one fails those before it are ok, and those behind it were not looked
+/// at.
 fn results(count: usize, failed: Option<(usize, Code)>) -> Vec<MultiResult> {
     let Some((at, code)) = failed else { return vec![MultiResult::Checked; count] };
     let code_of = |index: usize| match index.cmp(&at) {

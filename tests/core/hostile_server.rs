@@ -1,4 +1,4 @@
-//! Whatever a server sends, the client drops the link or lives with it; it goes on, and never panics.
+//! A client drops the link or lives with it, whatever a server sends; it goes on, and never panics.
 
 use crate::fake::{FakeLink, FakeServer, SESSION, body, connected, frame, reply};
 use bytes::{BufMut, Bytes, BytesMut};
@@ -8,8 +8,8 @@ use docent_tests::{PATIENCE, soon};
 use futures_util::future::join_all;
 use std::time::Duration;
 
-/// A link that owes a reply is dropped after a third of this, whatever trickles in after all of it. On a busy machine an
-/// answer of these tests comes sooner than that.
+/// A link that owes a reply is dropped after a third of this, whatever trickles in after all of it. On a busy
+/// machine an answer of these tests comes sooner than that.
 const TIMEOUT_MS: i32 = 6_000;
 
 fn client(server: &FakeServer) -> Client {
@@ -28,7 +28,7 @@ async fn serve(mut link: FakeLink) {
     }
 }
 
-/// What a reply to a listing begins with.
+/// Beginning of a reply to a listing.
 fn children(count: i32, names: &[u8]) -> Vec<u8> {
     let mut out = BytesMut::new();
     out.put_i32(count);
@@ -51,8 +51,8 @@ async fn goes_on(name: &str, listing: impl Future<Output = Result<docent::Childr
     assert_eq!(names, ["child"], "{name}");
 }
 
-/// The first link says `garbage(xid)` in place of the reply to a listing; then the server ends it if `ends`. The client
-/// closes it, and gets its listing over the next.
+/// The first link says `garbage(xid)` in place of the reply to a listing; then the server ends it if `ends`.
+/// The client closes it, and gets its listing over the next.
 async fn reconnects(name: &str, ends: bool, garbage: impl Fn(i32) -> Vec<u8>) {
     let server = FakeServer::start().await;
     let client = client(&server);

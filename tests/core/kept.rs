@@ -68,8 +68,8 @@ async fn markers(other: &Client) -> Vec<String> {
     }
 }
 
-/// Lets the client reach the servers again. Just before it touches the node of its older session that session ends, and a
-/// stranger has a node at the path.
+/// Lets the client reach the servers again. Just before it touches the node of its older session that session
+/// ends, and a stranger has a node at the path.
 async fn a_stranger_is_faster(server: &TestServer, older: &GivenUp) -> Client {
     let stranger = connect(server).await;
     let touches = older.proxy.add(Rule::on(OpCode::Multi).path(|path| path.ends_with("/a")).hold());
@@ -101,7 +101,7 @@ both_backends! {
         let server = backend.start().await;
         let other = connect(&server).await;
         let mut older = given_up(&server, &other, async || {}).await;
-        // From now on it is to be absent.
+        // From now on it must be absent.
         let node = std::mem::replace(&mut older.node, KeptNode::new(&older.client, "/b", "").unwrap());
         let removed = tokio::spawn(node.remove());
         tokio::task::yield_now().await;

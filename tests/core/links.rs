@@ -1,4 +1,4 @@
-//! What goes over a link, what does not, and how a client comes back.
+//! Frames that go over a link and frames that do not, and how a client comes back.
 
 use crate::fake::{FakeServer, connected_read_only};
 use docent::{Client, ConnectionState, CreateMode, Mutex};
@@ -29,8 +29,8 @@ fn requests(trace: &[Traced]) -> Vec<OpCode> {
 
 /// A session of ten seconds over an outage of seven: longer than a lease, shorter than the session.
 ///
-/// On a busy machine it may take long until the servers are back. What took longer than `longest` says nothing, and is tried
-/// again.
+/// On a busy machine it may take long until the servers are back. An attempt that took longer than `longest`
+/// says nothing, and is tried again.
 async fn comes_back(client: &Client, longest: Duration, away: impl AsyncFn(), back: impl AsyncFn()) {
     in_time(FOUND_AGAIN, async || {
         for _ in 0..5 {
@@ -43,7 +43,8 @@ async fn comes_back(client: &Client, longest: Duration, away: impl AsyncFn(), ba
     .await;
 }
 
-/// How long the servers were back until the session was attached. `None` when the outage took longer than `longest`.
+/// How long the servers were back until the session was attached. `None` when the outage took longer than
+/// `longest`.
 async fn survives(
     client: &Client,
     longest: Duration,
@@ -81,11 +82,12 @@ async fn survives(
     Some(took)
 }
 
-/// A server that has lost its quorum and serves reads only. It hangs up on whoever asks for more, as ZooKeeper does; every
-/// second time it offers a session to read with all the same.
+/// A server that has lost its quorum and serves reads only. It hangs up on clients that ask for more, as
+/// ZooKeeper does; every second time it offers a session to read with all the same.
 struct ReadOnly {
     address: String,
-    /// Links that asked for a session, and those of them that claimed to have seen nothing.
+    /// Number of links that asked for a session, and in `probed` of links among them that claimed to have
+    /// seen nothing.
     met: Arc<AtomicUsize>,
     probed: Arc<AtomicUsize>,
     task: JoinHandle<()>,
@@ -195,7 +197,7 @@ both_backends! {
             }
         }
         proxy.heal().await.unwrap();
-        // What is sent later comes after what was sent before.
+        // Later requests come after earlier ones.
         client.create("/sent", "", CreateMode::Persistent).await.unwrap();
         let creates = |frame: &&Traced| frame.is_request(OpCode::Create2);
         assert_eq!(proxy.trace()[before..].iter().filter(creates).count(), 1);
@@ -244,7 +246,8 @@ both_backends! {
     async fn a_session_is_kept_over_a_restart_that_takes_longer_than_the_lease(backend: Backend) {
         let server = backend.start_own().await;
         let client = ten_second_session(&server, server.front()).await;
-        // Servers that were restarted give each session its full timeout again; the client gives up after sixteen seconds.
+        // Servers that were restarted give each session its full timeout again; the client gives up after
+        // sixteen seconds.
         comes_back(&client, Duration::from_secs(13), async || server.stop().await, async || server.start_again().await).await;
     }
 

@@ -1,4 +1,4 @@
-//! What the feature `metrics` counts and times.
+//! Counters and timers of the feature `metrics`.
 
 use docent::{Client, ConnectionState, Election, LostReason, Mutex, RwLock, Semaphore};
 use docent_proto::OpCode;

@@ -52,7 +52,7 @@ both_backends! {
         other.transaction().delete("/a", None).create("/a", "1", CreateMode::Persistent).commit().await.unwrap();
         assert_eq!(next(&mut changes).await.as_deref(), Some("1"));
         assert!(cache.current().unwrap().stat.czxid > before.czxid);
-        // Who comes late is told what is there.
+        // A late subscriber is told the present value.
         assert_eq!(next(&mut cache.changes()).await.as_deref(), Some("1"));
     }
 

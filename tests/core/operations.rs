@@ -1,4 +1,4 @@
-//! What a client does with nodes.
+//! Operations of a client on nodes.
 
 use crate::{builder, connect};
 use docent::{

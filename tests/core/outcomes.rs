@@ -1,4 +1,4 @@
-//! What becomes of writes whose reply is lost.
+//! Outcomes of writes whose reply is lost.
 
 use crate::{builder, connect};
 use docent::{Acl, Client, ConnectionState, CreateMode, ErrorKind};
@@ -91,7 +91,8 @@ both_backends! {
         let other = connect(&server).await;
         client.create("/a", "0", CreateMode::Persistent).await.unwrap();
         let on_marker = || Rule::on(OpCode::Create2).path(|path| path.contains("/_docent/markers/"));
-        // The folder is made with the second one, and goes before that comes, as an empty container may at any time.
+        // The folder is made with the second one, and goes before that comes, as an empty container may at
+        // any time.
         let held = proxy.add(on_marker().nth(2).hold());
         let write = tokio::spawn(client.transaction().set("/a", "1", None).commit_exactly());
         soon(held.fired()).await;

@@ -50,7 +50,7 @@ both_backends! {
         };
         assert_eq!(error.kind(), ErrorKind::Overloaded);
         assert!(error.is_retryable() && !error.may_have_applied());
-        // What keeps the guard waits with them.
+        // The requests that keep the guard wait with them.
         assert!((1..=LIMIT).contains(&waiting.len()), "{} wait", waiting.len());
         drop(guard);
         proxy.heal().await.unwrap();

@@ -16,8 +16,8 @@ fn settings(address: String) -> ClientBuilder {
     Client::builder(address).session_timeout(TIMEOUT).server_tick(tick())
 }
 
-/// Creates nodes, of which all `clients` take notice. Theirs are sessions that a busy machine may cost them; this is by
-/// another, which is gone when this returns.
+/// Creates nodes, of which all `clients` take notice. Theirs are sessions that a busy machine may cost them;
+/// this is by another, which is gone when this returns.
 async fn write(writer: ClientBuilder, numbers: Range<usize>, clients: &[&Client]) {
     let writer = soon(writer.connect()).await.unwrap();
     for n in numbers {
@@ -29,7 +29,7 @@ async fn write(writer: ClientBuilder, numbers: Range<usize>, clients: &[&Client]
     }
 }
 
-/// What a client with the default policy comes to.
+/// A client with the default policy stops.
 async fn stops(client: &Client) {
     let mut state = client.state();
     assert_eq!(soon(state.reached(ConnectionState::RolledBack)).await.rollbacks, 1);
@@ -37,7 +37,7 @@ async fn stops(client: &Client) {
     soon(client.close()).await;
 }
 
-/// What a client that is to go on comes to.
+/// A client that has to go on starts afresh.
 async fn starts_afresh(client: &Client, stranger: ClientBuilder) {
     let mut state = client.state();
     let after =

@@ -1,4 +1,4 @@
-//! What is said in the log once and not each time.
+//! Messages that are logged once and not each time.
 
 use crate::secrets::Printed;
 use crate::{builder, connect};

@@ -37,8 +37,8 @@ impl Printed {
     /// All that this thread logs for as long as what comes with it is kept.
     pub(crate) fn from_here_on() -> (Self, impl Sized) {
         let printed = Self::default();
-        // With a single subscriber in the process, a line of code that another test's thread reaches first is taken to
-        // interest nobody. With a second one, all of them are asked.
+        // With a single subscriber in the process, a line of code that another test's thread reaches first is
+        // taken to interest nobody. With a second one, all of them are asked.
         let _ = tracing::subscriber::set_global_default(NoSubscriber::default());
         let subscriber = tracing_subscriber::fmt()
             .with_max_level(tracing::Level::TRACE)
@@ -46,7 +46,8 @@ impl Printed {
             .with_ansi(false)
             .with_writer(printed.clone())
             .finish();
-        // Were this the only subscriber, what another test's thread comes by first would be taken for never logged.
+        // Were this the only subscriber, what another test's thread comes by first would be taken for never
+        // logged.
         let another = tracing::Dispatch::new(tracing_subscriber::registry());
         // All tasks of a test run on its thread.
         (printed, (tracing::subscriber::set_default(subscriber), another))

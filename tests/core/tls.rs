@@ -1,7 +1,7 @@
-//! TLS: who is trusted, and what refusals look like.
+//! TLS: the certificates that are trusted, and the errors of refusals.
 //!
-//! The embedded server has no TLS. What only the client decides is tested against it behind a terminator; the rest
-//! against a real server.
+//! The embedded server has no TLS. Decisions of the client alone are tested against it behind a terminator;
+//! the rest against a real server.
 
 pub(crate) mod authority;
 mod terminator;
@@ -21,7 +21,7 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 
 const HOSTS: [&str; 2] = ["localhost", "127.0.0.1"];
 
-/// Who issues certificates, and those of a server and a client.
+/// Issuer of certificates, with the certificates of a server and a client.
 struct Keys {
     authority: Authority,
     server: Issued,
@@ -36,7 +36,7 @@ impl Keys {
         Self { authority, server, client }
     }
 
-    /// What lets a client in.
+    /// Settings that let a client in.
     fn tls(&self) -> Tls {
         Tls::new().ca_pem(self.authority.pem()).client_identity_pem(self.client.chain(), self.client.key())
     }
@@ -46,7 +46,8 @@ fn secure(connect_string: &str, tls: Tls) -> ClientBuilder {
     Client::builder(connect_string).tls(tls).session_timeout(SESSION).server_tick(tick())
 }
 
-/// Connects, which must fail by its deadline with `reason`. On a busy machine a server may take longer to say that.
+/// Connects, which must fail by its deadline with `reason`. On a busy machine a server may take longer to say
+/// that.
 async fn is_refused(connect_string: &str, tls: Tls, reason: &str) {
     let builder = secure(connect_string, tls).operation_timeout(TIMEOUT);
     let mut text = String::new();

@@ -1,4 +1,5 @@
-//! Servers that cannot be reached or say nothing: operations end by their deadlines, and the client is idle meanwhile.
+//! Servers that cannot be reached or say nothing: operations end by their deadlines, and the client is idle
+//! meanwhile.
 
 use docent::transport::{Io, ServerAddress, TcpTransport, Transport};
 use docent::{Client, ClientBuilder, CreateMode, Error, ErrorKind};
@@ -26,7 +27,7 @@ const WATCHED: Duration = Duration::from_secs(6);
 #[derive(Debug, Clone)]
 struct Broken {
     dials: Arc<AtomicUsize>,
-    /// Connections to this port are never made; all other dials are those of TCP.
+    /// Connections to this port are never made; all other dials are plain TCP.
     silent: Option<u16>,
 }
 
@@ -63,7 +64,7 @@ impl Transport for Broken {
     }
 }
 
-/// What this test's thread, on which the client runs, has spent so far.
+/// CPU time that this test's thread, on which the client runs, has spent so far.
 fn cpu_time() -> Duration {
     let spent = fs::read_to_string("/proc/thread-self/schedstat").expect("Linux tells a thread's CPU time");
     Duration::from_nanos(spent.split(' ').next().unwrap().parse().unwrap())
@@ -98,10 +99,12 @@ async fn operations_on_an_unreachable_network_end_by_their_deadlines_and_dials_a
     let dials = Arc::<AtomicUsize>::default();
     let transport = Broken { dials: dials.clone(), silent: None };
     ends_by_its_deadlines_and_is_idle(Client::builder("127.0.0.1:1").transport(transport)).await;
-    // Two clients: one for the connect of a second, one for the rest. The first five attempts of each come faster.
+    // Two clients: one for the connect of a second, one for the rest. The first five attempts of each come
+    // faster.
     let seconds = usize::try_from((WATCHED + DEADLINE).as_secs()).unwrap();
     let dials = dials.load(Ordering::SeqCst);
-    // Two in a second on average, and in a run of this length three at most; `session/dialer.rs` tests the average.
+    // Two in a second on average, and in a run of this length three at most; `session/dialer.rs` tests the
+    // average.
     assert!(dials <= 2 * 5 + 3 * seconds, "{dials} dials in {seconds} s");
     assert!(dials >= seconds, "it gave up: {dials} dials in {seconds} s");
 }

@@ -122,7 +122,7 @@ both_backends! {
             }
             let last = other.get(&registration.path()).await.unwrap().stat;
             assert!(last.czxid > first.czxid);
-            // What went back and forth never left.
+            // An instance that went back and forth never left.
             proxy.cut().await;
             for step in ["2", "3"] {
                 assert!(soon(registration.update(version(step).service_type(kind))).await.is_err());
@@ -180,7 +180,7 @@ both_backends! {
                 for done in soon(join_all(updates)).await {
                     done.unwrap();
                 }
-                // What another of them still waited for goes in the background.
+                // A node that another of them still waited for goes in the background.
                 soon(async { while versions(&other).await != [steps[2]] {} }).await;
             }
             soon(registration.deregister()).await.unwrap();

@@ -24,7 +24,7 @@ both_backends! {
             assert_eq!(node.stat.owner, None);
             assert!(String::from_utf8_lossy(&node.data).contains(kind.name()));
             until_ids(&view, &["1"]).await;
-            // Whoever has the id later takes its place.
+            // A later process with the same id takes its place.
             let again = soon(registry(&other).register(lasting().payload("again".to_owned()))).await.unwrap();
             assert!(String::from_utf8_lossy(&other.get(ONE).await.unwrap().data).contains("again"));
             soon(again.update(lasting().payload("new".to_owned()))).await.unwrap();

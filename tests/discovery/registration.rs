@@ -261,9 +261,9 @@ both_backends! {
         let before = creates();
         tokio::time::sleep(Duration::from_millis(500)).await;
         assert!(creates() - before <= 5, "{} attempts in half a second", creates() - before);
-        // Whoever may not do it now may later.
+        // A client that may not do it now may later.
         other.set_acl(ORDERS, [docent::Acl::open_unsafe()], None).await.unwrap();
-        // What is said now is tried now, and what became of it before says nothing.
+        // A new instance is tried now, and earlier failures say nothing.
         soon(registration.update(orders("2").payload("new".to_owned()))).await.unwrap();
         assert!(registration.trouble().is_none());
     }

@@ -1,4 +1,4 @@
-//! What the tests of this suite share.
+//! Helpers that the tests of this suite share.
 
 use docent::{Client, Instance, Registry, Service, ServiceChange, ServiceChanges};
 use docent_testkit::TestServer;
@@ -46,7 +46,7 @@ pub(crate) async fn until_ids(view: &Service<String>, expected: &[&str]) {
     .await;
 }
 
-/// The next change in a word or two, without those that say how fresh the view is.
+/// The next change in a word or two, without the changes that say how fresh the view is.
 pub(crate) async fn next(changes: &mut ServiceChanges<String>) -> String {
     loop {
         match soon(changes.next()).await {

@@ -102,7 +102,7 @@ both_backends! {
             assert_eq!(knows(&channel, "b").await, Some(true));
         }
         drop(channel);
-        // What it had for itself is gone with it, but for the link that the server closes.
+        // Its own tasks are gone with it, but for the link that the server closes.
         soon(async { while tasks() > before + 1 { tokio::task::yield_now().await; } }).await;
     }
 }

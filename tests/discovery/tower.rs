@@ -79,7 +79,7 @@ both_backends! {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let view = view(&other).await;
-        // Whoever has no payload of its own is left out.
+        // An instance whose payload is `out` is left out.
         let mut discover = view.discover(|instance| instance.payload.clone().filter(|payload| payload != "out"));
         let mut next = async || -> Option<String> {
             let change: Option<Result<_, Infallible>> = soon(discover.next()).await;

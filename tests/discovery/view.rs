@@ -153,7 +153,7 @@ both_backends! {
         let again = soon(registry(&client).register(orders("2").payload("again".to_owned()))).await.unwrap();
         // The one that was away and is the same is not told of.
         assert_eq!(next(&mut changes).await, "updated 2");
-        // Who is disabled is to leave at once.
+        // A disabled instance must leave at once.
         soon(one.set_enabled(false)).await.unwrap();
         assert_eq!(next(&mut changes).await, "removed 1");
         drop(again);
@@ -192,7 +192,7 @@ both_backends! {
             until_ids(&view, &[id]).await;
             soon(one.deregister()).await.unwrap();
             until_ids(&view, &[]).await;
-            // What the servers do with empty containers, sooner.
+            // The servers delete empty containers, too, only later.
             let _ = other.delete(ORDERS, None).await;
             until_gone(&other, ORDERS).await;
         }

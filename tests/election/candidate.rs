@@ -11,7 +11,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub(crate) const ELECTION: &str = "/election";
 
-/// What happened to a candidate.
+/// Event of a candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Event {
     /// Its work began.
@@ -20,7 +20,7 @@ pub(crate) enum Event {
     Gone(Fence),
 }
 
-/// What happens to some candidates, in order.
+/// Events of some candidates, in order.
 #[derive(Debug, Clone)]
 pub(crate) struct Log(Arc<watch::Sender<Vec<(usize, Event, Instant)>>>);
 
@@ -41,7 +41,7 @@ impl Log {
         self.all().into_iter().filter(|(one, ..)| *one == who).map(|(_, event, _)| event).collect()
     }
 
-    /// Who began each term, with its fence and when.
+    /// Candidate that began each term, with its fence and the time.
     pub(crate) fn terms(&self) -> Vec<(usize, Fence, Instant)> {
         let gained = |(who, event, at)| match event {
             Event::Gained(fence) => Some((who, fence, at)),

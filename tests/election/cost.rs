@@ -1,4 +1,4 @@
-//! What a term costs in round trips, with sessions that send at once what is submitted together.
+//! Round trips that a term costs, with sessions that send at once what is submitted together.
 
 use docent::{CreateMode, Election};
 use docent_proto::OpCode;

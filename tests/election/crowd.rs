@@ -12,7 +12,7 @@ const CANDIDATES: usize = 50;
 const CHANGES: usize = 100;
 const LEDGER: &str = "/ledger";
 
-/// Who wrote at which transaction.
+/// Writes: transaction of each, with its writer's fence.
 type Written = Arc<Mutex<Vec<(i64, Fence)>>>;
 
 /// Writes once under its term, and again when that is about to end; resigns when its number comes up.
@@ -35,7 +35,7 @@ async fn work(
         if *resigns.borrow() == Some(fence) {
             return Ok(());
         }
-        // Whoever sends lives as long as the candidates.
+        // The sender lives as long as the candidates.
         let _ = resigns.changed().await;
     }
 }

@@ -19,7 +19,7 @@ enum Said {
         lost: Option<LostReason>,
         at: Instant,
     },
-    /// What it did to stop is done.
+    /// Its work to stop is done.
     Stopped,
     Dropped(Instant),
 }

@@ -1,4 +1,5 @@
-//! Leads an election in a process of its own, to be frozen: `leader CONNECT-STRING NAMESPACE TIMEOUT-MS TICK-MS ELECTION`.
+//! Leads an election in a process of its own, to be frozen:
+//! `leader CONNECT-STRING NAMESPACE TIMEOUT-MS TICK-MS ELECTION`.
 //!
 //! Prints `held` once it leads; then, for each line it reads, what its leadership says: `held` or `lost`.
 

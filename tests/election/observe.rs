@@ -1,4 +1,4 @@
-//! Whoever wants to know who leads.
+//! Observers of an election's leaders.
 
 use crate::candidate::{ELECTION, election, until_standing};
 use docent::{Acl, Client, CreateMode, Election, ErrorKind, Leaders, Permissions};

@@ -1,4 +1,4 @@
-//! A new leader waits when the one before did not resign.
+//! A new leader waits when its predecessor did not resign.
 
 use crate::candidate::{ELECTION, Log, until_standing};
 use docent::{BootClock, Client, Clock, CreateMode, Election, Error, ErrorKind, Timestamp};

@@ -1,4 +1,4 @@
-//! One leader at a time, each term higher than the one before, and nothing is done under a term that is over.
+//! One leader at a time, each term higher than the last, and nothing is done under a term that is over.
 
 use crate::candidate::{Candidate, ELECTION, Event, Log, election, until_standing};
 use docent::{Client, CreateMode, ErrorKind, LostReason, TransactionResult};

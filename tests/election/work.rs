@@ -164,7 +164,7 @@ both_backends! {
         until_standing(&election, 1).await;
         assert!(leadership.is_held());
         assert_eq!(log.all(), []);
-        // What was shut down before it began does not even stand.
+        // A run that was shut down before it began does not even stand.
         let run = election.run(|_| async { unreachable!("it was shut down") });
         soon(run.until(async {})).await.map_err(|error: Error| error).unwrap();
     }
@@ -245,8 +245,8 @@ both_backends! {
     }
 }
 
-/// A clock that is ahead from a certain look at it on, as after the machine was suspended: past the end of a lease of 5.3 s, by less
-/// than a grace.
+/// A clock that is ahead from a certain look at it on, as after the machine was suspended: past the end of a
+/// lease of 5.3 s, by less than a grace.
 #[derive(Debug, Clone, Default)]
 struct Jumps(Arc<Looks>);
 

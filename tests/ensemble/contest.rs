@@ -19,7 +19,7 @@ pub(crate) struct Contest<G> {
     contenders: Vec<JoinHandle<()>>,
 }
 
-/// Who had it.
+/// Turns taken so far, with the last guard.
 struct Turns<G> {
     count: watch::Sender<usize>,
     last: Mutex<Weak<G>>,
@@ -86,7 +86,7 @@ impl<G: Guard> Turns<G> {
         }
         self.count.send_modify(|count| *count += 1);
         tokio::time::sleep(HOLD).await;
-        // Whoever looks at it right now deletes it.
+        // `None` while another contender looks at the guard: its drop deletes the node then.
         if let Some(guard) = Arc::into_inner(guard) {
             guard.give_back().await;
         }

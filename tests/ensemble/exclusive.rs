@@ -8,7 +8,7 @@ use std::future::Future;
 use std::sync::Arc;
 use tokio::task::JoinHandle;
 
-/// What the guard of an exclusive recipe can say.
+/// Guard of an exclusive recipe, as the tests need it.
 pub(crate) trait Guard: Debug + Send + Sync + 'static {
     fn is_held(&self) -> bool;
     fn fence(&self) -> Fence;
@@ -87,7 +87,7 @@ impl<G: Guard> Pair<G> {
     /// `next` is what waits. At the moment it has got what it waits for, nobody else may hold it.
     fn new(holder: G, next: impl Future<Output = G> + Send + 'static) -> Self {
         let (fence, holder) = (holder.fence(), Arc::new(holder));
-        // What is released is gone.
+        // A released guard's node is gone.
         let before = Arc::downgrade(&holder);
         let waiting = tokio::spawn(async move {
             let next = next.await;
@@ -108,7 +108,7 @@ impl<G: Guard> Pair<G> {
         assert!(!self.holder.is_held());
     }
 
-    /// Waits until what was lost is the other one's.
+    /// Waits until the other contender holds it.
     pub(crate) async fn taken_over(self) {
         let next = patiently(self.waiting).await.unwrap();
         assert!(next.is_held());

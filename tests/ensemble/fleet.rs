@@ -19,8 +19,8 @@ use tokio::task::JoinHandle;
 /// A timeout that outlives everything which a test does to the servers.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
-/// Servers that lost their leader elect, perhaps twice, and a silent link is given up after a part of a timeout: longer than other tests
-/// wait for anything.
+/// Servers that lost their leader elect, perhaps twice, and a silent link is given up after a part of a
+/// timeout: longer than other tests wait for anything.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A timeout that does not: the lease is two thirds of it.
@@ -40,8 +40,8 @@ pub(crate) async fn patiently<F: Future>(future: F) -> F::Output {
     tokio::time::timeout(PATIENCE, future).await.expect("the ensemble serves again well before")
 }
 
-/// Which server leads, once both others follow. After servers have started they may elect again; with one follower only, a leader that
-/// this one is cut off from leads no more.
+/// Which server leads, once both others follow. After servers have started they may elect again; with one
+/// follower only, a leader that this one is cut off from leads no more.
 pub(crate) async fn leader_of_two(ensemble: &RealEnsemble) -> usize {
     let leading = async {
         loop {
@@ -56,8 +56,8 @@ pub(crate) async fn leader_of_two(ensemble: &RealEnsemble) -> usize {
     patiently(leading).await
 }
 
-/// One client holds a lock, leads, puts items, is registered and publishes; the other one waits for the lock, stands for the
-/// leadership, takes items, sees who is registered and follows what is published.
+/// One client holds a lock, leads, puts items, is registered and publishes; the other waits for the lock,
+/// stands for the leadership, takes items, sees the registered instances and follows the published value.
 pub(crate) struct Fleet {
     pub(crate) clients: [Client; 2],
     pub(crate) lock: Pair<MutexGuard>,
@@ -68,7 +68,7 @@ pub(crate) struct Fleet {
     seen: Seen,
 }
 
-/// Who left a service, as somebody saw it.
+/// Instances that left a service, as a view saw it.
 struct Seen {
     left: Arc<Mutex<Vec<String>>>,
     task: JoinHandle<()>,
@@ -132,7 +132,7 @@ impl Fleet {
         assert!(known, "a write has an unknown outcome");
     }
 
-    /// After a fault that outlasted leases: what was lost is the other one's.
+    /// After a fault that outlasted leases: the other client has everything that was lost.
     pub(crate) async fn has_recovered(self) {
         self.lock.taken_over().await;
         self.leadership.taken_over().await;
@@ -143,7 +143,8 @@ impl Fleet {
     }
 }
 
-/// Waits until the client tells that it is connected: of a new session it does so later than it lets others use it.
+/// Waits until the client tells that it is connected: of a new session it does so later than it lets others
+/// use it.
 pub(crate) async fn is_connected(client: &Client) -> Connection {
     patiently(client.state().reached(ConnectionState::Connected)).await
 }

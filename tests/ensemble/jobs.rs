@@ -13,19 +13,19 @@ const PACE: Duration = Duration::from_millis(50);
 /// Many items make a slow queue.
 const CAPACITY: usize = 100;
 
-/// What is known of an item that was put.
+/// Outcome of a put, as far as its producer knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Put {
     Done,
     Unknown,
 }
 
-/// What is known of items that were taken.
+/// Items that were taken, as far as their consumers know.
 #[derive(Debug, Default)]
 struct Taken {
     /// How often each was acknowledged.
     acknowledged: BTreeMap<u64, usize>,
-    /// Those of which an acknowledgement may have been applied.
+    /// Items of which an acknowledgement may have been applied.
     perhaps: BTreeSet<u64>,
 }
 
@@ -68,8 +68,8 @@ impl Jobs {
         }
     }
 
-    /// Ends the work, and checks that no item was lost, doubled or invented. True when it is known of every put and acknowledgement
-    /// whether it was applied.
+    /// Ends the work, and checks that no item was lost, doubled or invented. True when it is known of every
+    /// put and acknowledgement whether it was applied.
     pub(crate) async fn finish(self) -> bool {
         let (wrong, known) = self.account().await;
         assert_eq!(wrong, [""; 0]);
@@ -87,7 +87,7 @@ impl Jobs {
         for consumer in self.consumers {
             taken.add(as_it_goes_on(|| self.done.load(Ordering::SeqCst), consumer).await.unwrap());
         }
-        // What was put through another server is there.
+        // Items that were put through another server are there.
         soon(self.client.sync("/jobs")).await.unwrap();
         // Those that consumers were about to get when they were stopped come back.
         while !soon(self.queue.is_empty()).await.unwrap() {

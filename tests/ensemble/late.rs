@@ -1,4 +1,5 @@
-//! A follower that is cut off for some seconds, with clients on it: what they wrote waits in its pipe, and comes late.
+//! A follower that is cut off for some seconds, with clients on it: what they wrote waits in its pipe, and
+//! comes late.
 
 use crate::contest::Contest;
 use crate::fleet::leader_of_two;
@@ -20,7 +21,8 @@ const PRODUCERS: usize = 2;
 /// From the time a client gives up its link, to the time its session may end.
 const SHORTEST_CUT: Duration = Duration::from_millis(3_400);
 const LONGEST_CUT: Duration = Duration::from_millis(5_900);
-/// When those that know of the follower alone hear of the others: they have called it again by then.
+/// Time at which clients that know of the follower alone hear of the other servers: they have called it again
+/// by then.
 const HEARD: Duration = Duration::from_millis(3_100);
 /// A put that gives up while nothing is known yet.
 const HURRIED: Duration = Duration::from_secs(4);
@@ -40,7 +42,7 @@ async fn nothing_is_doubled_and_no_line_blocked_by_writes_that_a_follower_passes
         let follower = (leader + 1 + trial as usize % 2) % 3;
         crowd.gather_at(&ensemble, follower).await;
         wrong.extend(crowd.is_blocked(trial).await);
-        // What is left of one trial may come to the front of its line only now.
+        // A put left over from one trial may come to the front of its line only now.
         if !wrong.is_empty() || trial == trials {
             break;
         }
@@ -100,7 +102,7 @@ impl Crowd {
         }
     }
 
-    /// Those that know of one server alone go to the other ones.
+    /// Clients that know of one server alone go to the other ones.
     fn hear_of_others(&self, ensemble: &RealEnsemble, server: usize) {
         let others = (1..3).map(|next| ensemble.servers()[(server + next) % 3].connect_string());
         let others = others.collect::<Vec<_>>().join(",");

@@ -6,7 +6,8 @@ use docent_testkit::{RealEnsemble, RealServer};
 use docent_tests::soon;
 use futures_util::future::join_all;
 
-/// Twice `jute.maxbuffer` by default: nothing longer is read by a server from its log, or by a follower from its leader.
+/// Twice `jute.maxbuffer` by default: nothing longer is read by a server from its log, or by a follower from
+/// its leader.
 const READABLE: usize = 2 * 0xf_ffff;
 
 /// A path in that transaction has its length before it.
@@ -33,7 +34,8 @@ async fn servers_start_again_after_the_end_of_a_session_that_owned_as_much_as_it
     soon(client.close()).await;
 }
 
-/// Makes ephemeral nodes until one is refused, or no server could bear more. Returns their bytes and why the last was refused.
+/// Makes ephemeral nodes until one is refused, or no server could bear more. Returns their bytes and why the
+/// last was refused.
 async fn own(client: &Client) -> (usize, Option<Error>) {
     const AT_ONCE: usize = 50;
     let create = async |number: usize| {

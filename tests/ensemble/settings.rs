@@ -34,7 +34,8 @@ impl Settings {
         }
     }
 
-    /// Ends the publisher, and checks that the follower comes to the last value. True when every value was published.
+    /// Ends the publisher, and checks that the follower comes to the last value. True when every value was
+    /// published.
     pub(crate) async fn finish(self) -> bool {
         self.stop.cancel();
         let published = soon(self.publisher).await.unwrap();

@@ -28,7 +28,7 @@ async fn a_leader_that_is_frozen_is_replaced_and_shows_nothing_old_when_it_retur
         }
     })
     .await;
-    // What they have seen since, they see there.
+    // Everything that they have seen since, they see there.
     fleet.move_to(&leader.connect_string());
     fleet.has_kept_everything().await;
 }
@@ -58,7 +58,8 @@ async fn a_leader_that_is_cut_off_grants_nothing_to_its_clients() {
     soon(elsewhere.close()).await;
 }
 
-/// The case that leases are for: the follower goes on answering reads, while the leader hears nothing of the session and ends it.
+/// The case that leases are for: the follower goes on answering reads, while the leader hears nothing of the
+/// session and ends it.
 #[tokio::test]
 #[ignore = "needs a real ZooKeeper: run `cargo xtask test`"]
 async fn a_guard_is_lost_before_another_has_it_when_its_follower_is_cut_off_and_does_not_know() {

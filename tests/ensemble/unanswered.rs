@@ -21,8 +21,9 @@ struct Left {
     session: ConnectRequest,
 }
 
-/// A follower that was cut off brings the write, and then the news that the session was back there. The leader takes the news first: to it
-/// the session has moved back, and the write is in order. Of a session that did not go back, the write is refused.
+/// A follower that was cut off brings the write, and then the news that the session was back there. The
+/// leader takes the news first: to it the session has moved back, and the write is in order. Of a session
+/// that did not go back, the write is refused.
 #[tokio::test]
 #[ignore = "needs a real ZooKeeper: run `cargo xtask test`"]
 async fn a_write_that_was_not_there_after_a_sync_is_applied_later_unless_its_session_has_ended() {

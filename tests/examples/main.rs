@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-/// What the examples take a real ensemble to have.
+/// Tick that the examples take a real ensemble to have.
 const TICK: Duration = Duration::from_secs(2);
 
 /// None takes as long on a machine that has little else to do.
@@ -59,7 +59,7 @@ both_backends! {
     }
 }
 
-/// What an example says, which ends by itself and well.
+/// Output of an example, which ends by itself and well.
 async fn run(backend: Backend, example: &str, arguments: &[&str]) -> String {
     let mut command = Command::new(built(example));
     command.args(arguments).env_remove("DOCENT_CONNECT").env_remove("RUST_LOG");

@@ -15,7 +15,7 @@ use tokio::sync::{Semaphore, SemaphorePermit, mpsc, oneshot};
 
 const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/interop/Peer.java");
 
-/// What both write into nodes where nothing else is asked for.
+/// Data that both write into nodes where nothing else is asked for.
 pub(crate) const IDENTITY: &str = "10.0.0.7";
 
 const JARS: [&str; 5] = [
@@ -42,7 +42,7 @@ pub(crate) struct Curator {
     _permit: SemaphorePermit<'static>,
 }
 
-/// What was told and is not answered yet.
+/// Orders that were given and are not answered yet.
 #[derive(Default)]
 struct Told {
     count: AtomicU64,
@@ -55,7 +55,7 @@ pub(crate) struct Theirs<'a> {
     name: u64,
 }
 
-/// What Curator does as told.
+/// Order that Curator carries out.
 pub(crate) struct Doing {
     what: String,
     answer: oneshot::Receiver<String>,
@@ -181,7 +181,7 @@ async fn answer(output: BufReader<ChildStdout>, told: Arc<Told>) {
     told.unanswered.lock().unwrap_or_else(PoisonError::into_inner).clear();
 }
 
-/// What a process that is of no use complains of.
+/// Last output of a process that is of no use.
 async fn last_words(process: &mut Child) -> String {
     process.start_kill().unwrap();
     let mut text = String::new();

@@ -74,7 +74,7 @@ async fn instances_of_curators_are_seen_with_all_that_they_say_and_written_as_ou
     assert_eq!((instance.uri().unwrap().as_str(), instance.enabled), ("http://10.0.0.9:80", true));
     assert_eq!(view.pick().unwrap().instance().id, "theirs");
 
-    // What ours writes for the same is the same.
+    // Ours writes the same bytes for the same instance.
     let path = format!("{BASE}/orders/theirs");
     let node = soon(client.get(&path)).await.unwrap();
     assert!(node.stat.owner.is_some_and(|owner| Some(owner) != client.session_id()));

@@ -1,4 +1,4 @@
-//! What is in the tree: ours and Curator's of each recipe, which must be the same byte for byte.
+//! Nodes of each recipe, ours and Curator's, which must be the same byte for byte.
 
 use crate::curator::{IDENTITY, both};
 use docent::{
@@ -11,11 +11,12 @@ use docent_tests::soon;
 const OURS: &str = "/ours";
 const THEIRS: &str = "/theirs";
 
-/// Of a queue's folders and claims Curator looks at the names alone. Its own say where they come from; our claims also have an id, by
-/// which a lost reply is resolved.
+/// Of a queue's folders and claims Curator looks at the names alone. Its own say where they come from; our
+/// claims also have an id, by which a lost reply is resolved.
 const UNREAD: [&str; 3] = ["/queue", "/claims", "/claims/queue-0000000000"];
 
-/// The nodes below a path by what is the same in each run: names without random ids, data, and whether a session owns them.
+/// The nodes below a path by what is the same in each run: names without random ids, data, and whether a
+/// session owns them.
 async fn tree(client: &Client, path: &str) -> Vec<(String, String, bool)> {
     let mut nodes = Vec::new();
     let mut paths = vec![path.to_owned()];

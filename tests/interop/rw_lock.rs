@@ -78,8 +78,9 @@ async fn a_writer_of_either_that_steps_down_lets_the_others_readers_in_and_no_wr
     theirs.done("write").await;
     let reading = tokio::spawn(ours.read());
     until_waiting(&ours, 2).await;
-    // It reads while it writes, and then reads only. With Curator 5.4 its reader is last in the line, so that a writer of anybody's which
-    // waits already does not wait for it; newer ones give it the writer's place, as ours has it.
+    // It reads while it writes, and then reads only. With Curator 5.4 its reader is last in the line, so that
+    // a writer of anybody's which waits already does not wait for it; newer ones give it the writer's place,
+    // as ours has it.
     theirs.done("read").await;
     assert!(!reading.is_finished());
     theirs.done("stop-writing").await;

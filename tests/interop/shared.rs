@@ -1,5 +1,5 @@
-//! `SharedValue`, `SharedCount` and `Counter`, and Curator's `SharedValue`, `SharedCount`, `DistributedAtomicLong` and
-//! `DistributedAtomicInteger`.
+//! `SharedValue`, `SharedCount` and `Counter`, and Curator's `SharedValue`, `SharedCount`,
+//! `DistributedAtomicLong` and `DistributedAtomicInteger`.
 
 use crate::curator::both;
 use docent::config::Change;

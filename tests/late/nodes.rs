@@ -14,7 +14,8 @@ async fn a_write_of_unknown_outcome_is_applied_after_its_session_moved_and_did_n
     assert_eq!(scene.client.exists("/late").await.unwrap(), None);
     scene.deliver();
     until(async || scene.other.exists("/late").await.unwrap().is_some()).await;
-    // The leader takes the session for the follower's, and refuses its next write: that costs a link and nothing else.
+    // The leader takes the session for the follower's, and refuses its next write: that costs a link and
+    // nothing else.
     soon(scene.client.create("/next", "", CreateMode::Ephemeral)).await.unwrap();
 }
 

@@ -28,8 +28,8 @@ impl Scene {
         Self { server, follower, proxy, client, other }
     }
 
-    /// Begins `write` while the follower is cut off: it is held there, and so is the session's wish for a new link. Then the client
-    /// hears of the leader.
+    /// Begins `write` while the follower is cut off: it is held there, and so is the session's wish for a new
+    /// link. Then the client hears of the leader.
     pub(crate) async fn begin<F>(&self, write: F) -> JoinHandle<F::Output>
     where
         F: Future<Output: Send> + Send + 'static,
@@ -37,7 +37,8 @@ impl Scene {
         self.hold(write, self.server.connect_string()).await
     }
 
-    /// As [`begin`](Self::begin), but the client's first multi at the leader has to wait until the late writes are delivered.
+    /// As [`begin`](Self::begin), but the client's first multi at the leader has to wait until the late
+    /// writes are delivered.
     pub(crate) async fn begin_and_deliver_first<F>(&self, write: F) -> JoinHandle<F::Output>
     where
         F: Future<Output: Send> + Send + 'static,

@@ -1,4 +1,4 @@
-//! A gate that holds up whoever comes, until it is removed.
+//! A gate that holds up everybody who comes, until it is removed.
 
 use crate::connect;
 use docent::{AcquireError, Barrier, Client, ErrorKind};

@@ -15,7 +15,8 @@ async fn nothing_is_left(client: &Client, other: &Client) {
     soon(soon(Mutex::new(other, "/lock").unwrap().acquire()).await.unwrap().release()).await.unwrap();
 }
 
-/// How many are in the line right after the acquire timed out, which had its ticket by then, beside one who holds.
+/// How many are in the line right after the acquire timed out, which had its ticket by then, beside one who
+/// holds.
 async fn listed_after<T>(
     acquire: impl Future<Output = Result<T, AcquireError>>,
     participants: impl AsyncFn() -> usize,

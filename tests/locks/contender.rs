@@ -1,4 +1,4 @@
-//! What the batteries are told of each lock.
+//! Descriptions of the locks for the batteries.
 
 use docent::{
     AcquireError, AnyLock, Client, ErrorKind, Fence, MultiGuard, MultiLock, Mutex, MutexGuard, Permit,
@@ -29,7 +29,7 @@ pub(crate) enum Kind {
     Permits,
     /// A mutex at the path of the others, and both sides of two read/write locks.
     Multi,
-    /// A mutex at the path of the others, and a read lock: whoever has the mutex has all.
+    /// A mutex at the path of the others, and a read lock: the holder of the mutex has all.
     MultiRead,
 }
 
@@ -116,7 +116,7 @@ impl Recipe for Locks {
         let created = |frame: &&Traced| {
             let create = frame.is_reply(OpCode::Create) || frame.is_reply(OpCode::Create2);
             let below = frame.path.as_ref().and_then(|path| path.strip_prefix(folder));
-            // Whoever becomes a reader keeps its place by a second node.
+            // A writer that becomes a reader keeps its place by a second node.
             let counts = |name: &str| {
                 name.starts_with('/') && (self.first != Kind::Downgraded || name.contains("__READ__"))
             };
@@ -129,8 +129,8 @@ impl Recipe for Locks {
         if self.others == Kind::Permits { 2 } else { 1 }
     }
 
-    /// A waiter watches the one ahead and its own node; one that waits for permits the folder of these, after a listing for its turn
-    /// and one for each permit.
+    /// A waiter watches the one ahead and its own node; one that waits for permits the folder of these, after
+    /// a listing for its turn and one for each permit.
     fn waits(&self, trace: &[Traced]) -> bool {
         let (op, count) = match self.others {
             Kind::Permit => (OpCode::GetChildren2, 3),
@@ -142,7 +142,7 @@ impl Recipe for Locks {
 
     fn permits(&self, step: Step, fault: Fault, error: &AcquireError) -> bool {
         let AcquireError::Core(error) = error else { return false };
-        // What it became a reader with may be lost on the way.
+        // The hold that it becomes a reader with may be lost on the way.
         let lost_on_the_way = self.first == Kind::Downgraded
             && step == Step::Acquire
             && matches!(fault, Fault::Expired | Fault::Closed | Fault::Lost)

@@ -1,4 +1,4 @@
-//! What locks cost in round trips, with sessions that send at once what is submitted together.
+//! Round trips that locks cost, with sessions that send at once what is submitted together.
 
 use docent::{CreateMode, Mutex, RwLock, Semaphore};
 use docent_proto::OpCode;

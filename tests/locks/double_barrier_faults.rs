@@ -14,7 +14,7 @@ use std::time::Duration;
 /// More polls than any operation takes.
 const MOST_POLLS: usize = 100;
 
-/// Who comes first waits; who comes second lets both in.
+/// Order of a member: the first waits; the second lets both in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Comes {
     First,
@@ -28,7 +28,7 @@ enum Fault {
     Expired,
 }
 
-/// One of two members, and the other one, whose link is sound.
+/// Two members: ours, and another whose link is sound.
 struct Pair {
     path: String,
     ours: Client,
@@ -102,8 +102,8 @@ async fn behind_a_proxy(server: &TestServer) -> (Client, Proxy) {
     (builder(server, proxy.connect_string()).connect().await.unwrap(), proxy)
 }
 
-/// Plays a round with a fault, and some more if it did not come: who leaves last is drawn in each, so that one has fewer requests than
-/// another.
+/// Plays a round with a fault, and some more if it did not come: the member that leaves last is drawn in
+/// each, so that one round has fewer requests than another.
 async fn broken(server: &TestServer, other: &Client, comes: Comes, op: OpCode, nth: usize, fault: Fault) {
     let (ours, proxy) = behind_a_proxy(server).await;
     let session = ours.session_id().unwrap();
@@ -216,7 +216,7 @@ both_backends! {
             let left = soon(abandon_at(polls, one.unwrap().leave())).await;
             soon(leaving).await.unwrap().unwrap();
             pair.until_members(0).await;
-            // Whatever is left of it, the next round is as any other.
+            // The next round is as any other, whatever is left of this one.
             pair.round(Comes::First).await;
             if let Some(left) = left {
                 return left.unwrap();

@@ -6,12 +6,13 @@ use docent_testkit::{FrameKind, Proxy, TestServer, Traced};
 use docent_tests::{connect, soon, within};
 use std::time::Duration;
 
-/// What it asks for, and is granted at first.
+/// Session timeout that the client asks for, and is granted at first.
 pub(crate) const LONG: Duration = Duration::from_secs(20);
-/// What it is granted later.
+/// Session timeout that it is granted later.
 pub(crate) const SHORT: Duration = Duration::from_secs(4);
 
-/// Checks that a client that goes through `proxy` loses its guard before the next one holds the lock, and that this is soon.
+/// Checks that a client that goes through `proxy` loses its guard before the next one holds the lock, and
+/// that this is soon.
 pub(crate) async fn loses_its_guard_in_time(client: &Client, proxy: &Proxy, server: &TestServer) {
     let guard = soon(Mutex::new(client, "/lock").unwrap().acquire()).await.unwrap();
     let next = Mutex::new(&connect(server).await, "/lock").unwrap();

@@ -19,7 +19,8 @@ both_backends! {
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
         let mutex = Mutex::new(&client, "/lock").unwrap();
         let mut guard = soon(mutex.acquire()).await.unwrap();
-        // The delete could not be sent, or its reply is not known: it is ahead of the try on the next link all the same.
+        // The delete could not be sent, or its reply is not known: it is ahead of the try on the next link
+        // all the same.
         for round in 0..5 {
             proxy.cut().await;
             drop(guard);

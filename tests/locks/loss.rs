@@ -76,8 +76,8 @@ both_backends! {
         loss_comes_before_the_next_grant(backend.start().await, async |proxy| proxy.cut().await).await;
     }
 
-    /// The client tries again and again to end the session it gave up. Each try reaches the server, and must not keep the
-    /// session alive.
+    /// The client tries again and again to end the session it gave up. Each try reaches the server, and must
+    /// not keep the session alive.
     async fn the_node_of_a_holder_that_gets_no_replies_is_gone_once_its_guard_is_dropped(backend: Backend) {
         let server = backend.start().await;
         let (client, proxy, _mutex, guard) = holder(&server).await;
@@ -128,7 +128,7 @@ both_backends! {
         proxy.blackhole();
         let lost = soon(guard.run(std::future::pending::<()>())).await.unwrap_err();
         assert_eq!(lost.reason, LostReason::LeaseExpired);
-        // What is tried after that is not even polled.
+        // A future that is run after that is not even polled.
         assert!(soon(guard.run(async { unreachable!("the lock is lost") })).await.is_err());
     }
 
@@ -247,8 +247,8 @@ both_backends! {
         proxy.until(|trace| checks(trace) >= before + 6).await;
         assert!(guard.is_held());
         assert_eq!(guard.verify().await.unwrap_err().kind(), ErrorKind::NoAuth);
-        // With others to be checked, that one is left out: it is looked at in another way, because some servers do not tell
-        // of changes of a node to those who may not read it.
+        // With others to be checked, that one is left out: it is looked at in another way, because some
+        // servers do not tell of changes of a node to clients that may not read it.
         let _another = soon(Mutex::new(&client, "/another").unwrap().acquire()).await.unwrap();
         other.delete(&path, None).await.unwrap();
         assert_eq!(soon(guard.lost()).await, LostReason::NodeDeleted);

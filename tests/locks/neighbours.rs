@@ -111,7 +111,8 @@ both_backends! {
     async fn contenders_near_the_end_of_the_counter_are_ordered_by_creation(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
-        // Written by hand, as a neighbour whose number wrapped would have it: created earlier, numbered higher or negative.
+        // Written by hand, as a neighbour whose number wrapped would have it: created earlier, numbered
+        // higher or negative.
         let earlier = "/lock/_c_9a794062-0b31-421c-9cfe-0699f14437da-lock-2147483647";
         other.create(earlier, "", CreateMode::Ephemeral).await.unwrap();
         let mutex = Mutex::new(&client, "/lock").unwrap();
@@ -205,7 +206,7 @@ async fn a_candidate_with_a_number_near_the_end_is_refused_and_leaves_no_node_un
     drop(soon(election.campaign()).await.unwrap());
 }
 
-/// What was logged.
+/// Lines that were logged.
 #[derive(Clone, Default)]
 struct Log(Arc<StdMutex<Vec<u8>>>);
 

@@ -40,7 +40,8 @@ both_backends! {
 
         let fences = fences.lock().unwrap().clone();
         assert_eq!(fences.len(), ACQUISITIONS);
-        // A fence is the transaction that created the ticket: grants in their order are first come, first served.
+        // A fence is the transaction that created the ticket: grants in their order are first come, first
+        // served.
         assert!(fences.windows(2).all(|pair| pair[0] < pair[1]), "fences do not increase");
         for (path, others) in wakeups(&server.front().trace()) {
             assert!(others <= 2, "the release of {path} woke {others} others");

@@ -1,5 +1,6 @@
-//! A run of the mutex, recorded and held against the server's journal: contention, timeouts, cancelled waiters, a client that is
-//! cut off, one whose session is ended, one whose node is deleted. The simulation does the same on virtual time, and more.
+//! A run of the mutex, recorded and held against the server's journal: contention, timeouts, cancelled
+//! waiters, a client that is cut off, one whose session is ended, one whose node is deleted. The simulation
+//! does the same on virtual time, and more.
 
 use docent::server::Server;
 use docent::{AcquireError, Client, Connection, ConnectionState, Mutex, MutexGuard};
@@ -29,7 +30,7 @@ struct Player {
     resource: FencedResource,
     proxy: Arc<Proxy>,
     server: Arc<Server>,
-    /// What is to happen to it when it holds next.
+    /// Fault that happens to it when it holds next.
     blow: Arc<StdMutex<Option<FaultKind>>>,
 }
 
@@ -145,7 +146,7 @@ impl Player {
         }
     }
 
-    /// What it holds is taken away.
+    /// Takes its hold away by `blow`.
     async fn suffer(&self, id: AttemptId, guard: &MutexGuard, blow: FaultKind) {
         self.scribe.write(What::Fault(blow));
         match blow {
@@ -159,7 +160,7 @@ impl Player {
         soon(guard.lost()).await;
         self.scribe.write(What::Lost(id));
         if blow == FaultKind::Cut {
-            // What is lost is kept until the server has ended the session, too.
+            // A lost guard is kept until the server has ended the session, too.
             tokio::time::sleep(SESSION).await;
             self.look(id, guard);
             self.proxy.heal().await.unwrap();
@@ -175,7 +176,7 @@ impl Player {
     }
 }
 
-/// What goes wrong while the players play: each blow is dealt when its player holds.
+/// Deals faults while the players play: each when its player holds.
 async fn trouble(players: &[Player]) {
     let blows = [FaultKind::Cut, FaultKind::Expired, FaultKind::Deleted];
     for (player, blow) in players.iter().zip(blows) {
@@ -218,7 +219,7 @@ async fn a_recorded_run_of_a_mutex_breaks_nothing() {
     tokio::time::sleep(Duration::from_millis(500)).await;
     stop.cancel();
     soon(plays.join_all()).await;
-    // What was given up last is deleted in the background.
+    // Nodes that were given up last are deleted in the background.
     let idle = async {
         while !server.nodes().iter().all(|path| !path.starts_with("/lock/")) {
             tokio::time::sleep(Duration::from_millis(5)).await;

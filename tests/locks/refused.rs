@@ -28,7 +28,7 @@ both_backends! {
         waiting.abort();
         let deletes = |trace: &[Traced]| trace.iter().filter(|frame| frame.is_reply(OpCode::Delete)).count();
         proxy.until(|trace| deletes(trace) == 2).await;
-        // What is to be deleted is done before a client is closed.
+        // Pending deletes are done before a client is closed.
         let before = client.state().current();
         soon(client.sync("/")).await.unwrap();
         assert_eq!(client.state().current(), before, "the session goes on, and the nodes with it");

@@ -11,7 +11,8 @@ use std::time::Duration;
 use tokio::runtime;
 use tokio::sync::oneshot;
 
-/// The longest that clients think it takes a follower to tell its leader of them, as long as it takes it here.
+/// The longest that clients think it takes a follower to tell its leader of them, as long as it takes it
+/// here.
 const RELAY: Duration = Duration::from_millis(500);
 const SESSION: Duration = Duration::from_secs(4);
 

@@ -1,4 +1,5 @@
-//! A guard is lost in time also when nobody is left to keep it: the client's own tasks have panicked, are gone or stuck.
+//! A guard is lost in time also when nobody is left to keep it: the client's own tasks have panicked, are
+//! gone or stuck.
 
 use docent::{BootClock, Client, Clock, ConnectionState, ErrorKind, LostReason, MultiLock, Mutex, Timestamp};
 use docent_testkit::{Backend, TestServer};
@@ -43,7 +44,7 @@ async fn client(server: &TestServer, timeout: Duration, clock: impl Clock) -> (C
     (client, runtime)
 }
 
-/// What holds a lock learns when `end` ends the client's tasks.
+/// A lock's holder learns that it is lost when `end` ends the client's tasks.
 async fn is_lost_when(end: impl FnOnce(&Panics, Runtime)) {
     let server = Backend::Embedded.start().await;
     let clock = Panics::default();

@@ -1,4 +1,4 @@
-//! What goes together with an acknowledgement.
+//! Transactions that go together with an acknowledgement.
 
 use crate::jobs::{QUEUE, drain, queue, take};
 use docent::{AckError, CreateMode, Delivery, ErrorKind, LostReason, Queue};

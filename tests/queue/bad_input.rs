@@ -7,7 +7,7 @@ use docent_testkit::{Backend, both_backends};
 use docent_tests::{connect, frames_since, refuses_bad_paths, short_of_a_lease, soon};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// What no codec takes.
+/// Value that no codec takes.
 #[derive(Debug)]
 struct Stubborn;
 

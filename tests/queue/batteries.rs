@@ -18,7 +18,8 @@ const NODE: &[u8] = b"\xd0\xce\x00\x017";
 enum Way {
     /// It gives the item back.
     Nack,
-    /// It acknowledges the item, and makes it anew in the same step: so each acknowledgement is one more item of the same name.
+    /// It acknowledges the item, and makes it anew in the same step: so each acknowledgement is one more item
+    /// of the same name.
     Ack,
 }
 
@@ -48,7 +49,7 @@ impl Recipe for Deliveries {
         ITEM
     }
 
-    /// It is first in the line of those who wait, and watches the claim.
+    /// True when it is first in the line of waiting consumers, and watches the claim.
     fn waits(&self, trace: &[Traced]) -> bool {
         let watched = |frame: &Traced| {
             frame.op == Some(OpCode::Exists)

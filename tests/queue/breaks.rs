@@ -32,8 +32,8 @@ fn queue<T: 'static>(builder: QueueBuilder<T>, mode: Mode) -> Queue<T> {
     builder.build().unwrap()
 }
 
-/// Takes three items and one that cannot be decoded, in batches where the mode has them, gives the first ones back and acknowledges
-/// all.
+/// Takes three items and one that cannot be decoded, in batches where the mode has them, gives the first ones
+/// back and acknowledges all.
 async fn work(jobs: &Queue<u64>) -> Vec<u64> {
     for delivery in jobs.take_batch(4).await.unwrap() {
         delivery.nack().await.unwrap();

@@ -1,5 +1,5 @@
-//! Takes an item in a process of its own, to be frozen: `consumer CONNECT-STRING NAMESPACE TIMEOUT-MS TICK-MS QUEUE`. It puts the item
-//! there if there is none.
+//! Takes an item in a process of its own, to be frozen:
+//! `consumer CONNECT-STRING NAMESPACE TIMEOUT-MS TICK-MS QUEUE`. It puts the item there if there is none.
 //!
 //! Prints `held` once it has one; then, for each line it reads, what its delivery says: `held` or `lost`.
 

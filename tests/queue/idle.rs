@@ -10,7 +10,7 @@ use futures_util::future::join_all;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
-/// Waits until so many are in the line of those who found nothing.
+/// Waits until so many consumers are in the line of those that found nothing.
 async fn until_idle(client: &Client, count: usize) {
     soon(async {
         let folder = format!("{QUEUE}/idle");
@@ -21,7 +21,7 @@ async fn until_idle(client: &Client, count: usize) {
     .await;
 }
 
-/// A consumer with a session of its own, whose frames can be told from those of others.
+/// A consumer with a session of its own, whose frames can be told from others' frames.
 struct Idle {
     client: Client,
     queue: Queue<u64>,

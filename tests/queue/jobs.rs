@@ -1,4 +1,4 @@
-//! What the tests of this suite share.
+//! Helpers that the tests of this suite share.
 
 use docent::{Client, Delivery, Queue};
 use docent_tests::soon;

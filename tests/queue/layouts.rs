@@ -1,4 +1,4 @@
-//! What is in the tree.
+//! Nodes of the queue, in each layout.
 
 use crate::jobs::{A_WHILE, QUEUE, drain, queue, take};
 use docent::{Client, CreateMode, DeadReason, Queue, QueueLayout};
@@ -35,7 +35,7 @@ both_backends! {
         let claim = client.exists(&format!("{item}/claim")).await.unwrap().unwrap();
         assert_eq!(claim.owner, client.session_id());
         drop(delivery);
-        // What others write in it is taken.
+        // Items that others write in it are taken.
         client.create(&format!("{QUEUE}/items/item-"), &b"\xd0\xce\x00\x0143"[..], CreateMode::PersistentSequential).await.unwrap();
         assert_eq!(drain(&jobs).await, [42, 43]);
     }

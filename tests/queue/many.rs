@@ -24,7 +24,7 @@ struct Taken {
     deliveries: u32,
 }
 
-/// What consumers saw.
+/// Items that consumers took.
 #[derive(Debug, Default)]
 struct Log {
     taken: Vec<Taken>,
@@ -111,7 +111,8 @@ impl Consumer {
         Self { client, task }
     }
 
-    /// As a process that dies: nothing is given back but by the end of its session. Returns how many claims may go with it.
+    /// As a process that dies: nothing is given back but by the end of its session. Returns how many claims
+    /// may go with it.
     async fn kill(self, server: &TestServer) {
         let session = self.client.session_id().unwrap();
         server.expire(session).await.unwrap();

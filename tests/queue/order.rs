@@ -1,4 +1,4 @@
-//! What is handed out when, and what comes back.
+//! Order in which items are handed out, and items that come back.
 
 use crate::jobs::{A_WHILE, QUEUE, drain, finish, queue, take};
 use docent::{AckError, CreateMode, ErrorKind, LostReason, Queue, QueueLayout};

@@ -1,4 +1,4 @@
-//! What holds for any session, on those of the crate `zookeeper-client`.
+//! Tests of any session, on the sessions of the crate `zookeeper-client`.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

@@ -1,4 +1,5 @@
-//! What is kept announced stands the batteries of faults. That of losses is about guards: what is kept comes back instead.
+//! Kept announcements under the batteries of faults. The battery of losses is about guards: a kept node comes
+//! back instead.
 
 mod memberships;
 mod registrations;
@@ -32,7 +33,7 @@ trait Keeps: Sized {
     async fn give_up(self) -> Result<(), Error>;
 }
 
-/// Processes that all want the same name: each waits for the one before it.
+/// Processes that all want the same name: each waits for its predecessor.
 struct Keeping<K>(PhantomData<K>);
 
 struct Process<K> {
@@ -64,7 +65,7 @@ impl<K: Keeps> Recipe for Keeping<K> {
         K::FOLDER
     }
 
-    /// It looked at the node of the one before it, and watches that.
+    /// True when it looked at its predecessor's node, and watches that.
     fn waits(&self, trace: &[Traced]) -> bool {
         trace.iter().any(|frame| frame.is_reply(OpCode::GetData)) && unanswered(trace) == 0
     }

@@ -1,4 +1,4 @@
-//! What those who look at a group are shown and told.
+//! Lists and changes that readers of a group are given.
 
 use super::{GROUP, group, ids, next, until, until_present};
 use docent::{CreateMode, ErrorKind, Presence};

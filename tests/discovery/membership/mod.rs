@@ -1,4 +1,4 @@
-//! Groups: who is in them, and who is told.
+//! Groups: their members, and the readers that are told of them.
 
 mod join;
 mod lists;

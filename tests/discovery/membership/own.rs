@@ -1,4 +1,4 @@
-//! Those who joined by the group that they look at.
+//! Members that joined by the group that they look at.
 
 use super::{GROUP, group, ids, next, until_present};
 use docent::{Acl, CreateMode, Permissions, Presence};

@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 
 const CONTENDERS: usize = 8;
 
-/// Who is inside, as the process knows it.
+/// Holders that are inside, as the process knows it.
 #[derive(Default)]
 struct Inside {
     readers: AtomicUsize,

@@ -1,4 +1,4 @@
-//! Who holds may come in again; who reads must not wait to write.
+//! A holder may come in again; a reader must not wait to write.
 
 use super::until_in_line;
 use crate::connect;

@@ -1,4 +1,4 @@
-//! What is deleted or lost while somebody waits.
+//! Nodes and sessions that are deleted or lost while somebody waits.
 
 use super::until_participants;
 use crate::{builder, connect};

@@ -54,7 +54,8 @@ both_backends! {
         let rest = soon(semaphore.acquire_many(LIMIT - 1)).await.unwrap();
         let served = Arc::new(StdMutex::new(Vec::new()));
         let mut waiters = Vec::new();
-        // Who wants all of them has three tickets once it is its turn, whoever waits behind it one.
+        // The client that wants all of them has three tickets once it is its turn, each waiter behind it has
+        // one.
         for (n, (permits, participants)) in [(LIMIT, 6), (1, 7), (1, 8)].into_iter().enumerate() {
             let (acquire, served) = (semaphore.acquire_many(permits), served.clone());
             waiters.push(tokio::spawn(async move {
