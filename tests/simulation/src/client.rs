@@ -27,13 +27,13 @@ pub(crate) struct ClientHost {
     life: Rc<Cell<u32>>,
 }
 
-/// What all client hosts are started with.
+/// Settings and handles that all client hosts are started with.
 #[derive(Debug, Clone)]
 pub(crate) struct Common {
     pub(crate) setting: Setting,
     pub(crate) recorder: Recorder,
     pub(crate) workload: Rc<dyn Workload>,
-    /// Cancelled when nothing new is to be begun.
+    /// Cancelled when nothing new may be begun.
     pub(crate) stop: CancellationToken,
 }
 
@@ -60,7 +60,7 @@ impl ClientHost {
         Self { name, controls, number, life }
     }
 
-    /// Who the present process is.
+    /// Id of the present process.
     pub(crate) fn id(&self) -> ClientId {
         ClientId { number: self.number, life: self.life.get() }
     }
@@ -72,7 +72,7 @@ impl ClientHost {
     }
 }
 
-/// What a client's host runs: one client after the other, until it is told to stop.
+/// Process of a client's host: runs one client after the other, until it is told to stop.
 #[derive(Debug, Clone)]
 struct Process {
     number: u32,
@@ -173,7 +173,8 @@ async fn watch(client: Client, scribe: Scribe, controls: Controls) {
                 ConnectionState::Closed => LinkState::Closed,
                 _ => LinkState::Lost,
             };
-            // One that is closed while it opens its next session never says so: that is none of the epoch that it told of last.
+            // One that is closed while it opens its next session never says so: that is none of the epoch
+            // that it told of last.
             let session = client.session_id().filter(|_| state != LinkState::Closed);
             scribe.write(What::Connection {
                 state,

@@ -7,7 +7,8 @@ use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-/// What the world can do to one client's process from outside, and what it can see of it. Clones are the same.
+/// Controls of one client's process: the faults that the world can do to it from outside, and the state it
+/// can see. Clones are the same.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Controls(Arc<Mutex<Inner>>);
 
@@ -103,14 +104,14 @@ impl Controls {
         self.lock().traps.clear();
     }
 
-    /// What becomes of a request, `None` being that which opens or takes up a session.
+    /// Effect of the traps on a request; `None` is the request that opens or takes up a session.
     pub(crate) fn spring(&self, request: Option<&Request>) -> Option<Effect> {
         let traps = &mut self.lock().traps;
         let sprung = traps.iter_mut().position(|trap| trap.meets(request))?;
         Some(traps.swap_remove(sprung).effect())
     }
 
-    /// Whether the link is to be reset in place of an event that comes right after another.
+    /// True when the link must be reset in place of an event that comes right after another.
     pub(crate) fn springs_at_next_event(&self) -> bool {
         let traps = &mut self.lock().traps;
         let sprung = traps.iter_mut().position(Trap::meets_next_event);

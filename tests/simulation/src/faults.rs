@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 use turmoil::Sim;
 
-/// What faults are done to.
+/// Parts of the world that faults are done to.
 pub(crate) struct Victims<'a, 'b> {
     pub(crate) sim: &'a mut Sim<'b>,
     pub(crate) clients: &'a [ClientHost],
@@ -19,13 +19,13 @@ pub(crate) struct Victims<'a, 'b> {
     pub(crate) setting: &'a Setting,
 }
 
-/// The faults of a run, those to come and those that last.
+/// Faults of a run: the planned ones, and the ones that last.
 #[derive(Debug)]
 pub(crate) struct Faults {
     plan: VecDeque<Planned>,
     /// With the time at which they end.
     lasting: Vec<(Duration, Fault)>,
-    /// Those that wait for what they begin with, with the time until which they do.
+    /// Faults that wait for their begin, with the time until which they do.
     waiting: Vec<(Duration, Planned)>,
     freeze: bool,
 }
@@ -51,7 +51,7 @@ impl Faults {
             let Some(planned) = self.plan.pop_front() else { break };
             match &planned.fault {
                 Fault::CutOffAtGrant(clients) => {
-                    // What was granted before does not count.
+                    // Grants made before do not count.
                     victims.take_granted(clients);
                     self.waiting.push((now + victims.setting.tick, planned));
                 }

@@ -1,7 +1,7 @@
 //! One run of the unmodified stack on simulated machines, network and time: one process, one seed.
 //!
-//! The process's clock and its source of random numbers are simulated too, which happens once and for all of it. So it cannot
-//! measure how long it takes; `cargo xtask simulate` does.
+//! The process's clock and its source of random numbers are simulated too, which happens once and for all of
+//! it. So it cannot measure how long it takes; `cargo xtask simulate` does.
 
 mod client;
 mod clock;
@@ -39,7 +39,7 @@ fn main() {
         }
     };
     let _ = std::io::stdout().flush();
-    // What is left of the world is not taken down piece by piece: nothing of it matters.
+    // The rest of the world is not taken down piece by piece: nothing of it matters.
     std::process::exit(code);
 }
 

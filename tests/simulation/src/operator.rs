@@ -24,7 +24,7 @@ impl Operator {
             let client = client::builder(&setting, NAME, &Controls::default(), None).connect().await?;
             for node in nodes {
                 match client.create(&node, "", CreateMode::Persistent).await {
-                    // Who needs a parent may have been faster.
+                    // A client that needs the parent may have been faster.
                     Err(error) if error.kind() == ErrorKind::NodeExists => {}
                     created => drop(created?),
                 }
@@ -80,8 +80,8 @@ pub(crate) fn claims(server: &Server, session: i64) -> Vec<String> {
     own.unwrap_or_default().into_iter().filter(|path| path.ends_with("/claim")).collect()
 }
 
-/// A node that stands for a place in a line or the like, as against markers, and claims: those may be somebody else's in the next
-/// moment, so that nobody is to delete them by hand.
+/// A node that stands for a place in a line or the like, as against markers, and claims: those may be
+/// somebody else's in the next moment, so that nobody is to delete them by hand.
 fn is_place(path: &str) -> bool {
     !path.starts_with("/_docent") && !path.ends_with("/claim")
 }

@@ -1,10 +1,10 @@
 use anyhow::{Context, Result, bail, ensure};
 use std::time::Duration;
 
-/// What a run is asked for.
+/// Command line of a run.
 #[derive(Debug, Clone)]
 pub(crate) struct Options {
-    /// From which all that is random is drawn.
+    /// Seed from which everything random is drawn.
     pub(crate) seed: u64,
     /// Which workload.
     pub(crate) recipe: String,

@@ -9,7 +9,7 @@ const LAST: usize = 60;
 /// How many failures are shown, with what led to them. To find that takes long in a long run.
 pub(crate) const SHOWN: usize = 5;
 
-/// What came of a run.
+/// Result of a run.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) setting: Setting,
@@ -23,7 +23,7 @@ pub(crate) struct Outcome {
 pub(crate) struct Failure {
     /// Its name, in one word.
     pub(crate) name: String,
-    /// What happened, and for the first ones what led to it.
+    /// Account of the failure, for the first few with the events that led to it.
     pub(crate) text: String,
 }
 
@@ -67,7 +67,7 @@ fn broken(violation: &Violation) -> String {
     }
 }
 
-/// Nodes below the paths that are to be empty at the end.
+/// Nodes below the paths that must be empty at the end.
 fn left_over<'a>(run: &'a Run, emptied: &'a [String]) -> impl Iterator<Item = &'a String> {
     let is_below = |node: &str, path: &str| node.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'));
     run.facts.end.nodes.iter().filter(move |node| emptied.iter().any(|path| is_below(node, path)))

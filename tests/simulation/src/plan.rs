@@ -12,7 +12,7 @@ pub(crate) struct Planned {
     pub(crate) at: Duration,
     /// How long it lasts; zero for what only happens.
     pub(crate) lasts: Duration,
-    /// What it is.
+    /// The fault itself.
     pub(crate) fault: Fault,
 }
 
@@ -35,11 +35,12 @@ pub(crate) enum Fault {
     Steal(usize),
     /// The servers are away for a while.
     Bounce,
-    /// The servers grant at most this timeout to those who attach.
+    /// The servers grant at most this timeout to clients that attach.
     ShortTimeouts(Duration),
-    /// The follower loses its leader, and the leader what comes through it.
+    /// The follower loses its leader, and the leader all requests that come through the follower.
     CutOff,
-    /// The follower loses its leader as soon as something is granted to one of these clients, if that happens within a tick.
+    /// The follower loses its leader as soon as something is granted to one of these clients, if that happens
+    /// within a tick.
     CutOffAtGrant(Vec<usize>),
     /// The follower loses its leader, which gets what comes through it when that is over.
     CutOffHolding,
@@ -52,14 +53,14 @@ pub(crate) struct Link {
     pub(crate) server: Option<usize>,
 }
 
-/// What happens to a link.
+/// Disturbance of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Disturbance {
     /// Nothing passes.
     Cut,
-    /// What the client sends is lost.
+    /// Messages of the client are lost.
     CutToServer,
-    /// What the server sends is lost.
+    /// Messages of the server are lost.
     CutToClient,
     /// Messages are held back.
     Hold,
@@ -67,7 +68,7 @@ pub(crate) enum Disturbance {
     Slow(Duration),
 }
 
-/// What can strike at the same time does not share a lane.
+/// Lane of faults that exclude each other: faults of different lanes can strike at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lane {
     Network,
@@ -90,8 +91,8 @@ impl Lane {
     }
 }
 
-/// All faults of a run, in the order of their times: those of its [`Theme`], or some kinds of faults and not others, so that rare
-/// combinations are not drowned by the rest.
+/// All faults of a run, in the order of their times: the faults of its [`Theme`], or some kinds of faults and
+/// not others, so that rare combinations are not drowned by the rest.
 pub(crate) fn draw(setting: &Setting, rng: &mut Rng) -> Vec<Planned> {
     if let Some(theme) = Theme::of(setting) {
         return theme.plan(setting);
@@ -121,14 +122,14 @@ pub(crate) fn draw(setting: &Setting, rng: &mut Rng) -> Vec<Planned> {
             )
         });
     }
-    // What became of a write is hard to tell where the servers differ.
+    // The outcome of a write is hard to tell where the servers differ.
     if setting.lag.is_some() && rng.bool() {
         for client in 0..setting.clients {
             let mut rng = rng.fork();
             fill(setting, &mut rng, &mut plan, |rng| (lost_reply(rng, client), Duration::ZERO));
         }
     }
-    // Whoever goes by the number of an event has seen it all after the first of several.
+    // A client that goes by the number of an event takes itself to have seen all after the first of several.
     let mut rng = apart(setting.seed, *b"\0between");
     if setting.zxid_in_events && rng.bool() {
         for client in 0..setting.clients {
@@ -143,7 +144,7 @@ pub(crate) fn draw(setting: &Setting, rng: &mut Rng) -> Vec<Planned> {
     plan
 }
 
-/// Those that strike all clients alike.
+/// Faults that strike all clients alike.
 fn common_faults(setting: &Setting, rng: &mut Rng) -> Vec<Fault> {
     let mut faults = Vec::new();
     if rng.u8(..5) < 2 {
@@ -158,7 +159,8 @@ fn common_faults(setting: &Setting, rng: &mut Rng) -> Vec<Fault> {
     faults
 }
 
-/// Whether what comes through a follower that is cut off is late or lost. Drawn apart from all else, as it is no other fault.
+/// Whether what comes through a follower that is cut off is late or lost. Drawn apart from all else, as it is
+/// no other fault.
 fn holds(setting: &Setting) -> bool {
     apart(setting.seed, *b"\0\0\0\0hold").bool()
 }

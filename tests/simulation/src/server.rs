@@ -18,7 +18,7 @@ pub(crate) const FOLLOWER: &str = "follower";
 /// Their port.
 const PORT: u16 = 2181;
 
-/// What the server is told to do where it has to wait for it.
+/// Commands to the server's host, which has to wait for their end.
 #[derive(Debug)]
 enum Command {
     GoAway,
@@ -61,7 +61,7 @@ impl Servers {
         self.follower.get()
     }
 
-    /// Sets the longest session timeout that is granted to those who attach from now on.
+    /// Sets the longest session timeout that is granted to clients that attach from now on.
     pub(crate) fn grant(&self, longest: Duration) {
         const SHORTEST: Duration = Duration::from_millis(1);
         if let Some(leader) = self.leader() {
@@ -73,7 +73,7 @@ impl Servers {
     }
 }
 
-/// What clients connect to.
+/// Connect string of the clients.
 pub(crate) fn connect_string(setting: &Setting) -> String {
     match setting.relay {
         None => format!("{LEADER}:{PORT}"),

@@ -3,7 +3,7 @@ use docent_testkit::history::Tolerances;
 use fastrand::Rng;
 use std::time::Duration;
 
-/// What does not change during a run: drawn from the seed, unless it was chosen.
+/// Settings that do not change during a run: drawn from the seed, unless they were chosen.
 #[derive(Debug, Clone)]
 pub(crate) struct Setting {
     pub(crate) seed: u64,
@@ -17,7 +17,8 @@ pub(crate) struct Setting {
     pub(crate) relay: Option<Duration>,
     /// How far that is behind its leader, in some of them.
     pub(crate) lag: Option<Duration>,
-    /// Whether the servers say in the header of an event which transaction it is of, as ZooKeeper does from 3.9 on.
+    /// Whether the servers say in the header of an event which transaction it is of, as ZooKeeper does from
+    /// 3.9 on.
     pub(crate) zxid_in_events: bool,
     /// For how long a follower that lost its leader goes on serving.
     pub(crate) sync_limit: Duration,
@@ -89,7 +90,8 @@ impl Setting {
         }
         let steps = Duration::from_millis(5);
         tolerances.round_trip = self.latency * 2 + steps;
-        // A silent link is given up after a third of the timeout, and so is a dial; pauses between dials are below a second.
+        // A silent link is given up after a third of the timeout, and so is a dial; pauses between dials are
+        // below a second.
         tolerances.reconnect = self.timeout * 2 / 3 + Duration::from_secs(2);
         tolerances.operation = self.operation_timeout;
         tolerances

@@ -5,27 +5,30 @@ use crate::setting::Setting;
 use fastrand::Rng;
 use std::time::Duration;
 
-/// What all faults of a run are about, in some runs: one sequence, again and again.
+/// Theme of all faults of a run, in some runs: one sequence, again and again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Theme {
-    /// Sessions are taken up anew with a smaller timeout, and then some of their clients hear nothing for about the larger one: the
-    /// servers end sessions earlier than those who opened them were told at first.
+    /// Sessions are taken up anew with a smaller timeout, and then some of their clients hear nothing for
+    /// about the larger one: the servers end sessions earlier than their clients were told at first.
     SmallerTimeouts,
-    /// Some clients hear nothing of what they write, and then the servers are away for so long that sessions are given up. When the
-    /// servers come back these are alive, with what was written in them.
+    /// Some clients hear nothing of what they write, and then the servers are away for so long that sessions
+    /// are given up. When the servers come back these are alive, with what was written in them.
     GivenUpAlive,
-    /// The follower loses its leader for as long as it takes clients to go to the leader themselves, and delivers then what they
-    /// had sent through it.
+    /// The follower loses its leader for as long as it takes clients to go to the leader themselves, and
+    /// delivers then what they had sent through it.
     LateWrites,
-    /// Some clients that came to the follower stand still for most of a timeout, and the follower loses its leader as soon as
-    /// something is granted to one of them after that: what they wrote was applied, and the leader is not told that they were heard.
+    /// Some clients that came to the follower stand still for most of a timeout, and the follower loses its
+    /// leader as soon as something is granted to one of them after that: what they wrote was applied, and the
+    /// leader is not told that they were heard.
     StallThenCutOff,
-    /// Some clients are cut off for a part of a timeout, and meanwhile an operator deletes their claims, so that others can make the same.
+    /// Some clients are cut off for a part of a timeout, and meanwhile an operator deletes their claims, so
+    /// that others can make the same.
     StolenClaims,
 }
 
 impl Theme {
-    /// The theme of a run, in a few of them. Drawn apart from all else, so that runs without one are as if there were none.
+    /// The theme of a run, in a few of them. Drawn apart from all else, so that runs without one are as if
+    /// there were none.
     pub(crate) fn of(setting: &Setting) -> Option<Self> {
         match rng(setting).u8(..10) {
             0 => Some(Self::SmallerTimeouts),
@@ -59,8 +62,9 @@ impl Theme {
     }
 }
 
-/// True when there is a follower that goes on for longer without its leader than it takes clients to leave a link after a third of their
-/// timeout, to ask the follower once more, and to find what they look for at the leader.
+/// True when there is a follower that goes on for longer without its leader than it takes clients to leave a
+/// link after a third of their timeout, to ask the follower once more, and to find what they look for at the
+/// leader.
 fn outlasts_clients(setting: &Setting) -> bool {
     setting.relay.is_some() && setting.sync_limit > setting.timeout.mul_f64(0.8)
 }
@@ -113,7 +117,8 @@ impl Scene<'_> {
         let (begin, lasts) = (0.6, self.between(0.5, 1.6).min(0.95 * limit));
         self.push(begin, lasts, Fault::CutOffHolding);
         for client in self.some_clients() {
-            // These are at the follower, and ask it for their sessions once more, before they find the leader.
+            // These are at the follower, and ask it for their sessions once more, before they find the
+            // leader.
             let ends = begin + lasts * self.between(0.5, 0.8);
             self.push(0.0, ends, Fault::Link(Link { client, server: Some(LEADER) }, Disturbance::Cut));
         }
@@ -295,7 +300,7 @@ mod tests {
             let away = spans(&plan, |fault| *fault == Fault::Bounce);
             assert!(away.iter().all(|(at, back)| *back - *at > setting.timeout.mul_f64(1.5)));
             for (begins, ends) in spans(&plan, is_cut) {
-                // What strikes later than faults last is not in the plan.
+                // Faults that would strike later than faults last are not in the plan.
                 let Some((at, _)) = away.iter().find(|(at, _)| *at > begins) else { continue };
                 assert!(*at - begins < setting.timeout.mul_f64(0.7) && ends > *at, "seed {}", setting.seed);
             }

@@ -15,7 +15,7 @@ pub(crate) struct SimulatedTransport {
 }
 
 impl SimulatedTransport {
-    /// What passes is recorded by `scribe`, where there is one.
+    /// The link's traffic is recorded by `scribe`, where there is one.
     pub(crate) fn new(controls: Controls, scribe: Option<Scribe>) -> Self {
         Self { controls, scribe }
     }

@@ -13,15 +13,15 @@ pub(crate) struct Trap {
 pub(crate) enum Bait {
     /// All but pings.
     Any,
-    /// Those of one operation.
+    /// Requests of one operation.
     Op(OpCode),
-    /// Those that open or take up a session.
+    /// Requests that open or take up a session.
     Handshake,
     /// No requests but events, each that comes right after another one.
     NextEvent,
 }
 
-/// What is done to a request.
+/// Effect of a trap on a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effect {
     /// The link is reset in its place.

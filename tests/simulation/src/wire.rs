@@ -95,7 +95,7 @@ impl Wire {
         (xid, self.controls.spring(Some(&request)))
     }
 
-    /// What was written before the request goes out, as it would from a socket's buffer.
+    /// Bytes written before the request go out, as they would from a socket's buffer.
     fn reset_after_sending(&mut self) -> io::Error {
         if let Some(stream) = &mut self.stream {
             let _ = stream.try_write(&self.sending);
@@ -116,7 +116,7 @@ impl Wire {
             match trapped.map(|index| self.trapped.remove(index).1) {
                 None => write_frame(&mut self.ready, |out| out.extend_from_slice(&frame)),
                 Some(Effect::Swallow) => self.record(|| What::Fault(FaultKind::Swallowed)),
-                // What is ready is read first.
+                // Bytes that are ready are read first.
                 Some(_) => {
                     self.reset(FaultKind::Reset { applied: true });
                     return Ok(());
@@ -196,7 +196,8 @@ impl AsyncWrite for Wire {
         }
         this.written.extend_from_slice(buf);
         this.take_requests()?;
-        // What cannot be sent now is with the next flush, which the client asks for after every write.
+        // Bytes that cannot be sent now are sent with the next flush, which the client asks for after every
+        // write.
         if let Poll::Ready(Err(error)) = this.poll_send(cx) {
             return Poll::Ready(Err(error));
         }

@@ -73,7 +73,7 @@ impl World {
         Outcome::new(self.setting, run, &self.workload.emptied(), unfinished)
     }
 
-    /// What neither the record nor the journal tells.
+    /// Facts that neither the record nor the journal tells.
     fn facts(&self, journal: &[Transaction]) -> Facts {
         let mut facts = Facts::new(self.setting.tick, self.setting.timeout);
         let granted = journal.iter().filter_map(|transaction| match transaction.kind {
@@ -109,7 +109,7 @@ impl World {
         self.stop.cancel();
         self.until("the end of all clients", self.patience(), |world| !world.any_client_runs())?;
         self.operator.dismiss();
-        // What died has a session until that expires.
+        // A dead client has a session until that expires.
         let expiry = self.setting.timeout + self.setting.tick * 3;
         self.until("the end of all sessions", expiry, Self::is_empty)
     }

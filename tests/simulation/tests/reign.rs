@@ -32,7 +32,8 @@ fn figure(line: &str, key: &str) -> u64 {
 
 #[test]
 fn no_leader_changes_in_an_hour_without_faults() {
-    // In this world a tick is 500 ms and the session timeout 10 s: time may go on in large steps, and heartbeats are rare.
+    // In this world a tick is 500 ms and the session timeout 10 s: time may go on in large steps, and
+    // heartbeats are rare.
     let line = calm("28", "3", "3600", "200");
     assert!(line.contains("verdict=ok"), "{line}");
     assert!(figure(&line, "simulated_ms") >= 3_600_000, "{line}");

@@ -14,8 +14,8 @@ const BARRIERS: &str = "/barriers";
 const SIMPLE: &str = "/barriers/simple";
 const DOUBLE: &str = "/barriers/double";
 
-/// Clients that meet at a double barrier, round after round, give up, crash and come late, while others set and remove a barrier
-/// and wait at it.
+/// Clients that meet at a double barrier, round after round, give up, crash and come late, while others set
+/// and remove a barrier and wait at it.
 #[derive(Debug)]
 pub(super) struct BarrierWorkload {
     /// How many have to come.

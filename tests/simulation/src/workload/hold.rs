@@ -23,7 +23,7 @@ pub(super) trait Grip {
     fn release(self) -> impl Future<Output = Result<(), docent::Error>>;
 }
 
-/// Guards that have the methods of all guards, each with the one that gives it up.
+/// Guards that have the methods of all guards, each with the method that gives it up.
 macro_rules! grips {
     ($($guard:ty: $release:ident),+) => {$(
         impl Grip for $guard {
@@ -167,13 +167,13 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Reads so often that the client has no other reason to send anything, and waits for nothing that a server needs its leader
-    /// for.
+    /// Reads so often that the client has no other reason to send anything, and waits for nothing that a
+    /// server needs its leader for.
     async fn read_on(&self, mut rng: Rng) {
         let timeout = self.place.setting.timeout;
         let client = self.place.client.with_operation_timeout(timeout / 3);
         loop {
-            // What it says is of no interest.
+            // Its answer is of no interest.
             let _ = client.exists(WRITTEN).await;
             sleep(timeout.mul_f64(0.02 + 0.12 * rng.f64())).await;
         }
@@ -226,7 +226,7 @@ impl<'a> Worker<'a> {
             1 if !only_reads => self.commit(guard, rng).await,
             2..=12 => self.use_resource(),
             13..=16 => {
-                // What is on its way to the resource cannot be called back.
+                // A write on its way to the resource cannot be called back.
                 sleep(Duration::from_millis(rng.u64(..5))).await;
                 self.use_resource();
             }
@@ -277,7 +277,8 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// Gives up one guard of several. An error says that the hold is lost, which the next look at the other guard says, too.
+/// Gives up one guard of several. An error says that the hold is lost, which the next look at the other guard
+/// says, too.
 async fn give_up_one<G: Grip>(guard: G, rng: &mut Rng) {
     match rng.bool() {
         true => drop(guard.release().await),

@@ -1,4 +1,4 @@
-//! What clients do. A recipe's workload is one file here and one line in [`by_name`].
+//! Workloads of the clients. A recipe's workload is one file here and one line in [`by_name`].
 
 mod barrier;
 mod calls;
@@ -30,18 +30,18 @@ use std::fmt;
 use std::rc::Rc;
 use tokio_util::sync::CancellationToken;
 
-/// What one client has to do with.
+/// Surroundings of one client.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
     pub(crate) client: Client,
     pub(crate) scribe: Scribe,
     pub(crate) setting: Setting,
     pub(crate) controls: Controls,
-    /// Cancelled when nothing new is to be begun.
+    /// Cancelled when nothing new may be begun.
     pub(crate) stop: CancellationToken,
 }
 
-/// What the clients of a run do with a recipe.
+/// Work of a run's clients with a recipe.
 pub(crate) trait Workload: fmt::Debug {
     /// Persistent nodes that have to be there.
     fn nodes(&self) -> Vec<String>;
@@ -55,7 +55,7 @@ pub(crate) trait Workload: fmt::Debug {
         Vec::new()
     }
 
-    /// Whose terms stood in which elections' own nodes, as the journal tells.
+    /// Terms that stood in the elections' own nodes, as the journal tells.
     fn noted(&self, journal: &[Transaction]) -> Vec<Noted> {
         let _ = journal;
         Vec::new()
@@ -72,19 +72,19 @@ pub(crate) trait Workload: fmt::Debug {
         Vec::new()
     }
 
-    /// What was written into nodes whose data is asked for, as the journal tells.
+    /// Writes into nodes whose data is asked for, as the journal tells.
     fn written(&self, journal: &[Transaction]) -> Vec<Written> {
         let _ = journal;
         Vec::new()
     }
 
-    /// True when clients live until nothing new is to be begun, unless a fault ends them.
+    /// True when clients live until nothing new may be begun, unless a fault ends them.
     fn lasts(&self) -> bool {
         false
     }
 
-    /// What one client does until it is told to stop, or has done enough and is to be closed. All that it began is over when it
-    /// returns.
+    /// Works as one client until it is told to stop, or has done enough and may be closed. All that it began
+    /// is over when it returns.
     fn run<'a>(&'a self, place: Place, rng: &'a mut Rng) -> LocalBoxFuture<'a, ()>;
 }
 
@@ -103,7 +103,7 @@ pub(crate) const ALL: [&str; 11] = [
     "streams",
 ];
 
-/// The recipe whose workload shows a planted defect: that of the mutex for all that is common to all.
+/// Recipe whose workload shows a planted defect: the mutex for all that is common to all.
 pub(crate) fn of_defect(name: &str) -> &'static str {
     match name {
         "reader-ignores-writer" | "downgrade-takes-new-place" => "rwlock",

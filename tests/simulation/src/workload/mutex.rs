@@ -50,7 +50,7 @@ impl MutexWorkload {
         ControlFlow::Continue(())
     }
 
-    /// What is done while it is held, up to its release.
+    /// Works while the mutex is held, up to its release.
     async fn hold(&self, worker: Worker<'_>, mutex: &Mutex, owner: &Owner, guard: MutexGuard, rng: &mut Rng) {
         worker.toil(&guard, self.pace.span(worker.place, rng), rng).await;
         if rng.u8(..4) > 0 {

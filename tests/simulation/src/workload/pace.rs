@@ -42,8 +42,8 @@ impl Pace {
         join_all(tasks).await;
     }
 
-    /// One task of a client: attempts, and sometimes a plain call, until it is told to stop, has done enough or the client is
-    /// closed.
+    /// One task of a client: attempts, and sometimes a plain call, until it is told to stop, has done enough
+    /// or the client is closed.
     pub(super) async fn task(
         &self,
         place: &Place,
@@ -65,7 +65,7 @@ impl Pace {
         }
     }
 
-    /// A pause. Breaks when nothing new is to be begun.
+    /// A pause. Breaks when nothing new may be begun.
     pub(super) async fn rest(&self, place: &Place, rng: &mut Rng) -> ControlFlow<()> {
         match timeout(self.think.mul_f64(rng.f64()), place.stop.cancelled()).await {
             Ok(()) => ControlFlow::Break(()),

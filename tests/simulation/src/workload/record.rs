@@ -6,8 +6,8 @@ use std::time::Duration;
 /// Writes down one acquire and what becomes of it: an attempt for each thing that it wants.
 ///
 /// # On drop
-/// An attempt that is under way is recorded as cancelled, and one that holds as dropped; not when its process dies, which
-/// writes nothing.
+/// An attempt that is under way is recorded as cancelled, and one that holds as dropped; not when its process
+/// dies, which writes nothing.
 #[derive(Debug)]
 pub(super) struct Record {
     place: Place,
@@ -27,7 +27,7 @@ pub(super) struct Want {
     pub(super) fence: Cell<Option<u64>>,
 }
 
-/// What was granted: its node and its fence, if it has one.
+/// A grant: its node and its fence, if it has one.
 pub(super) type Granted = (String, Option<u64>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +66,7 @@ impl Record {
         self.held().next().map_or(AttemptId(0), |want| want.id)
     }
 
-    /// What it wants to hold: all but turns.
+    /// Holds that it wants: all but turns.
     pub(super) fn held(&self) -> impl Iterator<Item = &Want> {
         self.wants.iter().filter(|want| want.role != Role::Turn)
     }

@@ -15,7 +15,8 @@ use std::time::Duration;
 /// Where the locks are.
 const LOCKS: &str = "/locks";
 
-/// Clients that read and write under a few locks, step down, nest readers in writers, and try what would wait for itself.
+/// Clients that read and write under a few locks, step down, nest readers in writers, and try what would wait
+/// for itself.
 #[derive(Debug)]
 pub(super) struct RwLockWorkload {
     paths: Vec<String>,
@@ -152,7 +153,8 @@ impl Visit<'_> {
         }
     }
 
-    /// An owner that reads is told at once that it would wait for itself: so this attempt is one that does not wait.
+    /// An owner that reads is told at once that it would wait for itself: so this attempt is one that does
+    /// not wait.
     async fn write_in_read(&self) {
         let record = Record::begin(self.place, self.path, Role::Exclusive, Some(Duration::ZERO));
         match self.lock.write_as(&self.owner).await {

@@ -17,7 +17,8 @@ const SEMAPHORES: &str = "/semaphores";
 /// Where their limits are, if these can change.
 const LIMITS: &str = "/limits";
 
-/// Clients that acquire one or several permits of a few semaphores, whose limits are fixed, or raised and lowered all the time.
+/// Clients that acquire one or several permits of a few semaphores, whose limits are fixed, or raised and
+/// lowered all the time.
 #[derive(Debug)]
 pub(super) struct SemaphoreWorkload {
     semaphores: Vec<Kind>,
@@ -63,7 +64,7 @@ impl Kind {
         }
     }
 
-    /// What the limit was, from which transaction on.
+    /// Limits, each with the transaction from which on it held.
     fn limits(&self, journal: &[Transaction]) -> Vec<Limit> {
         let limit = |zxid, permits| Limit { path: self.leases(), zxid, permits };
         let mut limits = vec![limit(0, self.most)];

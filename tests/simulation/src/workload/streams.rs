@@ -12,9 +12,9 @@ use tokio::time::{sleep, timeout};
 
 const FOLDER: &str = "/streams";
 
-/// Clients that now and then set two nodes by one transaction, and follow all nodes by bare streams. These read again only when they are
-/// told that something changed, so a change that is not told stays unseen for as long as nobody sets its node again: nodes are many, and
-/// are seldom set.
+/// Clients that now and then set two nodes by one transaction, and follow all nodes by bare streams. These
+/// read again only when they are told that something changed, so a change that is not told stays unseen for
+/// as long as nobody sets its node again: nodes are many, and are seldom set.
 #[derive(Debug)]
 pub(super) struct StreamsWorkload {
     pairs: Vec<[String; 2]>,
@@ -57,7 +57,7 @@ async fn set_both(place: &Place, pair: &[String; 2]) -> ControlFlow<()> {
     }
 }
 
-/// What came of one operation of a transaction.
+/// Outcome of one operation of a transaction.
 fn outcome(done: &Result<Option<Vec<TransactionResult>>, Error>, operation: usize) -> Outcome {
     match done {
         Ok(results) => Outcome::Applied(match results.as_ref().and_then(|results| results.get(operation)) {
@@ -113,7 +113,7 @@ impl Workload for StreamsWorkload {
             let following = join_all(self.pairs.iter().flatten().map(|path| follow(&place, path)));
             let enough = async {
                 place.stop.cancelled().await;
-                // What changed last must have been shown by then.
+                // The last change must have been shown by then.
                 sleep(place.setting.timeout * 4 + Duration::from_secs(25)).await;
             };
             let until_enough = async {

@@ -52,7 +52,8 @@ impl Way {
         }
     }
 
-    /// Acquires in this way, with the three methods that there are for it, all called for `owner`; `None` when it was given up.
+    /// Acquires in this way, with the three methods that there are for it, all called for `owner`; `None`
+    /// when it was given up.
     pub(super) async fn acquire<G, W, T, L>(
         &self,
         owner: &Owner,

@@ -15,7 +15,7 @@ pub(super) async fn publish(place: &Place, config: &Config<u64>, rng: &mut Rng) 
     let way = match rng.u8(..10) {
         0..=3 => Way::Replace(number),
         4..=6 => {
-            // What was seen may be old by the time of the call.
+            // The seen value may be old by the time of the call.
             let Ok(seen) = config.get().await else { return ControlFlow::Continue(()) };
             if rng.bool() {
                 tokio::time::sleep(place.setting.span(rng) / 4).await;

@@ -44,7 +44,8 @@ async fn follow(place: &Place, config: &Config<u64>, slow: Duration) -> ControlF
             // Servers here are not restored from older data.
             _ => {}
         }
-        // After that it shows the last one, and not all of them; a pause that lasts to the end would hide that.
+        // After that it shows the last one, and not all of them; a pause that lasts to the end would hide
+        // that.
         if !slow.is_zero() && !place.stop.is_cancelled() {
             let _ = timeout(slow, place.stop.cancelled()).await;
         }

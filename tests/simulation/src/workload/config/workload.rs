@@ -17,8 +17,9 @@ pub(super) const COUNTER: &str = "/config/counter";
 /// The client that publishes where only one does.
 const PUBLISHER: &str = "client-0";
 
-/// Clients that publish values over each other, roll back and delete them, follow them and count, while somebody writes what nobody
-/// can read. In half of the runs one of them publishes alone and all others follow.
+/// Clients that publish values over each other, roll back and delete them, follow them and count, while
+/// somebody writes what nobody can read. In half of the runs one of them publishes alone and all others
+/// follow.
 #[derive(Debug)]
 pub(in crate::workload) struct ConfigWorkload {
     /// How many earlier values are kept.
@@ -62,7 +63,7 @@ impl ConfigWorkload {
             }
             0..=7 => count(place, rng).await,
             _ => {
-                // What becomes of it is not asked for.
+                // Its outcome is not asked for.
                 let _ = place.client.set(config.path(), "no number", None).await;
                 ControlFlow::Continue(())
             }
@@ -94,7 +95,7 @@ impl Workload for ConfigWorkload {
 
     fn run<'a>(&'a self, place: Place, rng: &'a mut Rng) -> LocalBoxFuture<'a, ()> {
         async move {
-            // Who follows for long goes on to work.
+            // A client that follows for long goes on to work.
             let follow = async |rng: &mut Rng| self.follow(&place, rng).await;
             let work = async |rng: &mut Rng| self.work(&place, rng).await;
             let following: Vec<_> =

@@ -50,7 +50,7 @@ async fn change(
     } else {
         let number = offer.wants();
         let update = registration.update(instance(id, number).enabled(rng.u8(..4) > 0));
-        // What is not waited for goes on.
+        // An update that is not waited for goes on.
         let updated = if rng.u8(..4) == 0 {
             timeout(place.setting.span(rng), update).await.ok()
         } else {

@@ -1,4 +1,4 @@
-//! Instances of a service and members of a group that come, change and go, and those who look at them.
+//! Instances of a service and members of a group that come, change and go, and views of them.
 
 mod instance;
 mod member;

@@ -81,7 +81,7 @@ async fn look_at_members(place: &Place) -> ControlFlow<()> {
     let (mut listed, mut is_current) = (BTreeMap::new(), false);
     while let Some(change) = changes.next().await {
         is_current |= apply(&mut listed, change);
-        // Who joins anew leaves and joins in one step.
+        // A member that joins anew leaves and joins in one step.
         while let Some(Some(change)) = changes.next().now_or_never() {
             is_current |= apply(&mut listed, change);
         }
@@ -107,7 +107,7 @@ fn apply(listed: &mut BTreeMap<String, Listed>, change: MemberChange) -> bool {
     false
 }
 
-/// What somebody sees who looks.
+/// Record of a view: the members that it shows.
 ///
 /// # On drop
 /// It is written down that it does not look any more; not when its process dies.

@@ -22,8 +22,8 @@ pub(super) const GROUP: &str = "/group";
 /// Not an instance, whatever somebody writes there.
 const BROKEN: &str = "/services/echo/broken";
 
-/// Clients that announce instances and join a group, some with ids that others use, too, and look at both, while somebody spoils a
-/// node of the service.
+/// Clients that announce instances and join a group, some with ids that others use, too, and look at both,
+/// while somebody spoils a node of the service.
 #[derive(Debug)]
 pub(in crate::workload) struct DiscoveryWorkload {
     /// How many attempts in eight are made with an id that other clients use.
@@ -40,7 +40,8 @@ impl DiscoveryWorkload {
 
     /// One stay, one look or some harm. Breaks when the client is closed.
     async fn attempt(&self, place: &Place, task: usize, rng: &mut Rng) -> ControlFlow<()> {
-        // A process that is started again has the ids of its predecessor; no two tasks of a client have the same.
+        // A process that is started again has the ids of its predecessor; no two tasks of a client have the
+        // same.
         let id = match rng.u8(..8) {
             twin if twin < self.twins => format!("twin-{task}"),
             _ => format!("of-{}-{task}", place.scribe.client().number),
@@ -58,7 +59,7 @@ impl DiscoveryWorkload {
 async fn spoil(place: &Place, rng: &mut Rng) -> ControlFlow<()> {
     let client = &place.client;
     let garbage = ["", "{", "{\"name\":\"other\",\"id\":\"broken\"}", "null"][rng.usize(..4)];
-    // What becomes of it is not asked for.
+    // Its outcome is not asked for.
     let _ = match rng.u8(..4) {
         0 => client.delete(BROKEN, None).await,
         1 => client.create(BROKEN, garbage, CreateMode::Persistent).await.map(drop),
@@ -67,7 +68,8 @@ async fn spoil(place: &Place, rng: &mut Rng) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-/// Some time in which nothing is done. Breaks when nothing new is to be begun, once everything must have settled.
+/// Some time in which nothing is done. Breaks when nothing new may be begun, once everything must have
+/// settled.
 pub(super) async fn stay(place: &Place, rng: &mut Rng) -> ControlFlow<()> {
     let span = place.setting.timeout.mul_f64(12.0 * rng.f64() * rng.f64());
     match timeout(span, place.stop.cancelled()).await {
@@ -79,7 +81,8 @@ pub(super) async fn stay(place: &Place, rng: &mut Rng) -> ControlFlow<()> {
     }
 }
 
-/// Until nothing new is begun and everything must have settled: predecessors' sessions are over, and caches have read again.
+/// Until nothing new is begun and everything must have settled: predecessors' sessions are over, and caches
+/// have read again.
 pub(super) async fn settled(place: &Place) {
     place.stop.cancelled().await;
     sleep(place.setting.timeout * 8 + Duration::from_secs(25)).await;

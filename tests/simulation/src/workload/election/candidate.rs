@@ -79,7 +79,7 @@ impl<'a> Candidate<'a> {
         }
     }
 
-    /// Until it has led so many terms, or one in which nothing new is to be begun.
+    /// Until it has led so many terms, or one in which nothing new may be begun.
     pub(super) async fn has_led(&self, terms: u32) {
         let mut led = self.led.subscribe();
         let last = async {

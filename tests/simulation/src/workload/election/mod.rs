@@ -1,4 +1,4 @@
-//! Candidates of elections, and those who look on.
+//! Candidates of elections, and onlookers.
 
 mod candidate;
 mod onlooker;

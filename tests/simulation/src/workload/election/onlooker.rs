@@ -89,7 +89,7 @@ async fn watch(
     timeout(span, watching).await.unwrap_or(ControlFlow::Continue(()))
 }
 
-/// What an onlooker sees.
+/// Record of an onlooker: the leaders that it sees.
 ///
 /// # On drop
 /// It is written down that it does not look on any more; not when its process dies.

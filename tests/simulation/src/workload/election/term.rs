@@ -104,7 +104,7 @@ impl<'a> Term<'a> {
         }
     }
 
-    /// A look, and something done in the term: without asking first, because nothing is to be asked of bound work.
+    /// A look, and something done in the term: without asking first, because bound work need not ask.
     async fn step(&self, leadership: &Leadership, rng: &mut Rng) {
         let Some(record) = &self.record else { return };
         self.look();
@@ -154,7 +154,7 @@ impl<'a> Term<'a> {
     fn look(&self) {
         let (Some(record), Some(leadership)) = (&self.record, &self.leadership) else { return };
         let held = leadership.is_held();
-        // Who is being stopped is told so while it leads.
+        // A candidate that is being stopped is told so while it leads.
         let cancelled = leadership.is_cancelled() && !(held && self.candidate.stopping.get());
         record.each(|attempt| What::Looked { attempt, held, cancelled });
     }

@@ -18,11 +18,12 @@ use tokio::time::{sleep, timeout};
 /// Where the elections are.
 const ELECTIONS: &str = "/elections";
 
-/// Clients that campaign for terms and run for them, with work that ends in every way there is, while others look on.
+/// Clients that campaign for terms and run for them, with work that ends in every way there is, while others
+/// look on.
 #[derive(Debug)]
 pub(in crate::workload) struct ElectionWorkload {
     pub(super) contests: Vec<Contest>,
-    /// That of all elections of a run.
+    /// Layout of all elections of a run.
     pub(super) layout: ElectionLayout,
     /// How many attempts in ten run.
     runs: u8,
@@ -111,8 +112,8 @@ impl ElectionWorkload {
         ControlFlow::Continue(())
     }
 
-    /// Runs for as many terms as it likes. Once nothing new is to be begun it leads once more and stops, so that everybody has to
-    /// come to lead.
+    /// Runs for as many terms as it likes. Once nothing new may be begun it leads once more and stops, so
+    /// that everybody has to come to lead.
     async fn run_for(&self, contest: &Contest, place: &Place, rng: &mut Rng) -> ControlFlow<()> {
         let grace = grace(place, rng);
         let Ok(election) = self.builder(place, contest).grace(grace).build() else {

@@ -14,7 +14,7 @@ use tokio::time::{sleep, timeout};
 /// Most items that are taken together.
 const MOST: usize = 4;
 
-/// Before it is looked again whether a queue is empty, or items are to be had.
+/// Pause before the next look whether a queue is empty, or items can be had.
 const LOOK: Duration = Duration::from_millis(700);
 
 /// Longest work once nothing new is begun.
@@ -175,7 +175,7 @@ impl Consumer<'_> {
         }
     }
 
-    /// What becomes of an item in the end: mostly it is acknowledged.
+    /// Ends the work on an item: mostly it is acknowledged.
     async fn settle(&self, diary: &Delivery<'_>, held: Held<u64>, rng: &mut Rng) {
         let calm = self.place.stop.is_cancelled();
         let way = rng.u8(..16);

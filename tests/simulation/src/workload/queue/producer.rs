@@ -53,7 +53,7 @@ async fn tell(
         1 => timeout(place.setting.span(rng), put).await.ok(),
         _ => Some(put.await),
     };
-    // What was cancelled is unknown.
+    // The outcome of a cancelled put is unknown.
     let Some(done) = done else { return ControlFlow::Continue(()) };
     match done {
         Ok(()) => diary.ended(Some(true)),

@@ -20,16 +20,16 @@ const QUEUES: &str = "/queues";
 /// Bytes of a frame before an item.
 const FRAME: usize = 4;
 
-/// Items that are put at once, and then in each second on average. Where consumers lose what they take, a queue is never full,
-/// and a run would become longer and longer.
+/// Items that are put at once, and then in each second on average. Where consumers lose what they take, a
+/// queue is never full, and a run would become longer and longer.
 const BURST: u64 = 100;
 const ITEMS_A_SECOND: u64 = 30;
 
 /// Before it is looked again whether more may be put.
 const AHEAD: Duration = Duration::from_millis(500);
 
-/// Clients that put items into a few queues, take them in every way there is, work on them for too long or not at all, acknowledge
-/// them and give them back.
+/// Clients that put items into a few queues, take them in every way there is, work on them for too long or
+/// not at all, acknowledge them and give them back.
 #[derive(Debug)]
 pub(in crate::workload) struct QueueWorkload {
     stocks: Vec<Stock>,
@@ -66,7 +66,7 @@ impl Stock {
     }
 
     pub(super) fn settings<T: 'static>(&self, client: &Client, codec: impl Codec<T>) -> QueueBuilder<T> {
-        // What is put faster than it is taken would not be over in time.
+        // Items that are put faster than they are taken would not be done in time.
         Queue::builder_with(client, &self.path, codec)
             .max_deliveries(self.max_deliveries)
             .prefetch(self.prefetch)
