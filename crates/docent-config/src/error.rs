@@ -8,7 +8,7 @@ pub enum PublishError {
     /// The published value is not the one that the caller saw: somebody else was faster. Nothing was written.
     #[error("somebody else has published or deleted it meanwhile")]
     Conflict,
-    /// The value would be refused by whoever reads it. Nothing was written.
+    /// The value would be refused by its readers. Nothing was written.
     #[error("refused before it was published: {0}")]
     Refused(Refusal),
     /// The present value, from which the new one would be made, cannot be read. Nothing was written.

@@ -128,8 +128,8 @@ impl LocalFile {
         sync_folder(&self.file)
     }
 
-    /// A new file beside this one, which nobody else has: neither another process nor one before this, that
-    /// died over it, nor whoever put something there for us to follow.
+    /// A new file beside this one, which nobody else made: neither another process, nor an earlier one that
+    /// died while it wrote, nor somebody who put a link there for us to follow.
     fn create(&self) -> io::Result<(PathBuf, File)> {
         const MOST: usize = 1000;
         static NUMBER: AtomicU64 = AtomicU64::new(0);

@@ -5,8 +5,8 @@ use docent_core::Node;
 use futures_util::future::try_join;
 
 impl<T: Send + Sync + 'static> Config<T> {
-    /// Publishes a value, whatever is there; the one it replaces goes into the history. Returns what was
-    /// published, as others read it.
+    /// Publishes a value, whatever is there; the value it replaces goes into the history. Returns the
+    /// published value, as others read it.
     ///
     /// # Errors
     /// [`PublishError::Refused`] when others would refuse it; [`PublishError::Core`] with `NoAuth`,
@@ -21,8 +21,8 @@ impl<T: Send + Sync + 'static> Config<T> {
         Ok(published(value, written))
     }
 
-    /// Publishes a value if what is there is still what the caller saw: the same value of the same node. With
-    /// a [default](crate::Origin::Default), if nothing is there.
+    /// Publishes a value if the present one is still the one that the caller saw: the same value of the same
+    /// node. With a [default](crate::Origin::Default), if there is none.
     ///
     /// # Caveats
     /// Of a node that is deleted and created anew in the very moment of the write the servers compare only
@@ -50,7 +50,7 @@ impl<T: Send + Sync + 'static> Config<T> {
 
     async fn publish_over(&self, value: &T, seen: Option<Revision>) -> Result<Snapshot<T>, PublishError> {
         let (data, value) = self.inner.settings.write(value)?;
-        // The server may lag behind the one that showed it to the caller.
+        // The server may lag behind another that showed the value to the caller.
         self.sync().await?;
         let is_seen = |node: Option<&Node>| match (node, seen) {
             (Some(node), Some(seen)) => seen.is(&node.stat),
@@ -172,7 +172,7 @@ impl<T: Send + Sync + 'static> Config<T> {
         self.inner.cell.client().sync(self.path()).await
     }
 
-    /// Replaces what is there by what `decide` makes of it, unless that is nothing.
+    /// Replaces the present value by the one that `decide` makes of it, unless that is none.
     async fn replace(
         &self,
         mut decide: impl FnMut(Option<&Node>) -> Result<Option<Bytes>, PublishError> + Send,

@@ -23,7 +23,8 @@ impl<T: 'static> Settings<T> {
         })
     }
 
-    /// The data for a value, and the value as others will read it: what they would refuse is refused here.
+    /// The data for a value, and the value as others will read it: a value that they would refuse is refused
+    /// here.
     pub(crate) fn write(&self, value: &T) -> Result<(Bytes, T), PublishError> {
         let data = caught(|| self.codec.encode(value).map_err(|error| Refusal::codec(&error)));
         let data = data.map_err(PublishError::Refused)?;

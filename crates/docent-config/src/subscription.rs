@@ -67,7 +67,7 @@ impl<T: Send + Sync + 'static> Subscription<T> {
             let state = state.borrow();
             let latest = match state.latest {
                 Latest::Unknown | Latest::Good => state.latest_number,
-                // That is still to be told.
+                // The fault or deletion has not been told yet.
                 Latest::Missing | Latest::Refused(_) => state.latest_number.saturating_sub(1),
             };
             Told { good: state.good_number, latest, rollbacks: state.rollbacks }

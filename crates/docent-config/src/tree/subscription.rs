@@ -17,9 +17,9 @@ use tokio::sync::watch;
 /// `Stream` it yields each [`TreeChange`] after the values it began with, and ends with the client.
 ///
 /// # Guarantees
-/// For each key those of [`Subscription`](crate::Subscription), but that a key that was deleted is gone. A
-/// slow reader gets what differs from what it saw last. After servers were restored from an older copy keys
-/// may have older values: it does not say so.
+/// For each key the guarantees of [`Subscription`](crate::Subscription), except that a deleted key is gone. A
+/// slow reader gets the differences from the state that it saw last. After servers were restored from an
+/// older copy keys may have older values: it does not say so.
 ///
 /// # On drop
 /// With the last subscription of a [`ConfigTree`](super::ConfigTree) its cache goes, and the watches at the
