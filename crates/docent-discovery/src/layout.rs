@@ -1,4 +1,4 @@
-//! Where instances are in the tree, and what is in their nodes.
+//! Places of instances in the tree, and the data of their nodes.
 
 mod dubbo;
 mod encoded;
@@ -29,7 +29,7 @@ pub enum RegistryLayout {
     Dubbo,
 }
 
-/// On which side of a service an instance is.
+/// Side of a service that an instance is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Side {
     Provider,

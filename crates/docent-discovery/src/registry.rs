@@ -117,8 +117,9 @@ impl Registry {
     ///
     /// # Errors
     /// `InvalidInput` when something about the instance breaks a rule, or when it is not dynamic.
-    /// `AlreadyRegistered` when this client has an instance with this id. One that it is about to remove
-    /// stays, as this one, unless its deletion is already on its way; then it is made anew. `Closed`.
+    /// `AlreadyRegistered` when this client has an instance with this id. The node of an instance that this
+    /// client is about to remove stays, for this one, unless its deletion is already on its way; then it is
+    /// made anew. `Closed`.
     pub fn announce<P: Serialize>(&self, instance: Instance<P>) -> Result<Registration, Error> {
         let Inner { client, tree } = &*self.0;
         instance.check()?;
@@ -131,8 +132,7 @@ impl Registry {
         Registration::start(client, tree, &name, Side::Provider, written(client, instance)?)
     }
 
-    /// Announces `instance`, of whatever service, as one that uses `service`. As
-    /// [`register`](Self::register).
+    /// Announces `instance`, of any service, as a consumer of `service`. As [`register`](Self::register).
     ///
     /// # Errors
     /// As [`register`](Self::register).

@@ -6,7 +6,7 @@ use tokio::sync::mpsc::Sender;
 use tonic::transport::channel::Change as Discovery;
 use tonic::transport::{Channel, Endpoint};
 
-/// Changes that a channel nobody uses has not taken yet. Those beyond it wait, and come down to the last.
+/// Changes that a channel nobody uses has not taken yet. Changes beyond it wait, and come down to the last.
 const WAITING: usize = 1024;
 
 impl<P: Send + Sync + 'static> Service<P> {

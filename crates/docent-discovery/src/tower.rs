@@ -11,8 +11,8 @@ use tower::discover::Change as Discovery;
 
 impl<P: Send + Sync + 'static> Service<P> {
     /// The service's available instances as tower's [`Discover`](tower::discover::Discover), for
-    /// `tower::balance` and whatever else takes one. `make` makes a service of each instance, anew when it
-    /// says something else about itself; `None` leaves it out.
+    /// `tower::balance` and other users of one. `make` makes a service of each instance, anew when the
+    /// instance changes; `None` leaves it out.
     ///
     /// Requests that tower sends are not counted as in flight here, and their failures set nobody aside: it
     /// has a balance of its own.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::time::Instant;
 
-/// One instance that a view knows, with what is under way there.
+/// One instance that a view knows, with its `Load`.
 pub(crate) struct Member<P> {
     /// The name of its node.
     pub(crate) key: Arc<str>,

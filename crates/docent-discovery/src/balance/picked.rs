@@ -36,7 +36,7 @@ impl<P> Picked<P> {
         self.member.load.succeeded(self.is_trial);
     }
 
-    /// The instance failed: it could not be reached, or did not do what it is there for.
+    /// The instance failed: it could not be reached, or did not do its work.
     pub fn failed(self) {
         if self.member.load.failed(Instant::now(), self.balance.rule) {
             tracing::warn!(service = %self.name, instance = %self.id, "an instance fails and is set aside");

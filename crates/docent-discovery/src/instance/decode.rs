@@ -127,7 +127,7 @@ fn service_type<E: serde::de::Error>(value: &Value) -> Result<ServiceType, E> {
     .ok_or_else(|| E::custom(format!("{RULE}serviceType must be one of Curator's")))
 }
 
-/// `None` for what is no number: somebody else's key of that name.
+/// `None` for a value that is no number: somebody else's key of that name.
 fn weight<E: serde::de::Error>(raw: &RawValue) -> Result<Option<u32>, E> {
     let Ok(number) = serde_json::from_str::<serde_json::Number>(raw.get()) else { return Ok(None) };
     let weight = number.as_u64().and_then(|number| u32::try_from(number).ok());

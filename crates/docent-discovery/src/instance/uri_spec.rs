@@ -40,7 +40,7 @@ pub struct UriPart {
 }
 
 impl UriSpec {
-    /// The URI of `instance`. `variables` come before what is known of the instance.
+    /// The URI of `instance`. `variables` come before the instance's own.
     ///
     /// # Errors
     /// `InvalidInput` when a variable has no value.

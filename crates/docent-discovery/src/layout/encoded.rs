@@ -48,7 +48,7 @@ pub(super) fn escape(text: &str) -> String {
     out
 }
 
-/// Undoes [`escape`]; what it cannot have made stays as it is.
+/// Undoes [`escape`]; text that it cannot have made stays as it is.
 pub(super) fn unescape(text: &str) -> String {
     decode(&text.replace('+', "%2B")).unwrap_or_else(|| text.to_owned())
 }

@@ -17,12 +17,12 @@ pub enum MemberChange {
     Joined(Peer),
     /// A member says something else about itself.
     Updated(Peer),
-    /// A member is gone; with what it said last. One who joined again since, with a new session, joins next.
+    /// A member is gone; with its last data. A member that joined again since, with a new session, joins
+    /// next.
     Left(Peer),
     /// From here on the list may be out of date, as after a lost link.
     Stale,
-    /// Everything up to here is what the servers had: ends what is there at the beginning, and a
-    /// [`Stale`](Self::Stale).
+    /// The changes up to here make up the servers' list: ends the first list, and a [`Stale`](Self::Stale).
     Current,
     /// The group, or the node of a member, cannot be read. It is tried again.
     Failed(Error),
@@ -122,7 +122,7 @@ impl MemberChanges {
         }
     }
 
-    /// Those whose nodes were gone already, and who have left now.
+    /// Tells of own members that have left now, and whose nodes were gone already.
     fn part(&mut self) {
         let gone: Vec<_> = {
             let own = self.group.own();

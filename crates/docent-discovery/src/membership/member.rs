@@ -46,7 +46,7 @@ impl Member {
             return Err(Error::invalid_input("join", detail));
         }
         let path = format!("{}/{id}", group.path);
-        // One of ours that is about to go.
+        // An own node at this path may be about to go.
         KeptNode::vacated(&group.client, &path).await?;
         let node = KeptNode::new(&group.client, &path, data.clone())?;
         kept::present(&node).await?;
@@ -74,13 +74,13 @@ impl Member {
         self.group.own().get(&self.id).cloned().unwrap_or_default()
     }
 
-    /// Changes what it says about itself. It is written in the background, while no server answers as soon as
-    /// one does; where it is changed again meanwhile, only the last is sure to be written.
+    /// Changes the member's data. It is written in the background, while no server answers as soon as one
+    /// does; where it is changed again meanwhile, only the last is sure to be written.
     pub fn set_data(&self, data: impl Into<Bytes>) {
         let data = data.into();
         let mut own = self.group.own();
         own.insert(Arc::clone(&self.id), data.clone());
-        // While that is locked, so that both have what was said last.
+        // While the group's own members are locked, so that both have the data that was set last.
         self.node().set(data);
     }
 
@@ -114,7 +114,7 @@ impl Member {
     /// # Cancel safety
     /// This method is cancel safe: leaving goes on.
     pub async fn leave(mut self) -> Result<(), Error> {
-        // Others' lists may tell of it before this one's own would.
+        // Other clients' lists may tell of it before this group's own would.
         self.group.leave(&self.id);
         match self.node.take() {
             Some(node) => node.remove().await,

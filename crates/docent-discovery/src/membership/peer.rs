@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// One that is in a group, as its node says.
+/// Member of a group, as its node shows it.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Peer {

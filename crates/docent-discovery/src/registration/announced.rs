@@ -49,8 +49,8 @@ impl Announced {
         }
     }
 
-    /// Waits until the servers have what was wanted last; false when by then nothing is. A predecessor's node
-    /// is waited for until its session must have ended.
+    /// Waits until the servers have the instance that was wanted last; false when by then none is wanted. A
+    /// predecessor's node is waited for until its session must have ended.
     pub(crate) async fn written(&self) -> Result<bool, Error> {
         match self {
             Self::Kept(node) => kept::present(node).await.map(|()| true),
@@ -90,7 +90,7 @@ impl Announced {
         }
     }
 
-    /// Removes what is not wanted any more, and waits until it is gone.
+    /// Removes a node that is not wanted any more, and waits until it is gone.
     pub(crate) async fn remove(&self) -> Result<(), Error> {
         match self {
             Self::Kept(node) => {

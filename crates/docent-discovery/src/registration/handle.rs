@@ -17,9 +17,9 @@ const FIELDS: usize = 1024;
 /// [`Registry::register`](crate::Registry::register).
 ///
 /// # Guarantees
-/// - A dynamic instance is announced again in each new session of the client, with what was said about it
-///   last, and when somebody deletes its node. Only a node of the same id is ever touched, and one that
-///   another session owns is waited for.
+/// - A dynamic instance is announced again in each new session of the client, with its newest data, and when
+///   somebody deletes its node. Only a node of the same id is ever touched, and another session's node is
+///   waited for.
 /// - When [`deregister`](Self::deregister) returned, it is not announced again.
 ///
 /// # What happens
@@ -159,8 +159,8 @@ impl Registration {
     ///
     /// Of several at the same time the last one counts, and each returns when the servers have that.
     ///
-    /// In Dubbo's layout what is said is the node's name: the old node stays until the new one is there, or
-    /// until nobody waits for an update any more. One that is said again before it went stays, unless its
+    /// In Dubbo's layout the data is the node's name: the old node stays until the new one is there, or until
+    /// nobody waits for an update any more. A node whose data is set again before it went stays, unless its
     /// deletion is already on its way; then it is made anew.
     ///
     /// # Errors
@@ -230,7 +230,7 @@ impl Registration {
     pub async fn deregister(self) -> Result<(), Error> {
         let State { node, replaced, .. } = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         node.release();
-        // Each is tried, whatever becomes of the others.
+        // Each removal is tried, also when others fail.
         let removed = join_all(replaced.iter().chain([&node]).map(|node| node.remove())).await;
         removed.into_iter().collect()
     }

@@ -14,7 +14,7 @@ pub(crate) struct Persistent {
     wanted: Mutex<Wanted>,
     /// Why the last attempt to write it failed.
     failed: Mutex<Option<Error>>,
-    /// Writers come one after the other. The number of what was written last.
+    /// Number of the content that was written last. Its lock makes writers come one after the other.
     written: tokio::sync::Mutex<u64>,
 }
 
@@ -23,7 +23,7 @@ pub(crate) struct Persistent {
 struct Wanted {
     /// `None` when it is to go.
     data: Option<Bytes>,
-    /// Counts what was wanted.
+    /// Number of this content: each change counts one up.
     number: u64,
 }
 
@@ -71,8 +71,8 @@ impl Persistent {
         self.failed().clone()
     }
 
-    /// Writes what is wanted, unless that was done; the node is made anew if need be. Each step looks at what
-    /// is there, so that lost replies do no harm. False when nothing is wanted.
+    /// Writes the wanted content, unless that was done; the node is made anew if need be. Each step looks at
+    /// the node first, so that lost replies do no harm. False when no node is wanted.
     pub(super) async fn write(&self) -> Result<bool, Error> {
         let mut written = self.written.lock().await;
         let Wanted { data: Some(data), number } = self.wanted().clone() else { return Ok(false) };

@@ -22,7 +22,7 @@ impl Registration {
         let written = change(&state.written)?;
         let (path, data) = checked(&self.client, &self.tree, &self.service, self.side, &written)?;
         if path == state.node.path() {
-            // While the state is locked, so that what is said last is what is written last.
+            // While the state is locked, so that the newest update is written last.
             state.node.want(data);
         } else {
             let before = state.replaced.iter().position(|node| node.path() == path);

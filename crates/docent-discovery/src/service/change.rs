@@ -20,12 +20,12 @@ pub enum ServiceChange<P> {
     Updated(Arc<Instance<P>>),
     /// One is gone, was disabled or does not pass the filter any more. As it was last.
     Removed(Arc<Instance<P>>),
-    /// A node cannot be read as an instance. One that was shown before is told as removed, too, unless it
-    /// just may not be read any more.
+    /// A node cannot be read as an instance. An instance that was shown before is told as removed, too,
+    /// unless its node merely may not be read any more.
     Spoiled(Spoiled),
-    /// From here on what is known may be out of date, until [`Current`](Self::Current).
+    /// From here on the view may be out of date, until [`Current`](Self::Current).
     Stale,
-    /// Everything up to here is what the servers had.
+    /// The changes up to here make up the servers' state.
     Current,
 }
 
@@ -58,8 +58,7 @@ impl<P> fmt::Debug for ServiceChange<P> {
 /// The changes of a [`Service`](super::Service), as a `Stream`. Made by
 /// [`Service::changes`](super::Service::changes).
 ///
-/// A slow reader misses what was there in between, never how it is in the end. It ends when the client is
-/// closed.
+/// A slow reader misses changes in between, never the state in the end. It ends when the client is closed.
 #[must_use = "a stream does nothing unless it is polled"]
 pub struct ServiceChanges<P> {
     keyed: KeyedChanges<P>,
@@ -158,7 +157,7 @@ impl<P> Follower<P> {
     }
 }
 
-/// Goes through two lists, each in the order of its keys, and shows what is in one or both for each key.
+/// Goes through two lists, each in the order of its keys, and shows for each key the members of one or both.
 fn merge<'a, P>(
     before: &'a [Member<P>],
     after: &'a [Member<P>],

@@ -43,7 +43,7 @@ impl<P> Instances<P> {
         self.all.iter().map(|(key, member)| (&**key, &member.instance))
     }
 
-    /// One of [`all`](Self::all) by its id.
+    /// Instance of [`all`](Self::all) by its id.
     pub fn get(&self, id: &str) -> Option<&Arc<Instance<P>>> {
         self.all.get(id).map(|member| &member.instance)
     }

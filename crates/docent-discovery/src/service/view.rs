@@ -16,8 +16,9 @@ use tokio_util::sync::DropGuard;
 ///
 /// # Guarantees
 /// - The view of an instance is never older than what it showed before, and comes to the servers' state.
-/// - Without a link, and in a new session until everything was read again, it goes on to show what it knew,
-///   and says [how old](Self::stale_for) that is. An instance that never left is never shown as gone.
+/// - Without a link, and in a new session until everything was read again, it goes on to show its last
+///   instances, and says [how old](Self::stale_for) they are. An instance that never left is never shown as
+///   gone.
 /// - A node that cannot be read as an instance is [reported](Instances::spoiled) and harms no other.
 /// - Only instances that it shows as available at that time are picked.
 ///
@@ -99,8 +100,8 @@ impl<P> Service<P> {
         ServiceChanges::new(self.clone(), self.0.shown.clone())
     }
 
-    /// True when what is shown may be out of date: before it was ready, from a lost link until everything was
-    /// read again, while the instances cannot be listed, and once the client is closed.
+    /// True when the view may be out of date: before it was ready, from a lost link until everything was read
+    /// again, while the instances cannot be listed, and once the client is closed.
     pub fn is_stale(&self) -> bool {
         self.0.cache.is_stale()
     }
