@@ -138,9 +138,15 @@ impl Election {
     /// # use docent_core::{Client, Error};
     /// # use docent_election::Election;
     /// # async fn schedule(_fence: docent_core::Fence) -> Result<(), Error> { Ok(()) }
-    /// # async fn example(client: Client, shutdown: tokio_util::sync::CancellationToken) -> Result<(), Error> {
+    /// # async fn example(
+    /// #     client: Client,
+    /// #     shutdown: tokio_util::sync::CancellationToken,
+    /// # ) -> Result<(), Error> {
     /// let election = Election::builder(&client, "/election/scheduler").id("host-7").build()?;
-    /// election.run(|leadership| async move { schedule(leadership.fence()).await }).until(shutdown.cancelled()).await?;
+    /// election
+    ///     .run(|leadership| async move { schedule(leadership.fence()).await })
+    ///     .until(shutdown.cancelled())
+    ///     .await?;
     /// # Ok(())
     /// # }
     /// ```
@@ -187,8 +193,8 @@ impl Election {
         leaders::observe(self.0.line.clone())
     }
 
-    /// All candidates, first the leader: what is written into their nodes (`identity`), their number in the
-    /// line, since when they stand.
+    /// All candidates, first the leader: the data of their nodes (`identity`), their number in the line, and
+    /// since when they stand.
     ///
     /// # Errors
     /// `NoAuth`, `Timeout`, `Closed`.

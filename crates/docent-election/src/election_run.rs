@@ -129,8 +129,9 @@ where
     tokio::time::timeout(election.grace(), working).await.unwrap_or(Ok(()))
 }
 
-/// A node that cannot be deleted would stand before the next ticket for ever. One that takes longer is
-/// deleted in the background, and one whose leadership was given up or lost before, too.
+/// Says whether the candidate may campaign again after it `resigned`: a node that cannot be deleted would
+/// stand before its next ticket for ever. A node whose deletion takes longer is deleted in the background,
+/// and so is one whose leadership was given up or lost before.
 fn may_go_on(resigned: Result<(), Error>) -> Result<(), Error> {
     match resigned {
         Err(error) if !error.is_lost() && !error.is_retryable() => Err(error),

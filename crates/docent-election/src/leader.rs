@@ -11,7 +11,7 @@ use std::time::SystemTime;
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Leader {
-    /// Its id, or what text its data is; replacement characters stand for what is none.
+    /// Its id, or its data as text; replacement characters stand for bytes that are no text.
     pub id: String,
     /// Data of its node.
     pub data: Bytes,

@@ -26,7 +26,7 @@ pub struct Leadership {
 }
 
 impl Leadership {
-    /// One that ends its term when it is dropped.
+    /// A leadership that ends its term when it is dropped.
     pub(crate) fn owning(term: Term) -> Self {
         Self { share: term.share().clone(), term: Some(term) }
     }
