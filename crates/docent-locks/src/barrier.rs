@@ -100,7 +100,7 @@ impl Barrier {
         let mut first = None;
         while let Some(stat) = there.next().await {
             match stat? {
-                // Another node is there only after the one that held us up was removed.
+                // Another node can be there only after the node that held us up was removed.
                 Some(stat) if stat.czxid == *first.get_or_insert(stat.czxid) => {}
                 _ => return Ok(()),
             }

@@ -24,9 +24,9 @@ use uuid::Uuid;
 /// - A member that gives up waiting, or crashes, does not count any more.
 ///
 /// # What happens
-/// *Link down:* a member stays one until its session ends. *Session over:* the node of one that waits is made
+/// *Link down:* a member stays one until its session ends. *Session over:* a waiting member's node is made
 /// anew in the next session; if that takes so long that all others have come and gone meanwhile, it waits for
-/// the next round. One that was let in is no member any more: nobody waits for it, and it does not count for
+/// the next round. A member that was let in is none any more: nobody waits for it, and it does not count for
 /// the next round. *Drop or cancel:* the node is deleted in the background.
 ///
 /// # Caveats

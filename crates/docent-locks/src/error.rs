@@ -10,7 +10,7 @@ pub enum AcquireError {
     Busy,
     /// The time given was not enough (calls that end with `_timeout` only). It bounds the whole call, so that
     /// nothing is waited for after it: the ticket is being removed. Its delete was submitted before this was
-    /// returned, so that it is ahead of whatever the client is asked for next; a ticket whose create was not
+    /// returned, so that it is ahead of all later requests of the client; a ticket whose create was not
     /// answered yet is looked for and deleted in the background.
     #[error("the lock was not acquired in time")]
     TimedOut,

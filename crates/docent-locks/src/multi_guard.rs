@@ -49,8 +49,8 @@ impl MultiGuard {
     ///
     /// # Errors
     /// `Lost` when one had been lost before. `Timeout` when no server could be reached in time, `Closed` when
-    /// the client was closed meanwhile: they are released in the background then, or with their session. One
-    /// that fails keeps no other from being released.
+    /// the client was closed meanwhile: they are released in the background then, or with their session. A
+    /// lock that fails keeps no other from being released.
     ///
     /// # Cancel safety
     /// This method is cancel safe: the release goes on in the background.

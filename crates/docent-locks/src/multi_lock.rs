@@ -8,9 +8,9 @@ use std::time::Duration;
 /// Several locks as one: all are held, or none.
 ///
 /// # Expected flow
-/// The locks are acquired one after the other, in the order of their paths, whatever order they were given
-/// in: so no two [`MultiLock`]s wait for each other. The locks taken so far are released when one of them
-/// fails, times out or is given up.
+/// The locks are acquired one after the other, in the order of their paths, and not as they were given: so no
+/// two [`MultiLock`]s wait for each other. The locks taken so far are released when one of them fails, times
+/// out or is given up.
 ///
 /// # Guarantees
 /// - Each lock keeps its own: exclusion, fairness, a fence for each path.

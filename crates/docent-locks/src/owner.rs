@@ -60,7 +60,7 @@ impl Owner {
     /// comes in between.
     ///
     /// # Errors
-    /// `WouldDeadlock`, or `Lost`, when what it has of the other side bars it from this one.
+    /// `WouldDeadlock`, or `Lost`, when its hold on the other side bars it from this one.
     pub(crate) fn enter(
         &self,
         key: &LineKey,
@@ -191,7 +191,7 @@ fn found(holds: &HashMap<LineKey, Slot>, key: &LineKey) -> Option<Entry> {
     (!matches!(acquiring.peek(), Some(Err(_)))).then_some(Entry::Joined(acquiring))
 }
 
-/// Remembers what was acquired for its owner.
+/// Keeps the acquired hold for its owner.
 async fn record(
     holds: Weak<Holds>,
     key: LineKey,

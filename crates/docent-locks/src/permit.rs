@@ -6,7 +6,7 @@ use docent_core::recipe::HoldSet;
 /// others are kept until it is dropped.
 ///
 /// It is lost as a [`MutexGuard`](crate::MutexGuard) is: unless somebody interferes from outside, before
-/// anybody else can get what it stands for.
+/// anybody else can get the permit it stands for.
 ///
 /// # On drop
 /// All permits are released in the background: the deletes are submitted at once, and tried until they are

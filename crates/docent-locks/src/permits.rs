@@ -108,8 +108,8 @@ impl Permits {
             if planted!(StaleLimit) {
                 return Ok(true);
             }
-            // It may have been lowered before the permits came free that this listing lacks: what it is read
-            // as after that decides.
+            // The limit may have been lowered before the permits came free that this listing lacks: its value
+            // as read after the listing decides.
             let mut fresh = self.limit.changes()?;
             let Some(value) = fresh.next().await.transpose()? else { return Ok(false) };
             if ahead < value as usize {
