@@ -17,7 +17,7 @@ const LOOK_FAR: usize = 64;
 
 impl Store {
     /// Claims the lowest items that are free, up to `count` of them in one write; none when none is free.
-    /// `look` says that most of them are expected to be claimed: they are looked at before.
+    /// With `look` most items are expected to be claimed already, and are looked at first.
     ///
     /// One task of a process at a time does so, and tries items in their order: so the first claims of items
     /// are in order, too.

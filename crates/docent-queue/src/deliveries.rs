@@ -18,7 +18,7 @@ impl<T: Send + 'static> Deliveries<T> {
         let deliveries = stream::unfold(state, move |(queue, mut ready)| async move {
             loop {
                 match ready.pop_front() {
-                    // One that was lost while it waited here is somebody else's.
+                    // A delivery that was lost while it waited here is somebody else's.
                     Some(delivery) if !Delivery::is_held(&delivery) => {}
                     Some(delivery) => return Some((Ok(delivery), (queue, ready))),
                     None => match queue.take_batch(prefetch).await {

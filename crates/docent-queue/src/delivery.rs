@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 #[must_use = "an item goes back to the queue when its delivery is dropped"]
 pub struct Delivery<T> {
     item: T,
-    // Dropped in this order: what is not held any more may be claimed again.
+    // Dropped in this order: once the item is not held any more it may be claimed again.
     guard: Guard,
     mine: Mine,
     deliveries: Option<u32>,

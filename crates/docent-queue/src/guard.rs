@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// By what an item is held: its claim, or the lock of all consumers.
+/// Guard that holds an item: its claim, or the lock of all consumers.
 #[derive(Debug)]
 pub(crate) enum Guard {
     Claim(Claim),
@@ -118,7 +118,7 @@ impl fmt::Debug for Mine {
 /// An item that was taken and not looked into yet.
 #[derive(Debug)]
 pub(crate) struct Taken {
-    // Dropped in this order: what is not held any more may be claimed again.
+    // Dropped in this order: once the item is not held any more it may be claimed again.
     pub(crate) guard: Guard,
     pub(crate) mine: Mine,
     /// As it is in the node.

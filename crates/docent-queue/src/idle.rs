@@ -20,7 +20,7 @@ pub(crate) struct Signs<'a> {
     /// Resolve with the item's name when it has no claim, and whether there was one.
     claims: FuturesUnordered<BoxFuture<'static, (String, bool)>>,
     watched: HashSet<String>,
-    /// Of these there was none, and they could not be claimed either: they are looked at from time to time.
+    /// Items that had no claim, and could not be claimed either: they are tried again from time to time.
     odd: HashSet<String>,
 }
 
@@ -38,7 +38,7 @@ impl<'a> Signs<'a> {
 
     /// Watches the claims of the oldest items that were listed.
     pub(crate) fn watch_claims(&mut self) -> Result<(), Error> {
-        // Those are left alone here, whatever becomes of them.
+        // Items that this process set aside are left alone here.
         self.items.retain(|name| !self.store.is_aside(name));
         if planted!(FreedClaimNotNoticed) {
             return Ok(());
@@ -81,7 +81,7 @@ impl<'a> Signs<'a> {
                 }
                 Some((name, was_there)) = self.claims.next() => {
                     self.watched.remove(&name);
-                    // That of an item that is gone is no sign.
+                    // The end of a claim is no sign where the item is gone, too.
                     if self.items.contains(&name) {
                         if !was_there {
                             self.odd.insert(name);

@@ -36,7 +36,7 @@ mod tests {
             ["item-0000000010", "item-0000000009", "foo", "item-", "item-12345678901", "item-000000000a"];
         let order = in_order(names.map(String::from), "item-");
         assert_eq!(order, ["item-0000000009", "item-0000000010"]);
-        // An id queue's and a priority queue's items are not those of a plain one.
+        // Items of an id queue or a priority queue are no items of a plain one.
         assert_eq!(number("queue-|a|0000000001", "queue-"), None);
         assert_eq!(number("queue-1000000050000000000", "queue-"), None);
         assert_eq!(number("item--2147483648", "item-"), Some(i32::MIN));

@@ -16,7 +16,7 @@ impl Store {
             loop {
                 tokio::select! {
                     listed = folder.next() => {
-                        // Its end is that of the client, which `acquire` reports.
+                        // It ends with the client, whose end `acquire` reports.
                         let Some(listed) = listed else { break };
                         let names = listed?.map_or_else(Vec::new, |folder| self.items(folder.names));
                         let names = self.candidates(names);

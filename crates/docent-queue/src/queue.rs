@@ -33,8 +33,8 @@ const AT_ONCE: usize = 64;
 /// # Guarantees
 /// - An item whose put succeeded is in the queue exactly once until it is acknowledged, and deleted by
 ///   nothing else than [`purge`](Self::purge) and what deletes dead letters.
-/// - Items are claimed for the first time in the order in which they were put. One that comes back is before
-///   all later ones; a consumer with work in sight sees it within half a second.
+/// - Items are claimed for the first time in the order in which they were put. An item that comes back is
+///   before all later ones; a consumer with work in sight sees it within half a second.
 /// - At least once: an item is handed out again when its consumer dies, or loses its session, before it
 ///   acknowledged. With [`Delivery::ack_with`](crate::Delivery::ack_with) effects in ZooKeeper happen exactly
 ///   once.

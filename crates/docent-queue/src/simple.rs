@@ -148,7 +148,7 @@ impl SimpleQueue {
         Ok(self.len().await? == 0)
     }
 
-    /// Only the waiting is under the deadline: what is being deleted is returned.
+    /// Only the waiting is under the deadline: an item that is being deleted is returned.
     async fn take_by(&self, deadline: Option<Instant>) -> Result<Option<Bytes>, Error> {
         let mut folder = self.client.watch_children(&self.path)?;
         loop {
@@ -178,7 +178,8 @@ impl SimpleQueue {
                 match delete.commit_exactly().await {
                     Ok(_) => return Ok(Some(node.data)),
                     Err(error) if error.kind() == ErrorKind::NoNode => break,
-                    // Somebody wrote to it: what counts is what was deleted.
+                    // Somebody wrote to the item: it is read again, because the deleted data must be the
+                    // returned data.
                     Err(error) if error.kind() == ErrorKind::BadVersion => {}
                     Err(error) => return Err(error),
                 }
@@ -208,7 +209,7 @@ fn in_order(mut names: Vec<String>) -> Vec<String> {
     names
 }
 
-/// `None` for what is not there.
+/// `None` for a missing node.
 fn present<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
     match result {
         Ok(value) => Ok(Some(value)),

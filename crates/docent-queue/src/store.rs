@@ -34,7 +34,8 @@ pub(crate) struct Store {
     pub(crate) backlog: tokio::sync::Mutex<Backlog>,
     /// Set when an item was given back since the last listing.
     pub(crate) given_back: AtomicBool,
-    /// Items that this process holds: which delivery does, and what is cancelled when it is lost.
+    /// Items that this process holds, each with the number of its delivery and the token that is cancelled
+    /// when it is lost.
     held: Mutex<HashMap<String, (u64, CancellationToken)>>,
     deliveries: AtomicU64,
     /// Items that could be neither decoded nor moved to the dead letters: they stay, and block nobody here.

@@ -138,7 +138,7 @@ impl<T: 'static> Queue<T> {
         Ok(None)
     }
 
-    /// Takes what is free, or waits in the line for something to be.
+    /// Takes free items, or waits in the line for one.
     async fn wait_for(&self, count: usize) -> Result<Vec<Delivery<T>>, Error> {
         if let Some(lock) = &self.store.lock {
             loop {
@@ -163,7 +163,7 @@ impl<T: 'static> Queue<T> {
                             break;
                         }
                     }
-                    // Somebody else watches now.
+                    // Somebody else is first in the line, and watches now.
                     _ = place.lost() => break,
                 }
                 let batch = self.attempt(count, true).await?;
@@ -175,7 +175,7 @@ impl<T: 'static> Queue<T> {
         }
     }
 
-    /// Takes what is free now, none if nothing is.
+    /// Takes items that are free now, if there are any.
     async fn attempt(&self, count: usize, look: bool) -> Result<Vec<Delivery<T>>, Error> {
         loop {
             let taken = match &self.store.lock {
@@ -231,10 +231,10 @@ impl<T: 'static> Queue<T> {
     }
 }
 
-/// True for what an outage causes and time mends.
+/// True for errors that an outage causes and time mends.
 fn is_passing(error: &Error) -> bool {
     match error.kind() {
-        // That of a client which is bound to a session that has ended.
+        // The error of a client which is bound to a session that has ended.
         ErrorKind::SessionChanged => false,
         ErrorKind::OutcomeUnknown => true,
         _ => error.is_retryable() || error.is_lost(),
