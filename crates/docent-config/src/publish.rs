@@ -52,6 +52,8 @@ impl<T: Send + Sync + 'static> Config<T> {
         let (data, value) = self.inner.settings.write(value)?;
         // The server may lag behind another that showed the value to the caller.
         self.sync().await?;
+        // The servers compare versions only, and a node that was made anew may have the same: so the creating
+        // transaction is compared, too (decision 9).
         let is_seen = |node: Option<&Node>| match (node, seen) {
             (Some(node), Some(seen)) => seen.is(&node.stat),
             (None, None) => true,

@@ -254,6 +254,7 @@ impl Election {
     /// The grace must fit into the margin of the lease, as far as that is known.
     fn check_grace(&self, operation: &'static str) -> Result<(), Error> {
         match self.0.line.lease_margin() {
+            // A lost leader keeps its node for a margin: its work must have stopped by then (decision 3).
             Some(margin) if self.0.grace > margin => {
                 let timeout = self.0.line.client().session_timeout().unwrap_or_default();
                 let detail = format!(

@@ -25,7 +25,8 @@ pub(crate) async fn begin(line: &Line, hold: &Hold, delay: Duration) -> Result<(
     let term = format!("{PREFIX}{}", hold.fence());
     loop {
         match hold.transaction().set(line.path(), term.clone(), None).commit().await {
-            // Written again, it is the same.
+            // Written again, or applied late, it is the same; once the ticket is gone it is refused
+            // (decision 11).
             Err(error) if error.kind() == ErrorKind::OutcomeUnknown => {}
             // Its lease may have run out while the answer was on its way.
             result => return result.and_then(|_| hold.check_for("campaign")),

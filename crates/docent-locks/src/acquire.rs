@@ -40,6 +40,7 @@ pub(crate) fn again(hold: Arc<Hold>) -> Result<Arc<Hold>, Lost> {
     if planted!(ReentryNotBoundToEpoch) {
         return Ok(hold);
     }
+    // A share in a lost hold is worth nothing: somebody else may have the lock (decision 2).
     hold.check()?;
     Ok(hold)
 }

@@ -51,6 +51,7 @@ impl Barrier {
     pub async fn set(&self) -> Result<bool, Error> {
         loop {
             let identity = self.client.identity().to_owned();
+            // Exact: applied late, it would set the barrier again after somebody removed it (decision 11).
             let create = self.client.transaction().create(&self.path, identity, CreateMode::Persistent);
             match create.commit_exactly().await {
                 Ok(_) => return Ok(true),
@@ -82,6 +83,7 @@ impl Barrier {
     /// # Cancel safety
     /// This method is cancel safe: doing it again does no harm.
     pub async fn remove(&self) -> Result<(), Error> {
+        // Exact: applied late, it would remove a barrier that was set again since (decision 11).
         self.client.ensure_absent(&self.path).await
     }
 

@@ -150,8 +150,8 @@ impl DoubleBarrier {
     }
 
     /// Removes `ready` together with the node of the last member, so that a removal that arrives late, when
-    /// that is gone, cannot hit the `ready` of a later round. Leaves both while other members are there,
-    /// which open the door over it.
+    /// that is gone, cannot hit the `ready` of a later round (decision 11). Leaves both while other members
+    /// are there, which open the door over it.
     pub(crate) async fn close(&self, own: &str) -> Result<(), Error> {
         while self.names().await? == [own] {
             let Some(ready) = self.client.exists(&self.ready()).await? else { break };
@@ -197,6 +197,7 @@ impl DoubleBarrier {
 
     /// True when a member came before the door was opened.
     async fn has_older(&self, own: &str, names: &[String], ready: &Stat) -> Result<bool, Error> {
+        // Without an older member `ready` is left over from an earlier round.
         let is_older = async |name: String| {
             let stat = self.client.exists(&self.child(&name)).await?;
             Ok(stat.is_some_and(|stat| stat.czxid < ready.mzxid))
@@ -213,6 +214,8 @@ impl DoubleBarrier {
     /// that does so at the same time does the same. False when one of them has left: then it has to look
     /// again.
     async fn open(&self, own: &str, mut names: Vec<String>, earlier: Option<Stat>) -> Result<bool, Error> {
+        // With the own member first its check is among them: once that has left, a write that comes late is
+        // refused (decision 11).
         names.sort_by_key(|name| name != own);
         let opening = || {
             let members = names.iter().take(self.members as usize);

@@ -22,6 +22,8 @@ impl Store {
     /// One task of a process at a time does so, and tries items in their order: so the first claims of items
     /// are in order, too.
     pub(crate) async fn claim(self: &Arc<Self>, count: usize, look: bool) -> Result<Vec<Taken>, Error> {
+        // One task claims at a time: of two claims under way a lost link might repeat the later one first,
+        // and first claims would be out of order (decision 8).
         let mut backlog = self.backlog.lock().await;
         let given_back = self.given_back.swap(false, Ordering::AcqRel);
         let mut listed = look || given_back || backlog.is_old(Instant::now());
@@ -59,10 +61,13 @@ impl Store {
                         return Ok(taken);
                     }
                 }
+                // Another consumer claims the same items: the next ones are looked at first, to meet no more
+                // of its claims.
                 Claimed::Taken(index) => {
                     backlog.forget(index);
                     look = true;
                 }
+                // The item is gone, unless claims have a folder of their own and that is missing.
                 Claimed::NoParent(index) => {
                     if !self.made_lock_folder().await? {
                         backlog.forget(index);
@@ -114,6 +119,8 @@ impl Store {
 /// How many children a node ever had. Of an item that is how often it was claimed: each claim is one child
 /// that came, and when it ended one that went.
 pub(crate) fn children_ever(node: &Stat) -> u32 {
+    // `cversion` counts children that came and children that went, so half of the sum is the number of claims
+    // (decision 8).
     let children = u32::try_from(node.num_children).unwrap_or(u32::MAX);
     node.cversion.cast_unsigned().wrapping_add(children) / 2
 }

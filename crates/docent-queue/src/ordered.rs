@@ -66,6 +66,8 @@ impl Store {
                     Err(error) => return Err(error),
                 };
                 let count = hold.transaction().set(&path, node.data.clone(), node.stat.version);
+                // Exact: after a lost reply it must be certain whether this delivery was counted
+                // (decision 11).
                 match count.commit_exactly().await {
                     Ok(_) => {
                         let deliveries = Some(node.stat.version.cast_unsigned().wrapping_add(1));

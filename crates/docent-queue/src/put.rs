@@ -52,6 +52,8 @@ impl Store {
                 transaction.create(&self.places.new_item(), node.clone(), mode)
             };
             let transaction = nodes.iter().fold(self.client.transaction(), create);
+            // Exact: after a lost reply a second put is safe only if the first one cannot be applied any more
+            // (decision 11).
             match transaction.commit_exactly().await {
                 Ok(results) => {
                     if let Some(TransactionResult::Created(last)) =

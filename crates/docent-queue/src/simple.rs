@@ -175,6 +175,8 @@ impl SimpleQueue {
         for name in names {
             while let Some(node) = self.read(&name).await? {
                 let delete = self.client.transaction().delete(&self.item(&name), node.stat.version);
+                // Exact: after a lost reply it must be certain whether this consumer took the item
+                // (decision 11).
                 match delete.commit_exactly().await {
                     Ok(_) => return Ok(Some(node.data)),
                     Err(error) if error.kind() == ErrorKind::NoNode => break,

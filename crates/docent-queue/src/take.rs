@@ -236,6 +236,7 @@ fn is_passing(error: &Error) -> bool {
     match error.kind() {
         // The error of a client which is bound to a session that has ended.
         ErrorKind::SessionChanged => false,
+        // A claim of unknown outcome goes with the session that it was sent in (decision 8).
         ErrorKind::OutcomeUnknown => true,
         _ => error.is_retryable() || error.is_lost(),
     }

@@ -91,7 +91,7 @@ impl Persistent {
         let Self { client, path, .. } = self;
         let cell = Cell::new(client, path)?;
         loop {
-            // Exact, because one that is applied late could undo what somebody wrote since.
+            // Exact, because a write that is applied late could undo what somebody wrote since (decision 11).
             let written = match client.get(path).await {
                 Ok(node) if node.stat.owner.is_some() => {
                     let detail = format!("{path:?} must not be the node of a dynamic instance, which it is");
