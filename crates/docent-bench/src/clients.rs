@@ -14,10 +14,10 @@ use std::fmt;
 use std::future::Future;
 use std::time::Duration;
 
-/// Long enough that nothing is sent besides what is measured.
+/// Long enough that nothing is sent besides the measured requests.
 pub(crate) const SESSION_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// One of the clients that are compared.
+/// Client that takes part in the comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Which {
     Docent,

@@ -1,8 +1,7 @@
 //! Docent side by side with its peers on one server. Start it with `cargo xtask bench session`.
 //!
 //! The clients are measured in turns, each in a process of its own: this binary starts itself as one of them,
-//! so that CPU time is that of the client alone. `docs/benchmarks.md` explains the measures and how to read
-//! them.
+//! so that CPU time is the client's alone. `docs/benchmarks.md` explains the measures and how to read them.
 
 mod clients;
 mod measures;

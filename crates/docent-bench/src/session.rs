@@ -74,7 +74,7 @@ fn quick(quick: bool) -> &'static str {
     if quick { ", quick" } else { "" }
 }
 
-/// Measures one client in a process of its own. Returns what it printed.
+/// Measures one client in a process of its own. Returns its output.
 async fn worker(which: Which, arguments: &[String]) -> Result<String> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["worker", which.name()]).args(arguments).kill_on_drop(true);
