@@ -23,7 +23,7 @@ impl Json {
         Self { max_nesting: 64 }
     }
 
-    /// Arrays and objects may be inside of each other at most so many times: from 1 to 127, and what is
+    /// Arrays and objects may be inside of each other at most so many times: from 1 to 127, and a number
     /// beyond counts as the nearest of these. Default 64.
     #[must_use]
     pub fn max_nesting(self, levels: usize) -> Self {
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn any_bytes_give_a_value_or_an_error() {
         for seed in 0..2_000_u64 {
-            // Brackets, quotes and what is like them, in any order.
+            // Brackets, quotes and bytes like them, in any order.
             let alphabet = b"[]{}\",:\\01e-. \xff\x00tn";
             let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
             let data: Vec<u8> = (0..40)
