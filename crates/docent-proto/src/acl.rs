@@ -37,7 +37,7 @@ impl BitOr for Permissions {
     }
 }
 
-/// An entry of an access control list: who, and what they may do.
+/// Entry of an access control list: a client, and the operations it may do.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Acl {
     /// The operations that it allows.

@@ -127,7 +127,7 @@ impl fmt::Debug for MultiOp {
 
 /// The result of one operation of a multi.
 ///
-/// Most take up nine bytes of a frame, so what is larger is on the heap.
+/// Most results take up nine bytes of a frame, so larger ones are on the heap.
 #[derive(Clone, PartialEq, Eq)]
 pub enum MultiResult {
     /// The node was created.
@@ -152,8 +152,8 @@ pub enum MultiResult {
     },
     /// The children listed.
     Children(Vec<String>),
-    /// The operation failed. In a multi of writes then none was applied: those before the one that failed
-    /// have [`Code::OK`], those after it [`Code::RUNTIME_INCONSISTENCY`].
+    /// The operation failed. In a multi of writes then none was applied: results before the failed one have
+    /// [`Code::OK`], results after it [`Code::RUNTIME_INCONSISTENCY`].
     Failed(Code),
 }
 
@@ -250,7 +250,8 @@ pub(crate) fn write_results(results: &[MultiResult], out: &mut impl BufMut) {
 }
 
 pub(crate) fn read_results(reader: &mut Reader) -> Result<Vec<MultiResult>, DecodeError> {
-    // One that grew would have room for twice as many, each several times larger than what it is read from.
+    // A list that grew would have room for twice as many results, each several times larger than its bytes in
+    // the frame.
     let mut results = Vec::with_capacity(count_results(reader.clone()));
     loop {
         let header = Header::read(reader)?;

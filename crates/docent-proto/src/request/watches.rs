@@ -1,11 +1,11 @@
 /// Which watches a [`Request::RemoveWatches`](super::Request::RemoveWatches) removes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum WatchKind {
-    /// Those on children.
+    /// Watches on children.
     Children = 1,
-    /// Those on data and existence.
+    /// Watches on data and existence.
     Data = 2,
-    /// All of them.
+    /// All watches.
     Any = 3,
 }
 

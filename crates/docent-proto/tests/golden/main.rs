@@ -1,4 +1,4 @@
-//! Frames as ZooKeeper 3.8.0 and its Java client really sent them: each is decoded to what it says, and
+//! Frames as ZooKeeper 3.8.0 and its Java client really sent them: each is decoded to its meaning, and
 //! encoded back to the same bytes. The files in `frames` hold one frame each, with its length.
 
 mod replies;

@@ -5,7 +5,7 @@ use docent_proto::{
     xid,
 };
 
-/// A recorded reply and what it says.
+/// A recorded reply and its meaning.
 pub(super) struct Expected {
     pub(super) name: &'static str,
     op: OpCode,

@@ -4,7 +4,7 @@ use docent_proto::{
     Acl, Create, CreateKind, CreateMode, MultiOp, Permissions, Request, RequestFrame, WatchKind, Watches, xid,
 };
 
-/// Every recorded request: its name, its number, and what it asks.
+/// Every recorded request: its name, its number, and its meaning.
 pub(super) fn expected() -> Vec<(&'static str, i32, Request)> {
     let mut expected = writes();
     expected.extend(reads());

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 const AT_ONCE: Duration = Duration::from_secs(1);
 const HOSTILE_COUNTS: [i32; 5] = [i32::MAX, i32::MAX - 1, 1 << 28, -2, i32::MIN];
 
-/// Gives `bytes` to every decoder. That it returns is what is tested.
+/// Gives `bytes` to every decoder. The test is that it returns.
 fn read_as_everything(bytes: &Bytes) {
     for &op in OpCode::ALL {
         let _ = Request::read(op, &mut Reader::new(bytes.clone()));
