@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// The packages that defects are planted into, and the one that chooses them.
+/// Packages that defects are planted into, and the simulation, which chooses them.
 const PLANTED: [&str; 7] = [
     "docent-core",
     "docent-locks",

@@ -34,7 +34,7 @@ fn run_stages(summary: &mut Summary, panics: &mut Panics) -> Result<()> {
     // Tests that could be built run all the same.
     let mut command = cargo(&format!("{TESTS} -- --include-ignored"));
     let tested = stages.run("tests", || tests(&mut command, summary, panics));
-    // Watches and what is made of them, where the servers say which transaction an event is of.
+    // Watches and the mechanisms on top of them, where the servers say which transaction an event is of.
     let newer = stages.run("embedded as 3.9", || {
         tests(&mut as_newer(&["config"], &["embedded::"]), summary, panics)?;
         tests(&mut as_newer(&["core"], &["watch", "cache"]), summary, panics)

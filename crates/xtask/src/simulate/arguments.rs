@@ -30,11 +30,11 @@ pub(crate) enum Task {
 /// How many seeds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Extent {
-    /// So many.
+    /// So many seeds.
     Seeds(u64),
-    /// As many as can be begun by then.
+    /// As many seeds as can be begun by then.
     Until(Instant),
-    /// So many, or as many as can be begun by then.
+    /// So many seeds, or as many as can be begun by then.
     SeedsUntil(u64, Instant),
 }
 

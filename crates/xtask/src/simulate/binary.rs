@@ -6,7 +6,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long one run may take. One that takes longer hangs.
+/// How long one run may take. A run that takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// How often it is looked whether a run is over.

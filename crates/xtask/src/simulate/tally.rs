@@ -8,7 +8,7 @@ pub(crate) struct Tally {
     pub(crate) runs: u64,
     /// How many of each recipe.
     pub(crate) recipes: BTreeMap<String, u64>,
-    /// Recipe and seed, with what was wrong.
+    /// Recipe and seed of each failed run, with its fault.
     pub(crate) failures: Vec<(String, String)>,
     /// Sums of all counts, by name.
     pub(crate) counts: BTreeMap<String, u64>,
@@ -44,7 +44,7 @@ impl Line {
         self.words.get("verdict").is_some_and(|verdict| verdict == "ok")
     }
 
-    /// The names of what was broken, without repetition.
+    /// Names of the broken invariants, without repetition.
     pub(crate) fn broken(&self) -> Option<&str> {
         self.words.get("broken").map(String::as_str)
     }
