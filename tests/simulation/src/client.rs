@@ -173,8 +173,8 @@ async fn watch(client: Client, scribe: Scribe, controls: Controls) {
                 ConnectionState::Closed => LinkState::Closed,
                 _ => LinkState::Lost,
             };
-            // One that is closed while it opens its next session never says so: that is none of the epoch
-            // that it told of last.
+            // A client that is closed while it opens its next session never says so: that session is not of
+            // the epoch that it told last.
             let session = client.session_id().filter(|_| state != LinkState::Closed);
             scribe.write(What::Connection {
                 state,

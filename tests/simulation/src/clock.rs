@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// The time that the world is at, as its step loop says. All hosts of a step share it, so what is recorded by
-/// it never goes back.
+/// The time that the world is at, as its step loop says. All hosts of a step share it, so recorded times
+/// never go back.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct WorldTime(Arc<AtomicU64>);
 

@@ -18,7 +18,7 @@ struct Inner {
     dying: bool,
     /// Of what waits for the process to go on.
     wakers: Vec<Waker>,
-    /// Where the network swallows what is sent.
+    /// Servers at which the network swallows the client's messages.
     cut: Vec<IpAddr>,
     traps: Vec<Trap>,
     /// Something was granted since this was last asked for.
@@ -73,7 +73,7 @@ impl Controls {
         .await
     }
 
-    /// The process dies at once: what it drops from now on says nothing.
+    /// The process dies at once: handles that it drops from now on record nothing.
     pub(crate) fn dies(&self) {
         self.lock().dying = true;
     }
@@ -82,7 +82,7 @@ impl Controls {
         self.lock().dying
     }
 
-    /// Says whether the network swallows what is sent to `server`, so that dials there go unanswered.
+    /// Says whether the network swallows messages to `server`, so that dials there go unanswered.
     pub(crate) fn set_cut(&self, server: IpAddr, cut: bool) {
         let mut inner = self.lock();
         inner.cut.retain(|other| *other != server);

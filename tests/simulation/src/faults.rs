@@ -41,7 +41,7 @@ impl Faults {
         self.freeze
     }
 
-    /// Begins and ends what is due.
+    /// Begins and ends the faults that are due.
     pub(crate) fn apply(&mut self, now: Duration, victims: &mut Victims<'_, '_>) {
         while let Some(index) = self.lasting.iter().position(|(end, _)| *end <= now) {
             let (_, fault) = self.lasting.remove(index);

@@ -13,7 +13,7 @@ pub(crate) struct Setting {
     pub(crate) tick: Duration,
     /// The session timeout that clients ask for.
     pub(crate) timeout: Duration,
-    /// In worlds with a follower, how often that relays what it heard of clients.
+    /// In worlds with a follower, how often that tells its leader of the clients it heard.
     pub(crate) relay: Option<Duration>,
     /// How far that is behind its leader, in some of them.
     pub(crate) lag: Option<Duration>,

@@ -11,14 +11,14 @@ pub(crate) enum Theme {
     /// Sessions are taken up anew with a smaller timeout, and then some of their clients hear nothing for
     /// about the larger one: the servers end sessions earlier than their clients were told at first.
     SmallerTimeouts,
-    /// Some clients hear nothing of what they write, and then the servers are away for so long that sessions
-    /// are given up. When the servers come back these are alive, with what was written in them.
+    /// Some clients hear nothing of their writes, and then the servers are away for so long that sessions are
+    /// given up. When the servers come back these sessions are alive, with all that was written in them.
     GivenUpAlive,
     /// The follower loses its leader for as long as it takes clients to go to the leader themselves, and
-    /// delivers then what they had sent through it.
+    /// delivers then the requests that they had sent through it.
     LateWrites,
     /// Some clients that came to the follower stand still for most of a timeout, and the follower loses its
-    /// leader as soon as something is granted to one of them after that: what they wrote was applied, and the
+    /// leader as soon as something is granted to one of them after that: their writes were applied, and the
     /// leader is not told that they were heard.
     StallThenCutOff,
     /// Some clients are cut off for a part of a timeout, and meanwhile an operator deletes their claims, so
@@ -63,8 +63,8 @@ impl Theme {
 }
 
 /// True when there is a follower that goes on for longer without its leader than it takes clients to leave a
-/// link after a third of their timeout, to ask the follower once more, and to find what they look for at the
-/// leader.
+/// link after a third of their timeout, to ask the follower once more, and to find the nodes that they look
+/// for at the leader.
 fn outlasts_clients(setting: &Setting) -> bool {
     setting.relay.is_some() && setting.sync_limit > setting.timeout.mul_f64(0.8)
 }

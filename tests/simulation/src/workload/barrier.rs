@@ -49,7 +49,7 @@ impl BarrierWorkload {
                 () = place.stop.cancelled() => None,
             },
             4 => timeout(place.setting.span(rng), barrier.enter()).await.ok(),
-            // Those who are missing may never come once nothing new is begun.
+            // Missing members may never come once nothing new is begun.
             _ => tokio::select! {
                 entered = barrier.enter() => Some(entered),
                 () = place.stop.cancelled() => None,

@@ -73,7 +73,7 @@ const LOOK_MS: u64 = 12;
 /// Holds longer than this are meant to outlast something.
 const LONG: Duration = Duration::from_millis(60);
 
-/// Somebody who works at a fenced resource while they hold something, and looks at the guard all the time.
+/// Worker at a fenced resource while it holds a guard, at which it looks all the time.
 #[derive(Debug)]
 pub(super) struct Worker<'a> {
     pub(super) place: &'a Place,

@@ -114,7 +114,7 @@ impl Record {
         self.each(What::InnerReleased);
     }
 
-    /// The last handle is being given up: from here on it is another's, whatever becomes of the release.
+    /// The last handle is being given up: from here on another may hold it, whatever becomes of the release.
     pub(super) fn releasing(&self) {
         self.each(What::Releasing);
         self.phase.set(Phase::Over);

@@ -111,7 +111,7 @@ impl SemaphoreWorkload {
         ControlFlow::Continue(())
     }
 
-    /// Raises and lowers limits. Once nothing new is begun they are raised until all have what they want.
+    /// Raises and lowers limits. Once nothing new is begun they are raised until all have their permits.
     async fn limit(&self, place: &Place, mut rng: Rng) {
         let shared: Vec<_> =
             self.semaphores.iter().filter_map(|kind| Some((kind.shared(place)?, kind.most))).collect();

@@ -2,10 +2,11 @@ use crate::workload::Place;
 use docent_testkit::history::{Announcing, AttemptId, What};
 use std::cell::Cell;
 
-/// Writes down what is said about one who is listed.
+/// Writes down the data of a listed instance or member.
 ///
 /// # On drop
-/// One that has not left by itself is recorded as leaving; not when its process dies, which writes nothing.
+/// An offer that has not left by itself is recorded as leaving; not when its process dies, which writes
+/// nothing.
 pub(super) struct Offer<'a> {
     place: &'a Place,
     id: AttemptId,

@@ -124,7 +124,7 @@ impl<'a> Sight<'a> {
         sight
     }
 
-    /// Writes down what is shown, if it is something else than before.
+    /// Writes down the shown list, if it differs from the last one.
     fn shown(&self, listed: Vec<Listed>) {
         let mut last = self.last.borrow_mut();
         if last.as_ref() != Some(&listed) {

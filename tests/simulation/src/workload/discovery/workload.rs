@@ -19,7 +19,7 @@ pub(super) const SERVICE: &str = "echo";
 pub(super) const FOLDER: &str = "/services/echo";
 pub(super) const GROUP: &str = "/group";
 
-/// Not an instance, whatever somebody writes there.
+/// Node that never holds an instance: others write garbage there.
 const BROKEN: &str = "/services/echo/broken";
 
 /// Clients that announce instances and join a group, some with ids that others use, too, and look at both,

@@ -25,7 +25,7 @@ impl From<Error> for Ended {
     }
 }
 
-/// Somebody who runs for term after term, and writes down what happens: each time it stands is an attempt.
+/// Candidate that runs for term after term, and writes down its events: each time it stands is an attempt.
 #[derive(Debug)]
 pub(super) struct Candidate<'a> {
     pub(super) workload: &'a ElectionWorkload,
@@ -111,7 +111,7 @@ impl<'a> Candidate<'a> {
         }
     }
 
-    /// A term begins; the work is what it returns.
+    /// Begins a term; returns its work.
     pub(super) fn lead(
         &self,
         leadership: Leadership,

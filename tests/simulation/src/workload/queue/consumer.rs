@@ -20,7 +20,7 @@ const LOOK: Duration = Duration::from_millis(700);
 /// Longest work once nothing new is begun.
 const BRIEF: Duration = Duration::from_millis(60);
 
-/// Somebody who takes items from a queue and works on them.
+/// Consumer that takes items from a queue and works on them.
 pub(super) struct Consumer<'a> {
     pub(super) place: &'a Place,
     pub(super) stock: &'a Stock,
@@ -29,7 +29,7 @@ pub(super) struct Consumer<'a> {
 }
 
 impl Consumer<'_> {
-    /// Takes in one of the ways there are, and works on what it gets. Breaks when the client is closed.
+    /// Takes in one of the ways there are, and works on the items it gets. Breaks when the client is closed.
     pub(super) async fn consume(&self, rng: &mut Rng) -> ControlFlow<()> {
         let queue = self.queue;
         let take = |waits| Take::begin(self.place, &self.stock.path, waits);
@@ -93,7 +93,7 @@ impl Consumer<'_> {
         }
     }
 
-    /// Some items of a stream, which is dropped with what it has claimed then.
+    /// Some items of a stream, which is then dropped with its claims.
     async fn stream(&self, rng: &mut Rng) -> ControlFlow<()> {
         let _take = Take::begin(self.place, &self.stock.path, false);
         let mut deliveries = self.queue.deliveries();

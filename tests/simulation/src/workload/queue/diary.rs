@@ -64,7 +64,8 @@ impl Drop for Take<'_> {
 /// Writes down what becomes of an item that was handed out.
 ///
 /// # On drop
-/// One that was neither acknowledged nor given back is recorded as given back; not when its process dies.
+/// A delivery that was neither acknowledged nor given back is recorded as given back; not when its process
+/// dies.
 pub(super) struct Delivery<'a> {
     place: &'a Place,
     id: AttemptId,

@@ -1,4 +1,4 @@
-//! Queues: producers, consumers, and what is written down of them.
+//! Queues: producers, consumers, and their records.
 
 mod consumer;
 mod diary;

@@ -20,8 +20,8 @@ const QUEUES: &str = "/queues";
 /// Bytes of a frame before an item.
 const FRAME: usize = 4;
 
-/// Items that are put at once, and then in each second on average. Where consumers lose what they take, a
-/// queue is never full, and a run would become longer and longer.
+/// Items that are put at once, and then in each second on average. Where consumers lose the items they take,
+/// a queue is never full, and a run would become longer and longer.
 const BURST: u64 = 100;
 const ITEMS_A_SECOND: u64 = 30;
 
@@ -123,7 +123,7 @@ impl QueueWorkload {
         self.next.get() > BURST + ITEMS_A_SECOND * elapsed.as_secs()
     }
 
-    /// Builds each queue once, as clones share what they know.
+    /// Builds each queue once, as clones share their knowledge of it.
     fn build(&self, client: &Client) -> Option<Vec<Queue<u64>>> {
         self.stocks.iter().map(|stock| stock.settings(client, Json::new()).build().ok()).collect()
     }
@@ -184,7 +184,7 @@ impl Workload for QueueWorkload {
                 let (mut rng, place, shared) = (rng.fork(), &place, &shared);
                 async move {
                     let produces = rng.u8(..10) < self.producers;
-                    // Some share what they know of the queues with others of their client.
+                    // Some share their knowledge of the queues with others of their client.
                     let own = if rng.bool() { self.build(&place.client) } else { None };
                     let queues = own.as_ref().unwrap_or(shared);
                     let attempt = async |rng: &mut Rng| self.attempt(place, queues, produces, rng).await;
