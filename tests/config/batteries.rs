@@ -123,7 +123,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// How often what it does was applied, by what the servers have.
+    /// How often its action was applied, by the servers' state.
     async fn applied(&self, told: Option<Revision>) -> Result<usize, String> {
         let path = match self.action {
             Action::Count | Action::CountFirst | Action::SetShared => COUNT,

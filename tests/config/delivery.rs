@@ -22,7 +22,7 @@ async fn write(server: &TestServer, values: std::ops::RangeInclusive<u32>) -> Ha
     written
 }
 
-/// Follows until `last`; what it was told.
+/// Follows until `last`; returns the values that it was told.
 async fn follow(mut subscription: Subscription<Limits>, last: u32) -> Vec<(i64, u32)> {
     let mut told = Vec::new();
     loop {
@@ -179,7 +179,7 @@ both_backends! {
         client.create("/config", "", CreateMode::Persistent).await.unwrap();
         client.create(PATH, "[", CreateMode::Persistent).await.unwrap();
         assert!(matches!(soon(config.subscribe()).await, Err(SubscribeError::Refused(_))));
-        // With a default it can begin, and is told what is wrong.
+        // With a default it can begin, and is told the fault.
         let tolerant = Config::builder(&client, PATH).default_value(limits(9)).build().unwrap();
         let mut subscription = soon(tolerant.subscribe()).await.unwrap();
         assert!(subscription.current().per_second == 9 && subscription.current().is_provisional());

@@ -31,7 +31,7 @@ both_backends! {
         revisions.truncate(5);
         revisions.reverse();
         assert_eq!(kept, revisions[..3]);
-        // A shorter history deletes what is too much; none at all leaves it alone.
+        // A shorter history deletes the values too many; none at all leaves them alone.
         soon(keeping(&client, 0).publish(&limits(7))).await.unwrap();
         assert_eq!(past(&config).await.len(), 3);
         soon(keeping(&client, 1).publish(&limits(8))).await.unwrap();

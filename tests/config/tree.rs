@@ -172,7 +172,7 @@ both_backends! {
         soon(operator.key("c").unwrap().delete()).await.unwrap();
         soon(operator.key("b").unwrap().publish(&limits(3))).await.unwrap();
         until(&subscription, "b=3 d=4").await;
-        // One who was slow is told the difference.
+        // A slow reader is told the difference.
         let mut told = [next(&mut slow).await, next(&mut slow).await, next(&mut slow).await, next(&mut slow).await];
         told.sort();
         assert_eq!(told, ["-a", "-c", "b=3", "d=4"]);

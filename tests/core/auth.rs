@@ -57,7 +57,7 @@ both_backends! {
             (wrong.acl("/a").await.unwrap_err(), "/a", "needs READ or ADMIN"),
             (wrong.set_acl("/a", [Acl::open_unsafe()], None).await.unwrap_err(), "/a", "needs ADMIN"),
             (wrong.create("/a/c", "", create).await.unwrap_err(), "/a/c", "needs CREATE on the parent"),
-            // The parent that could not be made is what is to blame.
+            // The parent that could not be made is to blame.
             (wrong.create("/a/c/d/e", "", create).await.unwrap_err(), "/a/c", "needs CREATE on the parent"),
             (
                 wrong.transaction().check("/", None).set("/a", "", None).commit().await.unwrap_err(),

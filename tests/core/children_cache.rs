@@ -195,7 +195,7 @@ both_backends! {
         told.until_next("ready").await;
         assert_eq!(told.log, ["init", "apply a", "ready"], "the failure is told once");
         assert!(cache.trouble().is_none() && !cache.is_stale());
-        // When it happens later, what was known is kept and said to be stale.
+        // When it happens later, known children are kept and said to be stale.
         other.set_acl("/f", [all_but_read()], None).await.unwrap();
         proxy.reset().await;
         told.until_next("failed").await;

@@ -32,7 +32,7 @@ both_backends! {
             until(async || multis() % 2 == 0).await;
             until(async || other.children("/folder").await.unwrap().names.is_empty()).await;
         }
-        // One that was told of stays, also if another create of it is dropped.
+        // A node whose create was answered stays, also if another create of it is dropped.
         client.create("/folder/a", "x", CreateMode::Ephemeral).await.unwrap();
         let before = multis();
         let held = proxy.add(Rule::on(OpCode::Multi).hold());

@@ -28,8 +28,8 @@ fn count(server: &docent::server::Server, client: &Client) -> Counted {
     }
 }
 
-/// One of each: a lock that is taken and released, one that is waited for and given up at the n-th poll, and
-/// streams.
+/// One of each: a lock that is taken and released, another that is waited for and given up at the n-th poll,
+/// and streams.
 async fn round(client: &Client, n: usize) {
     soon(soon(Mutex::new(client, "/free").unwrap().acquire()).await.unwrap().release()).await.unwrap();
     let mut given_up = Box::pin(Mutex::new(client, "/taken").unwrap().acquire());

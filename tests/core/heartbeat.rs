@@ -94,11 +94,11 @@ async fn until(checks: &Checks, count: usize) -> Vec<Vec<String>> {
     checks.lock().unwrap().clone()
 }
 
-/// The check of all, and what was checked right after it because the third of them failed.
+/// The check of all guards, and the guards checked right after it because the third of them failed.
 async fn third_fails(server: &FakeServer, checks: &Checks) -> (Client, Vec<MutexGuard>, String) {
     let (client, guards) = guards(server).await;
     let seen = until(checks, 2).await;
-    // One that is not made at once is of all others again.
+    // A check that is not made at once is of all others again.
     assert_eq!(seen[1], seen[0][3..], "what was not looked at is checked at once");
     (client, guards, seen[0][2].clone())
 }

@@ -8,8 +8,8 @@ use docent_tests::{PATIENCE, soon};
 use futures_util::future::join_all;
 use std::time::Duration;
 
-/// A link that owes a reply is dropped after a third of this, whatever trickles in after all of it. On a busy
-/// machine an answer of these tests comes sooner than that.
+/// A link that owes a reply is dropped after a third of this, even if bytes trickle in. On a busy machine an
+/// answer of these tests comes sooner than that.
 const TIMEOUT_MS: i32 = 6_000;
 
 fn client(server: &FakeServer) -> Client {

@@ -307,7 +307,7 @@ both_backends! {
                 soon(node.present()).await.unwrap();
             }
             if n == 5 {
-                // One that is to stay is not waited for.
+                // A node that is wanted is not waited for.
                 soon(KeptNode::vacated(&client, "/a")).await.unwrap();
                 assert_eq!(KeptNode::new(&client, "/a", "").unwrap_err().kind(), ErrorKind::AlreadyRegistered);
             }

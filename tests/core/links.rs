@@ -222,7 +222,7 @@ both_backends! {
         client.create("/a", "", CreateMode::Persistent).await.unwrap();
         client.update_servers(&format!("{},{}", proxy.connect_string(), read_only.address)).unwrap();
         proxy.cut().await;
-        // After two timeouts it asks whether anybody has seen what it has.
+        // After two timeouts it asks whether any server has the newest transaction that it saw.
         soon(async { while read_only.probed.load(Ordering::SeqCst) == 0 { tokio::task::yield_now().await } }).await;
         proxy.heal().await.unwrap();
         let state = soon(client.state().reached(ConnectionState::Connected)).await;

@@ -8,7 +8,7 @@ use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Name, labels and value of what was recorded, histograms by the number of their values.
+/// Name, labels and value of each recorded metric, histograms by the number of their values.
 fn recorded(snapshotter: &Snapshotter) -> BTreeMap<String, String> {
     let metrics = snapshotter.snapshot().into_vec().into_iter();
     let named = metrics.map(|(key, _, _, value)| {

@@ -49,7 +49,7 @@ async fn streams_of_what_is_above_the_limit_say_so_and_go_on_once_it_is_not() {
 }
 
 both_backends! {
-    /// The servers' `jute.maxbuffer` bounds what is sent to them, not what they answer.
+    /// The servers' `jute.maxbuffer` bounds requests, not answers.
     async fn a_listing_above_what_servers_take_is_read_and_followed(backend: Backend) {
         const TAKEN: usize = 0xf_ffff;
         let server = backend.start().await;

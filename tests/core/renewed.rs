@@ -27,7 +27,7 @@ both_backends! {
         soon(node.present()).await.unwrap();
         let now = other.get("/a").await.unwrap();
         assert_eq!((now.data, now.stat.czxid), ("2".into(), made.czxid));
-        // One that is to stay is nobody else's.
+        // A node that is wanted is nobody else's.
         assert_eq!(KeptNode::renewed(&client, "/a", "3").unwrap_err().kind(), ErrorKind::AlreadyRegistered);
         soon(node.remove()).await.unwrap();
         assert_eq!(other.exists("/a").await.unwrap(), None);

@@ -110,7 +110,7 @@ fn forms(secret: &[u8]) -> [String; 7] {
     ]
 }
 
-/// Fails if one of `secrets` is in what was printed, in any form.
+/// Fails if one of `secrets` was printed, in any form.
 fn assert_hidden(printed: &Printed, secrets: &[(&str, &[u8])]) {
     let text = printed.text();
     // Values that are formatted over several lines have one byte on each.
@@ -172,7 +172,8 @@ async fn recipes(printed: &Printed, client: &Client) {
     soon(guards.release()).await.unwrap();
 }
 
-/// Formats what configuration, discovery and membership hand out, and has them log what they do not like.
+/// Formats the values that configuration, discovery and membership hand out, and has them log data that they
+/// refuse.
 async fn told(printed: &Printed, client: &Client) {
     let group = Membership::new(client, "/t/group").unwrap();
     let member = soon(group.join("one", PAYLOAD)).await.unwrap();

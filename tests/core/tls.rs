@@ -247,7 +247,7 @@ async fn a_real_server_is_talked_to_over_both_versions_and_knows_the_client_by_i
         guard.transaction().create("/a", "x", CreateMode::Persistent).commit().await.unwrap();
         assert_eq!(client.get("/a").await.unwrap().data, "x");
         soon(guard.release()).await.unwrap();
-        // A certificate is an identity: what it created is its own.
+        // A certificate is an identity: nodes that it created are its own.
         let acl = client.acl("/a").await.unwrap();
         assert_eq!((acl.entries.len(), acl.entries[0].scheme.as_str()), (1, "x509"));
         assert_eq!(connect(&server).await.get("/a").await.unwrap_err().kind(), ErrorKind::NoAuth);

@@ -14,7 +14,7 @@ pub(crate) async fn data(stream: &mut WatchStream<docent::Node>) -> Option<Strin
     next(stream).await.map(|node| String::from_utf8(node.data.into()).unwrap())
 }
 
-/// Reads on until the stream has come to `value`: what was in between may be coalesced.
+/// Reads on until the stream has come to `value`: states in between may be coalesced.
 async fn until(stream: &mut WatchStream<docent::Node>, value: Option<&str>) {
     while data(stream).await.as_deref() != value {}
 }

@@ -33,7 +33,7 @@ async fn change(
     }
 }
 
-/// Follows the changes until what they tell meets `condition`.
+/// Follows the changes until the instances that they tell meet `condition`.
 async fn follow(
     view: &Service<String>,
     told: &mut BTreeMap<String, String>,

@@ -45,7 +45,7 @@ pub(crate) async fn versions(client: &Client) -> Vec<String> {
     names.iter().map(version).collect()
 }
 
-/// Says what was said last until the servers have it.
+/// Repeats the newest update until the servers have it.
 async fn until_announced(registration: &Registration) {
     soon(async { while registration.announced().await.is_err() {} }).await;
 }

@@ -138,7 +138,7 @@ both_backends! {
         let created = other.exists(ONE).await.unwrap().unwrap().czxid;
         server.stop().await;
         server.start_again().await;
-        // The first change after it is the one that is made then.
+        // The first change after it is the update that is made then.
         soon(one.update(orders("1").payload("new"))).await.unwrap();
         assert_eq!(crate::scene::next(&mut changes).await, "updated 1");
         assert_eq!(other.exists(ONE).await.unwrap().unwrap().czxid, created);
@@ -222,7 +222,7 @@ both_backends! {
         soon(held.fired()).await;
         registering.abort();
         proxy.heal().await.unwrap();
-        // Deregistering wins against a slow registration: what is registered next is the only one.
+        // Deregistering wins against a slow registration: the next registration is the only one.
         let two = soon(registry(&client).register(orders("2"))).await.unwrap();
         soon(async { while other.children(ORDERS).await.unwrap().names != ["2"] {} }).await;
         soon(two.deregister()).await.unwrap();

@@ -39,7 +39,7 @@ both_backends! {
         until_ids(&view, &["good", "more"]).await;
         drop(more);
         until_ids(&view, &["good"]).await;
-        // One that is mended is shown, one that is spoiled is not.
+        // A mended instance is shown, a spoiled one is not.
         let mut changes = view.changes();
         assert_eq!(next(&mut changes).await, "added good");
         for _ in bad {

@@ -1,4 +1,4 @@
-//! Updates that others supersede, in Dubbo's layout, where what is said is the node's name.
+//! Updates that others supersede, in Dubbo's layout, where the data is the node's name.
 
 use crate::layout::{registry, version, versions};
 use docent::recipe::KeptNode;
@@ -28,8 +28,8 @@ both_backends! {
         let lasting = |name: &str| version(name).service_type(ServiceType::Permanent);
         let registration = registered(&client, lasting("1")).await;
         for (before, last) in [("2", "3"), ("4", "5")] {
-            // The first writes, the others wait for it. Then nobody wants what they wait for, and nobody else
-            // writes what is wanted.
+            // The first writes, the others wait for it. Then nobody wants the node that they wait for, and
+            // nobody else writes the wanted one.
             let first = begun!(registration.update(lasting(before)));
             let second = begun!(registration.update(lasting(before)));
             let announced = begun!(registration.announced());

@@ -34,7 +34,7 @@ both_backends! {
         soon(two.deregister()).await.unwrap();
         assert_eq!(next(&mut changes).await, "removed 2");
         assert_eq!((before.len(), view.instances().len()), (2, 1));
-        // Somebody who comes later is told the same in short.
+        // A later subscriber is told the same in short.
         let mut late = view.changes();
         assert_eq!(word(soon(late.next()).await.as_ref()), "added 1");
         assert_eq!(word(soon(late.next()).await.as_ref()), "current");
@@ -112,7 +112,7 @@ both_backends! {
         crate::scene::until_owned(&client, &other, "/services/orders/1").await;
         soon(async { while view.instances().version("1").unwrap() <= version { tokio::task::yield_now().await; } }).await;
         assert_ne!(client.session_id(), Some(old));
-        // The next change is what is done now: nothing was removed, and nothing updated.
+        // The next change is the one that is made now: nothing was removed, and nothing updated.
         let _two = soon(registry(&other).register(orders("2"))).await.unwrap();
         assert_eq!(next(&mut changes).await, "added 2");
     }
@@ -139,7 +139,7 @@ both_backends! {
         let one = soon(registry(&client).register(orders("1"))).await.unwrap();
         let two = soon(registry(&client).register(orders("2"))).await.unwrap();
         let open = |grace| registry(&other).service_builder::<String>("orders").removal_grace(grace).open();
-        // One that outlasts the test, and one that is over at once.
+        // A grace that outlasts the test, and one that is over at once.
         let (patient, hasty) = (soon(open(Duration::from_secs(3600))).await.unwrap(), soon(open(Duration::from_millis(50))).await.unwrap());
         let mut changes = patient.changes();
         for expected in ["added 1", "added 2"] {
@@ -237,7 +237,7 @@ both_backends! {
         }
         soon(async { while tasks() > before { tokio::task::yield_now().await; } }).await;
         if let Some(embedded) = server.as_embedded() {
-            // That of the registration is all there is.
+            // The registration's watch is the only one.
             soon(async { while embedded.watch_count() != 1 { other.sync("/").await.unwrap(); } }).await;
         }
     }

@@ -60,7 +60,7 @@ impl Log {
         self.terms()[count - 1]
     }
 
-    /// Writes down that a term began, and when what is returned is dropped, that it is gone.
+    /// Writes down that a term began, and once the returned value is dropped, that it is gone.
     pub(crate) fn term_of(&self, who: usize, leadership: &Leadership) -> Noted {
         self.add(who, Event::Gained(leadership.fence()));
         Noted { log: self.clone(), who, fence: leadership.fence() }
@@ -94,7 +94,7 @@ impl Candidate {
         Self::with(election, who, log, |_| pending())
     }
 
-    /// One that does this work.
+    /// Candidate that does this work.
     pub(crate) fn with<W, F>(election: &Election, who: usize, log: &Log, mut work: W) -> Self
     where
         W: FnMut(Arc<Leadership>) -> F + Send + 'static,

@@ -12,7 +12,7 @@ async fn named(server: &TestServer) -> Client {
     builder(server, server.connect_string()).identity("10.0.0.7").connect().await.unwrap()
 }
 
-/// Checks a name and returns what is before the number.
+/// Checks a name and returns the text before its number.
 fn is_protected(path: &str, marker: &str) {
     let name = path.strip_prefix("/election/_c_").unwrap();
     let (uuid, rest) = name.split_at(UUID.len());

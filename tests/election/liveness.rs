@@ -68,8 +68,8 @@ both_backends! {
             assert_eq!(leader, 1);
             let all = log.all();
             let gone = all.iter().find(|(who, event, _)| *who == 0 && matches!(event, crate::candidate::Event::Gone(_)));
-            // After a pause from before the end of the lease to after that of the session, both are told at
-            // the same time.
+            // After a pause from before the end of the lease to after the end of the session, both are told
+            // at the same time.
             let told_first = gone.is_some_and(|(_, _, gone)| *gone < at);
             assert!(told_first || pause > SHORT_SESSION / 4, "the work of the first went on");
             second.stop().await.unwrap();

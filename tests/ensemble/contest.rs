@@ -41,7 +41,7 @@ impl<G: Guard> Contest<G> {
     {
         let (turns, stop) = (Arc::clone(&self.turns), self.stop.clone());
         self.contenders.push(tokio::spawn(async move {
-            // One that waits when it is stopped gives up its place.
+            // A contender that waits when it is stopped gives up its place.
             while let Some(acquired) = stop.run_until_cancelled(acquire()).await {
                 match acquired {
                     Ok(guard) => turns.take(guard).await,
@@ -60,7 +60,7 @@ impl<G: Guard> Contest<G> {
         late.then(|| format!("{} is blocked", self.name))
     }
 
-    /// Ends it, and tells what was wrong.
+    /// Ends the contest, and returns its faults.
     pub(crate) async fn finish(self) -> Vec<String> {
         self.stop.cancel();
         for contender in self.contenders {

@@ -84,10 +84,10 @@ pub(crate) async fn election(leader: &Client, candidate: &Client) -> Pair<Leader
 }
 
 impl<G: Guard> Pair<G> {
-    /// `next` is what waits. At the moment it has got what it waits for, nobody else may hold it.
+    /// `next` is the waiting contender. At the moment it gets its guard, nobody else may hold one.
     fn new(holder: G, next: impl Future<Output = G> + Send + 'static) -> Self {
         let (fence, holder) = (holder.fence(), Arc::new(holder));
-        // A released guard's node is gone.
+        // Weak, because a released holder is dropped.
         let before = Arc::downgrade(&holder);
         let waiting = tokio::spawn(async move {
             let next = next.await;
@@ -115,7 +115,7 @@ impl<G: Guard> Pair<G> {
         soon(next.release()).await;
     }
 
-    /// Hands over what was held all the time.
+    /// Hands over the guard, which was held all the time.
     pub(crate) async fn handed_over(self) {
         assert!(self.is_held(), "it was lost");
         let Self { holder, waiting } = self;

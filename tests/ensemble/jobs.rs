@@ -89,7 +89,7 @@ impl Jobs {
         }
         // Items that were put through another server are there.
         soon(self.client.sync("/jobs")).await.unwrap();
-        // Those that consumers were about to get when they were stopped come back.
+        // Items that consumers were about to get when they were stopped come back.
         while !soon(self.queue.is_empty()).await.unwrap() {
             let delivery = soon(self.queue.take()).await.unwrap();
             *taken.acknowledged.entry(*delivery.item()).or_default() += 1;

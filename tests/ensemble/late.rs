@@ -1,5 +1,5 @@
-//! A follower that is cut off for some seconds, with clients on it: what they wrote waits in its pipe, and
-//! comes late.
+//! A follower that is cut off for some seconds, with clients on it: their writes wait in its pipe, and come
+//! late.
 
 use crate::contest::Contest;
 use crate::fleet::leader_of_two;
@@ -121,7 +121,7 @@ impl Crowd {
         blocked.map(|what| format!("trial {trial}: {what}")).collect()
     }
 
-    /// Ends everything, and says what is wrong or left.
+    /// Ends everything, and returns all that is wrong or left.
     async fn finish(self) -> Vec<String> {
         let mut wrong = Vec::new();
         for lock in self.locks {

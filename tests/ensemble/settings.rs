@@ -58,7 +58,8 @@ async fn publish(config: Config<u64>, stop: CancellationToken) -> Published {
     let mut published = Published { tried: 0, failed: 0 };
     while stop.run_until_cancelled(tokio::time::sleep(PACE)).await.is_some() {
         published.tried += 1;
-        // One that comes to the end of its session may be unknown. The next number is tried then.
+        // The outcome of a publish that meets the end of its session may be unknown. The next number is tried
+        // then.
         if let Err(error) = config.publish(&published.tried).await {
             assert!(error.may_have_applied(), "{error}");
             published.failed += 1;
@@ -75,7 +76,7 @@ struct Published {
     failed: u64,
 }
 
-/// Checks that what is seen never goes back.
+/// Checks that seen values never go back.
 async fn follow(mut subscription: Subscription<u64>, stop: CancellationToken) -> (Subscription<u64>, usize) {
     let (mut newest, mut count) = (subscription.current(), 0);
     while let Some(change) = stop.run_until_cancelled(subscription.changed()).await {

@@ -1,4 +1,4 @@
-//! A Curator client in a process of its own, and what it is told to do.
+//! A Curator client in a process of its own, and its orders.
 
 use docent::Client;
 use docent_testkit::TestServer;

@@ -15,8 +15,8 @@ const THEIRS: &str = "/theirs";
 /// claims also have an id, by which a lost reply is resolved.
 const UNREAD: [&str; 3] = ["/queue", "/claims", "/claims/queue-0000000000"];
 
-/// The nodes below a path by what is the same in each run: names without random ids, data, and whether a
-/// session owns them.
+/// The nodes below a path by their properties that are the same in each run: names without random ids, data,
+/// and whether a session owns them.
 async fn tree(client: &Client, path: &str) -> Vec<(String, String, bool)> {
     let mut nodes = Vec::new();
     let mut paths = vec![path.to_owned()];

@@ -61,7 +61,7 @@ impl Scene {
         written
     }
 
-    /// Lets the follower find its leader again: what it held is delivered when this returns.
+    /// Lets the follower find its leader again: the held requests are delivered when this returns.
     pub(crate) fn deliver(&self) {
         assert!(self.follower.held_count() >= 2, "something comes late");
         self.follower.rejoin();

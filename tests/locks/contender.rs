@@ -23,9 +23,9 @@ pub(crate) enum Kind {
     Write,
     /// A writer who became a reader.
     Downgraded,
-    /// One of one permit.
+    /// A semaphore of one permit.
     Permit,
-    /// Both of two permits.
+    /// Both permits of a semaphore of two.
     Permits,
     /// A mutex at the path of the others, and both sides of two read/write locks.
     Multi,
@@ -215,7 +215,7 @@ impl Contender for Locker {
             Guard::Mutex(guard) => Some(guard.fence()),
             Guard::Write(guard) => Some(guard.fence()),
             Guard::Multi(guard) => guard.fence(LOCK),
-            // That of the writer it was.
+            // The fence of the writer it was.
             Guard::Read(guard) => guard.fence(),
             Guard::Permit(_) => None,
         }

@@ -124,7 +124,7 @@ both_backends! {
             trace[before..].iter().any(|frame| frame.is_reply(OpCode::Create2) || frame.is_reply(OpCode::Multi))
         }).await;
         for _ in 0..5 {
-            // Behind whatever it asks after that.
+            // Behind all that it asks after that.
             soon(two.sync("/")).await.unwrap();
         }
         assert!(!late.is_finished(), "it was let in alone");
@@ -160,7 +160,7 @@ both_backends! {
         let closing = proxy.add(Rule::on_any().path(|path| path.ends_with("/ready")).when(removes).hold());
         let leaving = tokio::spawn(alone.leave());
         soon(closing.fired()).await;
-        // Others may come once it is no member any more, whoever saw to that.
+        // Others may come once it is no member any more, whether it left or was deleted.
         if let Err(error) = two.delete(&own, None).await {
             assert_eq!(error.kind(), ErrorKind::NoNode);
         }
@@ -169,7 +169,8 @@ both_backends! {
             let (first, second) = tokio::join!(doors.0.enter(), doors.1.enter());
             (first.unwrap(), second.unwrap())
         };
-        // The next round opens the door over what is there and closes it, the one after that opens it anew.
+        // The next round opens the door over the old `ready` and closes it, the round after that opens it
+        // anew.
         let (first, second) = soon(both()).await;
         let (left, also) = soon(async { tokio::join!(first.leave(), second.leave()) }).await;
         left.and(also).unwrap();
@@ -234,7 +235,7 @@ both_backends! {
         soon(member.sync("/")).await.unwrap();
         assert!(!waiting.is_finished());
         server.expire(member.session_id().unwrap()).await.unwrap();
-        // Its node is made anew, and whoever comes then is the second.
+        // Its node is made anew, and the next member to come is the second.
         let entered = soon(barrier(&other, 2).enter()).await.unwrap();
         let also = soon(waiting).await.unwrap().unwrap();
         let (left, right) = soon(async { tokio::join!(entered.leave(), also.leave()) }).await;
@@ -266,13 +267,13 @@ both_backends! {
         let waiting = enter(&stays, 2);
         until_nodes(&comes, 1).await;
         for _ in 0..5 {
-            // Behind whatever the waiter sends.
+            // Behind all that the waiter sends.
             soon(stays.sync("/")).await.unwrap();
         }
         assert!(!waiting.is_finished(), "one of two was let in");
         let second = soon(barrier(&comes, 2).enter()).await.unwrap();
         let first = soon(waiting).await.unwrap().unwrap();
-        // Those of the next round are none of its business, once they have left.
+        // Members of the next round do not concern it, once the first round has left.
         let (left, also) = soon(async { tokio::join!(first.leave(), second.leave()) }).await;
         left.and(also).unwrap();
         soon(inside.leave()).await.unwrap();
@@ -290,7 +291,7 @@ both_backends! {
         until_nodes(&other, 1).await;
         proxy.cut().await;
         until_nodes(&other, 0).await;
-        // The client gives the session up, and then what it is asked to do in the next one.
+        // The client gives the session up, and then the request that it sends in the next one.
         let mut state = member.state();
         soon(async { while state.changed().await != ConnectionState::Lost {} }).await;
         for _ in 0..2 {

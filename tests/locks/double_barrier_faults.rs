@@ -190,7 +190,7 @@ both_backends! {
                 Some(entered) => entered.unwrap(),
                 None => {
                     pair.until_members(1).await;
-                    // The other one waits, or was let in by then.
+                    // The other member waits, or was let in by then.
                     soon(pair.of(&ours).enter()).await.unwrap()
                 }
             };
@@ -240,7 +240,7 @@ both_backends! {
                 assert!(is_closed(error), "{polls} polls: {error}");
             }
             pair.until_members(1).await;
-            // The other one waits, or was let in by then.
+            // The other member waits, or was let in by then.
             let comes = connect(&server).await;
             let entered = soon(pair.of(&comes).enter()).await.unwrap();
             let also = soon(waiting).await.unwrap().unwrap();

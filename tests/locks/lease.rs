@@ -1,5 +1,5 @@
 //! The lease follows the timeout that the servers grant now, not the one they granted once; and the clock,
-//! not what was heard.
+//! not the answers that were heard.
 
 use crate::granted_less::{LONG, loses_its_guard_in_time};
 use docent::{BootClock, Clock, LostReason, MultiLock, Mutex, Timestamp};

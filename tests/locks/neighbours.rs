@@ -41,7 +41,7 @@ both_backends! {
         crate::order::until_waiting(&mutex, 2).await;
         let line = soon(mutex.participants()).await.unwrap();
         assert!(line[0].holds && theirs.ends_with(&line[0].name) && !line[1].holds);
-        // One that comes later is not waited for.
+        // A later neighbour is not waited for.
         other.create(kazoo, "", CreateMode::EphemeralSequential).await.unwrap();
         other.delete(&theirs, None).await.unwrap();
         let guard = soon(waiting).await.unwrap().unwrap();

@@ -24,7 +24,7 @@ both_backends! {
         assert!(!error.may_have_applied() && client.exists("/done").await.unwrap().is_none());
         let second = take(&jobs).await;
         assert_eq!((*second.item(), second.deliveries()), (2, Some(2)));
-        // With what a guard's transaction checks by itself.
+        // With a guard's transaction, which has checks of its own.
         let own = second.transaction().set("/sum", "3", 1);
         soon(second.ack_with(own)).await.unwrap();
         assert_eq!(client.get("/sum").await.unwrap().data, "3");

@@ -13,7 +13,7 @@ const ITEM: &str = "/queue/items/item-0000000000";
 /// Its node's data.
 const NODE: &[u8] = b"\xd0\xce\x00\x017";
 
-/// How a contender gives up what it holds.
+/// How a contender gives up its item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     /// It gives the item back.

@@ -97,7 +97,7 @@ both_backends! {
             until_quiet(&idle).await;
             let woken: Vec<_> =
                 (0..CONSUMERS).filter(|index| idle[*index].asked(before[*index]) > 0).collect();
-            // The one that got it, and the one that watches now.
+            // The consumer that got it, and the consumer that watches now.
             assert!(woken.contains(&winner) && woken.len() <= 2, "{woken:?} were woken, and {winner} got it");
         }
         takes.abort_all();

@@ -56,7 +56,7 @@ both_backends! {
         assert_eq!(first.path(), format!("{LOCKS}/queue-0000000000"));
         let lock = client.exists(&first.path()).await.unwrap().unwrap();
         assert_eq!(lock.owner, client.session_id());
-        // One that a consumer of Curator's has locked is its.
+        // An item that a consumer of Curator's has locked belongs to that consumer.
         client.create(&format!("{LOCKS}/queue-0000000001"), "", CreateMode::Ephemeral).await.unwrap();
         assert!(jobs.try_take().await.unwrap().is_none());
         assert_eq!((jobs.peek().await.unwrap(), jobs.purge().await.unwrap()), (None, 0));

@@ -13,7 +13,7 @@ const PRODUCERS: u64 = 4;
 const CONSUMERS: usize = 4;
 /// Items that a consumer takes at once.
 const BATCH: usize = 20;
-/// A session timeout that outlives any pause of the machine: only killed consumers lose what they have.
+/// A session timeout that outlives any pause of the machine: only killed consumers lose their items.
 const SESSION: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,7 +120,7 @@ impl Consumer {
     }
 }
 
-/// Checks what consumers saw against what was put.
+/// Checks the items that consumers took against the items put.
 fn check(log: &Log, total: u64, kills: usize) {
     let known: HashSet<u64> = log.acked.keys().copied().collect();
     assert!(log.acked.values().all(|times| *times == 1), "an item was acknowledged twice");

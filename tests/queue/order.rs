@@ -88,7 +88,7 @@ both_backends! {
         assert_eq!(finish(&queue).await, 2);
         let third = soon(other.take()).await.unwrap();
         assert_eq!(*third.item(), 3);
-        // The other waits for the delay's end now.
+        // The other consumer waits for the delay's end now.
         let first = soon(other.take()).await.unwrap();
         assert_eq!(*first.item(), 1);
         soon(third.nack()).await.unwrap();

@@ -22,7 +22,7 @@ both_backends! {
         let take = tokio::spawn({ let there = there.clone(); async move { there.take().await } });
         tokio::time::sleep(A_WHILE).await;
         assert!(!take.is_finished());
-        // Given back, it is first again, for whoever comes next.
+        // Given back, it is first again, for the next consumer.
         soon(first.nack()).await.unwrap();
         let again = soon(take).await.unwrap().unwrap();
         assert_eq!((*again.item(), again.deliveries()), (1, Some(2)));

@@ -1,4 +1,4 @@
-//! Putting, whatever happens meanwhile.
+//! Putting under faults.
 
 use crate::jobs::{QUEUE, drain, queue};
 use docent::{Client, ErrorKind, PutError, Queue};
@@ -37,7 +37,7 @@ async fn requests(server: &TestServer) -> Vec<Asked> {
     Asked::all(&proxy.trace()[before..])
 }
 
-/// Puts 7 while the link breaks at a request; returns what was said.
+/// Puts 7 while the link breaks at a request; returns the put's result.
 async fn put_broken(server: &TestServer, case: &str, asked: Asked, fault: Fault) -> Result<(), PutError> {
     let (client, queue, proxy) = producer(server, case).await;
     let session = client.session_id().unwrap();

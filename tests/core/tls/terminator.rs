@@ -10,7 +10,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{RootCertStore, ServerConfig, SupportedProtocolVersion};
 
-/// Takes TLS from clients that show a certificate, and passes on what is in it. Ends when dropped.
+/// Takes TLS from clients that show a certificate, and passes on the plain bytes. Ends when dropped.
 pub(super) struct Terminator {
     address: SocketAddr,
     task: JoinHandle<()>,

@@ -39,7 +39,7 @@ struct Keeping<K>(PhantomData<K>);
 struct Process<K> {
     client: Client,
     namespace: String,
-    /// Sees to it that the session has its witness, which is made once and has no part in what is tested.
+    /// Sees to it that the session has its witness, which is made once and has no part in the test.
     _other: K,
 }
 

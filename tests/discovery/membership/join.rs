@@ -1,4 +1,4 @@
-//! Joining and leaving, and what is in the way.
+//! Joining and leaving, and obstacles to them.
 
 use super::{GROUP, group, ids, next};
 use docent::{CreateMode, ErrorKind, Membership, Presence};
@@ -104,7 +104,7 @@ both_backends! {
         let error = soon(group(&small).join("large", vec![0; 20_000])).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TooLarge, "{error}");
         assert!(client.exists(&format!("{GROUP}/large")).await.unwrap().is_none(), "nothing was stored");
-        // One who is a member says what it said before, and why.
+        // A member keeps its earlier data, and says why.
         let mut member = soon(group(&small).join("small", "1")).await.unwrap();
         member.set_data(vec![0; 20_000]);
         soon(async { while !matches!(member.changed().await, Presence::Failing(error) if error.kind() == ErrorKind::TooLarge) {} }).await;

@@ -43,7 +43,7 @@ both_backends! {
         let me = soon(mine.join("one", "before")).await.unwrap();
         let mut leaving = Box::pin(me.leave());
         assert!(futures_util::poll!(&mut leaving).is_pending());
-        // The node is gone when it joins, and whoever left does not know yet.
+        // The node is gone when it joins, and the member that left does not know yet.
         let again = soon(mine.join("one", "after")).await.unwrap();
         soon(leaving).await.unwrap();
         assert_eq!(again.data(), "after");

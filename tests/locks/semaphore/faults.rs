@@ -57,7 +57,8 @@ both_backends! {
         let semaphore = Semaphore::new(&client, "/semaphore", 1).unwrap();
         other.create("/semaphore/leases", "", CreateMode::Persistent).await.unwrap();
         let lost = proxy.add(Rule::on(OpCode::Create2).path(|path| path.contains("/leases/")).reset_after());
-        // One before it is drawn, one with it, one that finds it, and the one that shows its place.
+        // One listing before the ticket is drawn, one with it, one that finds it, and one that shows its
+        // place.
         let listed = Rule::on(OpCode::GetChildren2).path(|path| path.ends_with("/leases")).nth(4);
         let listed = proxy.add(listed.hold());
         let trying = tokio::spawn(semaphore.try_acquire());
@@ -98,7 +99,7 @@ both_backends! {
     }
 }
 
-/// Somebody who holds the only permit, and somebody who waits for it with a ticket of this name.
+/// The holder of the only permit, and a waiter for it with a ticket of this name.
 async fn holder_and_waiter(
     semaphore: &Semaphore,
 ) -> (Permit, JoinHandle<Result<Permit, AcquireError>>, String) {

@@ -81,7 +81,7 @@ both_backends! {
             soon(both.commit()).await.unwrap();
             until_participants(&semaphore, 2).await;
             for _ in 0..5 {
-                // Behind whatever the waiter sends.
+                // Behind all that the waiter sends.
                 soon(client.sync("/")).await.unwrap();
             }
             assert!(!waiter.is_finished(), "two permits are out, the limit is 1");

@@ -65,7 +65,7 @@ both_backends! {
             }));
             until_participants(&semaphore, participants).await;
         }
-        // A permit comes free; it is kept for whoever is first and wants all.
+        // A permit comes free; it is kept for the first in the line, which wants all.
         soon(one.release()).await.unwrap();
         until_participants(&semaphore, 7).await;
         assert!(served.lock().unwrap().is_empty());
