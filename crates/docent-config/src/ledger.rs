@@ -62,7 +62,8 @@ impl<T: 'static> Ledger<T> {
     pub(crate) fn judge(&mut self, found: Option<(Revision, &Bytes)>, rollbacks: u64) -> Entry<T> {
         let Some((revision, data)) = found else { return Entry::Missing };
         let goes_back = self.newest.is_some_and(|newest| revision.mzxid < newest.mzxid);
-        // Values never go back, but for a restore of the servers from an older copy, which `rollbacks` counts.
+        // Values never go back, but for a restore of the servers from an older copy, which `rollbacks`
+        // counts.
         if goes_back && self.rollbacks == rollbacks && !planted!(OlderAfterNewer) {
             return Entry::Old;
         }
