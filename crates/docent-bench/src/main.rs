@@ -23,7 +23,7 @@ struct Arguments {
 enum Bench {
     /// Our session, a bare client and zookeeper-client on one server.
     Session(session::Options),
-    /// One client: what the processes run that are measured.
+    /// Measures one client: the command of the measured processes.
     #[command(hide = true)]
     Worker(worker::Options),
 }

@@ -5,13 +5,13 @@ use crate::clients::Which;
 /// One figure of a client.
 #[derive(Debug)]
 pub(crate) struct Measure {
-    /// Names it between the worker and the session bench.
+    /// Name of the figure between the worker and the session bench.
     pub(crate) key: &'static str,
     pub(crate) title: &'static str,
     pub(crate) target: Option<Target>,
 }
 
-/// At most this share of what another client needs.
+/// Upper bound of our figure, as a share of another client's.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Target {
     pub(crate) of: Which,
@@ -22,7 +22,7 @@ const LATENCY: Option<Target> = Some(Target { of: Which::Bare, ratio: 1.15 });
 const CPU_ALONE: Option<Target> = Some(Target { of: Which::ZookeeperClient, ratio: 0.6 });
 const CPU_IN_FLIGHT: Option<Target> = Some(Target { of: Which::ZookeeperClient, ratio: 0.5 });
 
-/// In the order of the report.
+/// All figures, in the order of the report.
 pub(crate) const MEASURES: &[Measure] = &[
     measure("get_p50", "get, p50 µs", LATENCY),
     measure("get_p99", "get, p99 µs", None),

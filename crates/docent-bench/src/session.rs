@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::process::Command;
 
-/// Where clients create nodes.
+/// Folder in which clients create nodes.
 pub(crate) const FOLDER: &str = "/bench/line";
 /// Node that the clients read.
 pub(crate) const NODE: &str = "/bench/node";
@@ -27,7 +27,7 @@ const WARM_UP_ROUNDS: u32 = 5;
 /// Delay of the slow link, each way.
 const LINK_DELAY: Duration = Duration::from_millis(5);
 
-/// How the session bench runs.
+/// Command line of the session bench.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Rounds; in each all clients are measured, one after the other.

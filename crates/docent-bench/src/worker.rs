@@ -61,7 +61,7 @@ async fn measure<C: Client>(options: Options) -> Result<()> {
     Ok(())
 }
 
-/// Only what a profiler is to see.
+/// Sends only the requests that a profiler must see.
 async fn only(client: &mut impl Client, options: &Options) -> Result<()> {
     let prefix = format!("{FOLDER}/line-");
     if let Some([alone, in_flight]) = options.gets.as_deref() {
