@@ -1,8 +1,8 @@
 use crate::CodecError;
 use bytes::Bytes;
 
-/// How values become the data of nodes, and back. [`Json`](crate::Json) is the default; [`Raw`](crate::Raw)
-/// leaves bytes and text as they are.
+/// Codec that makes values into the data of nodes, and back. [`Json`](crate::Json) is the default;
+/// [`Raw`](crate::Raw) leaves bytes and text as they are.
 ///
 /// It is called with values when they are written, and with bytes that anybody may have written when they
 /// arrive: it must not take long, and must not take more memory than the data calls for. A panic of

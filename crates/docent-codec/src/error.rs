@@ -1,6 +1,6 @@
 use std::fmt;
 
-/// Why a [`Codec`](crate::Codec) refused something.
+/// Refusal of a value or of data by a [`Codec`](crate::Codec).
 #[derive(Clone)]
 pub struct CodecError {
     summary: String,

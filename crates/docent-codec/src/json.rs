@@ -75,7 +75,7 @@ impl<T: Serialize + DeserializeOwned> Codec<T> for Json {
     }
 }
 
-/// Whether arrays and objects are inside of each other more than `most` times.
+/// True when arrays and objects are inside of each other more than `most` times.
 fn is_deeper_than(most: usize, data: &[u8]) -> bool {
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
     for byte in data {
