@@ -1,7 +1,7 @@
 use crate::Refusal;
 use docent_core::Error;
 
-/// Why a value was not published.
+/// Errors of publishing a value.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum PublishError {
@@ -34,7 +34,7 @@ impl PublishError {
     }
 }
 
-/// Why a subscription could not begin: there is no value to begin with.
+/// Errors of beginning a subscription: there is no value to begin with.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum SubscribeError {

@@ -18,7 +18,7 @@ pub(crate) struct LocalFile {
     saving: Arc<Mutex<Saving>>,
 }
 
-/// One value is written at a time, also when one who follows comes after another.
+/// State of the writer: one value is written at a time, also when one subscriber comes after another.
 #[derive(Default)]
 struct Saving {
     next: Option<Record>,
@@ -210,7 +210,7 @@ fn parse(all: &Bytes, path: &str) -> io::Result<Record> {
     Ok(Record { revision: Revision { czxid, mzxid, version, modified }, data })
 }
 
-/// Whether `other` is the name of a new file for `name`.
+/// True when `other` is the name of a new file for `name`.
 fn is_new_of(name: &str, other: &str) -> bool {
     let rest = other.strip_prefix('.').and_then(|rest| rest.strip_prefix(name)?.strip_prefix('.'));
     let numbers = rest.and_then(|rest| rest.strip_suffix(".new")?.split_once('-'));
@@ -246,7 +246,8 @@ fn check(file: &File) -> io::Result<()> {
     others(metadata.uid(), metadata.mode(), user).map_or(Ok(()), |what| Err(invalid(what)))
 }
 
-/// Why others have a say in a file of this owner and mode; `user` is who we are. Root may do anything anyway.
+/// Reason for which others have a say in a file of this owner and mode; `user` is the process's own. Root may
+/// do anything anyway.
 #[cfg(unix)]
 fn others(owner: u32, mode: u32, user: u32) -> Option<String> {
     const ROOT: u32 = 0;

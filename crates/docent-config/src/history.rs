@@ -22,7 +22,7 @@ const NAME: usize = 128;
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Past<T> {
-    /// Which one it was.
+    /// Revision of the value.
     pub revision: Revision,
     /// The value; why it cannot be read as one, if it cannot.
     pub value: Result<T, Refusal>,
@@ -47,7 +47,7 @@ pub(crate) struct History {
 
 /// Listing of the history's folder.
 pub(crate) struct Listed {
-    /// Whether there is a folder.
+    /// True when there is a folder.
     exists: bool,
     /// All names.
     pub(crate) names: Vec<String>,
@@ -93,7 +93,7 @@ impl History {
         Plan { make_folder: !listed.exists && add.is_some(), add, remove }
     }
 
-    /// Which of `names`, in their order, are too many when so many more come.
+    /// The `names`, in their order, that are too many when so many more come.
     fn removed(&self, mut names: Vec<String>, more: usize, length: usize, limit: usize) -> Vec<String> {
         let too_many = (names.len() + more).saturating_sub(self.length);
         // The deletions must fit into the request, too.

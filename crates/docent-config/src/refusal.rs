@@ -12,7 +12,7 @@ pub struct Refusal {
     detail: Option<String>,
 }
 
-/// Which step refused a value.
+/// Step that refused a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RefusalReason {
@@ -51,7 +51,7 @@ impl Refusal {
         Self { revision: Some(revision), ..self }
     }
 
-    /// Which step refused it.
+    /// Step that refused it.
     pub fn reason(&self) -> RefusalReason {
         self.reason
     }

@@ -1,7 +1,7 @@
 use docent_core::Stat;
 use std::time::SystemTime;
 
-/// Which of the values that a node has had: the transactions that tell it from all others.
+/// Revision of a node's value: the transactions that tell it from all other values the node has had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Revision {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 pub(crate) type Validate<T> = dyn Fn(&T) -> Result<(), String> + Send + Sync;
 
-/// How values are read and judged.
+/// Codec and validation by which values are read and judged.
 pub(crate) struct Settings<T> {
     pub(crate) codec: Arc<dyn Codec<T>>,
     pub(crate) validate: Option<Arc<Validate<T>>>,

@@ -11,7 +11,7 @@ pub struct Snapshot<T> {
     revision: Option<Revision>,
 }
 
-/// Where a [`Snapshot`] is from.
+/// Origin of a [`Snapshot`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Origin {
@@ -37,7 +37,7 @@ impl<T> Snapshot<T> {
         &self.value
     }
 
-    /// Where it is from.
+    /// Its origin.
     pub fn origin(&self) -> Origin {
         self.origin
     }
@@ -47,12 +47,12 @@ impl<T> Snapshot<T> {
         self.origin != Origin::Server
     }
 
-    /// Which of the node's values it is; `None` for the default.
+    /// Revision of the value; `None` for the default.
     pub fn revision(&self) -> Option<Revision> {
         self.revision
     }
 
-    /// How long ago it was published, as far as the clocks of the servers and of this machine agree; zero for
+    /// Time since it was published, as far as the clocks of the servers and of this machine agree; zero for
     /// the default.
     pub fn age(&self) -> Duration {
         let since = |revision: Revision| SystemTime::now().duration_since(revision.modified).ok();

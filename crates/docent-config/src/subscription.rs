@@ -95,14 +95,14 @@ impl<T: Send + Sync + 'static> Subscription<T> {
         self.feed.cache.is_stale()
     }
 
-    /// For how long it has been [stale](Self::is_stale); `None` when it is not. How old the value itself is
-    /// says [`Snapshot::age`].
+    /// Time for which it has been [stale](Self::is_stale); `None` when it is not. The age of the value itself
+    /// is [`Snapshot::age`].
     pub fn stale_for(&self) -> Option<Duration> {
         self.feed.cache.stale_for()
     }
 
-    /// Why the servers do not let the value be read, if they do not, as `NoAuth`. It is tried again all the
-    /// time.
+    /// Error with which the servers refuse to let the value be read, as `NoAuth`; `None` when they do not. It
+    /// is tried again all the time.
     pub fn trouble(&self) -> Option<Error> {
         self.feed.cache.trouble()
     }
@@ -120,7 +120,7 @@ impl<T: Send + Sync + 'static> Subscription<T> {
         }
     }
 
-    /// How many values were refused since the first subscription of this `Config`.
+    /// Number of values refused since the first subscription of this `Config`.
     pub fn refused(&self) -> u64 {
         self.feed.state.borrow().refused
     }

@@ -2,7 +2,7 @@ use futures_util::future::{BoxFuture, FutureExt};
 use std::task::{Context, Poll, ready};
 use tokio::sync::watch;
 
-/// How a subscription waits for the next state.
+/// Wait of a subscription for the next state.
 #[derive(Default)]
 pub(crate) struct Waiting(Option<BoxFuture<'static, bool>>);
 

@@ -44,7 +44,7 @@ pub struct Counted<N> {
     pub after: N,
 }
 
-/// Why a number was not read or changed.
+/// Errors of reading and changing a [`Counter`](crate::Counter).
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum CounterError {
@@ -53,9 +53,9 @@ pub enum CounterError {
     Corrupted {
         /// The path, as it was given.
         path: String,
-        /// How many bytes there are.
+        /// Bytes that the node has.
         found: usize,
-        /// How many there should be.
+        /// Bytes that a number takes.
         wanted: usize,
     },
     /// The result would be out of range. Nothing was written.

@@ -74,12 +74,13 @@ impl<T: Send + Sync + 'static> TreeSubscription<T> {
         self.feed.cache.is_stale()
     }
 
-    /// For how long it has been [stale](Self::is_stale); `None` when it is not.
+    /// Time for which it has been [stale](Self::is_stale); `None` when it is not.
     pub fn stale_for(&self) -> Option<Duration> {
         self.feed.cache.stale_for()
     }
 
-    /// Why the servers do not let the folder be listed, if they do not. It is tried again all the time.
+    /// Error with which the servers refuse to let the folder be listed; `None` when they do not. It is tried
+    /// again all the time.
     pub fn trouble(&self) -> Option<Error> {
         self.feed.cache.trouble()
     }
