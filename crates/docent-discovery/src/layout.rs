@@ -8,8 +8,7 @@ use bytes::Bytes;
 use docent_core::Error;
 use serde::de::DeserializeOwned;
 
-/// How services and their instances are written into the tree. Clients find each other only in the same
-/// layout.
+/// Layout of services and their instances in the tree. Clients find each other only in the same layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum RegistryLayout {

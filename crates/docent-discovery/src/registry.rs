@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use std::fmt;
 use std::sync::Arc;
 
-/// Where services are announced and found, for users of Curator: `ServiceDiscovery`.
+/// Registry in which services are announced and found, for users of Curator: `ServiceDiscovery`.
 ///
 /// # Expected flow
 /// Each copy of a service [registers](Self::register) an [`Instance`] and holds the [`Registration`]. A user
@@ -48,7 +48,7 @@ pub struct RegistryBuilder {
 }
 
 impl RegistryBuilder {
-    /// How services are written into the tree. Default [`RegistryLayout::Curator`].
+    /// Layout of services in the tree. Default [`RegistryLayout::Curator`].
     pub fn layout(mut self, layout: RegistryLayout) -> Self {
         self.layout = layout;
         self
@@ -113,7 +113,7 @@ impl Registry {
     }
 
     /// Announces a dynamic `instance` without waiting, as soon as the servers can be reached: for a process
-    /// that is to start while ZooKeeper is away. [`Registration::announced`] waits.
+    /// that has to start while ZooKeeper is away. [`Registration::announced`] waits.
     ///
     /// # Errors
     /// `InvalidInput` when something about the instance breaks a rule, or when it is not dynamic.

@@ -69,7 +69,7 @@ impl Balance {
         self.troubled.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One was set aside.
+    /// Notes that the instance of `load` was set aside.
     pub(super) fn is_aside(&self, load: &Arc<Load>) {
         let mut troubled = self.troubled();
         if !troubled.iter().any(|known| std::ptr::eq(known.as_ptr(), Arc::as_ptr(load))) {

@@ -1,4 +1,4 @@
-/// Why no instance was picked.
+/// Errors of picking an instance.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PickError {

@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// When an instance that fails is picked no more, and for how long.
+/// Rule by which an instance that fails is picked no more for a while.
 ///
 /// After `threshold` failures without a success in between, the first no longer than `period` ago, the
 /// instance is set aside for `period`. Then it is on probation for as long again: one pick of it at a time,
@@ -99,12 +99,12 @@ impl Load {
         self.in_flight.load(Ordering::Relaxed)
     }
 
-    /// Whether it has not failed lately.
+    /// True when it has not failed lately.
     pub(super) fn is_sound(&self, now: Instant, rule: SetAside) -> bool {
         matches!(self.health().at(now, rule.period), Health::Sound { .. })
     }
 
-    /// Whether it can be picked.
+    /// True when it can be picked.
     pub(super) fn admits(&self, now: Instant, rule: SetAside) -> bool {
         matches!(
             self.health().at(now, rule.period),
@@ -112,7 +112,7 @@ impl Load {
         )
     }
 
-    /// It is picked. True when that pick decides whether it is on probation any longer.
+    /// Counts a pick of it. True when that pick decides whether it is on probation any longer.
     pub(super) fn begin(&self) -> bool {
         self.in_flight.fetch_add(1, Ordering::Relaxed);
         match &mut *self.health() {

@@ -1,4 +1,4 @@
-//! Which instance is picked, and who is left out for a while.
+//! Choice among instances, and outliers that are left out for a while.
 
 mod choice;
 mod error;

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 pub struct Picked<P> {
     member: Member<P>,
     balance: Arc<Balance>,
-    /// Whether this pick decides about the probation of the instance.
+    /// True when this pick decides about the probation of the instance.
     is_trial: bool,
 }
 

@@ -1,4 +1,4 @@
-/// How [`Service::pick`](crate::Service::pick) chooses among the instances of a service.
+/// Policy by which [`Service::pick`](crate::Service::pick) chooses among the instances of a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum PickPolicy {

@@ -3,8 +3,8 @@ use docent_core::Error;
 /// Longest service name, id or address in bytes.
 const LONGEST: usize = 1024;
 
-/// Whether `text` can be the name of a node, and of something that people write into settings: `what` says of
-/// what.
+/// Checks that `text` can be the name of a node, and of something that people write into settings: `what`
+/// names it in the error.
 pub(crate) fn segment(what: &str, text: &str) -> Result<(), Error> {
     let rule = if text.is_empty() {
         "must not be empty".to_owned()
@@ -24,7 +24,7 @@ pub(crate) fn segment(what: &str, text: &str) -> Result<(), Error> {
     refuse(format!("{what} {text:?} {rule}"))
 }
 
-/// Whether `text` can be a host name or an IP address.
+/// Checks that `text` can be a host name or an IP address.
 pub(crate) fn address(text: &str) -> Result<(), Error> {
     segment("address", text)
 }

@@ -6,7 +6,7 @@ use std::fmt;
 use std::time::{Duration, SystemTime};
 use uuid::Uuid;
 
-/// One running copy of a service: where it is, and what its payload says about it.
+/// One running copy of a service: its address, and a payload about it.
 ///
 /// It is written as the JSON of Curator's `ServiceInstance`, byte for byte; `weight`, which Curator does not
 /// know and ignores, comes after that when it is set, and `enabled` when it is false. Unknown keys of an
@@ -45,14 +45,14 @@ pub struct Instance<P = ()> {
     pub registered_at_ms: i64,
     /// Its kind of node, which decides how long it stays announced.
     pub service_type: ServiceType,
-    /// How to make a URI of it.
+    /// Template of its URI.
     pub uri_spec: Option<UriSpec>,
     /// False for an instance that is there but must be given no work.
     pub enabled: bool,
     /// Its share among others, for [`PickPolicy::Weighted`](crate::PickPolicy::Weighted); one without counts
     /// as 1, and 0 gets nothing while others are there.
     pub weight: Option<u32>,
-    /// Whether `enabled` is written also when it is true.
+    /// True when `enabled` is written also when it is true.
     pub(crate) writes_enabled: bool,
     /// Unknown keys of the JSON that it was read from.
     pub(crate) unknown: Vec<(String, Box<RawValue>)>,
@@ -190,7 +190,7 @@ impl<P> Instance<P> {
         }
     }
 
-    /// Whether it can be registered.
+    /// Checks that it can be registered.
     pub(crate) fn check(&self) -> Result<(), Error> {
         check::segment("service name", &self.name)?;
         check::segment("id", &self.id)?;

@@ -15,7 +15,7 @@ pub enum ServiceType {
     DynamicSequential,
 }
 
-/// In the order of their numbers in Curator.
+/// Curator's names, in the order of their numbers in Curator.
 const NAMES: [(&str, ServiceType); 4] = [
     ("DYNAMIC", ServiceType::Dynamic),
     ("STATIC", ServiceType::Static),
@@ -29,18 +29,18 @@ impl ServiceType {
         NAMES.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
     }
 
-    /// By Curator's name for it.
+    /// The type by Curator's name for it.
     pub(crate) fn named(text: &str) -> Option<Self> {
         NAMES.iter().find(|(name, _)| *name == text).map(|(_, kind)| *kind)
     }
 
-    /// By Curator's number for it.
+    /// The type by Curator's number for it.
     pub(crate) fn numbered(number: i64) -> Option<Self> {
         let (_, kind) = NAMES.get(usize::try_from(number).ok()?)?;
         Some(*kind)
     }
 
-    /// Whether its node goes with a session.
+    /// True when its node goes with a session.
     pub(crate) fn is_dynamic(self) -> bool {
         matches!(self, Self::Dynamic | Self::DynamicSequential)
     }

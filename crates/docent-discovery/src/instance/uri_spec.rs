@@ -34,7 +34,7 @@ pub struct UriPart {
     /// Text, or the name of a variable.
     #[serde(default)]
     pub value: String,
-    /// Whether it is a variable.
+    /// True when it is a variable.
     #[serde(default)]
     pub variable: bool,
 }

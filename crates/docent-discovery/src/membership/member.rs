@@ -20,7 +20,7 @@ pub struct Member {
     node: Option<KeptNode>,
 }
 
-/// How an own membership stands.
+/// State of an own membership.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Presence {
@@ -84,7 +84,7 @@ impl Member {
         self.node().set(data);
     }
 
-    /// How it stands.
+    /// State of the membership.
     pub fn presence(&self) -> Presence {
         self.node().status().into()
     }

@@ -53,12 +53,13 @@ impl Members {
         self.cache.is_stale()
     }
 
-    /// For how long it has been [stale](Self::is_stale); `None` when it is not.
+    /// Time for which it has been [stale](Self::is_stale); `None` when it is not.
     pub fn stale_for(&self) -> Option<Duration> {
         self.cache.stale_for()
     }
 
-    /// Why the servers do not let the group be listed, if they do not. It is tried again all the time.
+    /// Error with which the servers refuse to let the group be listed; `None` when they do not. It is tried
+    /// again all the time.
     pub fn trouble(&self) -> Option<Error> {
         self.cache.trouble()
     }

@@ -41,7 +41,7 @@ impl Announced {
         }
     }
 
-    /// Says what the servers are to have from now on.
+    /// Sets the data that the servers must have from now on.
     pub(crate) fn want(&self, data: Bytes) {
         match self {
             Self::Kept(node) => node.set(data),
@@ -75,8 +75,8 @@ impl Announced {
         }
     }
 
-    /// It is replaced by another: from now on it is not written again. A kept one stays until it is told to
-    /// [leave](Self::leave).
+    /// Releases it, because another replaces it: from now on it is not written again. A kept one stays until
+    /// it is told to [leave](Self::leave).
     pub(crate) fn release(&self) {
         if let Self::Persistent(node) = self {
             node.release();

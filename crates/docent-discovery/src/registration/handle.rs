@@ -30,7 +30,7 @@ const FIELDS: usize = 1024;
 ///
 /// # On drop
 /// A dynamic instance is deregistered in the background. A static or permanent one stays, and where an update
-/// in Dubbo's layout failed perhaps also what that was to replace: a later [`update`](Self::update),
+/// in Dubbo's layout failed perhaps also the node it would have replaced: a later [`update`](Self::update),
 /// [`announced`](Self::announced) or [`deregister`](Self::deregister) of this handle deletes it.
 #[must_use = "a dynamic instance is deregistered when this is dropped"]
 pub struct Registration {
@@ -46,7 +46,7 @@ pub(super) struct State {
     pub(super) node: Arc<Announced>,
     /// Nodes at other paths that it replaces, the last one last.
     pub(super) replaced: Vec<Arc<Announced>>,
-    /// How many wait for an update.
+    /// Number of callers that wait for an update.
     pub(super) waiting: usize,
 }
 
@@ -108,7 +108,7 @@ impl Registration {
         self.state().node.path().to_owned()
     }
 
-    /// How it stands now, as far as it is known: no I/O.
+    /// State of the registration, as far as it is known: no I/O.
     pub fn status(&self) -> RegistrationStatus {
         self.state().node.status()
     }
@@ -132,7 +132,7 @@ impl Registration {
         state.node.status()
     }
 
-    /// Why it cannot be announced at present, when there is a reason that does not pass by itself.
+    /// Error for which it cannot be announced at present, when there is one that does not pass by itself.
     pub fn trouble(&self) -> Option<Error> {
         match self.status() {
             RegistrationStatus::Failing(error) => Some(error),

@@ -12,7 +12,7 @@ pub(crate) struct Persistent {
     client: Client,
     path: String,
     wanted: Mutex<Wanted>,
-    /// Why the last attempt to write it failed.
+    /// Error of the last attempt to write it, if that failed.
     failed: Mutex<Option<Error>>,
     /// Number of the content that was written last. Its lock makes writers come one after the other.
     written: tokio::sync::Mutex<u64>,
@@ -21,7 +21,7 @@ pub(crate) struct Persistent {
 /// Content wanted of the node.
 #[derive(Clone)]
 struct Wanted {
-    /// `None` when it is to go.
+    /// `None` when the node must go.
     data: Option<Bytes>,
     /// Number of this content: each change counts one up.
     number: u64,
@@ -49,7 +49,7 @@ impl Persistent {
         self.wish(Some(data));
     }
 
-    /// From now on it is not written any more.
+    /// Stops writing the node from now on.
     pub(super) fn release(&self) {
         self.wish(None);
     }

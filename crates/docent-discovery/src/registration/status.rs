@@ -1,7 +1,7 @@
 use docent_core::Error;
 use docent_core::recipe::KeptStatus;
 
-/// How a [`Registration`](crate::Registration) stands.
+/// State of a [`Registration`](crate::Registration).
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum RegistrationStatus {

@@ -1,4 +1,4 @@
-//! How something else is said about an instance, and what that replaces.
+//! Updates of an announced instance, and the nodes that they replace.
 
 use super::handle::checked;
 use super::{Announced, Registration};

@@ -56,13 +56,13 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ServiceBuilder<P> {
         self
     }
 
-    /// How [`Service::pick`] chooses. Default [`PickPolicy::RoundRobin`].
+    /// Policy by which [`Service::pick`] chooses. Default [`PickPolicy::RoundRobin`].
     pub fn policy(mut self, policy: PickPolicy) -> Self {
         self.policy = policy;
         self
     }
 
-    /// When an instance that fails is set aside. Default: after two failures, for 30 s.
+    /// Rule by which an instance that fails is set aside. Default: after two failures, for 30 s.
     pub fn set_aside(mut self, rule: SetAside) -> Self {
         self.set_aside = rule;
         self
@@ -83,7 +83,7 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ServiceBuilder<P> {
     }
 
     /// Begins to follow the service, without waiting: its instances are known once it is
-    /// [ready](Service::ready). For a process that is to start while ZooKeeper is away.
+    /// [ready](Service::ready). For a process that has to start while ZooKeeper is away.
     ///
     /// # Errors
     /// `InvalidInput` when the name breaks a rule, `Closed`.

@@ -14,11 +14,11 @@ use tokio::sync::watch;
 /// Change of a [`Service`](super::Service)'s available instances, which are enabled and pass its filter.
 #[non_exhaustive]
 pub enum ServiceChange<P> {
-    /// One is there.
+    /// An instance is there.
     Added(Arc<Instance<P>>),
-    /// One says something else about itself than before.
+    /// An instance has other data than before.
     Updated(Arc<Instance<P>>),
-    /// One is gone, was disabled or does not pass the filter any more. As it was last.
+    /// An instance is gone, was disabled or does not pass the filter any more. As it was last.
     Removed(Arc<Instance<P>>),
     /// A node cannot be read as an instance. An instance that was shown before is told as removed, too,
     /// unless its node merely may not be read any more.

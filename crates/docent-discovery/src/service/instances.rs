@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// Ids are the nodes' names, which are the instances' own ids in Curator's layout unless somebody else wrote
 /// them.
 pub struct Instances<P> {
-    /// All that could be read, by the names of their nodes.
+    /// All instances that could be read, by the names of their nodes.
     pub(super) all: BTreeMap<Arc<str>, Member<P>>,
     /// Instances that are enabled and pass the view's filter.
     pub(super) available: Vec<Member<P>>,

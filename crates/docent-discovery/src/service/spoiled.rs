@@ -1,4 +1,4 @@
-/// Why a node below a service is not shown as an instance.
+/// Node below a service that cannot be shown as an instance, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, thiserror::Error)]
 #[error("instance {id:?} cannot be read: {reason}")]
 #[non_exhaustive]

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Which instances are shown.
+/// Filter of the instances that are shown.
 pub(super) type Filter<P> = Arc<dyn Fn(&Instance<P>) -> bool + Send + Sync>;
 
 /// Follows the children of a service's node, and shows the instances that they are.

@@ -106,12 +106,13 @@ impl<P> Service<P> {
         self.0.cache.is_stale()
     }
 
-    /// For how long it has been [stale](Self::is_stale); `None` when it is not.
+    /// Time for which it has been [stale](Self::is_stale); `None` when it is not.
     pub fn stale_for(&self) -> Option<Duration> {
         self.0.cache.stale_for()
     }
 
-    /// Why the instances cannot be listed at present, if they cannot. It is tried again all the time.
+    /// Error for which the instances cannot be listed at present; `None` when they can. It is tried again all
+    /// the time.
     pub fn trouble(&self) -> Option<Error> {
         self.0.cache.trouble()
     }
