@@ -51,7 +51,7 @@ impl ElectionBuilder {
         self
     }
 
-    /// Which of Curator's layouts to use. Default [`ElectionLayout::LeaderLatch`].
+    /// Curator's layout to use. Default [`ElectionLayout::LeaderLatch`].
     pub fn layout(mut self, layout: ElectionLayout) -> Self {
         self.layout = layout;
         self

@@ -159,7 +159,7 @@ impl Election {
         ElectionRun::new(|stop| terms(self.clone(), work, stop))
     }
 
-    /// Whether this candidate, or a clone of it, leads now: no I/O.
+    /// True when this candidate, or a clone of it, leads now: no I/O.
     ///
     /// Advice for a dashboard or a health check. It may be false by the time it is looked at, so nothing that
     /// the leader alone may do should be done because of it: that belongs into [`run`](Self::run).

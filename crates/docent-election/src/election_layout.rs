@@ -1,4 +1,4 @@
-/// How candidates are written into the tree: which of Curator's recipes they stand in one line with.
+/// Layout of candidates in the tree, which decides with which of Curator's recipes they stand in one line.
 ///
 /// All candidates of an election need the same layout. Candidates of another layout are no contenders, and
 /// both layouts would have a leader.

@@ -31,7 +31,7 @@ impl Leadership {
         Self { share: term.share().clone(), term: Some(term) }
     }
 
-    /// One whose term ends elsewhere.
+    /// A leadership whose term ends elsewhere.
     pub(crate) fn within(term: &Term) -> Self {
         Self { share: term.share().clone(), term: None }
     }

@@ -1,6 +1,6 @@
-//! Whether the leader before resigned: its term stands in the election's own node from when it began until it
-//! resigned. A read of that node by the next leader is new enough: its server has seen the leader before
-//! leave.
+//! Mark by which the next leader knows whether its predecessor resigned: a leader's term stands in the
+//! election's own node from when it began until it resigned. A read of that node by the next leader is new
+//! enough: its server has seen the predecessor leave.
 
 use docent_core::recipe::{Hold, Line};
 use docent_core::{Error, ErrorKind, Fence, planted};

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 #[derive(Debug, Clone)]
 pub(crate) struct Share {
     pub(crate) hold: Arc<Hold>,
-    /// Cancelled when work under it is to stop.
+    /// Cancelled when work under it must stop.
     pub(crate) told: CancellationToken,
     /// True when the term is written into the election's own node.
     recorded: bool,
@@ -28,7 +28,7 @@ impl Term {
         Self(Share { hold, told, recorded })
     }
 
-    /// Another that ends the same term.
+    /// Another `Term` that ends the same term.
     pub(crate) fn of(share: Share) -> Self {
         Self(share)
     }
