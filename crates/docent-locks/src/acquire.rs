@@ -1,4 +1,4 @@
-//! How an owner comes to a hold of a line. The locks differ in their lines only.
+//! Ways of an owner to a hold of a line. The locks differ in their lines only.
 
 use crate::error::after_wait;
 use crate::owner::{Entry, Other};

@@ -1,7 +1,7 @@
 use docent_core::recipe::WaitError;
 use docent_core::{Error, Lost};
 
-/// Why a lock was not acquired. Nothing of the attempt is left at the servers, or it is being removed.
+/// Errors of acquiring a lock. Nothing of the attempt is left at the servers, or it is being removed.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum AcquireError {

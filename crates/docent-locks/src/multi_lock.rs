@@ -28,7 +28,7 @@ use std::time::Duration;
 /// By [`Owner`], as for each lock alone. A hold that the owner has besides is shared, and left to it.
 #[derive(Debug, Clone)]
 pub struct MultiLock {
-    /// In the order of their paths.
+    /// The locks, in the order of their paths.
     locks: Vec<AnyLock>,
 }
 

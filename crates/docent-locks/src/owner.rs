@@ -144,7 +144,7 @@ pub(crate) type Acquiring = Shared<Acquire>;
 
 type Acquire = BoxFuture<'static, Result<Arc<Hold>, AcquireError>>;
 
-/// How an owner comes to a line.
+/// Way of an owner to a hold of a line.
 pub(crate) enum Entry {
     Held(Arc<Hold>),
     Joined(Acquiring),

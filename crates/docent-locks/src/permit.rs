@@ -22,7 +22,7 @@ impl Permit {
         Self { hold }
     }
 
-    /// How many permits it stands for.
+    /// Number of permits it stands for.
     pub fn permits(&self) -> usize {
         self.hold.holds().len()
     }

@@ -74,7 +74,7 @@ impl Permits {
         try_join_all((0..permits).map(|_| self.leases.draw(None))).await
     }
 
-    /// How many are ahead of the last of the tickets now; `None` when one is gone.
+    /// Number of tickets ahead of the last of `tickets` now; `None` when one of them is gone.
     async fn look(&self, tickets: &[Ticket]) -> Result<Option<usize>, Error> {
         match self.client.children(self.leases.path()).await {
             Ok(children) => Ok(self.ahead_of(tickets, &children.names)),
@@ -119,14 +119,14 @@ impl Permits {
         }
     }
 
-    /// How many are ahead of the last of the tickets; `None` when one is gone.
+    /// Number of tickets ahead of the last of `tickets`, by a listing; `None` when one of them is gone.
     fn ahead_of(&self, tickets: &[Ticket], names: &[String]) -> Option<usize> {
         let ahead = tickets.iter().map(|ticket| self.leases.ahead_of(ticket, names));
         ahead.collect::<Option<Vec<_>>>()?.into_iter().max()
     }
 }
 
-/// How many were ahead of the last of the tickets by the listings that were made with them, if all of these
+/// Number of tickets ahead of the last of `tickets` by the listings that were made with them, if all of these
 /// came.
 fn listed_ahead(tickets: &[Ticket]) -> Option<usize> {
     tickets.iter().map(Ticket::ahead).collect::<Option<Vec<_>>>()?.into_iter().max()

@@ -11,7 +11,7 @@ use std::time::Duration;
 const LOCK: &str = "lock-";
 const LEASE: &str = "lease-";
 
-/// At most so many permits at a time, across processes.
+/// Semaphore: at most so many permits at a time, across processes.
 ///
 /// # Expected flow
 /// `acquire` waits for its turn in a line of tickets below `locks`, like a mutex. The client that has the

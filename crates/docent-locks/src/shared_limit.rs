@@ -79,7 +79,7 @@ fn encode(permits: u32) -> Result<[u8; 4], Error> {
     Ok(number.to_be_bytes())
 }
 
-/// Where a semaphore has its number of permits from.
+/// Source of a semaphore's number of permits.
 #[derive(Debug, Clone)]
 pub(crate) enum Limit {
     Fixed(u32),
