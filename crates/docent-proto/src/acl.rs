@@ -42,7 +42,7 @@ impl BitOr for Permissions {
 pub struct Acl {
     /// The operations that it allows.
     pub permissions: Permissions,
-    /// How `id` is checked: `world`, `auth`, `digest`, `ip`, `x509`, `sasl`.
+    /// Scheme by which `id` is checked: `world`, `auth`, `digest`, `ip`, `x509`, `sasl`.
     pub scheme: Cow<'static, str>,
     /// The client it is for, in the terms of the scheme.
     pub id: Cow<'static, str>,

@@ -1,4 +1,4 @@
-/// Why bytes could not be read as a record.
+/// Errors of reading bytes as a record.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeError {

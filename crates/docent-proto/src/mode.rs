@@ -1,4 +1,4 @@
-/// How long a node lives and whether its name gets a number.
+/// Mode of a new node: how long it lives, and whether its name gets a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum CreateMode {
     /// Until it is deleted.

@@ -262,7 +262,7 @@ pub(crate) fn read_results(reader: &mut Reader) -> Result<Vec<MultiResult>, Deco
     }
 }
 
-/// How many results can be read.
+/// Number of results that can be read.
 fn count_results(mut reader: Reader) -> usize {
     let skip = || {
         let header = Header::read(&mut reader).ok().filter(|header| !header.done)?;

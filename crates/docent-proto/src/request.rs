@@ -92,12 +92,12 @@ pub enum Request {
     RemoveWatches {
         /// The node.
         path: String,
-        /// Which.
+        /// Kind of the watches.
         kind: WatchKind,
     },
     /// Credentials.
     Auth {
-        /// How they are checked.
+        /// Scheme by which they are checked.
         scheme: String,
         /// The credentials themselves.
         credentials: Bytes,

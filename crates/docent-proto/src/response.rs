@@ -5,7 +5,7 @@ use crate::{Acl, Code, DecodeError, Stat};
 use bytes::{BufMut, Bytes};
 use std::fmt;
 
-/// In front of every reply and watch event.
+/// Header in front of every reply and watch event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReplyHeader {
     /// Number of the request answered, or one of [`xid`](crate::xid).
@@ -31,44 +31,44 @@ impl Record for ReplyHeader {
 /// The body of a successful reply.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Response {
-    /// Nothing: delete, ping, auth, watches, close.
+    /// Reply without a body: to delete, ping, auth, watches, close.
     Empty,
-    /// To a create.
+    /// Reply to a create.
     Created {
         /// The node's path, with the number if it is sequential.
         path: String,
         /// Its stat, for the kinds of create that report it.
         stat: Option<Stat>,
     },
-    /// To exists, set data and set access control list.
+    /// Reply to exists, set data and set access control list.
     Stat(Stat),
-    /// To get data.
+    /// Reply to get data.
     Data {
         /// The data; `None` is null.
         data: Option<Bytes>,
         /// The node's stat.
         stat: Stat,
     },
-    /// To get children.
+    /// Reply to get children.
     Children {
         /// Names, in no order.
         names: Vec<String>,
         /// The node's stat, for the operation that reports it.
         stat: Option<Stat>,
     },
-    /// To get access control list.
+    /// Reply to get access control list.
     Acl {
         /// The list.
         acl: Vec<Acl>,
         /// The node's stat.
         stat: Stat,
     },
-    /// To sync.
+    /// Reply to sync.
     Synced {
         /// The path that was sent.
         path: String,
     },
-    /// To multi and multi-read: one result for each operation, in order.
+    /// Reply to multi and multi-read: one result for each operation, in order.
     Multi(Vec<MultiResult>),
 }
 

@@ -5,16 +5,16 @@ use bytes::{BufMut, Bytes};
 use std::fmt;
 use std::sync::Arc;
 
-/// Which of the four create operations a [`Create`] is sent as.
+/// Create operation, of four, as which a [`Create`] is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CreateKind {
     /// Answered with the path alone.
     Plain,
     /// Answered with path and stat.
     WithStat,
-    /// For containers; answered with path and stat.
+    /// Create of a container; answered with path and stat.
     Container,
-    /// With a time to live in milliseconds; answered with path and stat.
+    /// Create with a time to live in milliseconds; answered with path and stat.
     Ttl(i64),
 }
 
@@ -42,7 +42,7 @@ impl CreateKind {
 /// A request to create a node.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Create {
-    /// Which operation it is.
+    /// The operation.
     pub kind: CreateKind,
     /// The node, or the prefix of its name when the mode is sequential.
     pub path: String,

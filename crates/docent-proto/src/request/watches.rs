@@ -1,4 +1,4 @@
-/// Which watches a [`Request::RemoveWatches`](super::Request::RemoveWatches) removes.
+/// Kind of the watches that a [`Request::RemoveWatches`](super::Request::RemoveWatches) removes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum WatchKind {
     /// Watches on children.
