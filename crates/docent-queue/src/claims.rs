@@ -87,7 +87,7 @@ impl Store {
         Some(Taken { guard, mine, node: data, deliveries })
     }
 
-    /// Which of the first `count` are free, as far as the server knows that this client talks to.
+    /// Looks which of the first `count` are free, as far as the server knows that this client talks to.
     async fn look(&self, backlog: &Backlog, count: usize) -> Result<Vec<bool>, Error> {
         let names = backlog.first(count);
         let looks = names.iter().map(|name| async {
@@ -116,8 +116,8 @@ impl Store {
     }
 }
 
-/// How many children a node ever had. Of an item that is how often it was claimed: each claim is one child
-/// that came, and when it ended one that went.
+/// Number of children that a node ever had. For an item that is the number of its claims: each claim is one
+/// child that came, and when it ended one that went.
 pub(crate) fn children_ever(node: &Stat) -> u32 {
     // `cversion` counts children that came and children that went, so half of the sum is the number of claims
     // (decision 8).

@@ -18,7 +18,7 @@ const DETAIL: usize = 500;
 /// Reads and deletes under way at the same time.
 const AT_ONCE: usize = 64;
 
-/// Why an item is a dead letter.
+/// Reason for which an item is a dead letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -54,13 +54,13 @@ struct Head {
 pub struct DeadLetter {
     /// The name of its node.
     pub name: String,
-    /// Why it is here.
+    /// Reason for which it is here.
     pub reason: DeadReason,
     /// More about that, at most 500 bytes.
     pub detail: String,
     /// The name that its node had in the queue.
     pub item: String,
-    /// How often it was claimed, the time at which it was moved here included, where that is counted.
+    /// Number of its claims, the one at which it was moved here included, where claims are counted.
     pub deliveries: Option<u32>,
     /// When it was moved here, by the server's clock.
     pub since: SystemTime,
@@ -107,7 +107,7 @@ impl DeadLetters {
         letters.try_filter_map(|letter| async { Ok(letter) }).try_collect().await
     }
 
-    /// How many there are.
+    /// Number of dead letters.
     ///
     /// # Errors
     /// `NoAuth`, `Timeout`, `Closed`.

@@ -46,9 +46,9 @@ impl<T> Delivery<T> {
         &self.mine.name
     }
 
-    /// How often the item was handed out, this time included: 1 for the first. Every claim counts, also one
-    /// whose consumer died or never looked at the item. `None` where it is not counted, which is in Curator's
-    /// layout.
+    /// Number of times the item was handed out, this one included: 1 for the first. Every claim counts, also
+    /// one whose consumer died or never looked at the item. `None` where it is not counted, which is in
+    /// Curator's layout.
     pub fn deliveries(&self) -> Option<u32> {
         self.deliveries
     }

@@ -1,16 +1,16 @@
 use docent_codec::CodecError;
 use docent_core::{Error, ErrorKind, Lost};
 
-/// Why nothing was put.
+/// Errors of putting items: nothing was put, except as [`Core`](Self::Core) says.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum PutError {
     /// The queue has as many items as it may have.
     #[error("the queue is full: {length} items are in it, and its capacity is {capacity}")]
     Full {
-        /// How many were in it.
+        /// Number of items in it.
         length: usize,
-        /// How many it may have.
+        /// Number of items it may have.
         capacity: usize,
     },
     /// The item is larger than the servers take.
@@ -34,7 +34,7 @@ pub enum PutError {
     Core(#[from] Error),
 }
 
-/// Why an item was not acknowledged, or may not have been.
+/// Errors of acknowledging an item: it was not acknowledged, or may not have been.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum AckError {
@@ -56,7 +56,7 @@ impl From<Error> for AckError {
     }
 }
 
-/// Why the next item could not be looked at.
+/// Errors of looking at the next item.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum PeekError {
@@ -65,7 +65,7 @@ pub enum PeekError {
     Undecodable {
         /// The name of its node.
         item: String,
-        /// Why.
+        /// The reason for which it cannot be decoded.
         detail: String,
     },
     /// Anything else.

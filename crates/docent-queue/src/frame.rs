@@ -10,7 +10,7 @@ const CURATOR: [u8; 4] = [0x00, 0x01, 0x00, 0x01];
 const CURATOR_ITEM: u8 = 0x01;
 const CURATOR_END: u8 = 0x02;
 
-/// Why a node holds no item.
+/// Reason for which a node holds no item.
 pub(crate) type Malformed = String;
 
 pub(crate) fn native(item: &[u8]) -> Bytes {

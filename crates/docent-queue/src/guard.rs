@@ -93,7 +93,7 @@ impl Mine {
         Self { store: Arc::clone(store), name, number, done: false }
     }
 
-    /// It was acknowledged.
+    /// Notes that the item was acknowledged.
     pub(crate) fn done(mut self) {
         self.done = true;
     }
@@ -123,6 +123,6 @@ pub(crate) struct Taken {
     pub(crate) mine: Mine,
     /// As it is in the node.
     pub(crate) node: bytes::Bytes,
-    /// How often it was handed out, this time included, where that is counted.
+    /// Number of times it was handed out, this one included, where that is counted.
     pub(crate) deliveries: Option<u32>,
 }

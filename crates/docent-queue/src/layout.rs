@@ -2,7 +2,7 @@ use crate::frame::{self, Malformed};
 use bytes::Bytes;
 use docent_core::recipe::Wanted;
 
-/// How a queue's items and claims are laid out in the tree. All who use a queue need the same.
+/// Layout of a queue's items and claims in the tree. All who use a queue need the same.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum QueueLayout {
@@ -22,12 +22,12 @@ pub enum QueueLayout {
     /// `putMulti`) goes to the dead letters whole; Curator's producers may double an item when a reply is
     /// lost, and its consumers delete an item that they cannot decode.
     Curator {
-        /// Where claims are.
+        /// Folder of the claims.
         lock_path: String,
     },
 }
 
-/// Where everything of a queue is.
+/// Paths of a queue: items, claims, idle consumers and dead letters.
 #[derive(Debug)]
 pub(crate) struct Places {
     pub(crate) layout: QueueLayout,

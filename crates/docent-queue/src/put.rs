@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 /// goes to the dead letters.
 const FIELDS: usize = 4096;
 
-/// From here on a warning is due: half of the numbers are used up.
+/// Number from which on a warning is due: half of the numbers are used up.
 const WARN_FROM: i32 = 1 << 30;
 
 /// How often the folder is made anew before that is an error.
@@ -83,7 +83,7 @@ impl Store {
         Ok(())
     }
 
-    /// How many items there are.
+    /// Number of items.
     pub(crate) async fn length(&self) -> Result<usize, Error> {
         Ok(self.client.exists(&self.places.items).await?.map_or(0, |folder| folder.num_children))
     }

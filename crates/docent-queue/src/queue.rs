@@ -114,8 +114,8 @@ impl<T: 'static> Queue<T> {
         self.store.max_item()
     }
 
-    /// How many items there are, items in work included, at the server this client talks to. Other children
-    /// of the folder count.
+    /// Number of items, items in work included, at the server this client talks to. Other children of the
+    /// folder count.
     ///
     /// # Errors
     /// `NoAuth`, `Timeout`, `Closed`.

@@ -126,7 +126,7 @@ impl SimpleQueue {
         Ok(None)
     }
 
-    /// How many items there are.
+    /// Number of items.
     ///
     /// # Errors
     /// `NoAuth`, `Timeout`, `Closed`.

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio_util::sync::CancellationToken;
 
-/// How much of everything.
+/// Limits of a queue.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     /// How many items there may be.
