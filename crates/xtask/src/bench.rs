@@ -2,7 +2,7 @@ use crate::cargo::{cargo, run as execute};
 use crate::packages;
 use anyhow::Result;
 
-/// Runs a bench with optimisations, on a real ZooKeeper unless it is to use the embedded server.
+/// Runs a bench with optimisations, on a real ZooKeeper unless it is told to use the embedded server.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     if !arguments.iter().any(|argument| argument == "--embedded") {
         packages::ensure_zookeeper()?;

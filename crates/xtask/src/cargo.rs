@@ -16,7 +16,7 @@ pub(crate) fn root() -> PathBuf {
     manifest.ancestors().nth(2).expect("this package is two folders below the root").to_owned()
 }
 
-/// Where cargo builds.
+/// Folder that cargo builds in.
 pub(crate) fn target() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR")
         .map_or_else(|| root().join("target"), |path| root().join(Path::new(&path)))

@@ -73,7 +73,7 @@ fn dependencies() -> Result<()> {
     Ok(())
 }
 
-/// Where cargo-deny keeps the database once it has fetched it.
+/// Folder in which cargo-deny keeps the database once it has fetched it.
 fn advisories() -> Option<PathBuf> {
     let home = env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| env::var_os("HOME").map(|home| Path::new(&home).join(".cargo")))?;

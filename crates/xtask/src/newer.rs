@@ -12,7 +12,7 @@ pub(crate) const VERSION: &str = "3.9.4";
 /// PyPI's package that carries it: the source distribution, 456 MB.
 const PACKAGE: &str = "pyspark==4.1.4";
 
-/// Where in the package the jars are, and which of them a server needs.
+/// Folder of the jars in the package, and the jars among them that a server needs.
 const JARS: &str = "*/deps/jars/";
 const NEEDED: [&str; 11] = [
     "zookeeper",

@@ -7,7 +7,7 @@ const MOST_LINES: usize = 40;
 #[derive(Debug, Default)]
 pub(crate) struct Panics {
     failed: Vec<Failed>,
-    /// Whether the next line belongs to a panic's message.
+    /// True when the next line belongs to a panic's message.
     inside: bool,
 }
 

@@ -11,7 +11,7 @@ pub(crate) struct Arguments {
     pub(crate) recipe: Option<String>,
     /// The first seed.
     pub(crate) from: u64,
-    /// How many processes at once.
+    /// Number of processes at once.
     pub(crate) jobs: usize,
     /// Every seed twice, with the same hash both times.
     pub(crate) twice: bool,
@@ -27,7 +27,7 @@ pub(crate) enum Task {
     Planted { seeds: u64 },
 }
 
-/// How many seeds.
+/// Number of seeds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Extent {
     /// So many seeds.

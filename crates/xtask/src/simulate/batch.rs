@@ -22,7 +22,7 @@ pub(crate) struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
-    /// Of the recipe that was asked for, or of all.
+    /// A batch of the recipe that was asked for, or of all.
     ///
     /// # Errors
     /// When the recipes cannot be found out.

@@ -33,8 +33,8 @@ impl Binary {
         Ok(Self(target.join("release/simulation")))
     }
 
-    /// With all defects, of which each run chooses at most one. Where it is built is apart, so that nothing
-    /// else is built anew.
+    /// The simulation with all defects, of which each run chooses at most one. It has a build folder of its
+    /// own, so that nothing else is built anew.
     pub(crate) fn build_planted() -> Result<Self> {
         let target = target().join("planted");
         let mut command = cargo("build --quiet --release --package docent-simulation");

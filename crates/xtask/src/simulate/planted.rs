@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// Which run caught a defect.
+/// Run that caught a defect.
 #[derive(Debug)]
 struct Caught {
     seed: u64,

@@ -6,7 +6,7 @@ use std::time::Duration;
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) runs: u64,
-    /// How many of each recipe.
+    /// Number of runs of each recipe.
     pub(crate) recipes: BTreeMap<String, u64>,
     /// Recipe and seed of each failed run, with its fault.
     pub(crate) failures: Vec<(String, String)>,
