@@ -76,7 +76,7 @@ both_backends! {
             until_standing(&election(&client), 1).await;
         }
         assert!(leaders.next().now_or_never().is_none());
-        // A read goes through after all events that were to come.
+        // A read goes through after all events that could come.
         soon(_observer.get("/")).await.unwrap();
         let trace = proxy.trace();
         let told = trace[before..].iter().filter(|frame| frame.kind == FrameKind::Event).count();

@@ -81,7 +81,7 @@ pub(crate) fn claims(server: &Server, session: i64) -> Vec<String> {
 }
 
 /// A node that stands for a place in a line or the like, as against markers, and claims: those may be
-/// somebody else's in the next moment, so that nobody is to delete them by hand.
+/// somebody else's in the next moment, so that nobody deletes them by hand.
 fn is_place(path: &str) -> bool {
     !path.starts_with("/_docent") && !path.ends_with("/claim")
 }

@@ -2,7 +2,7 @@ use crate::options::Options;
 use crate::outcome::{Outcome, SHOWN};
 use std::io::{self, BufWriter, Write};
 
-/// Prints what there is to say about a run: the line for machines comes last.
+/// Prints the report of a run: the line for machines comes last.
 pub(crate) fn print(options: &Options, outcome: &Outcome) {
     let mut out = BufWriter::new(io::stdout().lock());
     // Nobody to read it is no failure of the run.

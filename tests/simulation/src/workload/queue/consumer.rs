@@ -163,7 +163,7 @@ impl Consumer<'_> {
     /// Works on one item for a while, sometimes for longer than its claim is held.
     async fn work(&self, diary: &Delivery<'_>, held: &Held<u64>, rng: &mut Rng) {
         let span = self.pace.span(self.place, rng);
-        // Once nothing new is begun everything is to come to its end.
+        // Once nothing new is begun everything must come to its end.
         let span = if self.place.stop.is_cancelled() { span.min(BRIEF) } else { span };
         if rng.u8(..4) == 0 {
             let _ = held.run(sleep(span)).await;
