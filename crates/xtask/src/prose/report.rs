@@ -37,6 +37,8 @@ impl Report {
         }
     }
 
+    /// Judges the figures.
+    ///
     /// # Errors
     /// When a rule is broken, with every place that breaks it.
     pub(super) fn verdict(&self) -> Result<()> {
