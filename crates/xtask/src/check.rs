@@ -1,7 +1,7 @@
 use crate::cargo::{cargo, run as execute, succeeds, target};
 use crate::pages;
-use crate::rooms;
 use crate::prose;
+use crate::rooms;
 use crate::stages::Stages;
 use anyhow::{Result, ensure};
 use std::env;

@@ -8,8 +8,8 @@ mod newer;
 mod packages;
 mod pages;
 mod panics;
-mod rooms;
 mod prose;
+mod rooms;
 mod simulate;
 mod stages;
 mod summary;
@@ -20,8 +20,7 @@ use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask check | test | fix | pages | bench | simulate | versions
 
-check   what must hold of every commit besides its tests: format, lints, docs, pages, dependencies
-check   what must hold of every commit besides its tests: format, prose, lints, docs, dependencies
+check   what must hold of every commit besides its tests: format, order of folders, pages, prose, lints, docs, dependencies
 test    every test, also those that need a real ZooKeeper and Curator, which are installed when missing (Debian, as root)
 fix     applies what lints suggest, formats, and writes the pages that are made from the README
 pages   writes the pages that are made from the README; --check looks at them, at links and at the code of guides alone
