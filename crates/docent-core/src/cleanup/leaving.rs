@@ -1,6 +1,7 @@
+use super::Job;
 use super::claim::delete_exactly;
+use super::doomed::{Delete, Doomed};
 use super::own::delete;
-use super::{Delete, Doomed, Job};
 use crate::cleanup::ClaimNode;
 use crate::client::epoch::Epoch;
 use crate::operation::exact::Ended;

@@ -1,6 +1,6 @@
 //! Deletes of nodes whose names are ours alone, in whichever session there is.
 
-use super::{Left, is_final};
+use super::Left;
 use crate::client::core::Core;
 use crate::client::epoch::Epoch;
 use crate::operation::exact::PAUSE;
@@ -175,4 +175,9 @@ async fn after(core: &Core, owner: u64, epoch: &Arc<Epoch>, cause: Cause) -> Opt
             Some(Arc::clone(epoch))
         }
     }
+}
+
+/// True for a refusal that will not change by itself.
+pub(super) fn is_final(code: Code) -> bool {
+    matches!(code, Code::NO_AUTH | Code::NOT_EMPTY | Code::BAD_ARGUMENTS)
 }
