@@ -4,11 +4,11 @@
 
 use docent::server::Server;
 use docent::{AcquireError, Client, Connection, ConnectionState, Mutex, MutexGuard};
-use docent_proto::Request;
-use docent_testkit::history::{
+use docent_checker::{
     Attempt, AttemptId, Change, ClientId, Coverage, EndState, Ending, Facts, FaultKind, FencedResource,
     Grant, LinkState, Recorder, Role, Run, Scribe, What, check, report,
 };
+use docent_proto::Request;
 use docent_testkit::{Proxy, RawClient};
 use docent_tests::soon;
 use std::sync::{Arc, Mutex as StdMutex};

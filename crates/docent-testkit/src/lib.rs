@@ -2,7 +2,6 @@
 
 mod backend;
 pub mod battery;
-pub mod history;
 mod options;
 mod ports;
 mod proxy;

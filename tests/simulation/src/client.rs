@@ -5,7 +5,7 @@ use crate::setting::Setting;
 use crate::transport::SimulatedTransport;
 use crate::workload::{Place, Workload};
 use docent::{Client, ClientBuilder, ConnectionState};
-use docent_testkit::history::{ClientId, LinkState, Recorder, Scribe, What};
+use docent_checker::{ClientId, LinkState, Recorder, Scribe, What};
 use fastrand::Rng;
 use futures_util::StreamExt;
 use futures_util::future::join;

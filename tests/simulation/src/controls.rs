@@ -1,6 +1,6 @@
 use crate::trap::{Effect, Trap};
+use docent_checker::ClientId;
 use docent_proto::Request;
-use docent_testkit::history::ClientId;
 use std::future::Future;
 use std::net::IpAddr;
 use std::pin::{Pin, pin};

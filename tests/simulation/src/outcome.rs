@@ -1,5 +1,5 @@
 use crate::setting::Setting;
-use docent_testkit::history::{Coverage, FaultKind, Invariant, Run, Violation, What, check, report};
+use docent_checker::{Coverage, FaultKind, Invariant, Run, Violation, What, check, report};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 

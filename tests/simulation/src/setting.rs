@@ -1,5 +1,5 @@
 use crate::options::Options;
-use docent_testkit::history::Tolerances;
+use docent_checker::Tolerances;
 use fastrand::Rng;
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 use crate::controls::Controls;
 use crate::wire::Wire;
 use docent::transport::{Dialled, Io, ServerAddress, Transport};
-use docent_testkit::history::Scribe;
+use docent_checker::Scribe;
 use std::future::{pending, poll_fn};
 use std::io;
 use std::net::SocketAddr;

@@ -1,10 +1,10 @@
 use crate::controls::Controls;
 use crate::trap::Effect;
 use bytes::{Buf, Bytes, BytesMut};
+use docent_checker::{FaultKind, Scribe, What};
 use docent_proto::{
     ConnectResponse, Frames, Record, ReplyHeader, Request, RequestFrame, WatchEvent, write_frame, xid,
 };
-use docent_testkit::history::{FaultKind, Scribe, What};
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};

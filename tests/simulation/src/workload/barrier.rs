@@ -2,7 +2,7 @@ use super::pace::Pace;
 use super::polls::abandon_at;
 use super::{Place, Workload};
 use docent::{AcquireError, Barrier, DoubleBarrier, Entered, ErrorKind};
-use docent_testkit::history::{AttemptId, FaultKind, Meeting, What};
+use docent_checker::{AttemptId, FaultKind, Meeting, What};
 use fastrand::Rng;
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;

@@ -2,7 +2,7 @@ use super::Place;
 use super::polls::abandon_at;
 use super::record::Record;
 use docent::{CreateMode, Leadership, MultiGuard, MutexGuard, Permit, ReadGuard, Transaction, WriteGuard};
-use docent_testkit::history::{FencedResource, Handle, What};
+use docent_checker::{FencedResource, Handle, What};
 use fastrand::Rng;
 use futures_util::FutureExt;
 use std::cell::Cell;

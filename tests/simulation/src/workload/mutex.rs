@@ -4,7 +4,7 @@ use super::record::Record;
 use super::way::{Way, settle};
 use super::{Place, Workload};
 use docent::{Mutex, MutexGuard, Owner};
-use docent_testkit::history::{FencedResource, Role};
+use docent_checker::{FencedResource, Role};
 use fastrand::Rng;
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;

@@ -1,5 +1,5 @@
 use super::Place;
-use docent_testkit::history::{Attempt, AttemptId, CallId, Ending, FaultKind, Grant, Handle, Role, What};
+use docent_checker::{Attempt, AttemptId, CallId, Ending, FaultKind, Grant, Handle, Role, What};
 use std::cell::Cell;
 use std::time::Duration;
 

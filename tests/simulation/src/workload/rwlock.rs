@@ -5,7 +5,7 @@ use super::record::Record;
 use super::way::{Way, ending, settle};
 use super::{Place, Workload};
 use docent::{Fence, Owner, ReadGuard, RwLock, WriteGuard};
-use docent_testkit::history::{Ending, FencedResource, Role, What};
+use docent_checker::{Ending, FencedResource, Role, What};
 use fastrand::Rng;
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;

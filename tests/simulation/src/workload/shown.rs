@@ -1,5 +1,5 @@
 use super::Place;
-use docent_testkit::history::{AttemptId, Following, What};
+use docent_checker::{AttemptId, Following, What};
 
 /// Writes down what somebody who follows a value is shown.
 ///

@@ -1,8 +1,8 @@
 use super::shown::Shown;
 use super::{Place, Workload};
 use docent::{Error, ErrorKind, Node, TransactionResult};
+use docent_checker::{Following, Outcome, Publishing, Way, What, Written};
 use docent_server::Transaction;
-use docent_testkit::history::{Following, Outcome, Publishing, Way, What, Written};
 use fastrand::Rng;
 use futures_util::future::{LocalBoxFuture, join, join_all};
 use futures_util::{FutureExt, StreamExt};

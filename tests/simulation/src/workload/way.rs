@@ -2,7 +2,7 @@ use super::Place;
 use super::polls::abandon_at;
 use super::record::Record;
 use docent::{AcquireError, ErrorKind, Owner};
-use docent_testkit::history::Ending;
+use docent_checker::Ending;
 use fastrand::Rng;
 use std::future::Future;
 use std::ops::ControlFlow;

@@ -3,7 +3,7 @@ use crate::workload::Place;
 use crate::workload::polls::abandon_at;
 use docent::config::CounterError;
 use docent::{Config, Counter, Error, ErrorKind, PublishError, Snapshot};
-use docent_testkit::history::{AttemptId, FaultKind, Outcome, Publishing, Way, What};
+use docent_checker::{AttemptId, FaultKind, Outcome, Publishing, Way, What};
 use fastrand::Rng;
 use std::cell::Cell;
 use std::ops::ControlFlow;

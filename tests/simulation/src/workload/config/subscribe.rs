@@ -3,7 +3,7 @@ use crate::workload::Place;
 use crate::workload::shown::Shown;
 use docent::config::Change;
 use docent::{Config, Snapshot, SubscribeError};
-use docent_testkit::history::Following;
+use docent_checker::Following;
 use fastrand::Rng;
 use std::ops::ControlFlow;
 use std::time::Duration;

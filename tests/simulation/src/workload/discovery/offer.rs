@@ -1,5 +1,5 @@
 use crate::workload::Place;
-use docent_testkit::history::{Announcing, AttemptId, What};
+use docent_checker::{Announcing, AttemptId, What};
 use std::cell::Cell;
 
 /// Writes down the data of a listed instance or member.

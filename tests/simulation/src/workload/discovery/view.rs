@@ -1,7 +1,7 @@
 use super::workload::{FOLDER, GROUP, SERVICE, SERVICES, settled};
 use crate::workload::Place;
 use docent::{ErrorKind, Instances, MemberChange, Membership, Registry, Service};
-use docent_testkit::history::{AttemptId, Listed, Viewing, What};
+use docent_checker::{AttemptId, Listed, Viewing, What};
 use fastrand::Rng;
 use futures_util::{FutureExt, StreamExt};
 use std::cell::RefCell;

@@ -3,7 +3,7 @@ use super::workload::{ElectionWorkload, failed, number};
 use crate::workload::Place;
 use crate::workload::record::Record;
 use docent::{Error, ErrorKind, Leadership};
-use docent_testkit::history::{AttemptId, Candidacy, Ending, Role, What};
+use docent_checker::{AttemptId, Candidacy, Ending, Role, What};
 use fastrand::Rng;
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;

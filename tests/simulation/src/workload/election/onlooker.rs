@@ -2,7 +2,7 @@ use super::workload::{Contest, ElectionWorkload, number};
 use crate::workload::Place;
 use crate::workload::record::Call;
 use docent::{Error, ErrorKind, Leader};
-use docent_testkit::history::{AttemptId, Onlooking, What};
+use docent_checker::{AttemptId, Onlooking, What};
 use fastrand::Rng;
 use futures_util::StreamExt;
 use std::ops::ControlFlow;

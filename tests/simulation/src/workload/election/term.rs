@@ -2,7 +2,7 @@ use super::candidate::{Candidate, Ended};
 use crate::workload::hold::{Grip, WRITTEN};
 use crate::workload::record::Record;
 use docent::{CreateMode, Leadership};
-use docent_testkit::history::What;
+use docent_checker::What;
 use fastrand::Rng;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};

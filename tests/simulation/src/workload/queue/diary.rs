@@ -1,6 +1,6 @@
 use crate::workload::Place;
 use docent::Delivery as Held;
-use docent_testkit::history::{AttemptId, Delivering, FaultKind, Putting, Taking, What};
+use docent_checker::{AttemptId, Delivering, FaultKind, Putting, Taking, What};
 use std::cell::Cell;
 use std::time::Duration;
 

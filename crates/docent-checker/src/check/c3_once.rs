@@ -1,0 +1,140 @@
+use super::Found;
+use crate::event::{Outcome, Way};
+use crate::journal::{Change, ChangeKind};
+use crate::publications::{Publication, publications};
+use crate::scene::Scene;
+use crate::violation::{Invariant, Violation};
+use std::collections::BTreeMap;
+
+/// **Published exactly once**: a value that a call says was published was, once and by the transaction that
+/// it tells; a value that it says was not is not; and of a call of unknown outcome at most one transaction is
+/// found. The same of rollbacks, and of deletions that are acknowledged: the node is deleted while the call
+/// lasts.
+pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
+    let all = publications(&scene.run.events);
+    let numbers = numbers(scene, &all);
+    let deletions: Vec<&Change> =
+        scene.run.journal.iter().filter(|change| change.kind == ChangeKind::Deleted).collect();
+    for publication in all.iter().filter(|publication| !matches!(publication.way, Way::Count)) {
+        let what = match publication.number() {
+            Some(number) => written(publication, number, &numbers[&(publication.path, number)]),
+            None => deleted(scene, publication, &deletions),
+        };
+        found.extend(what.map(|what| {
+            let at = publication.done.unwrap_or(publication.began);
+            let violation = Violation::new(Invariant::C3, at, what).attempt(publication.id);
+            violation.client(publication.client).path(publication.path)
+        }));
+    }
+}
+
+/// Number of times that a value may have been published, and of those that it was.
+#[derive(Debug, Default)]
+struct Times {
+    least: usize,
+    most: usize,
+    zxids: Vec<i64>,
+}
+
+fn numbers<'a>(scene: &Scene<'a>, all: &[Publication<'a>]) -> BTreeMap<(&'a str, u64), Times> {
+    let mut numbers: BTreeMap<(&str, u64), Times> = BTreeMap::new();
+    for publication in all {
+        let Some(number) = publication.number() else { continue };
+        let times = numbers.entry((publication.path, number)).or_default();
+        times.least += usize::from(matches!(publication.outcome, Outcome::Applied(_)));
+        times.most += usize::from(publication.outcome != Outcome::Nothing);
+    }
+    for write in &scene.facts().written {
+        let Some(number) = write.number else { continue };
+        if let Some(times) = numbers.get_mut(&(&*write.path, number)) {
+            times.zxids.push(write.zxid);
+        }
+    }
+    numbers
+}
+
+fn written(publication: &Publication<'_>, number: u64, times: &Times) -> Option<String> {
+    let Times { least, most, zxids } = times;
+    if !(*least..=*most).contains(&zxids.len()) {
+        return Some(format!("{number} was published {} times, and not {least} to {most}:", zxids.len()));
+    }
+    match publication.outcome {
+        Outcome::Applied(Some(zxid)) if !zxids.contains(&zxid) => {
+            Some(format!("{number} was not published by {zxid:#x}:"))
+        }
+        _ => None,
+    }
+}
+
+fn deleted(scene: &Scene<'_>, publication: &Publication<'_>, deletions: &[&Change]) -> Option<String> {
+    let (Outcome::Applied(_), Some(done)) = (publication.outcome, publication.done) else { return None };
+    let grain = scene.tolerances().grain;
+    let from = deletions.partition_point(|change| change.at + grain < publication.began);
+    let mut meanwhile = deletions[from..].iter().take_while(|change| change.at <= done + grain);
+    let deleted = meanwhile.any(|change| {
+        change.path == publication.path && scene.client_of(change.session) == Some(publication.client)
+    });
+    (!deleted).then(|| "said to be deleted, and was not:".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::event::{Outcome, Way};
+    use crate::sketch::Sketch;
+    use crate::violation::Invariant::C3;
+
+    /// A call that publishes 2, which is written so many times.
+    fn published(times: u64, outcome: Outcome) -> Sketch {
+        let mut sketch = Sketch::new();
+        sketch.at(100).write_node("/c", 0, Some(1));
+        sketch.at(200).publish(0, 7, "/c", Way::Replace(2));
+        for again in 0..times {
+            sketch.at(210 + again).write_again("/c", 0, Some(2));
+        }
+        sketch.at(300).published(0, 7, outcome).end(1_000)
+    }
+
+    #[test]
+    fn once_is_once() {
+        published(1, Outcome::Applied(Some(6))).holds();
+        published(0, Outcome::Nothing).holds();
+        published(0, Outcome::Unknown).holds();
+        published(1, Outcome::Unknown).holds();
+    }
+
+    #[test]
+    fn another_number_of_times_is_caught() {
+        published(0, Outcome::Applied(None)).breaks(C3);
+        published(2, Outcome::Applied(None)).breaks(C3);
+        published(1, Outcome::Applied(Some(5))).breaks(C3);
+        published(1, Outcome::Nothing).breaks(C3);
+        published(2, Outcome::Unknown).breaks(C3);
+    }
+
+    #[test]
+    fn a_rollback_publishes_it_again() {
+        let again = |told| {
+            let mut sketch = published(1, Outcome::Applied(None));
+            sketch.at(400).publish(1, 8, "/c", Way::Again(2));
+            sketch.at(410).write_again("/c", 0, Some(2));
+            sketch.at(420).published(1, 8, told).end(1_000)
+        };
+        again(Outcome::Applied(None)).holds();
+        again(Outcome::Unknown).holds();
+        again(Outcome::Nothing).breaks(C3);
+    }
+
+    #[test]
+    fn a_deletion_that_never_was_is_caught() {
+        let deleted = |deletes: bool| {
+            let mut sketch = published(1, Outcome::Applied(None));
+            sketch.at(400).publish(0, 8, "/c", Way::Delete);
+            if deletes {
+                sketch.at(410).delete_path("/c", 1);
+            }
+            sketch.at(420).published(0, 8, Outcome::Applied(None)).end(1_000)
+        };
+        deleted(true).holds();
+        deleted(false).breaks(C3);
+    }
+}

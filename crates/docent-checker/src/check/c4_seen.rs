@@ -1,0 +1,84 @@
+use super::Found;
+use crate::event::Way;
+use crate::listings::{State, firsts, histories};
+use crate::publications::{Publication, publications};
+use crate::scene::Scene;
+use crate::violation::{Invariant, Violation};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// **Nothing unseen is overwritten**: a value that is published over the one that was seen replaces that one
+/// and no other, and one that is published over nothing is the first.
+///
+/// Of a node that was deleted and made anew while the call was under way the servers compare only the
+/// version: not asked for.
+pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
+    let publications = publications(&scene.run.events);
+    let paths = publications.iter().map(|publication| publication.path);
+    let histories = histories(scene.run, paths, |key, path| key == path);
+    let firsts: BTreeMap<_, _> = histories.iter().map(|(path, states)| (*path, firsts(states))).collect();
+    for publication in &publications {
+        let Way::Over { number, seen } = publication.way else { continue };
+        let written = firsts[publication.path].get(&(publication.path, Some(number)));
+        let Some(place) = written else { continue };
+        if let Some((at, what)) = wrong(publication, &histories[publication.path][..=*place], seen) {
+            let violation = Violation::new(Invariant::C4, at, what).attempt(publication.id);
+            found.push(violation.client(publication.client).path(publication.path));
+        }
+    }
+}
+
+/// Violation by the last of these states, which the publication wrote.
+fn wrong(publication: &Publication<'_>, states: &[State], seen: Option<i64>) -> Option<(Duration, String)> {
+    let value = |state: &State| state.nodes.get(publication.path).copied();
+    let (written, before) = states.split_last()?;
+    let replaced = before.last().and_then(value).map(|(zxid, _)| zxid);
+    let mut meanwhile = before.iter().rev().take_while(|state| state.at >= publication.began);
+    let well = replaced == seen || meanwhile.any(|state| value(state).is_none());
+    (!well).then(|| (written.at, format!("{replaced:x?} was overwritten, and {seen:x?} was seen:")))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::event::{Outcome, Way};
+    use crate::sketch::Sketch;
+    use crate::violation::Invariant::C4;
+
+    /// The first value was seen, and perhaps somebody else published meanwhile.
+    fn over(other: bool) -> Sketch {
+        let mut sketch = Sketch::new();
+        sketch.at(100).write_node("/c", 0, Some(1));
+        let seen = Some(sketch.last_zxid());
+        sketch.at(200).publish(0, 7, "/c", Way::Over { number: 2, seen });
+        if other {
+            sketch.at(205).write_again("/c", 0, Some(9));
+        }
+        sketch.at(210).write_again("/c", 0, Some(2));
+        sketch.at(300).published(0, 7, Outcome::Applied(None)).end(1_000)
+    }
+
+    #[test]
+    fn what_was_seen_is_replaced() {
+        over(false).holds();
+    }
+
+    #[test]
+    fn what_was_not_seen_is_missed() {
+        over(true).breaks(C4);
+    }
+
+    #[test]
+    fn what_is_new_is_not_published_over_another() {
+        let new = |there: bool| {
+            let mut sketch = Sketch::new();
+            if there {
+                sketch.at(100).write_node("/c", 0, Some(1));
+            }
+            sketch.at(200).publish(0, 7, "/c", Way::Over { number: 2, seen: None });
+            sketch.at(210).write_again("/c", 0, Some(2));
+            sketch.at(300).published(0, 7, Outcome::Applied(None)).end(1_000)
+        };
+        new(false).holds();
+        new(true).breaks(C4);
+    }
+}

@@ -1,0 +1,68 @@
+use super::Found;
+use crate::event::{Outcome, Way};
+use crate::publications::{Publication, publications};
+use crate::scene::Scene;
+use crate::violation::{Invariant, Violation};
+use std::collections::BTreeSet;
+
+/// **Counted exactly**: a counter goes up by one with each transaction, and its last number is that of the
+/// acknowledged calls, and of at most all calls of unknown outcome besides.
+pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
+    let all = publications(&scene.run.events);
+    let counts = || all.iter().filter(|publication| publication.way == Way::Count);
+    let paths: BTreeSet<&str> = counts().map(|publication| publication.path).collect();
+    for path in paths {
+        let numbers = scene.facts().written.iter().filter(|write| write.path == path);
+        let numbers: Vec<_> = numbers.map(|write| write.number).collect();
+        let last = numbers.last().copied().flatten().unwrap_or_default();
+        let of = |is: fn(&Publication<'_>) -> bool| {
+            u64::try_from(counts().filter(|count| count.path == path && is(count)).count())
+                .unwrap_or(u64::MAX)
+        };
+        let least = of(|count| matches!(count.outcome, Outcome::Applied(_)));
+        let most = of(|count| count.outcome != Outcome::Nothing);
+        let in_turn = numbers.iter().zip(1..).all(|(is, number)| *is == Some(number));
+        if !in_turn || !(least..=most).contains(&last) {
+            let what = format!("counted {numbers:?}, and not each to {least}, or {most} at most:");
+            found.push(Violation::new(Invariant::C5, scene.facts().end.at, what).path(path));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::event::{Outcome, Way};
+    use crate::sketch::Sketch;
+    use crate::violation::Invariant::C5;
+
+    fn counted(numbers: &[u64], outcomes: &[Outcome]) -> Sketch {
+        let mut sketch = Sketch::new();
+        for (id, _) in (7..).zip(outcomes) {
+            sketch.at(100).publish(0, id, "/n", Way::Count);
+        }
+        for number in numbers {
+            sketch.at(150).write_again("/n", 0, Some(*number));
+        }
+        for (id, outcome) in (7..).zip(outcomes) {
+            sketch.at(200).published(0, id, *outcome);
+        }
+        sketch.end(1_000)
+    }
+
+    #[test]
+    fn each_counts_once() {
+        let applied = Outcome::Applied(None);
+        counted(&[1, 2], &[applied, applied]).holds();
+        counted(&[1, 2], &[applied, Outcome::Nothing, Outcome::Unknown]).holds();
+        counted(&[1], &[applied, Outcome::Nothing, Outcome::Unknown]).holds();
+    }
+
+    #[test]
+    fn one_that_is_lost_or_counted_twice_is_caught() {
+        let applied = Outcome::Applied(None);
+        counted(&[1], &[applied, applied]).breaks(C5);
+        counted(&[1, 2], &[applied]).breaks(C5);
+        counted(&[1, 1, 2], &[applied, applied, applied]).breaks(C5);
+        counted(&[1], &[Outcome::Nothing]).breaks(C5);
+    }
+}

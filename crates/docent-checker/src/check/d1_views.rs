@@ -1,0 +1,134 @@
+use super::Found;
+use crate::event::Listed;
+use crate::listings::{PAUSE, State, View, histories, is_in, views};
+use crate::scene::Scene;
+use crate::violation::{Invariant, Violation};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// **Views** of a folder show its content: all that is shown was written; after the last value of a node no
+/// earlier one is shown; and once all faults are over and nothing changes any more, exactly the nodes of the
+/// folder are shown, a node that cannot be read as one that cannot, and all others as they are. Promised by
+/// `Service` and `Members`.
+pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
+    let views = views(&scene.run.events);
+    let histories = histories(scene.run, views.iter().map(|view| view.folder), is_in);
+    let written: BTreeSet<(&str, Option<u64>)> =
+        scene.facts().written.iter().map(|write| (&*write.path, write.number)).collect();
+    for view in &views {
+        let wrong = [truth(view, &written), order(view), end(scene, view, &histories[view.folder])];
+        found.extend(
+            wrong.into_iter().flatten().map(|(at, what)| {
+                Violation::new(Invariant::D1, at, what).client(view.client).path(view.folder)
+            }),
+        );
+    }
+}
+
+type Wrong = (Duration, String);
+
+/// Something was shown that nobody wrote.
+fn truth(view: &View<'_>, written: &BTreeSet<(&str, Option<u64>)>) -> Option<Wrong> {
+    view.shown.iter().find_map(|(at, listed)| {
+        let was_written = |one: &&Listed| {
+            let path = format!("{}/{}", view.folder, one.name);
+            written.contains(&(&*path, one.number))
+        };
+        let invented = listed.iter().find(|one| !was_written(one))?;
+        Some((
+            *at,
+            format!("{:?} is shown as {:?}, which was never written:", invented.name, invented.number),
+        ))
+    })
+}
+
+/// Something older was shown after something newer.
+fn order(view: &View<'_>) -> Option<Wrong> {
+    let mut newest: BTreeMap<&str, i64> = BTreeMap::new();
+    view.shown.iter().find_map(|(at, listed)| {
+        listed.iter().find_map(|one| {
+            let zxid = one.zxid?;
+            let newest = newest.entry(&one.name).or_insert(zxid);
+            let before = std::mem::replace(newest, zxid);
+            (zxid < before).then(|| (*at, format!("{:?} goes back from {before:#x} to {zxid:#x}:", one.name)))
+        })
+    })
+}
+
+/// The folder does not change, and other nodes are shown.
+fn end(scene: &Scene<'_>, view: &View<'_>, states: &[State]) -> Option<Wrong> {
+    let (life, calm) = (scene.life(view.client)?, scene.calm()?);
+    let tolerances = scene.tolerances();
+    let moment = tolerances.reconnect + tolerances.news + PAUSE + view.grace;
+    let gone =
+        [view.over, scene.leaving(view.client), Some(scene.facts().end.at)].into_iter().flatten().min()?;
+    states.iter().enumerate().find_map(|(place, state)| {
+        let next = states.get(place + 1).map_or(Duration::MAX, |next| next.at);
+        let due = life.apart.quiet(state.at.max(calm).max(view.opened), moment)?;
+        if due + tolerances.grain >= next.min(gone) {
+            return None;
+        }
+        let shown = view.shown.iter().rev().find(|(at, _)| *at <= due).map(|(_, listed)| names(listed));
+        let is = names_of(state, view.folder);
+        (shown.as_ref() != Some(&is)).then(|| (due, format!("{is:?} is there, and shown is {shown:?}:")))
+    })
+}
+
+fn names(listed: &[Listed]) -> BTreeMap<&str, Option<u64>> {
+    listed.iter().map(|one| (&*one.name, one.number)).collect()
+}
+
+fn names_of<'a>(state: &'a State, folder: &str) -> BTreeMap<&'a str, Option<u64>> {
+    state.nodes.iter().map(|(path, (_, number))| (&path[folder.len() + 1..], *number)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::event::What;
+    use crate::sketch::Sketch;
+    use crate::violation::Invariant::D1;
+
+    /// Two instances and a bad node; the first is updated at 2 s; calm from 3 s on.
+    fn folder() -> Sketch {
+        let mut sketch = Sketch::new();
+        sketch.at(100).write_node("/s/a", 1, Some(10)).write_node("/s/b", 2, Some(20));
+        sketch.write_node("/s/bad", 0, None);
+        sketch.at(500).view(3, "/s", 0);
+        sketch
+    }
+
+    fn shown(last: &[(&str, Option<u64>)]) -> Sketch {
+        let mut sketch = folder();
+        sketch.at(520).shown(3, &[("a", Some(10)), ("b", Some(20)), ("bad", None)]);
+        sketch.at(2_000).write_again("/s/a", 1, Some(11));
+        sketch.at(2_010).shown(3, last);
+        sketch.at(3_000).world(What::Calm).end(60_000)
+    }
+
+    #[test]
+    fn who_is_shown_all_of_it_sees_it() {
+        shown(&[("a", Some(11)), ("b", Some(20)), ("bad", None)]).holds();
+    }
+
+    #[test]
+    fn a_view_that_stays_behind_is_caught() {
+        shown(&[("a", Some(10)), ("b", Some(20)), ("bad", None)]).breaks(D1);
+        shown(&[("a", Some(11)), ("bad", None)]).breaks_also(D1);
+        shown(&[("a", Some(11)), ("b", Some(20))]).breaks_also(D1);
+        folder().at(3_000).world(What::Calm).end(60_000).breaks(D1);
+    }
+
+    #[test]
+    fn what_was_never_written_is_caught() {
+        let mut sketch = folder();
+        sketch.at(520).shown(3, &[("a", Some(12))]).end(1_000).breaks(D1);
+    }
+
+    #[test]
+    fn what_goes_back_is_caught() {
+        let mut sketch = folder();
+        let one = |number| vec![("a", Some(number))];
+        sketch.at(600).write_again("/s/a", 1, Some(11));
+        sketch.at(610).shown(3, &one(11)).at(620).shown(3, &one(10)).end(1_000).breaks(D1);
+    }
+}

@@ -1,0 +1,217 @@
+use super::Found;
+use crate::attempts::Story;
+use crate::event::Ending;
+use crate::scene::Scene;
+use crate::spans::{Span, Spans};
+use crate::violation::{Invariant, Violation};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// **Liveness**: when all faults are over, a waiter is granted within a session timeout and two ticks,
+/// besides the time for which others hold, and a takeover delay for each leader of an election that has one;
+/// and nobody fails.
+///
+/// An acquire of several things at once waits while any of them is held, and has the first ones meanwhile: so
+/// everybody waits for all things that are acquired together with those they want, also by way of others.
+/// Hand-offs cost two round trips each. An attempt that is cancelled, or whose client closes or crashes, is
+/// owed nothing after that, and so is one whose patience is over; an attempt that does not wait is never owed
+/// anything.
+pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
+    let Some(calm) = scene.calm() else { return };
+    let (holds, linked) = (holds(scene), linked(scene));
+    for story in scene.attempts.all() {
+        if story.attempt.patience == Some(Duration::ZERO) {
+            continue;
+        }
+        let since = story.began.max(calm);
+        if let Some(waited) = starved(scene, story, since, &holds, &linked) {
+            let what = format!("it waited {waited:?} while nobody held, after all faults were over:");
+            found.push(violation(story, since + waited, what));
+        }
+        if let Some((at, Ending::Failed(kind))) = story.ended
+            && since + settling(scene) < at
+            && scene.leaving(story.client).is_none_or(|leaving| leaving > at)
+        {
+            found.push(violation(story, at, format!("it failed with {kind} after all faults were over:")));
+        }
+    }
+}
+
+/// Time that a world needs to settle: sessions of the dead run out, links come back.
+fn settling(scene: &Scene<'_>) -> Duration {
+    scene.facts().expiry() + scene.tolerances().reconnect
+}
+
+/// Time that it waited while nobody held, if that was too long.
+fn starved(
+    scene: &Scene<'_>,
+    story: &Story<'_>,
+    since: Duration,
+    holds: &BTreeMap<&str, Holds>,
+    linked: &[BTreeSet<&str>],
+) -> Option<Duration> {
+    let leaving = scene.leaving(story.client);
+    let end = Some(scene.facts().end.at);
+    let until = [story.waited_until(), leaving, end].into_iter().flatten().min()?;
+    let waited = until.checked_sub(since)?;
+    let own = story.attempt.path.as_str();
+    let together = linked.iter().find(|paths| paths.contains(own)).into_iter().flatten().copied();
+    let paths = together.filter(|path| *path != own).chain([own]);
+    let mut held = Vec::new();
+    let mut hand_offs = 0_u32;
+    for holds in paths.filter_map(|path| holds.get(path)) {
+        held.extend(holds.held.between(since, until));
+        hand_offs = hand_offs.saturating_add(holds.grants(since, until));
+    }
+    let held = Spans::new(held).covered(since, until);
+    let tolerances = scene.tolerances();
+    let each = tolerances.round_trip * 2 + tolerances.scheduling;
+    let idle = waited.saturating_sub(held);
+    // Of an election: each leader may have to wait because its predecessor did not resign.
+    let delay = scene.elections.delay(&story.attempt.path);
+    (idle > settling(scene) + delay + (each + delay) * hand_offs).then_some(idle)
+}
+
+/// Paths that are acquired together, some with one and some with another of them.
+fn linked<'a>(scene: &Scene<'a>) -> Vec<BTreeSet<&'a str>> {
+    let mut linked: Vec<BTreeSet<&str>> = Vec::new();
+    for group in scene.attempts.groups() {
+        let stories = group.iter().filter_map(|id| scene.attempts.get(*id));
+        let mut paths: BTreeSet<&str> = stories.map(|story| story.attempt.path.as_str()).collect();
+        linked.retain(|others| {
+            let apart = paths.is_disjoint(others);
+            if !apart {
+                paths.extend(others);
+            }
+            apart
+        });
+        linked.push(paths);
+    }
+    linked
+}
+
+/// Times at which somebody held, at one path.
+#[derive(Default)]
+struct Holds {
+    spans: Vec<Span>,
+    held: Spans,
+    granted: Vec<Duration>,
+}
+
+impl Holds {
+    /// Number of grants between two times.
+    fn grants(&self, from: Duration, until: Duration) -> u32 {
+        let before = |at: Duration| self.granted.partition_point(|granted| *granted <= at);
+        u32::try_from(before(until) - before(from)).unwrap_or(u32::MAX)
+    }
+}
+
+fn holds<'a>(scene: &Scene<'a>) -> BTreeMap<&'a str, Holds> {
+    let mut holds: BTreeMap<&str, Holds> = BTreeMap::new();
+    for story in scene.attempts.all() {
+        let Some((at, _)) = story.granted else { continue };
+        let path = holds.entry(&story.attempt.path).or_default();
+        // A guard that is lost and kept is in nobody's way for longer than its node is there.
+        let gone = scene.node_of(story).and_then(|(_, node)| node.gone).map(|gone| gone.when.at);
+        let until = [story.given_up(), gone].into_iter().flatten().min().unwrap_or(Duration::MAX);
+        path.spans.push(Span { from: at, until: until.max(at) });
+        path.granted.push(at);
+    }
+    for path in holds.values_mut() {
+        path.granted.sort_unstable();
+        path.held = Spans::new(std::mem::take(&mut path.spans));
+    }
+    holds
+}
+
+fn violation(story: &Story<'_>, at: Duration, what: String) -> Violation {
+    Violation::new(Invariant::M8, at, what)
+        .attempt(story.id())
+        .client(story.client)
+        .path(story.attempt.path.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::event::{AttemptId, Ending, What};
+    use crate::sketch::Sketch;
+    use crate::violation::Invariant::M8;
+
+    /// One holds until 20 s, another waits; all is calm from 1 s on.
+    fn waiting() -> (Sketch, AttemptId) {
+        let mut sketch = Sketch::new();
+        let (first, second) = (sketch.at(100).begin(0), sketch.begin(1));
+        sketch.create(first).create(second).at(110).grant(first).at(1_000).world(What::Calm);
+        sketch.at(20_000).dropped(first).delete(first);
+        (sketch, second)
+    }
+
+    #[test]
+    fn the_time_for_which_others_hold_does_not_count() {
+        let (mut sketch, second) = waiting();
+        sketch.at(20_010).grant(second).end(30_000).holds();
+    }
+
+    #[test]
+    fn a_grant_that_comes_late_is_caught() {
+        let (mut sketch, second) = waiting();
+        sketch.at(29_900).grant(second).end(30_000).breaks(M8);
+    }
+
+    #[test]
+    fn a_takeover_delay_does_not_count() {
+        let waited = |delay: u64| {
+            let mut sketch = Sketch::new();
+            let (first, second) = (sketch.at(100).run_with(0, 7, 0, delay), sketch.run_with(1, 8, 0, delay));
+            sketch.create(first).create(second).at(110).grant(first).at(1_000).world(What::Calm);
+            sketch.at(20_000).releasing(first).delete(first).at(32_100).grant(second);
+            sketch.end(60_000)
+        };
+        waited(12_000).holds();
+        waited(0).breaks_also(M8);
+    }
+
+    #[test]
+    fn a_grant_that_never_comes_is_caught() {
+        let (sketch, _) = waiting();
+        sketch.clone().end(25_000).holds();
+        sketch.clone().end(60_000).breaks(M8);
+    }
+
+    #[test]
+    fn who_waits_for_one_that_waits_for_something_else_does_not_starve() {
+        let mut sketch = Sketch::new();
+        let holder = sketch.at(100).begin_at(0, "/two");
+        sketch.create(holder).at(110).grant(holder);
+        let both = ["/one", "/two"].map(|path| sketch.at(200).begin_at(1, path));
+        sketch.tell(1, What::Together(both.to_vec())).create(both[0]).create(both[1]);
+        let last = sketch.at(300).begin_at(2, "/one");
+        sketch.create(last).at(1_000).world(What::Calm);
+        let mut late = sketch.clone();
+        sketch.at(20_000).dropped(holder).delete(holder).at(20_010).grant(both[0]).grant(both[1]);
+        sketch.at(20_020).dropped(both[0]).dropped(both[1]).delete(both[0]).delete(both[1]);
+        sketch.at(20_030).grant(last).end(30_000).holds();
+        // Nobody holds what they wait for.
+        late.at(1_100).dropped(holder).delete(holder).end(30_000).breaks(M8);
+    }
+
+    #[test]
+    fn without_calm_nothing_is_owed() {
+        let mut sketch = Sketch::new();
+        let attempt = sketch.at(100).begin(0);
+        sketch.create(attempt).end(60_000).holds();
+    }
+
+    #[test]
+    fn who_gave_up_is_owed_nothing() {
+        let (mut sketch, second) = waiting();
+        sketch.at(20_500).ended(second, Ending::Cancelled).delete(second).end(60_000).holds();
+    }
+
+    #[test]
+    fn nobody_fails_in_calm() {
+        let (mut sketch, second) = waiting();
+        sketch.at(21_000).ended(second, Ending::Failed("timeout".to_owned())).delete(second).end(60_000);
+        sketch.breaks(M8);
+    }
+}

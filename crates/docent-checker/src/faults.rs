@@ -1,0 +1,96 @@
+use crate::event::{Event, FaultKind, What};
+use crate::run::Facts;
+use crate::spans::{Span, Spans};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Times at which faults were at work, by client and for all of them.
+#[derive(Debug, Default)]
+pub(crate) struct Faults {
+    windows: Vec<Window>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Window {
+    /// The number of the client; a client that starts again is still behind the same cable. `None` for all.
+    client: Option<u32>,
+    kind: FaultKind,
+    span: Span,
+}
+
+impl Faults {
+    /// A fault that nobody healed lasts until all is calm.
+    pub(crate) fn of(events: &[Event], facts: &Facts) -> Self {
+        let calm = events.iter().find(|event| event.what == What::Calm).map(|event| event.at);
+        let mut faults = Self::default();
+        let mut open: BTreeMap<(Option<u32>, FaultKind), Vec<usize>> = BTreeMap::new();
+        for event in events {
+            let client = event.client.map(|client| client.number);
+            match &event.what {
+                What::Fault(kind) => {
+                    let until = match aftermath(*kind, facts) {
+                        Some(time) => event.at + time,
+                        None => calm.filter(|calm| *calm >= event.at).unwrap_or(Duration::MAX),
+                    };
+                    open.entry((client, *kind)).or_default().push(faults.windows.len());
+                    let span = Span { from: event.at, until };
+                    faults.windows.push(Window { client, kind: *kind, span });
+                }
+                What::Healed(kind) => {
+                    if let Some(index) = open.get_mut(&(client, *kind)).and_then(Vec::pop) {
+                        faults.windows[index].span.until = event.at;
+                    }
+                }
+                _ => {}
+            }
+        }
+        faults
+    }
+
+    /// Times at which something was wrong with a client or its link.
+    pub(crate) fn rough(&self, client: u32) -> Vec<Span> {
+        self.select(Some(client), |kind| aftermath(kind, &Facts::default()) != Some(Duration::ZERO))
+    }
+
+    /// Times at which a client's process stood still.
+    pub(crate) fn frozen(&self, client: u32) -> Spans {
+        Spans::new(self.select(Some(client), |kind| kind == FaultKind::Frozen))
+    }
+
+    /// Times at which there was no server.
+    pub(crate) fn away(&self) -> Spans {
+        Spans::new(self.select(None, |kind| kind == FaultKind::Bounced))
+    }
+
+    fn select(&self, client: Option<u32>, which: impl Fn(FaultKind) -> bool) -> Vec<Span> {
+        let concerned =
+            |window: &&Window| window.client.is_none() || client.is_some() && window.client == client;
+        self.windows
+            .iter()
+            .filter(concerned)
+            .filter(|window| which(window.kind))
+            .map(|window| window.span)
+            .collect()
+    }
+}
+
+/// Time for which a fault that nobody heals makes itself felt: `None` for one that lasts.
+fn aftermath(kind: FaultKind, facts: &Facts) -> Option<Duration> {
+    match kind {
+        FaultKind::Reset { .. } | FaultKind::Bounced => Some(facts.tolerances.reconnect),
+        // A link that owes a reply is dropped when its client has waited for long enough.
+        FaultKind::Swallowed => Some(facts.timeout),
+        FaultKind::Cancelled
+        | FaultKind::Expired
+        | FaultKind::Deleted
+        | FaultKind::Crashed
+        | FaultKind::ShortTimeouts => Some(Duration::ZERO),
+        FaultKind::Cut
+        | FaultKind::CutToServer
+        | FaultKind::CutToClient
+        | FaultKind::Held
+        | FaultKind::Slow
+        | FaultKind::Frozen
+        | FaultKind::CutOff => None,
+    }
+}

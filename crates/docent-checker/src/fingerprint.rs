@@ -1,0 +1,73 @@
+use crate::run::Run;
+use std::fmt::{self, Write};
+
+/// Hash of a run: equal for runs with the same events at the same times, on every machine and with every
+/// build.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Fingerprint(u64);
+
+/// FNV-1a, 64 bits.
+struct Fnv(u64);
+
+const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+const PRIME: u64 = 0x0000_0100_0000_01b3;
+
+impl Write for Fnv {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for byte in text.bytes() {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(PRIME);
+        }
+        Ok(())
+    }
+}
+
+impl Run {
+    /// The hash of the recorded events and committed changes.
+    pub fn fingerprint(&self) -> Fingerprint {
+        let mut hash = Fnv(OFFSET);
+        for event in &self.events {
+            let (at, client, what) = (event.at.as_nanos(), event.client, &event.what);
+            let _ = writeln!(hash, "{at} {client:?} {what:?}");
+        }
+        for change in &self.journal {
+            let _ = writeln!(hash, "{change:?}");
+        }
+        Fingerprint(hash.0)
+    }
+}
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sketch::Sketch;
+    use std::time::Duration;
+
+    #[test]
+    fn it_is_the_known_function() {
+        let mut hash = Fnv(OFFSET);
+        hash.write_str("foobar").unwrap();
+        assert_eq!(Fingerprint(hash.0).to_string(), "85944171f73967e8");
+    }
+
+    #[test]
+    fn every_event_and_change_counts() {
+        let run = Sketch::good().run();
+        let hash = run.fingerprint();
+        assert_eq!(hash, run.clone().fingerprint());
+        let mut other = run.clone();
+        other.events[3].at += Duration::from_nanos(1);
+        assert_ne!(hash, other.fingerprint());
+        let mut other = run.clone();
+        other.journal.pop();
+        assert_ne!(hash, other.fingerprint());
+        let mut other = run;
+        other.events.swap(1, 2);
+        assert_ne!(hash, other.fingerprint());
+    }
+}

@@ -1,0 +1,121 @@
+use crate::event::{AttemptId, ClientId, Event, Meeting, What};
+use crate::run::Tolerances;
+use crate::truth::{Moment, NodeLife, Truth};
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+/// Facts that the record tells of one member of a double barrier.
+#[derive(Debug)]
+pub(crate) struct Member<'a> {
+    pub(crate) id: AttemptId,
+    pub(crate) client: ClientId,
+    pub(crate) path: &'a str,
+    /// Number of members that have to come.
+    pub(crate) members: u32,
+    pub(crate) came: Duration,
+    /// Time at which it was let in, and its node.
+    pub(crate) entered: Option<(Duration, &'a str)>,
+    pub(crate) leaving: Option<Duration>,
+    /// Time at which it had left, with success.
+    pub(crate) left: Option<Duration>,
+}
+
+/// The members of a run, in the order in which they came.
+pub(crate) fn members(events: &[Event]) -> Vec<Member<'_>> {
+    let mut members: BTreeMap<AttemptId, Member<'_>> = BTreeMap::new();
+    for event in events {
+        let (What::Met(id, meeting), Some(client)) = (&event.what, event.client) else { continue };
+        if let Meeting::Came { path, members: wanted } = meeting {
+            let member = Member {
+                id: *id,
+                client,
+                path,
+                members: *wanted,
+                came: event.at,
+                entered: None,
+                leaving: None,
+                left: None,
+            };
+            members.insert(*id, member);
+        } else if let Some(member) = members.get_mut(id) {
+            match meeting {
+                Meeting::Entered(node) => member.entered = Some((event.at, node)),
+                Meeting::Leaving => member.leaving = Some(event.at),
+                Meeting::Left { ok: true } => member.left = Some(event.at),
+                Meeting::Came { .. } | Meeting::Left { ok: false } | Meeting::GaveUp => {}
+            }
+        }
+    }
+    members.into_values().collect()
+}
+
+/// The nodes of a double barrier's members, alive and gone, in the order of their creation.
+pub(crate) struct Room<'s> {
+    pub(crate) nodes: Vec<(usize, &'s NodeLife)>,
+}
+
+impl<'s> Room<'s> {
+    pub(crate) fn of(truth: &'s Truth, path: &str) -> Self {
+        let all = truth.nodes().iter().enumerate();
+        Self { nodes: all.filter(|(_, node)| node.folder() == path && node.is_members()).collect() }
+    }
+
+    /// The members that were there when so many were, each with the moment since when.
+    pub(crate) fn full(&self, members: u32) -> HashMap<usize, Moment> {
+        let mut steps: Vec<(Moment, bool, usize)> = Vec::new();
+        for (index, node) in &self.nodes {
+            steps.push((node.created, true, *index));
+            steps.extend(node.gone.map(|gone| (gone.when, false, *index)));
+        }
+        steps.sort_unstable();
+        let (mut there, mut full) = (Vec::new(), HashMap::new());
+        for transaction in steps.chunk_by(|one, other| one.0.zxid == other.0.zxid) {
+            for (_, comes, index) in transaction {
+                if *comes { there.push(*index) } else { there.retain(|other| other != index) }
+            }
+            if there.len() >= members as usize {
+                for index in &there {
+                    full.entry(*index).or_insert(transaction[0].0);
+                }
+            }
+        }
+        full
+    }
+
+    /// Spans of time in which so many were there.
+    pub(crate) fn crowds(&self, members: u32) -> Vec<(Moment, Option<Moment>)> {
+        let mut steps: Vec<(Moment, i64)> = Vec::new();
+        for (_, node) in &self.nodes {
+            steps.push((node.created, 1));
+            steps.extend(node.gone.map(|gone| (gone.when, -1)));
+        }
+        steps.sort_unstable();
+        let mut crowds: Vec<(Moment, Option<Moment>)> = Vec::new();
+        let mut there = 0;
+        for transaction in steps.chunk_by(|one, other| one.0.zxid == other.0.zxid) {
+            let was_enough = there >= i64::from(members);
+            there += transaction.iter().map(|(_, step)| step).sum::<i64>();
+            match (was_enough, there >= i64::from(members)) {
+                (false, true) => crowds.push((transaction[0].0, None)),
+                (true, false) => {
+                    if let Some((_, end)) = crowds.last_mut() {
+                        *end = Some(transaction[0].0);
+                    }
+                }
+                _ => {}
+            }
+        }
+        crowds
+    }
+
+    /// The lives of a node by then.
+    pub(crate) fn lives(
+        &self,
+        path: &str,
+        by: Duration,
+        tolerances: &Tolerances,
+    ) -> impl Iterator<Item = (usize, &'s NodeLife)> {
+        let by = by + tolerances.grain;
+        self.nodes.iter().copied().filter(move |(_, node)| node.path == path && node.created.at <= by)
+    }
+}

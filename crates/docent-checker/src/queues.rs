@@ -1,0 +1,222 @@
+//! Queues, put together from the clients' records and the servers' journal.
+
+use crate::event::{AttemptId, ClientId, Delivering, Event, Putting, Taking, What};
+use crate::run::{Queued, QueuedAs};
+use crate::scene::Scene;
+use crate::truth::{IDLE, NodeLife};
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+/// Facts about the queues of a run.
+#[derive(Debug)]
+pub(crate) struct Queues<'s> {
+    /// Puts in the order in which they began.
+    pub(crate) puts: Vec<Put<'s>>,
+    pub(crate) takes: Vec<Take<'s>>,
+    pub(crate) deliveries: Vec<Delivered<'s>>,
+    /// The deliveries of an item, by its node, and by its number.
+    by_node: HashMap<&'s str, Vec<usize>>,
+    by_item: HashMap<u64, Vec<usize>>,
+    /// Items by the path of their node, so that those of one queue are in their order.
+    pub(crate) items: BTreeMap<&'s str, Item<'s>>,
+    pub(crate) letters: Vec<&'s Queued>,
+    /// The nodes of idle consumers, each with its queue.
+    pub(crate) idle: Vec<(&'s str, &'s NodeLife)>,
+}
+
+/// One put of one or several items.
+#[derive(Debug)]
+pub(crate) struct Put<'s> {
+    pub(crate) client: ClientId,
+    pub(crate) path: &'s str,
+    pub(crate) items: &'s [u64],
+    pub(crate) began: Duration,
+    /// Time at which it was over, and whether the items were put, if that was said.
+    pub(crate) ended: Option<(Duration, Option<bool>)>,
+}
+
+/// One call, or one stream, that takes items.
+#[derive(Debug)]
+pub(crate) struct Take<'s> {
+    pub(crate) client: ClientId,
+    pub(crate) path: &'s str,
+    /// True when it waits for an item.
+    pub(crate) waits: bool,
+    pub(crate) began: Duration,
+    /// Time at which it was over, or its process died.
+    pub(crate) over: Option<Duration>,
+}
+
+/// An item that was handed out.
+#[derive(Debug)]
+pub(crate) struct Delivered<'s> {
+    pub(crate) client: ClientId,
+    pub(crate) at: Duration,
+    pub(crate) item: u64,
+    pub(crate) node: &'s str,
+    pub(crate) fence: u64,
+    pub(crate) count: Option<u32>,
+    /// Times at which it said whether it is held, with its word.
+    pub(crate) looks: Vec<(Duration, bool)>,
+    pub(crate) acking: Option<Duration>,
+    pub(crate) acked: Option<(Duration, Option<bool>)>,
+    /// Time from which on it shall be in its place again.
+    pub(crate) given_back: Option<Duration>,
+}
+
+/// An item as the journal shows it.
+#[derive(Debug)]
+pub(crate) struct Item<'s> {
+    pub(crate) queued: &'s Queued,
+    pub(crate) decodable: bool,
+    pub(crate) node: &'s NodeLife,
+    /// Its claims in their order.
+    pub(crate) claims: Vec<&'s NodeLife>,
+}
+
+impl<'s> Queues<'s> {
+    pub(crate) fn of(scene: &'s Scene<'_>) -> Self {
+        let mut queues = Self {
+            puts: Vec::new(),
+            takes: Vec::new(),
+            deliveries: Vec::new(),
+            by_node: HashMap::new(),
+            by_item: HashMap::new(),
+            items: BTreeMap::new(),
+            letters: Vec::new(),
+            idle: Vec::new(),
+        };
+        queues.listen(scene);
+        queues.look(scene);
+        queues
+    }
+
+    /// Takes the events of clients.
+    fn listen(&mut self, scene: &'s Scene<'_>) {
+        let mut places: BTreeMap<AttemptId, usize> = BTreeMap::new();
+        for event in &scene.run.events {
+            let Event { at, client: Some(client), what } = event else { continue };
+            match what {
+                What::Put(id, Putting::Began { path, items }) => {
+                    places.insert(*id, self.puts.len());
+                    self.puts.push(Put { client: *client, path, items, began: *at, ended: None });
+                }
+                What::Put(id, Putting::Ended(put)) => {
+                    if let Some(place) = places.get(id) {
+                        self.puts[*place].ended = Some((*at, *put));
+                    }
+                }
+                What::Took(id, Taking::Began { path, waits }) => {
+                    places.insert(*id, self.takes.len());
+                    let over = scene.life(*client).and_then(|life| life.crashed);
+                    self.takes.push(Take { client: *client, path, waits: *waits, began: *at, over });
+                }
+                What::Took(id, Taking::Over) => {
+                    if let Some(place) = places.get(id) {
+                        self.takes[*place].over = Some(*at);
+                    }
+                }
+                What::Delivered(id, Delivering::Given { item, node, fence, deliveries }) => {
+                    places.insert(*id, self.deliveries.len());
+                    self.by_node.entry(node).or_default().push(self.deliveries.len());
+                    self.by_item.entry(*item).or_default().push(self.deliveries.len());
+                    self.deliveries.push(Delivered {
+                        client: *client,
+                        at: *at,
+                        item: *item,
+                        node,
+                        fence: *fence,
+                        count: *deliveries,
+                        looks: Vec::new(),
+                        acking: None,
+                        acked: None,
+                        given_back: None,
+                    });
+                }
+                What::Delivered(id, step) => {
+                    if let Some(place) = places.get(id) {
+                        self.deliveries[*place].note(*at, step);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Takes the changes of the journal.
+    fn look(&mut self, scene: &'s Scene<'_>) {
+        let facts = scene.facts();
+        let kinds: BTreeMap<(&str, i64), &Queued> =
+            facts.queued.iter().map(|queued| ((queued.node.as_str(), queued.zxid), queued)).collect();
+        for node in scene.truth.nodes() {
+            if let Some(queued) = kinds.get(&(node.path.as_str(), node.created.zxid)) {
+                match queued.kind {
+                    QueuedAs::Item { decodable } => {
+                        self.items.insert(&node.path, Item { queued, decodable, node, claims: Vec::new() });
+                    }
+                    QueuedAs::DeadLetter { .. } => self.letters.push(queued),
+                }
+            } else if let Some(item) = self.items.get_mut(node.folder()) {
+                item.claims.push(node);
+            } else if let Some(queue) = node.folder().strip_suffix("/idle")
+                && node.owner != 0
+                && node.path.contains(IDLE)
+                && facts.queues.contains_key(queue)
+            {
+                self.idle.push((queue, node));
+            }
+        }
+    }
+
+    /// The deliveries by a node.
+    pub(crate) fn deliveries_of(&self, node: &str) -> impl Iterator<Item = &Delivered<'s>> {
+        self.by_node.get(node).into_iter().flatten().map(|index| &self.deliveries[*index])
+    }
+
+    /// The deliveries of an item, by any node.
+    pub(crate) fn deliveries_of_item(&self, item: u64) -> impl Iterator<Item = &Delivered<'s>> {
+        self.by_item.get(&item).into_iter().flatten().map(|index| &self.deliveries[*index])
+    }
+
+    /// The item that was handed out, and the claim it was handed out by.
+    pub(crate) fn claim_of(&self, delivered: &Delivered<'_>) -> Option<(&Item<'s>, &'s NodeLife)> {
+        let item = self.items.get(delivered.node)?;
+        let claim = item.claims.iter().find(|claim| claim.created.zxid.unsigned_abs() == delivered.fence)?;
+        Some((item, claim))
+    }
+
+    /// The takes of a client at a queue.
+    pub(crate) fn takes_of<'b>(
+        &'b self,
+        client: ClientId,
+        path: &'b str,
+    ) -> impl Iterator<Item = &'b Take<'s>> {
+        self.takes.iter().filter(move |take| take.client == client && take.path == path)
+    }
+}
+
+impl Delivered<'_> {
+    fn note(&mut self, at: Duration, step: &Delivering) {
+        match step {
+            Delivering::Looked { held } => self.looks.push((at, *held)),
+            Delivering::Acking => self.acking = Some(at),
+            Delivering::Acked(acked) => self.acked = Some((at, *acked)),
+            Delivering::GivenBack { delay } => self.given_back = Some(at + *delay),
+            Delivering::Given { .. } => {}
+        }
+    }
+}
+
+impl Item<'_> {
+    /// Number of claims that there were by a transaction, that included.
+    pub(crate) fn claims_by(&self, zxid: i64) -> usize {
+        self.claims.partition_point(|claim| claim.created.zxid <= zxid)
+    }
+
+    /// The claim that was deleted together with it, and the transaction.
+    pub(crate) fn ended_with(&self) -> Option<(i64, Option<&NodeLife>)> {
+        let zxid = self.node.gone?.when.zxid;
+        let with = |claim: &&&NodeLife| claim.gone.is_some_and(|gone| gone.when.zxid == zxid);
+        Some((zxid, self.claims.iter().find(with).copied()))
+    }
+}

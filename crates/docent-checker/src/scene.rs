@@ -1,0 +1,213 @@
+use crate::attempts::{Attempts, Story};
+use crate::elections::Elections;
+use crate::event::{AttemptId, ClientId, Event, FaultKind, What};
+use crate::faults::Faults;
+use crate::journal::EndCause;
+use crate::run::{Facts, Run, Tolerances};
+use crate::sides::Sides;
+use crate::spans::Spans;
+use crate::timeline::{Link, Timeline};
+use crate::truth::{Gone, Moment, NodeLife, Remover, Truth};
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+/// Analysis of a run, with everything that invariants ask for, found out once.
+#[derive(Debug)]
+pub(crate) struct Scene<'a> {
+    pub(crate) run: &'a Run,
+    pub(crate) truth: Truth,
+    /// Places in lines of readers and writers, with those that each waited for.
+    pub(crate) sides: Sides,
+    pub(crate) attempts: Attempts<'a>,
+    pub(crate) elections: Elections<'a>,
+    pub(crate) clients: BTreeMap<ClientId, Timeline>,
+    /// Times at which there was no server.
+    pub(crate) away: Spans,
+    /// Clients by their sessions.
+    owners: BTreeMap<i64, ClientId>,
+    /// The attempts that were granted, by their node.
+    holders: HashMap<usize, Vec<AttemptId>>,
+}
+
+/// End of a node, from the point of view of the client that owned it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// The server ended its session for its silence.
+    Expired,
+    /// Somebody else ended its session or deleted it.
+    Others,
+    /// Its client ended it.
+    Own,
+}
+
+impl<'a> Scene<'a> {
+    pub(crate) fn of(run: &'a Run) -> Self {
+        let faults = Faults::of(&run.events, &run.facts);
+        let clients = Timeline::all(&run.events, &faults);
+        let attempts = Attempts::of(&run.events, &clients);
+        let elections = Elections::of(&run.events);
+        let owners = owners(run);
+        let truth = Truth::replay(&run.journal);
+        let sides = Sides::replay(&truth);
+        let away = faults.away();
+        let holders = HashMap::new();
+        let mut scene = Self { run, truth, sides, attempts, elections, clients, away, owners, holders };
+        scene.holders = scene.map_holders();
+        scene
+    }
+
+    fn map_holders(&self) -> HashMap<usize, Vec<AttemptId>> {
+        let mut holders: HashMap<usize, Vec<AttemptId>> = HashMap::new();
+        for story in self.attempts.all() {
+            if let Some((node, _)) = self.node_of(story) {
+                holders.entry(node).or_default().push(story.id());
+            }
+        }
+        holders
+    }
+
+    pub(crate) fn facts(&self) -> &'a Facts {
+        &self.run.facts
+    }
+
+    pub(crate) fn tolerances(&self) -> &'a Tolerances {
+        &self.run.facts.tolerances
+    }
+
+    /// True when the run went on long enough to show an event that was due at `due`.
+    pub(crate) fn shows(&self, due: Duration) -> bool {
+        due <= self.run.facts.end.at
+    }
+
+    /// The events, each with its place in the record.
+    pub(crate) fn events(&self) -> impl Iterator<Item = (usize, &'a Event)> {
+        self.run.events.iter().enumerate()
+    }
+
+    /// Time at which all faults were over.
+    pub(crate) fn calm(&self) -> Option<Duration> {
+        self.run.events.iter().find(|event| event.what == What::Calm).map(|event| event.at)
+    }
+
+    pub(crate) fn client_of(&self, session: i64) -> Option<ClientId> {
+        self.owners.get(&session).copied()
+    }
+
+    /// The sessions of a client.
+    pub(crate) fn sessions_of(&self, client: ClientId) -> impl Iterator<Item = i64> {
+        self.owners.iter().filter(move |(_, owner)| **owner == client).map(|(session, _)| *session)
+    }
+
+    pub(crate) fn life(&self, client: ClientId) -> Option<&Timeline> {
+        self.clients.get(&client)
+    }
+
+    /// Time at which a client was gone or about to go.
+    pub(crate) fn leaving(&self, client: ClientId) -> Option<Duration> {
+        self.life(client).and_then(Timeline::leaving)
+    }
+
+    /// The state by which its client told the end of the epoch of a grant. A client's words may lag behind
+    /// its deeds, so the epoch is that of the session.
+    pub(crate) fn epoch_end(&self, story: &Story<'_>) -> Option<Link> {
+        let (_, grant) = story.granted?;
+        let life = self.life(story.client)?;
+        life.end_of(life.epoch_of(grant.session)?)
+    }
+
+    /// The node of a hold, as the server knows it.
+    pub(crate) fn node_of(&self, story: &Story<'_>) -> Option<(usize, &NodeLife)> {
+        let (at, grant) = story.granted?;
+        let index = self.truth.node_at(&grant.node, at + self.tolerances().grain)?;
+        Some((index, &self.truth.nodes()[index]))
+    }
+
+    /// The attempts that were granted by a node: one, if all is right.
+    pub(crate) fn holders(&self, node: usize) -> &[AttemptId] {
+        self.holders.get(&node).map_or(&[], Vec::as_slice)
+    }
+
+    /// Cause of a session's end. Where the journal does not say it, the record does.
+    pub(crate) fn cause(&self, session: i64) -> Option<(Moment, EndCause)> {
+        let (when, cause) = self.truth.sessions().get(&session)?.ended?;
+        let cause = if cause == EndCause::Unknown { self.guess(session, when.at) } else { cause };
+        Some((when, cause))
+    }
+
+    fn guess(&self, session: i64, at: Duration) -> EndCause {
+        let grain = self.tolerances().grain;
+        let Some(client) = self.client_of(session) else { return EndCause::Expired };
+        let forced = |event: &Event| {
+            event.what == What::Fault(FaultKind::Expired)
+                && event.client.is_some_and(|other| other.number == client.number)
+                && event.at.abs_diff(at) <= grain
+        };
+        let closing = self.life(client).and_then(|life| life.closing);
+        if self.run.events.iter().any(forced) {
+            EndCause::Forced
+        } else if closing.is_some_and(|closing| closing <= at + grain) {
+            EndCause::Closed
+        } else {
+            EndCause::Expired
+        }
+    }
+
+    /// The end of a node that is gone.
+    pub(crate) fn end_of(&self, node: &NodeLife, gone: Gone) -> End {
+        match gone.by {
+            Remover::EndOf(session) => match self.cause(session) {
+                Some((_, EndCause::Forced)) => End::Others,
+                Some((_, EndCause::Closed)) => End::Own,
+                _ => End::Expired,
+            },
+            Remover::Session(session) if session == node.owner => End::Own,
+            Remover::Session(session) => {
+                let (owner, remover) = (self.client_of(node.owner), self.client_of(session));
+                let same = owner.zip(remover).is_some_and(|(owner, remover)| owner == remover);
+                if same { End::Own } else { End::Others }
+            }
+            Remover::Server => End::Others,
+        }
+    }
+
+    /// Time by which the holder of a node that is gone has to know: `None` when its own client took the node
+    /// away.
+    ///
+    /// A session that the server ends for its silence is lost to its holders before that, unless their
+    /// process stands still: then they know as soon as it goes on. Of a node that somebody else takes away
+    /// they learn as news, or by their lease when no news comes through.
+    pub(crate) fn notice(&self, client: ClientId, node: &NodeLife) -> Option<Duration> {
+        let gone = node.gone?;
+        let at = gone.when.at;
+        let life = self.life(client)?;
+        let Tolerances { grain, news, scheduling, reconnect, head_start, .. } = *self.tolerances();
+        let due = match self.end_of(node, gone) {
+            End::Own => return None,
+            End::Expired => at.saturating_sub(head_start) + grain,
+            End::Others if life.rough.spare(at.saturating_sub(reconnect), at + news) => at + news,
+            End::Others => {
+                let lease = at + self.facts().timeout;
+                life.rough.quiet(at, news + reconnect).map_or(lease, |quiet| quiet.min(lease))
+            }
+        };
+        // A process that woke up just before gets the time to look.
+        let woke =
+            life.frozen.last_by(due).map_or(due, |frozen| due.max(frozen.until.saturating_add(scheduling)));
+        Some(life.awake(woke, scheduling))
+    }
+}
+
+fn owners(run: &Run) -> BTreeMap<i64, ClientId> {
+    let mut owners = run.facts.sessions.clone();
+    for event in &run.events {
+        let session = match &event.what {
+            What::Connection { session, .. } => *session,
+            What::Granted(_, grant) => Some(grant.session),
+            _ => None,
+        };
+        if let (Some(session), Some(client)) = (session.filter(|session| *session != 0), event.client) {
+            owners.entry(session).or_insert(client);
+        }
+    }
+    owners
+}

@@ -1,0 +1,185 @@
+use super::{LOCK, Sketch, client};
+use crate::event::{Attempt, AttemptId, Ending, Grant, Handle, Role, Use, What};
+use crate::journal::{Change, ChangeKind};
+use std::time::Duration;
+
+impl Sketch {
+    /// Client 0 holds the lock from 110 on.
+    pub(crate) fn of_holder() -> (Self, AttemptId) {
+        let mut sketch = Self::new();
+        let attempt = sketch.at(100).begin(0);
+        sketch.create(attempt).at(110).grant(attempt);
+        (sketch, attempt)
+    }
+
+    pub(crate) fn begin(&mut self, number: u32) -> AttemptId {
+        self.begin_at(number, LOCK)
+    }
+
+    pub(crate) fn begin_at(&mut self, number: u32, path: &str) -> AttemptId {
+        self.begin_as(number, path, None)
+    }
+
+    pub(crate) fn begin_for(&mut self, number: u32, patience: u64) -> AttemptId {
+        self.begin_as(number, LOCK, Some(Duration::from_millis(patience)))
+    }
+
+    /// Somebody wants to write.
+    pub(crate) fn write(&mut self, number: u32) -> AttemptId {
+        let attempt = self.begin(number);
+        self.markers.insert(attempt, "__WRIT__");
+        attempt
+    }
+
+    /// Somebody wants to read.
+    pub(crate) fn read(&mut self, number: u32) -> AttemptId {
+        let attempt = self.begin_role(number, LOCK, None, Role::Shared);
+        self.markers.insert(attempt, "__READ__");
+        attempt
+    }
+
+    /// Somebody wants to read at once.
+    pub(crate) fn try_read(&mut self, number: u32) -> AttemptId {
+        let attempt = self.begin_role(number, LOCK, Some(Duration::ZERO), Role::Shared);
+        self.markers.insert(attempt, "__READ__");
+        attempt
+    }
+
+    /// Somebody wants one of so many permits.
+    pub(crate) fn permit(&mut self, number: u32, permits: u32) -> AttemptId {
+        self.begin_role(number, LOCK, None, Role::Permits(permits))
+    }
+
+    fn begin_as(&mut self, number: u32, path: &str, patience: Option<Duration>) -> AttemptId {
+        self.begin_role(number, path, patience, Role::Exclusive)
+    }
+
+    fn begin_role(&mut self, number: u32, path: &str, patience: Option<Duration>, role: Role) -> AttemptId {
+        self.attempts += 1;
+        let id = AttemptId(self.attempts);
+        self.seats.insert(id, (client(number), path.to_owned(), Vec::new()));
+        self.tell(number, What::Began(Attempt { id, path: path.to_owned(), role, patience }));
+        id
+    }
+
+    /// The node of an attempt, in its client's present session.
+    pub(crate) fn create(&mut self, attempt: AttemptId) -> &mut Self {
+        let number = self.numbers.entry(self.seats[&attempt].1.clone()).or_default();
+        *number += 1;
+        let number = *number - 1;
+        self.create_with(attempt, number)
+    }
+
+    /// The node of an attempt, with the number that another one's last node has.
+    pub(crate) fn create_in_place_of(&mut self, other: AttemptId, attempt: AttemptId) -> &mut Self {
+        let place = self.node(other);
+        let number = place.split_at(place.len() - 10).1.parse().unwrap();
+        self.create_with(attempt, number)
+    }
+
+    fn create_with(&mut self, attempt: AttemptId, number: i32) -> &mut Self {
+        let (owner, folder) = (self.seats[&attempt].0, self.seats[&attempt].1.clone());
+        let (session, _) = self.sessions[&owner];
+        self.zxid += 1;
+        let marker = self.markers.get(&attempt).copied().unwrap_or("lock-");
+        let path = format!("{folder}/_c_00000000-0000-4000-8000-{:012}-{marker}{number:010}", self.zxid);
+        self.change(session, ChangeKind::Created, &path, session);
+        self.nodes.insert(path.clone(), (self.zxid, session));
+        if let Some((.., nodes)) = self.seats.get_mut(&attempt) {
+            nodes.push(path);
+        }
+        self
+    }
+
+    /// The last node of an attempt.
+    pub(crate) fn node(&self, attempt: AttemptId) -> String {
+        self.seats[&attempt].2.last().cloned().unwrap_or_default()
+    }
+
+    fn czxid(&self, path: &str) -> i64 {
+        let created = |change: &&Change| change.kind == ChangeKind::Created && change.path == path;
+        self.run.journal.iter().rev().find(created).map_or(0, |change| change.zxid)
+    }
+
+    fn seat(&self, attempt: AttemptId) -> u32 {
+        self.seats[&attempt].0.number
+    }
+
+    /// The fence that goes with the node of an attempt.
+    pub(crate) fn fence(&self, attempt: AttemptId) -> u64 {
+        self.czxid(&self.node(attempt)).unsigned_abs()
+    }
+
+    /// Readers have no fence.
+    pub(crate) fn grant(&mut self, attempt: AttemptId) -> &mut Self {
+        if self.markers.get(&attempt) == Some(&"__READ__") {
+            return self.grant_plain(attempt);
+        }
+        self.grant_with(attempt, self.fence(attempt))
+    }
+
+    pub(crate) fn grant_with(&mut self, attempt: AttemptId, fence: u64) -> &mut Self {
+        self.grant_as(attempt, Some(fence))
+    }
+
+    /// Without a fence.
+    pub(crate) fn grant_plain(&mut self, attempt: AttemptId) -> &mut Self {
+        self.grant_as(attempt, None)
+    }
+
+    fn grant_as(&mut self, attempt: AttemptId, fence: Option<u64>) -> &mut Self {
+        let (session, epoch) = self.sessions[&self.seats[&attempt].0];
+        let grant = Grant { node: self.node(attempt), session, epoch, fence };
+        self.tell(self.seat(attempt), What::Granted(attempt, grant))
+    }
+
+    pub(crate) fn ended(&mut self, attempt: AttemptId, ending: Ending) -> &mut Self {
+        self.tell(self.seat(attempt), What::Ended(attempt, ending))
+    }
+
+    pub(crate) fn looked(&mut self, attempt: AttemptId, held: bool) -> &mut Self {
+        self.tell(self.seat(attempt), What::Looked { attempt, held, cancelled: !held })
+    }
+
+    pub(crate) fn used(&mut self, attempt: AttemptId) -> &mut Self {
+        let fence = self.fence(attempt);
+        self.used_with(attempt, fence, true)
+    }
+
+    pub(crate) fn used_with(&mut self, attempt: AttemptId, fence: u64, accepted: bool) -> &mut Self {
+        self.tell(self.seat(attempt), What::Used(attempt, Use { fence, accepted }))
+    }
+
+    pub(crate) fn reentered(&mut self, attempt: AttemptId, handle: Handle) -> &mut Self {
+        self.tell(self.seat(attempt), What::Reentered(attempt, handle))
+    }
+
+    pub(crate) fn lost(&mut self, attempt: AttemptId) -> &mut Self {
+        self.tell(self.seat(attempt), What::Lost(attempt))
+    }
+
+    pub(crate) fn releasing(&mut self, attempt: AttemptId) -> &mut Self {
+        self.tell(self.seat(attempt), What::Releasing(attempt))
+    }
+
+    pub(crate) fn released(&mut self, attempt: AttemptId, ok: bool) -> &mut Self {
+        self.tell(self.seat(attempt), What::Released { attempt, ok })
+    }
+
+    pub(crate) fn dropped(&mut self, attempt: AttemptId) -> &mut Self {
+        self.tell(self.seat(attempt), What::Dropped(attempt))
+    }
+
+    /// The client of an attempt deletes its last node.
+    pub(crate) fn delete(&mut self, attempt: AttemptId) -> &mut Self {
+        let (session, _) = self.sessions[&self.seats[&attempt].0];
+        let path = self.node(attempt);
+        self.delete_path(&path, session)
+    }
+
+    /// The line's node is deleted and made anew: numbers begin at 0 again.
+    pub(crate) fn reset(&mut self) -> &mut Self {
+        self.numbers.clear();
+        self
+    }
+}

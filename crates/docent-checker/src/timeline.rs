@@ -1,0 +1,130 @@
+use crate::event::{ClientId, Event, LinkState, What};
+use crate::faults::Faults;
+use crate::spans::{Span, Spans};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// One life of a client.
+#[derive(Debug, Default)]
+pub(crate) struct Timeline {
+    pub(crate) crashed: Option<Duration>,
+    pub(crate) closing: Option<Duration>,
+    pub(crate) closed: Option<Duration>,
+    /// States that its watcher told, in order.
+    pub(crate) links: Vec<Link>,
+    /// Times at which something was wrong with it or its link, by the record of faults.
+    pub(crate) rough: Spans,
+    /// Times at which something was wrong, or it was not connected, by its own word.
+    pub(crate) apart: Spans,
+    /// Times at which its process stood still.
+    pub(crate) frozen: Spans,
+}
+
+/// A state of a client's connection.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Link {
+    pub(crate) at: Duration,
+    /// Its place in the record.
+    pub(crate) index: usize,
+    pub(crate) state: LinkState,
+    pub(crate) epoch: u64,
+    pub(crate) suspensions: u64,
+    pub(crate) session: Option<i64>,
+}
+
+impl Timeline {
+    /// The lives of all clients.
+    pub(crate) fn all(events: &[Event], faults: &Faults) -> BTreeMap<ClientId, Self> {
+        let mut lives: BTreeMap<ClientId, Self> = BTreeMap::new();
+        for (index, event) in events.iter().enumerate() {
+            if let Some(client) = event.client {
+                lives.entry(client).or_default().note(index, event);
+            }
+        }
+        for (client, life) in &mut lives {
+            let rough = faults.rough(client.number);
+            life.apart = Spans::new(rough.iter().copied().chain(life.unconnected()).collect());
+            life.rough = Spans::new(rough);
+            life.frozen = faults.frozen(client.number);
+        }
+        lives
+    }
+
+    fn note(&mut self, index: usize, event: &Event) {
+        let at = event.at;
+        match event.what {
+            What::Crashed => self.crashed = Some(at),
+            What::Closing => {
+                self.closing.get_or_insert(at);
+            }
+            What::Closed => {
+                self.closed.get_or_insert(at);
+            }
+            What::Connection { state, epoch, suspensions, session } => {
+                self.links.push(Link { at, index, state, epoch, suspensions, session });
+            }
+            _ => {}
+        }
+    }
+
+    fn unconnected(&self) -> Vec<Span> {
+        let mut spans = Vec::new();
+        let mut since = Some(Duration::ZERO);
+        for link in &self.links {
+            match (link.state == LinkState::Connected, since) {
+                (true, Some(from)) => {
+                    spans.push(Span { from, until: link.at });
+                    since = None;
+                }
+                (false, None) => since = Some(link.at),
+                (true, None) | (false, Some(_)) => {}
+            }
+        }
+        let over = [self.crashed, self.closing].into_iter().flatten().min();
+        spans.extend(since.into_iter().chain(over).map(|from| Span { from, until: Duration::MAX }));
+        spans
+    }
+
+    /// The session of an epoch, if its watcher ever told of it.
+    pub(crate) fn session_of(&self, epoch: u64) -> Option<i64> {
+        self.links.iter().filter(|link| link.epoch == epoch).find_map(|link| link.session)
+    }
+
+    /// The epoch of a session, if its watcher ever told of it.
+    pub(crate) fn epoch_of(&self, session: i64) -> Option<u64> {
+        self.links.iter().find(|link| link.session == Some(session)).map(|link| link.epoch)
+    }
+
+    /// The state by which its watcher told that an epoch is over.
+    pub(crate) fn end_of(&self, epoch: u64) -> Option<Link> {
+        let over = |link: &&Link| {
+            link.epoch > epoch
+                || link.epoch == epoch && matches!(link.state, LinkState::Lost | LinkState::Closed)
+        };
+        self.links.iter().find(over).copied()
+    }
+
+    /// Number of changes of its link between two times.
+    pub(crate) fn links_between(&self, from: Duration, until: Option<Duration>) -> usize {
+        let upto = |at: Duration| self.links.partition_point(|link| link.at < at);
+        until.map_or(self.links.len(), upto).saturating_sub(upto(from))
+    }
+
+    /// Time at which it was gone or about to go, for any reason.
+    pub(crate) fn leaving(&self) -> Option<Duration> {
+        [self.crashed, self.closing, self.closed].into_iter().flatten().min()
+    }
+
+    /// Time by which a process that runs has acted on a deadline at `due`: a frozen one has to wake up first.
+    pub(crate) fn awake(&self, due: Duration, scheduling: Duration) -> Duration {
+        let mut due = due;
+        while let Some(frozen) = self.frozen.at(due) {
+            if frozen.until == Duration::MAX {
+                return Duration::MAX;
+            }
+            // Past the end of the span, which counts as in it.
+            due = frozen.until + scheduling.max(Duration::from_nanos(1));
+        }
+        due
+    }
+}

@@ -1,0 +1,274 @@
+//! Truth of a run: the server's journal replayed into the lifetimes of nodes and sessions, and the order of
+//! each line.
+//!
+//! Modelled: the session that owned a node, its remover, the cause of a session's end, the first of a line
+//! from each transaction on. Not modelled: data, access control lists, watches, failed and check-only writes.
+
+use crate::contender::{Contender, is_id};
+use crate::journal::{Change, ChangeKind, EndCause};
+use crate::line::Line;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
+
+/// Marker before the number of idle consumers of a queue.
+pub(crate) const IDLE: &str = "idle-";
+
+/// A transaction: its place in the order of all, and its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Moment {
+    pub(crate) zxid: i64,
+    pub(crate) at: Duration,
+}
+
+/// A node from its creation to its deletion.
+#[derive(Debug)]
+pub(crate) struct NodeLife {
+    pub(crate) path: String,
+    pub(crate) owner: i64,
+    pub(crate) created: Moment,
+    pub(crate) gone: Option<Gone>,
+    /// Contender that its name tells of, if it stands in a line.
+    pub(crate) contender: Option<Contender>,
+    /// Moment at which it was the first of its line for the first time.
+    pub(crate) first: Option<Moment>,
+}
+
+/// The end of a node.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Gone {
+    pub(crate) when: Moment,
+    pub(crate) by: Remover,
+}
+
+/// Remover of a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Remover {
+    /// The client of a session.
+    Session(i64),
+    /// It went with its session.
+    EndOf(i64),
+    /// The server: an empty container.
+    Server,
+}
+
+/// A session from its opening to its end.
+#[derive(Debug)]
+pub(crate) struct SessionLife {
+    pub(crate) opened: Moment,
+    pub(crate) ended: Option<(Moment, EndCause)>,
+}
+
+/// A journal, replayed.
+#[derive(Debug, Default)]
+pub(crate) struct Truth {
+    nodes: Vec<NodeLife>,
+    by_path: HashMap<String, Vec<usize>>,
+    sessions: BTreeMap<i64, SessionLife>,
+    lines: BTreeMap<(String, String), Line>,
+    /// Contenders by their folder.
+    folders: HashMap<String, Vec<usize>>,
+}
+
+impl NodeLife {
+    /// The path of the thing it stands in line for.
+    pub(crate) fn folder(&self) -> &str {
+        docent_proto::parent(&self.path).unwrap_or("/")
+    }
+
+    /// True for members of a double barrier, which have names of their own.
+    pub(crate) fn is_members(&self) -> bool {
+        self.owner != 0 && is_id(self.path.rsplit('/').next().unwrap_or_default())
+    }
+
+    pub(crate) fn is_alive_at(&self, at: Duration) -> bool {
+        self.created.at <= at && self.gone.is_none_or(|gone| gone.when.at > at)
+    }
+}
+
+impl Truth {
+    /// Replays a journal.
+    pub(crate) fn replay(journal: &[Change]) -> Self {
+        let mut truth = Self::default();
+        for transaction in journal.chunk_by(|one, other| one.zxid == other.zxid) {
+            truth.apply(transaction);
+        }
+        truth
+    }
+
+    /// All changes of one transaction happen at once.
+    fn apply(&mut self, transaction: &[Change]) {
+        let mut touched = BTreeSet::new();
+        let mut ended = None;
+        let mut now = Moment { zxid: 0, at: Duration::ZERO };
+        for change in transaction {
+            now = Moment { zxid: change.zxid, at: change.at };
+            match change.kind {
+                ChangeKind::Opened => {
+                    self.sessions.insert(change.session, SessionLife { opened: now, ended: None });
+                }
+                ChangeKind::Ended(cause) => {
+                    ended = Some(change.session);
+                    if let Some(session) = self.sessions.get_mut(&change.session) {
+                        session.ended = Some((now, cause));
+                    }
+                }
+                ChangeKind::Created => touched.extend(self.create(change, now)),
+                ChangeKind::Deleted => {
+                    let by = match (ended, change.session) {
+                        (Some(session), _) => Remover::EndOf(session),
+                        (None, 0) => Remover::Server,
+                        (None, session) => Remover::Session(session),
+                    };
+                    touched.extend(self.delete(&change.path, Gone { when: now, by }));
+                }
+                ChangeKind::Set => {}
+            }
+        }
+        for key in touched {
+            let first = self.lines.get_mut(&key).and_then(Line::turn);
+            if let Some(node) = first {
+                self.nodes[node].first.get_or_insert(now);
+            }
+        }
+    }
+
+    fn create(&mut self, change: &Change, created: Moment) -> Option<(String, String)> {
+        let index = self.nodes.len();
+        // Only an ephemeral node is a place in a line.
+        let name = change.path.rsplit('/').next().unwrap_or_default();
+        let contender = (change.owner != 0).then(|| Contender::of(name)).flatten();
+        // The idle consumers of a queue wait for news and hold nothing: see `queues`.
+        let contender = contender.filter(|contender| contender.kind != IDLE);
+        let node = NodeLife {
+            path: change.path.clone(),
+            owner: change.owner,
+            created,
+            gone: None,
+            contender,
+            first: None,
+        };
+        let key = line_key(&node);
+        if let (Some(key), Some(contender)) = (&key, &node.contender) {
+            self.lines.entry(key.clone()).or_default().join(index, contender, created.zxid);
+            self.folders.entry(key.0.clone()).or_default().push(index);
+        }
+        self.by_path.entry(change.path.clone()).or_default().push(index);
+        self.nodes.push(node);
+        key
+    }
+
+    fn delete(&mut self, path: &str, gone: Gone) -> Option<(String, String)> {
+        let index = *self.by_path.get(path)?.last()?;
+        self.nodes[index].gone = Some(gone);
+        let node = &self.nodes[index];
+        let key = line_key(node)?;
+        if let (Some(line), Some(contender)) = (self.lines.get_mut(&key), &node.contender) {
+            line.leave(index, contender, node.created.zxid);
+        }
+        Some(key)
+    }
+
+    /// All nodes there ever were, in the order of their creation.
+    pub(crate) fn nodes(&self) -> &[NodeLife] {
+        &self.nodes
+    }
+
+    /// The nodes that stood in a line.
+    pub(crate) fn contenders(&self) -> impl Iterator<Item = (usize, &NodeLife)> {
+        self.nodes.iter().enumerate().filter(|(_, node)| node.contender.is_some())
+    }
+
+    /// The nodes in the lines at a path.
+    pub(crate) fn contenders_in<'s>(
+        &'s self,
+        folder: &str,
+    ) -> impl Iterator<Item = (usize, &'s NodeLife)> + use<'s> {
+        self.folders.get(folder).into_iter().flatten().map(|index| (*index, &self.nodes[*index]))
+    }
+
+    /// The node at a path as it last was at a time, alive or gone.
+    pub(crate) fn node_at(&self, path: &str, at: Duration) -> Option<usize> {
+        let lives = self.by_path.get(path)?;
+        lives.iter().rev().copied().find(|index| self.nodes[*index].created.at <= at)
+    }
+
+    /// The sessions by their id.
+    pub(crate) fn sessions(&self) -> &BTreeMap<i64, SessionLife> {
+        &self.sessions
+    }
+}
+
+fn line_key(node: &NodeLife) -> Option<(String, String)> {
+    let contender = node.contender.as_ref()?;
+    Some((node.folder().to_owned(), contender.family().to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(zxid: i64, session: i64, kind: ChangeKind, path: &str) -> Change {
+        let owner = if path.is_empty() { 0 } else { session };
+        let at = Duration::from_millis(zxid.unsigned_abs());
+        Change { zxid, at, session, kind, path: path.to_owned(), owner }
+    }
+
+    fn firsts(truth: &Truth) -> Vec<Option<i64>> {
+        truth.nodes().iter().map(|node| node.first.map(|first| first.zxid)).collect()
+    }
+
+    #[test]
+    fn the_next_one_is_first_when_the_one_ahead_is_gone() {
+        use ChangeKind::{Created, Deleted, Opened};
+        let truth = Truth::replay(&[
+            change(1, 7, Opened, ""),
+            change(2, 7, Created, "/l/lock-0000000000"),
+            change(3, 7, Created, "/l/lock-0000000001"),
+            change(4, 7, Created, "/l/lock-0000000002"),
+            change(5, 7, Deleted, "/l/lock-0000000001"),
+            change(6, 7, Deleted, "/l/lock-0000000000"),
+        ]);
+        assert_eq!(firsts(&truth), [Some(2), None, Some(6)]);
+        assert_eq!(truth.nodes()[0].gone.unwrap().by, Remover::Session(7));
+    }
+
+    #[test]
+    fn the_end_of_a_session_takes_its_nodes_at_once() {
+        use ChangeKind::{Created, Deleted, Ended, Opened};
+        let truth = Truth::replay(&[
+            change(1, 7, Opened, ""),
+            change(2, 7, Created, "/l/lock-0000000000"),
+            change(3, 7, Created, "/l/lock-0000000001"),
+            change(4, 8, Created, "/l/lock-0000000002"),
+            change(5, 7, Ended(EndCause::Forced), ""),
+            change(5, 7, Deleted, "/l/lock-0000000000"),
+            change(5, 7, Deleted, "/l/lock-0000000001"),
+        ]);
+        assert_eq!(firsts(&truth), [Some(2), None, Some(5)], "nobody was first within a transaction");
+        assert_eq!(truth.nodes()[0].gone.unwrap().by, Remover::EndOf(7));
+        assert_eq!(truth.sessions()[&7].ended.unwrap().1, EndCause::Forced);
+    }
+
+    #[test]
+    fn near_the_end_of_the_counter_creation_decides() {
+        use ChangeKind::{Created, Deleted};
+        let truth = Truth::replay(&[
+            change(2, 7, Created, "/l/lock-2147483647"),
+            change(3, 7, Created, "/l/lock--2147483648"),
+            change(4, 7, Deleted, "/l/lock-2147483647"),
+        ]);
+        assert_eq!(firsts(&truth), [Some(2), Some(4)]);
+    }
+
+    #[test]
+    fn different_recipes_stand_in_different_lines() {
+        use ChangeKind::Created;
+        let truth = Truth::replay(&[
+            change(2, 7, Created, "/l/lock-0000000000"),
+            change(3, 7, Created, "/l/lease-0000000001"),
+            change(4, 7, Created, "/l/__READ__0000000002"),
+            change(5, 7, Created, "/l/__WRIT__0000000003"),
+        ]);
+        assert_eq!(firsts(&truth), [Some(2), Some(3), Some(4), None]);
+    }
+}
