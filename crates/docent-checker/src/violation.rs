@@ -2,121 +2,121 @@ use crate::event::{AttemptId, ClientId};
 use std::fmt;
 use std::time::Duration;
 
-/// Invariant that must hold in every run.
+/// Invariants of every run, each with the file below `check/` that says and checks it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Invariant {
-    /// The record and the journal do not contradict themselves.
+    /// The record and the journal do not contradict themselves: `record`.
     Record,
-    /// Fenced exclusion.
+    /// Fenced exclusion: `fenced`.
     M1,
-    /// Exclusion in the order of transactions.
+    /// Exclusion in the order of transactions: `exclusion`.
     M2,
-    /// Exclusion in real time.
+    /// Exclusion in real time: `real_time`.
     M3,
-    /// Fences increase.
+    /// Fences increase: `fences`.
     M4,
-    /// First come, first served.
+    /// First come, first served: `order`.
     M5,
-    /// No orphan.
+    /// No orphan: `orphans`.
     M6,
-    /// No herd.
+    /// No herd: `herd`.
     M7,
-    /// Liveness.
+    /// Liveness: `liveness`.
     M8,
-    /// Release.
+    /// Release: `release`.
     M9,
-    /// Reentrancy.
+    /// Reentrancy: `reentry`.
     M10,
-    /// Loss.
+    /// Loss: `loss`.
     M11,
-    /// Patience.
+    /// Patience: `patience`.
     M12,
-    /// A writer excludes readers.
+    /// A writer excludes readers: `writer`.
     R1,
-    /// Readers are not held back by readers.
+    /// Readers are not held back by readers: `readers`.
     R2,
-    /// Writers are not starved.
+    /// Writers are not starved: `starvation`.
     R3,
-    /// A writer that steps down keeps its place.
+    /// A writer that steps down keeps its place: `step_down`.
     R4,
-    /// Wake-ups of readers and writers.
+    /// Wake-ups of readers and writers: `wake_ups`.
     R5,
-    /// Fences of writers increase.
+    /// Fences of writers increase: `writer_fences`.
     R6,
-    /// One leader.
+    /// One leader: `one_leader`.
     E1,
-    /// Terms increase.
+    /// Terms increase: `terms`.
     E2,
-    /// Terms of a candidate follow each other.
+    /// Terms of a candidate follow each other: `turns`.
     E3,
-    /// Work is bound to its term.
+    /// Work is bound to its term: `work`.
     E4,
-    /// Succession.
+    /// Succession: `succession`.
     E5,
-    /// Nobody is silently out.
+    /// Nobody is silently out: `enrolled`.
     E6,
-    /// A leader whose node is deleted.
+    /// A leader whose node is deleted: `deleted_leader`.
     E7,
-    /// Stability.
+    /// Stability: `stability`.
     E8,
-    /// Takeover delay.
+    /// Takeover delay: `takeover`.
     E9,
-    /// Onlookers.
+    /// Onlookers: `onlookers`.
     O1,
-    /// Permits.
+    /// Permits: `permits`.
     S1,
-    /// Things that go together.
+    /// Things that go together: `together`.
     G1,
-    /// The way into a double barrier.
+    /// The way into a double barrier: `barrier_enter`.
     B1,
-    /// The way out of a double barrier.
+    /// The way out of a double barrier: `barrier_leave`.
     B2,
-    /// The barrier.
+    /// The barrier: `barrier`.
     B3,
-    /// Items are kept.
+    /// Items are kept: `items`.
     Q1,
-    /// Puts.
+    /// Puts: `puts`.
     Q2,
-    /// The order of items.
+    /// The order of items: `item_order`.
     Q3,
-    /// Counts of deliveries.
+    /// Counts of deliveries: `delivery_counts`.
     Q4,
-    /// Acknowledgements.
+    /// Acknowledgements: `acks`.
     Q5,
-    /// Claims.
+    /// Claims: `claims`.
     Q6,
-    /// Dead letters.
+    /// Dead letters: `dead_letters`.
     Q7,
-    /// A free item is noticed.
+    /// A free item is noticed: `noticed`.
     Q8,
-    /// Claims and places are given up.
+    /// Claims and places are given up: `given_up`.
     Q9,
-    /// Views of a folder.
+    /// Views of a folder: `views`.
     D1,
-    /// Members that never left are shown.
+    /// Who never left is shown: `removals`.
     D2,
-    /// Nobody's node is taken away.
+    /// Nobody's node is taken away: `ownership`.
     D3,
-    /// Announced members are there, and those that left are not.
+    /// Who is announced is there, and who left is not: `announced`.
     D4,
-    /// Values do not go back.
+    /// Values do not go back: `values`.
     C1,
-    /// The last value arrives.
+    /// The last value arrives: `latest`.
     C2,
-    /// Published exactly once.
+    /// Published exactly once: `once`.
     C3,
-    /// Nothing unseen is overwritten.
+    /// Nothing unseen is overwritten: `seen`.
     C4,
-    /// Counted exactly.
+    /// Counted exactly: `counters`.
     C5,
-    /// Connection state.
+    /// Connection state: `connection`.
     K1,
-    /// Deadlines.
+    /// Deadlines: `deadlines`.
     K2,
-    /// Nothing is left over.
+    /// Nothing is left over: `leftovers`.
     K5,
-    /// Close.
+    /// Close: `close`.
     K7,
 }
 

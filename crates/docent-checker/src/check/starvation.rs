@@ -1,5 +1,5 @@
 use super::Found;
-use super::r1_writer::{Passed, has_it, passed, violation};
+use super::writer::{Passed, has_it, passed, violation};
 use crate::scene::Scene;
 use crate::violation::Invariant;
 

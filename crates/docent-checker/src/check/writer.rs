@@ -1,5 +1,5 @@
 use super::Found;
-use super::m03_real_time::{judge, overlapping};
+use super::real_time::{judge, overlapping};
 use crate::attempts::Story;
 use crate::scene::Scene;
 use crate::violation::{Invariant, Violation};

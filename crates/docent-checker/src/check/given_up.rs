@@ -1,5 +1,5 @@
 use super::Found;
-use super::m06_orphans::due;
+use super::orphans::due;
 use crate::event::ClientId;
 use crate::queues::{Queues, Take};
 use crate::scene::Scene;
