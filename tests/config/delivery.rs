@@ -1,4 +1,4 @@
-//! Changes that subscribers are told: C1 to C8.
+//! Changes that subscribers are told: V1 to V8.
 
 use crate::support::{Limits, PATH, config, json, limits, next, until, until_stale, watches};
 use docent::config::{Change, RefusalReason};
@@ -35,7 +35,7 @@ async fn follow(mut subscription: Subscription<Limits>, last: u32) -> Vec<(i64, 
 }
 
 both_backends! {
-    async fn c1_c2_c3_c4_c7_values_come_in_order_up_to_the_last_over_links_and_sessions(backend: Backend) {
+    async fn v1_v2_v3_v4_v7_values_come_in_order_up_to_the_last_over_links_and_sessions(backend: Backend) {
         const LAST: u32 = 200;
         let server = backend.start().await;
         let proxy = server.proxy().await;
@@ -60,7 +60,7 @@ both_backends! {
         }
         for follower in followers {
             let told = soon(follower).await.unwrap();
-            // C1 and C7: in the order in which they were written; C2: nothing else; C3: up to the last; C4:
+            // V1 and V7: in the order in which they were written; V2: nothing else; V3: up to the last; V4:
             // perhaps not all.
             assert!(told.is_sorted_by(|one, next| one.0 < next.0 && one.1 < next.1), "{told:?}");
             assert!(told.iter().all(|(mzxid, value)| written.get(mzxid) == Some(value)), "{told:?}");
@@ -68,7 +68,7 @@ both_backends! {
         }
     }
 
-    async fn c3_a_deletion_is_told_and_the_last_good_value_stays(backend: Backend) {
+    async fn v3_a_deletion_is_told_and_the_last_good_value_stays(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let (config, operator) = (config(&client), config(&other));
@@ -93,7 +93,7 @@ both_backends! {
         assert!(matches!(soon(subscription.changed()).await, Some(Change::Deleted)));
     }
 
-    async fn c5_without_a_link_the_value_is_stale_and_says_for_how_long(backend: Backend) {
+    async fn v5_without_a_link_the_value_is_stale_and_says_for_how_long(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.proxy().await;
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
@@ -116,7 +116,7 @@ both_backends! {
         assert!(subscription.current().age() < docent_tests::PATIENCE);
     }
 
-    async fn c6_a_publish_whose_reply_is_lost_is_known_to_be_there_once(backend: Backend) {
+    async fn v6_a_publish_whose_reply_is_lost_is_known_to_be_there_once(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.proxy().await;
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
@@ -136,7 +136,7 @@ both_backends! {
         assert_eq!(next(&mut subscription).await.per_second, 3);
     }
 
-    async fn c8_bad_values_are_told_and_counted_and_the_last_good_one_stays(backend: Backend) {
+    async fn v8_bad_values_are_told_and_counted_and_the_last_good_one_stays(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let config = config(&client);

@@ -1,4 +1,4 @@
-//! The properties of a registry, one test or more for each. S8 is in `spoiled`.
+//! The properties of a registry, one test or more for each. P8 is in `spoiled`.
 
 use crate::scene::{
     ORDERS, behind_proxy, ids, next, orders, registry, until_gone, until_ids, until_owned, view,
@@ -25,7 +25,7 @@ async fn owners(other: &Client) -> BTreeMap<String, i64> {
 }
 
 both_backends! {
-    async fn s1_what_is_present_was_registered_by_its_session_and_not_deregistered(backend: Backend) {
+    async fn p1_what_is_present_was_registered_by_its_session_and_not_deregistered(backend: Backend) {
         let server = backend.start().await;
         let other = connect(&server).await;
         let (a, a_proxy) = behind_proxy(&server, SESSION).await;
@@ -54,7 +54,7 @@ both_backends! {
         }
     }
 
-    async fn s2_a_crashed_instance_is_gone_soon_and_one_that_is_closed_before_that_returns(backend: Backend) {
+    async fn p2_a_crashed_instance_is_gone_soon_and_one_that_is_closed_before_that_returns(backend: Backend) {
         let server = backend.start().await;
         let other = connect(&server).await;
         let (client, proxy) = behind_proxy(&server, SHORT_SESSION).await;
@@ -68,7 +68,7 @@ both_backends! {
         within(Duration::from_secs(8), until_gone(&other, "/services/orders/1")).await;
     }
 
-    async fn s3_when_a_new_session_is_told_of_the_instance_is_there_with_its_latest_data(backend: Backend) {
+    async fn p3_when_a_new_session_is_told_of_the_instance_is_there_with_its_latest_data(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let registration = soon(registry(&client).register(orders("1"))).await.unwrap();
@@ -85,7 +85,7 @@ both_backends! {
         }
     }
 
-    async fn s4_what_was_deregistered_stays_so_through_lost_links_and_sessions(backend: Backend) {
+    async fn p4_what_was_deregistered_stays_so_through_lost_links_and_sessions(backend: Backend) {
         let server = backend.start().await;
         let other = connect(&server).await;
         let (client, proxy) = behind_proxy(&server, SESSION).await;
@@ -105,7 +105,7 @@ both_backends! {
         assert!(creates <= 2 * 3, "{creates} creates of three registrations: one finds no parent");
     }
 
-    async fn s5_nothing_but_the_node_of_its_own_id_is_written_or_deleted(backend: Backend) {
+    async fn p5_nothing_but_the_node_of_its_own_id_is_written_or_deleted(backend: Backend) {
         let server = backend.start().await;
         let other = connect(&server).await;
         let (client, proxy) = behind_proxy(&server, SESSION).await;
@@ -140,7 +140,7 @@ both_backends! {
         soon(theirs.deregister()).await.unwrap();
     }
 
-    async fn s6_no_instance_is_shown_older_than_before_and_in_the_end_all_are_as_they_are(backend: Backend) {
+    async fn p6_no_instance_is_shown_older_than_before_and_in_the_end_all_are_as_they_are(backend: Backend) {
         let server = backend.start().await;
         let (writer, other) = (connect(&server).await, connect(&server).await);
         let (client, proxy) = behind_proxy(&server, SESSION).await;
@@ -194,7 +194,7 @@ both_backends! {
         assert_eq!(ids(&view), ["a", "b", "c", "end"]);
     }
 
-    async fn s7_a_restart_of_the_servers_leaves_the_view_as_it_is_stale_and_tells_of_no_removal(backend: Backend) {
+    async fn p7_a_restart_of_the_servers_leaves_the_view_as_it_is_stale_and_tells_of_no_removal(backend: Backend) {
         let server = backend.start_own().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let _one = soon(registry(&client).register(orders("1"))).await.unwrap();
@@ -214,7 +214,7 @@ both_backends! {
         assert_eq!(next(&mut changes).await, "added 3", "and nothing before that");
     }
 
-    async fn s9_only_members_of_the_present_view_are_picked(backend: Backend) {
+    async fn p9_only_members_of_the_present_view_are_picked(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         for policy in [docent::PickPolicy::RoundRobin, docent::PickPolicy::Random, docent::PickPolicy::Sticky, docent::PickPolicy::Weighted, docent::PickPolicy::PowerOfTwo] {

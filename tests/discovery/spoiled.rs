@@ -1,4 +1,4 @@
-//! S8: a node that cannot be read as an instance affects only itself.
+//! P8: a node that cannot be read as an instance affects only itself.
 
 use crate::scene::{ORDERS, ids, next, orders, registry, until_ids, view};
 use docent::{Acl, CreateMode, Permissions};
@@ -6,7 +6,7 @@ use docent_testkit::{Backend, both_backends};
 use docent_tests::{connect, soon};
 
 both_backends! {
-    async fn s8_one_corrupt_node_is_reported_and_harms_nothing_else(backend: Backend) {
+    async fn p8_one_corrupt_node_is_reported_and_harms_nothing_else(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let _good = soon(registry(&client).register(orders("good"))).await.unwrap();
@@ -54,7 +54,7 @@ both_backends! {
         until_spoiled(&view, bad.len() - 2).await;
     }
 
-    async fn s8_a_node_that_may_not_be_read_is_reported_and_what_it_said_is_kept(backend: Backend) {
+    async fn p8_a_node_that_may_not_be_read_is_reported_and_what_it_said_is_kept(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let _one = soon(registry(&client).register(orders("1"))).await.unwrap();

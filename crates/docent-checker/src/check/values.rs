@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// **Values do not go back**: a value that a subscription shows was written, by the transaction that it says,
-/// and is never older than the one it showed before, across links and sessions. C1 and C2 of the promises of
-/// subscriptions.
+/// and is never older than the one it showed before, across links and sessions. V1 and V2 of the promises of
+/// subscriptions (`docs/proof.md`).
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     let written: BTreeSet<(&str, i64, u64)> = scene
         .facts()
