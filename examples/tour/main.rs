@@ -7,29 +7,17 @@
 //! `DOCENT_CONNECT=host:port` runs it on a real ensemble, `RUST_LOG=docent_core=debug` shows what goes on below. It ends
 //! with an error if anything it shows does not hold.
 
-#[path = "tour/cable.rs"]
 mod cable;
-#[path = "tour/cancelled.rs"]
 mod cancelled;
-#[path = "tour/config.rs"]
 mod config;
-#[path = "tour/cut_off.rs"]
 mod cut_off;
-#[path = "tour/found.rs"]
 mod found;
-#[path = "tour/jobs.rs"]
 mod jobs;
-#[path = "tour/leaders.rs"]
 mod leaders;
-#[path = "tour/members.rs"]
 mod members;
-#[path = "tour/readers.rs"]
 mod readers;
-#[path = "tour/reentry.rs"]
 mod reentry;
-#[path = "tour/stage.rs"]
 mod stage;
-#[path = "tour/turns.rs"]
 mod turns;
 
 use anyhow::Context;

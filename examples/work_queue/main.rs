@@ -7,15 +7,10 @@
 //!
 //! `DOCENT_CONNECT=host:port` runs it on a real ensemble. It ends with an error if a job is lost, or acknowledged twice.
 
-#[path = "work_queue/cli.rs"]
 mod cli;
-#[path = "work_queue/job.rs"]
 mod job;
-#[path = "work_queue/parent.rs"]
 mod parent;
-#[path = "work_queue/said.rs"]
 mod said;
-#[path = "work_queue/worker.rs"]
 mod worker;
 
 use clap::Parser;

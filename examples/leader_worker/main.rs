@@ -7,13 +7,9 @@
 //! `DOCENT_CONNECT=host:port` runs it on a real ensemble. It ends with an error if two workers did the job in turns that their
 //! fences do not allow, or if nobody took over.
 
-#[path = "leader_worker/cli.rs"]
 mod cli;
-#[path = "leader_worker/done.rs"]
 mod done;
-#[path = "leader_worker/parent.rs"]
 mod parent;
-#[path = "leader_worker/worker.rs"]
 mod worker;
 
 use clap::Parser;

@@ -6,9 +6,7 @@
 //!
 //! `DOCENT_CONNECT=host:port` runs it on a real ensemble. It ends with an error if anything it shows does not hold.
 
-#[path = "service/caller.rs"]
 mod caller;
-#[path = "service/shop.rs"]
 mod shop;
 
 use anyhow::ensure;

@@ -7,21 +7,13 @@
 //! `DOCENT_CONNECT=host:port` runs it on a real ensemble. It ends with an error if the number in the file is not the sum
 //! of what the processes say they added.
 
-#[path = "counter/cli.rs"]
 mod cli;
-#[path = "counter/leash.rs"]
 mod leash;
-#[path = "counter/ledger.rs"]
 mod ledger;
-#[path = "counter/line.rs"]
 mod line;
-#[path = "counter/parent.rs"]
 mod parent;
-#[path = "counter/tally.rs"]
 mod tally;
-#[path = "counter/victim.rs"]
 mod victim;
-#[path = "counter/worker.rs"]
 mod worker;
 
 use clap::Parser;
