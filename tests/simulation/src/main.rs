@@ -50,7 +50,7 @@ fn run() -> Result<bool> {
         return Ok(true);
     }
     if std::env::args().any(|argument| argument == "--list-recipes") {
-        workload::ALL.iter().for_each(|name| println!("{name}"));
+        workload::names().for_each(|name| println!("{name}"));
         return Ok(true);
     }
     let options = Options::parse(std::env::args().skip(1))?;

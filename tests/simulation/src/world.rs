@@ -42,8 +42,9 @@ impl World {
     pub(crate) fn new(options: &Options) -> Result<Self> {
         let mut rng = Rng::with_seed(options.seed);
         let setting = Setting::draw(options, &mut rng.fork());
-        let workload = workload::by_name(&options.recipe, &mut rng.fork())
-            .with_context(|| format!("recipe {:?} must be one of {:?}", options.recipe, workload::ALL))?;
+        let workload = workload::by_name(&options.recipe, &mut rng.fork()).with_context(|| {
+            format!("recipe {:?} must be one of {:?}", options.recipe, workload::names().collect::<Vec<_>>())
+        })?;
         let plan = if options.calm { Vec::new() } else { plan::draw(&setting, &mut rng.fork()) };
         let time = WorldTime::default();
         let clock = time.clone();

@@ -1,4 +1,4 @@
-//! Workloads of the clients. A recipe's workload is one file here and one line in [`by_name`].
+//! Workloads of the clients. A recipe's workload is one file or folder here and one row in `recipes`.
 
 mod barrier;
 mod calls;
@@ -11,6 +11,7 @@ mod mutex;
 mod pace;
 mod polls;
 mod queue;
+mod recipes;
 mod record;
 mod rwlock;
 mod semaphore;
@@ -27,8 +28,9 @@ use fastrand::Rng;
 use futures_util::future::LocalBoxFuture;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::rc::Rc;
 use tokio_util::sync::CancellationToken;
+
+pub(crate) use recipes::{by_name, names, of_defect};
 
 /// Surroundings of one client.
 #[derive(Debug, Clone)]
@@ -86,58 +88,4 @@ pub(crate) trait Workload: fmt::Debug {
     /// Works as one client until it is told to stop, or has done enough and may be closed. All that it began
     /// is over when it returns.
     fn run<'a>(&'a self, place: Place, rng: &'a mut Rng) -> LocalBoxFuture<'a, ()>;
-}
-
-/// The names of all workloads.
-pub(crate) const ALL: [&str; 11] = [
-    "mutex",
-    "rwlock",
-    "semaphore",
-    "multilock",
-    "barrier",
-    "election",
-    "reign",
-    "queue",
-    "discovery",
-    "config",
-    "streams",
-];
-
-/// Recipe whose workload shows a planted defect: the mutex for all that is common to all.
-pub(crate) fn of_defect(name: &str) -> &'static str {
-    match name {
-        "reader-ignores-writer" | "downgrade-takes-new-place" => "rwlock",
-        "stale-limit" => "semaphore",
-        "part-of-set-kept" => "multilock",
-        "ready-of-earlier-round" => "barrier",
-        "delete-before-processing"
-        | "no-node-is-claim"
-        | "put-retried-on-absence"
-        | "freed-claim-not-noticed"
-        | "marker-without-version"
-        | "claim-unchecked" => "queue",
-        "work-goes-on-after-loss" | "out-after-session-end" | "takeover-delay-forgotten" => "election",
-        "blind-delete" | "no-read-on-reconnect" | "bad-node-spoils-list" => "discovery",
-        "older-after-newer" => "config",
-        "folded-zxid" => "streams",
-        _ => "mutex",
-    }
-}
-
-/// The workload of a recipe.
-pub(crate) fn by_name(name: &str, rng: &mut Rng) -> Option<Rc<dyn Workload>> {
-    match name {
-        "mutex" => Some(Rc::new(mutex::MutexWorkload::draw(rng))),
-        "rwlock" => Some(Rc::new(rwlock::RwLockWorkload::draw(rng))),
-        "semaphore" => Some(Rc::new(semaphore::SemaphoreWorkload::draw(rng))),
-        "multilock" => Some(Rc::new(multilock::MultiLockWorkload::draw(rng))),
-        "barrier" => Some(Rc::new(barrier::BarrierWorkload::draw(rng))),
-        "election" => Some(Rc::new(election::ElectionWorkload::draw(rng))),
-        "queue" => Some(Rc::new(queue::QueueWorkload::draw(rng))),
-        "reign" => Some(Rc::new(election::ElectionWorkload::steady(rng))),
-        "discovery" => Some(Rc::new(discovery::DiscoveryWorkload::draw(rng))),
-        "config" => Some(Rc::new(config::ConfigWorkload::draw(rng))),
-        "streams" => Some(Rc::new(streams::StreamsWorkload::draw(rng))),
-        _ => None,
-    }
 }
