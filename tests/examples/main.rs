@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod smallest;
+
 use docent_testkit::{Backend, ServerOptions, both_backends};
 use std::env;
 use std::path::PathBuf;
@@ -59,18 +61,22 @@ both_backends! {
     }
 }
 
-/// Output of an example, which ends by itself and well.
+/// Output of an example on a backend, where it ends by itself and well.
 async fn run(backend: Backend, example: &str, arguments: &[&str]) -> String {
-    let mut command = Command::new(built(example));
-    command.args(arguments).env_remove("DOCENT_CONNECT").env_remove("RUST_LOG");
-    command.stdin(Stdio::null()).kill_on_drop(true);
     let server = match backend {
         Backend::Embedded => None,
         Backend::Real => Some(backend.start_own_with(ServerOptions::default().tick(TICK)).await),
     };
-    if let Some(server) = &server {
-        command.env("DOCENT_CONNECT", server.address().to_string());
-    }
+    let address = server.as_ref().map(|server| server.address().to_string());
+    said(example, arguments, address.as_deref()).await
+}
+
+/// What an example says, which ends by itself and well; with the address of a server, unless it starts one.
+async fn said(example: &str, arguments: &[&str], server: Option<&str>) -> String {
+    let mut command = Command::new(built(example));
+    command.args(arguments).env_remove("DOCENT_CONNECT").env_remove("RUST_LOG");
+    command.envs(server.map(|address| ("DOCENT_CONNECT", address)));
+    command.stdin(Stdio::null()).kill_on_drop(true);
     let ended = timeout(PATIENCE, command.output()).await;
     let Output { status, stdout, stderr } =
         ended.unwrap_or_else(|_| panic!("{example} does not end within {PATIENCE:?}")).unwrap();

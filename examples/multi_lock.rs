@@ -1,0 +1,21 @@
+//! Several locks at once, all or none: `cargo run --example multi_lock`.
+
+use docent::server::Server;
+use docent::{Client, MultiLock, Mutex, RwLock};
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let server = Server::start().await?;
+    let client = Client::connect(server.connect_string()).await?;
+    let (stock, prices) = (Mutex::new(&client, "/locks/stock")?, RwLock::new(&client, "/locks/prices")?);
+
+    let both = MultiLock::new([stock.clone().into(), prices.reading()])?.acquire().await?;
+    println!("holds the stock and reads the prices");
+    assert!(stock.try_acquire().await.is_err());
+    println!("nobody else has the stock meanwhile");
+    both.release().await?;
+    println!("released both");
+
+    client.close().await;
+    Ok(())
+}

@@ -1,0 +1,25 @@
+//! A lock that many read or one writes: `cargo run --example rw_lock`.
+
+use docent::server::Server;
+use docent::{Client, RwLock};
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let server = Server::start().await?;
+    let client = Client::connect(server.connect_string()).await?;
+    let catalogue = RwLock::new(&client, "/locks/catalogue")?;
+
+    let writer = catalogue.write().await?;
+    println!("writes, fence {}", writer.fence());
+    // No other writer comes between.
+    let reader = writer.downgrade().await?;
+    let other = catalogue.read().await?;
+    println!("two read");
+    assert!(catalogue.try_write().await.is_err());
+    println!("nobody writes meanwhile");
+    reader.release().await?;
+    other.release().await?;
+
+    client.close().await;
+    Ok(())
+}
