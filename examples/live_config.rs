@@ -10,8 +10,9 @@
 //! cargo run --example live_config -- demo          all of it by itself, in a moment
 //! ```
 //!
-//! With `DOCENT_CONNECT=host:port` in terminal 1 as well it runs on a real ensemble. There each follower keeps the last good value
-//! in a file given by `--snapshot FILE`, and starts from that while the servers are away.
+//! With `DOCENT_CONNECT=host:port` in terminal 1 as well it runs on a real ensemble. There each follower
+//! keeps the last good value in a file given by `--snapshot FILE`, and starts from that while the servers are
+//! away.
 
 use anyhow::{Context, ensure};
 use clap::{Parser, Subcommand};
@@ -25,7 +26,7 @@ use tokio::time::timeout;
 
 const PATH: &str = "/docent-live-config/limits";
 
-/// What the service goes by.
+/// Settings of the service.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Limits {
@@ -134,7 +135,7 @@ async fn set(client: &Client, per_second: u32) -> anyhow::Result<()> {
 
 async fn rollback(client: &Client) -> anyhow::Result<()> {
     let config = config(client, None)?;
-    // Those that were refused are in the history as well.
+    // Refused values are in the history as well.
     let past = config.history().await?.into_iter().find(|past| past.value.is_ok());
     let past = past.context("there is no earlier good value")?;
     let value = config.rollback(&past.revision).await?;

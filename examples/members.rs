@@ -109,7 +109,7 @@ async fn demo(ensemble: &Ensemble) -> anyhow::Result<()> {
     until(&mut changes, &members, |change| matches!(change, MemberChange::Left(_))).await?;
     client.close().await;
 
-    // One that does not say that it leaves: its node goes with its session.
+    // A member that does not say that it leaves: its node goes with its session.
     let (stopped, _member) = hosts.remove(0);
     stopped.close().await;
     until(&mut changes, &members, |change| matches!(change, MemberChange::Left(_))).await?;

@@ -4,7 +4,8 @@
 //! cargo run --example read_write_lock
 //! ```
 //!
-//! `DOCENT_CONNECT=host:port` runs it on a real ensemble. It ends with an error if anything it shows does not hold.
+//! `DOCENT_CONNECT=host:port` runs it on a real ensemble. It ends with an error if anything it shows does not
+//! hold.
 
 use anyhow::ensure;
 use docent::{AcquireError, Client, CreateMode, Owner, Role, RwLock};
@@ -64,7 +65,7 @@ async fn edit(editor: &Client, reader: &Client, path: &str, catalogue: &str) -> 
     Ok(())
 }
 
-/// Who reads and wants to write is told, in place of waiting for itself.
+/// A reader that wants to write is told, in place of waiting for itself.
 async fn refuse_to_wait_for_oneself(client: &Client, path: &str) -> anyhow::Result<()> {
     let lock = RwLock::new(client, path)?;
     let refused = Owner::scope(async {

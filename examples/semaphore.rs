@@ -1,10 +1,11 @@
-//! Exports that may run two at a time, whatever the number of workers, without anything installed but Rust:
+//! Exports that may run two at a time, with any number of workers, without anything installed but Rust:
 //!
 //! ```text
 //! cargo run --example semaphore
 //! ```
 //!
-//! `DOCENT_CONNECT=host:port` runs it on a real ensemble. It ends with an error if anything it shows does not hold.
+//! `DOCENT_CONNECT=host:port` runs it on a real ensemble. It ends with an error if anything it shows does not
+//! hold.
 
 use anyhow::ensure;
 use docent::{Client, Semaphore, SharedLimit};
@@ -32,7 +33,7 @@ async fn show(ensemble: &Arc<Ensemble>) -> anyhow::Result<()> {
     let limit = SharedLimit::new(&operator, &format!("{root}/limit"), 2)?;
     println!("two exports at a time:");
     ensure!(run_all(ensemble, &root).await? == 2, "the limit of 2 was not used, or not kept");
-    // Whoever waits or comes later sees the new limit; nothing has to be restarted.
+    // Waiters and later comers see the new limit; nothing has to be restarted.
     limit.set(4).await?;
     println!("four exports at a time:");
     ensure!(run_all(ensemble, &root).await? == 4, "the limit of 4 was not used, or not kept");

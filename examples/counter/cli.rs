@@ -5,12 +5,13 @@ use std::path::PathBuf;
 
 /// Several processes count in one file under one lock.
 ///
-/// Each process adds 1 to the number in a plain temporary file, again and again: it reads, adds and writes, with nothing but
-/// Docent's mutex to keep the others away. One more process is killed (SIGKILL) while it holds the lock; the others go on
-/// when its session has expired. At the end the number in the file must be the sum of what the processes acknowledged.
+/// Each process adds 1 to the number in a plain temporary file, again and again: it reads, adds and writes,
+/// with nothing but Docent's mutex to keep the others away. One more process is killed (SIGKILL) while it
+/// holds the lock; the others go on when its session has expired. At the end the number in the file must be
+/// the sum of what the processes acknowledged.
 ///
-/// It starts a server of its own. DOCENT_CONNECT=host:port makes it use a real ensemble; a tickTime of 2 s is assumed there.
-/// RUST_LOG=docent_core=debug logs to stderr.
+/// It starts a server of its own. DOCENT_CONNECT=host:port makes it use a real ensemble; a tickTime of 2 s is
+/// assumed there. RUST_LOG=docent_core=debug logs to stderr.
 #[derive(Debug, Parser)]
 #[command(name = "counter", override_usage = "counter [OPTIONS]", disable_help_subcommand = true)]
 pub(crate) struct Cli {
@@ -26,7 +27,7 @@ pub(crate) struct Cli {
     pub(crate) role: Option<Role>,
 }
 
-/// What a process is that this program started.
+/// Role of a process that this program started.
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum Role {
     /// Counts.

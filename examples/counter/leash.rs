@@ -3,7 +3,8 @@ use std::io::{self, stdin};
 use std::path::Path;
 use std::thread;
 
-/// Ends this process when its standard input does: the parent is gone then, and cannot remove the file any more.
+/// Ends this process when its standard input does: the parent is gone then, and cannot remove the file any
+/// more.
 ///
 /// A thread, and not a task: it works whatever the tasks do, and the runtime does not wait for it at the end.
 pub(crate) fn end_with_the_parent(file: &Path) {

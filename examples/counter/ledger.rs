@@ -4,12 +4,13 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
 
-/// What the file holds: the number, and the fence under which it was written, as `812 4294968123`.
+/// Content of the file: the number, and the fence under which it was written, as `812 4294968123`.
 ///
-/// A resource that checks fences itself, in one step with the write, would refuse a holder that was paused for so long that
-/// another took over. A plain file cannot: here each writer compares the fences before it writes, and a process that is
-/// stopped just between the two would still write late, whatever lock it had. It takes a store with conditional writes, or
-/// a write to ZooKeeper by `guard.transaction()`, to close that gap.
+/// A resource that checks fences itself, in one step with the write, would refuse a holder that was paused
+/// for so long that another took over. A plain file cannot: here each writer compares the fences before it
+/// writes, and a process that is stopped just between the two would still write late, whatever lock it had.
+/// It takes a store with conditional writes, or a write to ZooKeeper by `guard.transaction()`, to close that
+/// gap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ledger {
     pub(crate) number: u64,
@@ -30,7 +31,8 @@ impl Ledger {
         Ok(Self { number: number.parse()?, fence: fence.parse()? })
     }
 
-    /// Writes `number` under `fence`. False, and nothing is written, when a later holder of the lock wrote before.
+    /// Writes `number` under `fence`. False, and nothing is written, when a later holder of the lock wrote
+    /// before.
     pub(crate) fn replace(path: &Path, number: u64, fence: Fence) -> anyhow::Result<bool> {
         let fence = fence.as_u64();
         if Self::read(path)?.fence >= fence {

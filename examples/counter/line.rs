@@ -2,7 +2,7 @@ use docent::Fence;
 use std::fmt;
 use std::str::FromStr;
 
-/// What a process tells its parent, one line each on its standard output.
+/// Report of a process to its parent, one line each on its standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Line {
     /// It added 1 under this fence.

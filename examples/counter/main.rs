@@ -1,11 +1,12 @@
-//! Several processes count in one file under one lock, one of them is killed while it holds the lock, and nothing is lost:
+//! Several processes count in one file under one lock, one of them is killed while it holds the lock, and
+//! nothing is lost:
 //!
 //! ```text
 //! cargo run --example counter -- --processes 4 --increments 200
 //! ```
 //!
-//! `DOCENT_CONNECT=host:port` runs it on a real ensemble. It ends with an error if the number in the file is not the sum
-//! of what the processes say they added.
+//! `DOCENT_CONNECT=host:port` runs it on a real ensemble. It ends with an error if the number in the file is
+//! not the sum of what the processes say they added.
 
 mod cli;
 mod leash;

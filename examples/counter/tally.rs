@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// What the processes said.
+/// Sums of the reports of all processes.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     /// The fences of all acknowledged increments.
@@ -44,7 +44,7 @@ impl Tally {
         Ok(is_first)
     }
 
-    /// Compares what was acknowledged with what was to be done, and with the file.
+    /// Compares the acknowledged increments with the wanted ones, and with the file.
     pub(crate) fn check(&self, wanted: u64, number: u64) -> anyhow::Result<()> {
         let acknowledged = self.acknowledged();
         ensure!(self.killed.is_some(), "the victim never held the lock");

@@ -25,7 +25,8 @@ pub(crate) async fn run(job: &Job, increments: u32) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// False when the lock was lost before the write: then nothing is written or acknowledged, and the worker tries again.
+/// False when the lock was lost before the write: then nothing is written or acknowledged, and the worker
+/// tries again.
 async fn added_one(job: &Job, guard: &MutexGuard) -> anyhow::Result<bool> {
     let written = match guard.run(add_one(job, guard.fence())).await {
         Ok(written) => written?,
@@ -37,8 +38,8 @@ async fn added_one(job: &Job, guard: &MutexGuard) -> anyhow::Result<bool> {
 
 /// Reads, adds, writes. `guard.run` looks before each part whether the lock is held.
 ///
-/// The write is a blocking one on purpose: one handed to another thread, as by `tokio::fs`, goes on when the future that
-/// waits for it was dropped because the lock is lost.
+/// The write is a blocking one on purpose: one handed to another thread, as by `tokio::fs`, goes on when the
+/// future that waits for it was dropped because the lock is lost.
 async fn add_one(job: &Job, fence: Fence) -> anyhow::Result<bool> {
     let number = Ledger::read(&job.file)?.number;
     think().await;

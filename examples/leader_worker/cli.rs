@@ -3,11 +3,11 @@ use docent_examples::Servers;
 
 /// Two worker processes stand in an election, and only the leader does the job.
 ///
-/// The leader is killed (SIGKILL) while it works; the other takes over when its session has expired. At the end the other is
-/// asked to stop, and resigns.
+/// The leader is killed (SIGKILL) while it works; the other takes over when its session has expired. At the
+/// end the other is asked to stop, and resigns.
 ///
-/// It starts a server of its own. DOCENT_CONNECT=host:port makes it use a real ensemble; a tickTime of 2 s is assumed there.
-/// RUST_LOG=docent_election=info logs to stderr.
+/// It starts a server of its own. DOCENT_CONNECT=host:port makes it use a real ensemble; a tickTime of 2 s is
+/// assumed there. RUST_LOG=docent_election=info logs to stderr.
 #[derive(Debug, Parser)]
 #[command(name = "leader_worker", disable_help_subcommand = true)]
 pub(crate) struct Cli {
@@ -15,7 +15,7 @@ pub(crate) struct Cli {
     pub(crate) role: Option<Role>,
 }
 
-/// What a process is that this program started.
+/// Role of a process that this program started.
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum Role {
     /// Stands, and works while it leads.

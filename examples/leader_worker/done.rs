@@ -2,7 +2,7 @@ use docent::Fence;
 use std::fmt;
 use std::str::FromStr;
 
-/// What a worker tells its parent, one line each on its standard output: it did a piece of the job.
+/// Report of a worker to its parent, one line each on its standard output: it did a piece of the job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Done {
     pub(crate) name: String,

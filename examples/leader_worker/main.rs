@@ -1,11 +1,12 @@
-//! Two worker processes stand in an election. Only the leader does the job; it is killed, and the other takes over:
+//! Two worker processes stand in an election. Only the leader does the job; it is killed, and the other takes
+//! over:
 //!
 //! ```text
 //! cargo run --example leader_worker
 //! ```
 //!
-//! `DOCENT_CONNECT=host:port` runs it on a real ensemble. It ends with an error if two workers did the job in turns that their
-//! fences do not allow, or if nobody took over.
+//! `DOCENT_CONNECT=host:port` runs it on a real ensemble. It ends with an error if two workers did the job in
+//! turns that their fences do not allow, or if nobody took over.
 
 mod cli;
 mod done;

@@ -16,7 +16,7 @@ const PIECES: u64 = 5;
 /// More than a session needs to expire.
 const LONGEST_SILENCE: Duration = Duration::from_secs(60);
 
-/// Starts two workers, kills the one that leads, and checks what they did. Ctrl-C cleans up too.
+/// Starts two workers, kills the leader, and checks the work of both. Ctrl-C cleans up too.
 pub(crate) async fn run() -> anyhow::Result<()> {
     let ensemble = Ensemble::from_env().await?;
     println!("{}", ensemble.description());
@@ -72,7 +72,8 @@ async fn show(client: &Client, seat: &Seat, election: &Election) -> anyhow::Resu
     Ok(())
 }
 
-/// Follows the job until the leader after `before` has done some of it. Each piece must be done by the leader of that time.
+/// Follows the job until the leader after `before` has done some of it. Each piece must be done by the leader
+/// of that time.
 async fn pieces(
     done: &mut mpsc::Receiver<anyhow::Result<Done>>,
     before: Option<Fence>,

@@ -17,8 +17,8 @@ pub(crate) async fn run(seat: &Seat, name: &str) -> anyhow::Result<()> {
 
 /// Counts up what stands in the job's node. It is dropped as soon as the leadership is lost.
 ///
-/// Each write is applied only while this worker leads, in one step with the check of that: also a worker that was paused for
-/// so long that another took over writes nothing.
+/// Each write is applied only while this worker leads, in one step with the check of that: also a worker that
+/// was paused for so long that another took over writes nothing.
 async fn do_the_job(seat: &Seat, name: &str, leadership: Leadership) -> anyhow::Result<()> {
     let client = seat.servers.client().connect().await?;
     loop {

@@ -11,7 +11,7 @@ pub(crate) struct Caller {
     shops: Service<Meta>,
 }
 
-/// Who answered, and how many tries failed.
+/// Answers of one round, by the shops' names, and the number of failed tries.
 #[derive(Debug, Default)]
 pub(crate) struct Round {
     answers: Vec<String>,

@@ -1,10 +1,12 @@
-//! Three tiny HTTP servers, each a process, and a client that finds them: one is killed and leaves the rotation, one drains.
+//! Three tiny HTTP servers, each a process, and a client that finds them: one is killed and leaves the
+//! rotation, one drains.
 //!
 //! ```text
 //! cargo run --example service
 //! ```
 //!
-//! `DOCENT_CONNECT=host:port` runs it on a real ensemble. It ends with an error if anything it shows does not hold.
+//! `DOCENT_CONNECT=host:port` runs it on a real ensemble. It ends with an error if anything it shows does not
+//! hold.
 
 mod caller;
 mod shop;
@@ -23,8 +25,8 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 /// Three tiny HTTP servers register, and a client balances over them; one is killed, one drains.
 ///
-/// It starts a server of its own. DOCENT_CONNECT=host:port makes it use a real ensemble; a tickTime of 2 s is assumed there.
-/// RUST_LOG=docent_discovery=debug logs to stderr.
+/// It starts a server of its own. DOCENT_CONNECT=host:port makes it use a real ensemble; a tickTime of 2 s is
+/// assumed there. RUST_LOG=docent_discovery=debug logs to stderr.
 #[derive(Parser)]
 #[command(name = "service", disable_help_subcommand = true)]
 struct Cli {
@@ -32,7 +34,7 @@ struct Cli {
     role: Option<Role>,
 }
 
-/// What a process is that this program started.
+/// Role of a process that this program started.
 #[derive(Subcommand)]
 enum Role {
     /// One of the servers.

@@ -8,10 +8,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 
-/// Long enough for what a draining server has under way.
+/// Long enough for the requests that a draining server has under way.
 const DRAIN: Duration = Duration::from_millis(500);
 
-/// What a shop says about itself.
+/// Payload of a shop's instance.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Meta {
     pub(crate) zone: String,
@@ -54,7 +54,7 @@ pub(crate) async fn run(Shop { servers, base, name }: Shop) -> anyhow::Result<()
     println!("{name} serves on {address}");
 
     until_input_ends().await;
-    // Nobody picks it any more; what is under way is finished.
+    // Nobody picks it any more; requests under way are finished.
     registration.drain(DRAIN).await?;
     client.close().await;
     serving.abort();
@@ -63,7 +63,7 @@ pub(crate) async fn run(Shop { servers, base, name }: Shop) -> anyhow::Result<()
 
 async fn serve(listener: TcpListener, name: String) {
     while let Ok((link, _)) = listener.accept().await {
-        // Whoever hangs up has no answer to get.
+        // A caller that hangs up gets no answer.
         let _ = answer(link, &name).await;
     }
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 /// Names a real ensemble to use in place of the embedded server: `host:port,host:port/chroot`.
 const VARIABLE: &str = "DOCENT_CONNECT";
 
-/// How servers are reached, and how soon they end the session of a client that is silent. An example tells it the processes that it
-/// starts, as arguments.
+/// How servers are reached, and how soon they end the session of a client that is silent. An example tells it
+/// the processes that it starts, as arguments.
 #[derive(Debug, Clone, Args)]
 pub struct Servers {
     /// Where the servers are.
@@ -18,7 +18,7 @@ pub struct Servers {
     /// Their `tickTime`.
     #[arg(long = "tick-ms", value_parser = millis)]
     pub tick: Duration,
-    /// What a client asks for.
+    /// Session timeout that a client asks for.
     #[arg(long = "session-ms", value_parser = millis)]
     pub session_timeout: Duration,
 }
@@ -28,7 +28,8 @@ fn millis(text: &str) -> Result<Duration, ParseIntError> {
 }
 
 impl Servers {
-    /// A client with short timeouts, so that an example does not take long. The defaults are better for a service.
+    /// A client with short timeouts, so that an example does not take long. The defaults are better for a
+    /// service.
     pub fn client(&self) -> ClientBuilder {
         Client::builder(&self.connect_string)
             .session_timeout(self.session_timeout)
@@ -50,7 +51,7 @@ impl Servers {
     }
 }
 
-/// The servers an example runs on: those that `DOCENT_CONNECT` names, or one that lives in this process.
+/// The servers an example runs on: the ones that `DOCENT_CONNECT` names, or one that lives in this process.
 #[derive(Debug)]
 pub struct Ensemble {
     /// How they are reached.

@@ -1,4 +1,4 @@
-//! What the examples have in common.
+//! Helpers that the examples share.
 
 mod ensemble;
 mod exit;

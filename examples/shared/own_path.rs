@@ -8,7 +8,8 @@ pub fn own_path(example: &str) -> String {
     format!("/docent-{example}-{}-{:x}", process::id(), since_epoch.as_millis())
 }
 
-/// Deletes `root` and the locks below it at once. Their nodes are containers: the servers would delete them a while later.
+/// Deletes `root` and the locks below it at once. Their nodes are containers: the servers would delete them a
+/// while later.
 ///
 /// # Errors
 /// When the servers are away, or there is more below than that.
@@ -21,7 +22,7 @@ pub async fn clean_up(client: &Client, root: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// `None` for what is not there.
+/// `None` for a missing node.
 fn present<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
     match result {
         Ok(value) => Ok(Some(value)),

@@ -11,9 +11,9 @@ const BUFFER: usize = 16 * 1024;
 
 /// TCP over a cable that can be pulled, to see what happens then.
 ///
-/// While it is pulled, connections stay open but nothing arrives, in either direction: neither side is told. New
-/// connections are not refused, they just do not come about. What was under way arrives when it is plugged in again, as
-/// TCP would send it once more.
+/// While it is pulled, connections stay open but nothing arrives, in either direction: neither side is told.
+/// New connections are not refused, they just do not come about. Bytes under way arrive when it is plugged in
+/// again, as TCP would send them once more.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cable {
     pulled: Arc<watch::Sender<bool>>,

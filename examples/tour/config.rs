@@ -17,7 +17,7 @@ fn limits(stage: &Stage, client: &Client) -> Result<Config<Limits>, docent::Erro
     Config::builder(client, &format!("{}/limits", stage.root())).validate(at_least_one).build()
 }
 
-/// A service follows its configuration: changes apply at once, and what is no good is refused.
+/// A service follows its configuration: changes apply at once, and bad values are refused.
 pub(crate) async fn show(stage: &Stage) -> anyhow::Result<()> {
     stage.headline("Configuration: a service follows it, and keeps the last good value");
     let (operator, service) = (stage.client("operator").await?, stage.client("service").await?);

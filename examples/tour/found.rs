@@ -3,7 +3,8 @@ use anyhow::ensure;
 use docent::{Instance, Registry, Service};
 use futures_util::StreamExt;
 
-/// Two servers say where they are, and somebody finds them. One leaves, and the finder goes on without a connection.
+/// Two servers say where they are, and somebody finds them. One leaves, and the finder goes on without a
+/// connection.
 pub(crate) async fn show(stage: &Stage) -> anyhow::Result<()> {
     stage.headline("A service finds another: who is there, without asking anybody");
     let base = format!("{}/services", stage.root());

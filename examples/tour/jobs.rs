@@ -5,7 +5,7 @@ use std::time::Duration;
 
 const JOBS: u32 = 3;
 
-/// Jobs in a queue: who dies with one gives it back, what is acknowledged is done once.
+/// Jobs in a queue: a consumer that dies with one gives it back, an acknowledged job is done once.
 pub(crate) async fn show(stage: &Stage) -> anyhow::Result<()> {
     stage.headline("A queue: a job of a consumer that is gone goes to another, and is done once");
     let (producer, crashing, steady) =
@@ -25,7 +25,7 @@ pub(crate) async fn show(stage: &Stage) -> anyhow::Result<()> {
     ensure!(!lost.is_held(), "a closed client holds a job");
     second.ack().await?;
 
-    // One that was at work would see within half a second that the first job is back.
+    // A consumer at work would see within half a second that the first job is back.
     let steadily = Queue::<u32>::new(&steady, &path)?;
     for expected in [1, 3] {
         let delivery = steadily.take_timeout(Duration::from_secs(5)).await?.context("a job was lost")?;

@@ -4,7 +4,7 @@ use docent::{Client, Election, Error};
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
-/// One of two candidates leads; the other one takes over when it resigns.
+/// One of two candidates leads; the other takes over when it resigns.
 pub(crate) async fn show(stage: &Stage) -> anyhow::Result<()> {
     stage.headline("Election: the next candidate leads once the leader resigns");
     let (first, second) = (stage.client("first").await?, stage.client("second").await?);

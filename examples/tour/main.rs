@@ -1,11 +1,12 @@
-//! Shows what locks, elections, queues and the registry of Docent do, in a few seconds and with nothing installed but Rust:
+//! Shows what locks, elections, queues and the registry of Docent do, in a few seconds and with nothing
+//! installed but Rust:
 //!
 //! ```text
 //! cargo run --example tour
 //! ```
 //!
-//! `DOCENT_CONNECT=host:port` runs it on a real ensemble, `RUST_LOG=docent_core=debug` shows what goes on below. It ends
-//! with an error if anything it shows does not hold.
+//! `DOCENT_CONNECT=host:port` runs it on a real ensemble, `RUST_LOG=docent_core=debug` shows what goes on
+//! below. It ends with an error if anything it shows does not hold.
 
 mod cable;
 mod cancelled;

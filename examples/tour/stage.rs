@@ -6,7 +6,7 @@ use std::io::{Write, stdout};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// What all steps need: the servers, a place in their tree, and a voice.
+/// Means of all steps: the servers, a place in their tree, and a voice.
 pub(crate) struct Stage {
     ensemble: Ensemble,
     root: String,

@@ -3,11 +3,11 @@ use docent_examples::Servers;
 
 /// Two producers put jobs into a queue, three consumers work on them, each in a process of its own.
 ///
-/// One consumer is killed (SIGKILL) while it works on a job. When its session has expired the job is back in its place, and another
-/// consumer gets it. In the end every job was acknowledged once.
+/// One consumer is killed (SIGKILL) while it works on a job. When its session has expired the job is back in
+/// its place, and another consumer gets it. In the end every job was acknowledged once.
 ///
-/// It starts a server of its own. DOCENT_CONNECT=host:port makes it use a real ensemble; a tickTime of 2 s is assumed there.
-/// RUST_LOG=docent_queue=debug logs to stderr.
+/// It starts a server of its own. DOCENT_CONNECT=host:port makes it use a real ensemble; a tickTime of 2 s is
+/// assumed there. RUST_LOG=docent_queue=debug logs to stderr.
 #[derive(Debug, Parser)]
 #[command(name = "work_queue", disable_help_subcommand = true)]
 pub(crate) struct Cli {
@@ -15,7 +15,7 @@ pub(crate) struct Cli {
     pub(crate) role: Option<Role>,
 }
 
-/// What a process is that this program started.
+/// Role of a process that this program started.
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum Role {
     /// Puts so many jobs, and ends.

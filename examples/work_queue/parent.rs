@@ -17,7 +17,7 @@ const CONSUMERS: [(&str, &str); 3] = [("anna", "600000"), ("ben", "50"), ("carla
 /// More than a session needs to expire.
 const LONGEST_SILENCE: Duration = Duration::from_secs(60);
 
-/// Starts producers and consumers, kills a consumer, and checks what was done. Ctrl-C cleans up too.
+/// Starts producers and consumers, kills a consumer, and checks the work done. Ctrl-C cleans up too.
 pub(crate) async fn run() -> anyhow::Result<()> {
     let ensemble = Ensemble::from_env().await?;
     println!("{}", ensemble.description());

@@ -3,7 +3,7 @@ use docent::Delivery;
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
-/// What a consumer tells its parent, one line of JSON each on its standard output.
+/// Report of a consumer to its parent, one line of JSON each on its standard output.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Said {
     pub(crate) name: String,

@@ -18,7 +18,7 @@ pub(crate) async fn produce(seat: &Seat, name: &str, jobs: u32) -> anyhow::Resul
     Ok(())
 }
 
-/// Works on jobs until it is told to stop: what it works on then goes back to its place.
+/// Works on jobs until it is told to stop: the job in work then goes back to its place.
 pub(crate) async fn consume(seat: &Seat, name: &str, work_ms: u64) -> anyhow::Result<()> {
     let client = seat.servers.client().identity(name).connect().await?;
     let queue = Queue::<Job>::new(&client, &seat.queue)?;
