@@ -1,11 +1,11 @@
 //! A service that follows its configuration while it runs:
 //!
 //! ```text
-//! cargo run --example live_config                  terminal 1: follows, and says what to type in terminal 2, such as
-//! DOCENT_CONNECT=127.0.0.1:40123 cargo run --example live_config -- set 250
-//! DOCENT_CONNECT=127.0.0.1:40123 cargo run --example live_config -- set 0            refused before it is published
-//! DOCENT_CONNECT=127.0.0.1:40123 cargo run --example live_config -- raw nonsense     published past the check, refused there
-//! DOCENT_CONNECT=127.0.0.1:40123 cargo run --example live_config -- rollback
+//! cargo run --example live_config                  terminal 1: follows, and says what to type in terminal 2,
+//! such as DOCENT_CONNECT=127.0.0.1:40123 cargo run --example live_config -- set 250
+//! DOCENT_CONNECT=127.0.0.1:40123 cargo run --example live_config -- set 0            refused before it is
+//! published DOCENT_CONNECT=127.0.0.1:40123 cargo run --example live_config -- raw nonsense     published
+//! past the check, refused there DOCENT_CONNECT=127.0.0.1:40123 cargo run --example live_config -- rollback
 //!
 //! cargo run --example live_config -- demo          all of it by itself, in a moment
 //! ```

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! cargo run --example members                      terminal 1: watches, and says what to type in others
-//! DOCENT_CONNECT=127.0.0.1:40123 cargo run --example members -- join host-1       joins until it is interrupted or killed
+//! DOCENT_CONNECT=127.0.0.1:40123 cargo run --example members -- join host-1       joins until it is
+//! interrupted or killed
 //!
 //! cargo run --example members -- demo              hosts that join, change, leave and stop, by itself
 //! ```

@@ -1,4 +1,5 @@
-//! The smallest example of each recipe, as a user would start it: on the embedded server, which it starts by itself.
+//! The smallest example of each recipe, as a user would start it: on the embedded server, which it starts by
+//! itself.
 
 use crate::said;
 use std::fs;

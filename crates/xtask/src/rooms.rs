@@ -25,8 +25,8 @@ const CRATES: [&[&str]; 6] = [
     &["docent-bench"],
     &["docent"],
     &["docent-locks", "docent-election", "docent-queue", "docent-discovery", "docent-config"],
-    &["docent-core", "docent-codec", "docent-testkit"],
-    &["docent-server", "docent-checker"],
+    &["docent-core", "docent-codec", "docent-testkit", "docent-checker"],
+    &["docent-server"],
     &["docent-proto"],
 ];
 

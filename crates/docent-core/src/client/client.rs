@@ -319,7 +319,8 @@ impl Client {
         }
     }
 
-    /// Makes the node above `path`, and those above it, as the kind that [`ClientBuilder::parents`] says. Does nothing where it exists.
+    /// Makes the node above `path`, and those above it, as the kind that [`ClientBuilder::parents`] says.
+    /// Does nothing where it exists.
     ///
     /// Creates of a client make parents by themselves; this is for transactions, which do not.
     ///

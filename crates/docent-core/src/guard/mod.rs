@@ -1,8 +1,8 @@
 //! Guards: when one begins, how it is kept, and when it is lost.
 //!
-//! A guard is lost when its lease has run out by the clock, its node was deleted, its session has ended, or its client was closed;
-//! `HeldTable` has the guards of a session, and `keeper` the heartbeat that renews their lease and finds out what became of
-//! their nodes.
+//! A guard is lost when its lease has run out by the clock, its node was deleted, its session has ended, or
+//! its client was closed; `HeldTable` has the guards of a session, and `keeper` the heartbeat that renews
+//! their lease and finds out what became of their nodes.
 
 mod fence;
 mod held;

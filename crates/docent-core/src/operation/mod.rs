@@ -1,4 +1,5 @@
-//! Single operations of a client: attempts until there is an answer, outcomes that are found out, exact writes, and parents.
+//! Single operations of a client: attempts until there is an answer, outcomes that are found out, exact
+//! writes, and parents.
 
 mod attempts;
 mod commit;

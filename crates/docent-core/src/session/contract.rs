@@ -17,8 +17,9 @@ pub(crate) trait Session: fmt::Debug + Send + Sync + 'static {
         self.submit(request, Lane::Call).until(deadline)
     }
 
-    /// As [`submit`](Self::submit), but with `losses` lost links only before another one is lost: else it ends with
-    /// [`Cause::LinkLost`](super::Cause::LinkLost) and is not sent. What was known of a node may not be so any more after that.
+    /// As [`submit`](Self::submit), but with `losses` lost links only before another one is lost: else it
+    /// ends with [`Cause::LinkLost`](super::Cause::LinkLost) and is not sent. What was known of a node may
+    /// not be so any more after that.
     fn submit_on(&self, request: Request, lane: Lane, losses: u64) -> Pending;
 
     /// Takes note of an ephemeral node of the session that was made although no answer said so.

@@ -1,7 +1,7 @@
 //! One ZooKeeper session: what the rest of core needs from it, and its two implementations.
 //!
-//! [`own`] is ours, over a [`link`]; the folder `zookeeper_client` holds the second one, a feature. [`lease`] is what a session has
-//! proven, by the rules of [`timing`].
+//! [`own`] is ours, over a [`link`]; the folder `zookeeper_client` holds the second one, a feature. [`lease`]
+//! is what a session has proven, by the rules of [`timing`].
 
 pub(crate) mod connect_string;
 mod contract;

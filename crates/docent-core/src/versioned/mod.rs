@@ -1,4 +1,5 @@
-//! A value in a node of its own, written exactly: what configuration, shared values and counters have in common.
+//! A value in a node of its own, written exactly: what configuration, shared values and counters have in
+//! common.
 
 mod count;
 mod race;

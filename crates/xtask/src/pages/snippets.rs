@@ -43,7 +43,8 @@ pub(super) fn check_copies(readme: &str, copies: &BTreeMap<String, String>) -> V
     wrong
 }
 
-/// Guides that the facade does not compile, and code in Rust on any page of `docs` that is not compiled as it stands there.
+/// Guides that the facade does not compile, and code in Rust on any page of `docs` that is not compiled as it
+/// stands there.
 pub(super) fn check_guides(pages: &[Page], facade: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     for page in pages.iter().filter(|page| page.path.starts_with("docs/")) {

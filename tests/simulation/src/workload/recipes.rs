@@ -21,8 +21,8 @@ struct Recipe {
     defects: &'static [&'static str],
 }
 
-/// All recipes, in the order in which a batch runs them. The first one shows the defects that no row names: they are common to
-/// all recipes.
+/// All recipes, in the order in which a batch runs them. The first one shows the defects that no row names:
+/// they are common to all recipes.
 const RECIPES: &[Recipe] = &[
     Recipe { name: "mutex", workload: |rng| Rc::new(MutexWorkload::draw(rng)), defects: &[] },
     Recipe {

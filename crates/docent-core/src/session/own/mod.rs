@@ -1,6 +1,7 @@
 //! Our own implementation of a session.
 //!
-//! [`machine`] is the protocol, pure: time and bytes go in, bytes and outcomes come out. [`driver`] runs it over a link.
+//! [`machine`] is the protocol, pure: time and bytes go in, bytes and outcomes come out. [`driver`] runs it
+//! over a link.
 
 mod driver;
 mod machine;

@@ -1,5 +1,6 @@
-//! The invariants, one file each. The groups below are those of locks, readers and writers, elections, permits, barriers,
-//! queues, values, views, and sessions; `Invariant` gives each its letter and number. Each scan takes n log n steps at most.
+//! The invariants, one file each. The groups below are those of locks, readers and writers, elections,
+//! permits, barriers, queues, values, views, and sessions; `Invariant` gives each its letter and number. Each
+//! scan takes n log n steps at most.
 
 mod record;
 
