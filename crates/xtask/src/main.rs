@@ -1,4 +1,4 @@
-//! The project's own chores: `cargo xtask check | test | fix | pages | bench | simulate | versions`.
+//! The project's own chores: `cargo xtask check | test | fix | pages | structure | bench | simulate | versions`.
 
 mod bench;
 mod cargo;
@@ -11,19 +11,22 @@ mod panics;
 mod prose;
 mod rooms;
 mod simulate;
+mod sources;
 mod stages;
+mod structure;
 mod summary;
 mod test;
 mod versions;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask check | test | fix | pages | bench | simulate | versions
+const USAGE: &str = "usage: cargo xtask check | test | fix | pages | structure | bench | simulate | versions
 
 check   what must hold of every commit besides its tests: format, order of folders, pages, prose, lints, docs, dependencies
 test    every test, also those that need a real ZooKeeper and Curator, which are installed when missing (Debian, as root)
 fix     applies what lints suggest, formats, and writes the pages that are made from the README
 pages   writes the pages that are made from the README; --check looks at them, at links and at the code of guides alone
+structure  [CRATE]: figures of each crate, or of one with its largest circle: lengths of files and functions, circles of imports, types whose methods are spread
 bench   session [--rounds N] [--quick] [--embedded]: our session side by side with others, on a real ZooKeeper
 simulate  the unmodified stack on simulated machines, network and time, under faults drawn from seeds:
         --seeds N [--from S] or --minutes M, [--recipe R] [--jobs J] [--twice]; --seed S [--trace]; --planted [--seeds N]
@@ -39,6 +42,7 @@ fn main() -> ExitCode {
             Some("--check") => pages::check(),
             _ => pages::write(),
         },
+        Some("structure") => structure::run(),
         Some("bench") => bench::run(&std::env::args().skip(2).collect::<Vec<_>>()),
         Some("simulate") => simulate::run(&std::env::args().skip(2).collect::<Vec<_>>()),
         Some("versions") => versions::run(&std::env::args().skip(2).collect::<Vec<_>>()),

@@ -1,8 +1,10 @@
 //! The order of folders and crates: a `use` goes down, and a `mod.rs` is a table of contents.
 
+use crate::cargo::root;
+use crate::sources::{code, rust_files};
 use anyhow::{Context, Result, bail};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The folders of `docent-core`, from the top. Those of one line may use each other.
 const ROOMS: [&[&str]; 8] = [
@@ -32,18 +34,21 @@ const CRATES: [&[&str]; 6] = [
 
 /// Fails where something runs up, or where logic is in a table of contents.
 pub(crate) fn check() -> Result<()> {
-    let crates = crate::cargo::root().join("crates");
+    let root = root();
+    let crates = root.join("crates");
     let mut wrong = loose(&crates.join("docent-core/src"))?;
-    for file in sources(&crates)? {
-        let text = fs::read_to_string(&file).with_context(|| file.display().to_string())?;
-        let name = file.strip_prefix(&crates).unwrap_or(&file).to_owned();
-        if let Ok(inside) = name.strip_prefix("docent-core/src") {
-            wrong.extend(climbs(inside, &text).into_iter().map(|what| format!("{}:{what}", name.display())));
+    for file in rust_files(&root, "crates")? {
+        // Tests use whatever they test.
+        if !file.contains("/src/") || file.contains("/tests/") {
+            continue;
         }
-        if name.ends_with("mod.rs") {
-            wrong.extend(logic(&text).map(|line| {
-                format!("{}:{line}: a mod.rs is a table of contents, and this is more", name.display())
-            }));
+        let text = fs::read_to_string(root.join(&file)).with_context(|| file.clone())?;
+        if let Some(inside) = file.strip_prefix("crates/docent-core/src/") {
+            wrong.extend(climbs(inside, &text).into_iter().map(|what| format!("{file}:{what}")));
+        }
+        if file.ends_with("/mod.rs") {
+            let more = |line| format!("{file}:{line}: a mod.rs is a table of contents, and this is more");
+            wrong.extend(logic(&text).map(more));
         }
     }
     for manifest in fs::read_dir(&crates)? {
@@ -56,26 +61,6 @@ pub(crate) fn check() -> Result<()> {
         return Ok(());
     }
     bail!("{}", wrong.join("\n"))
-}
-
-/// All files with Rust in them below the `src` of each crate, without folders of tests.
-fn sources(crates: &Path) -> Result<Vec<PathBuf>> {
-    let (mut found, mut folders) = (Vec::new(), Vec::new());
-    for package in fs::read_dir(crates)? {
-        folders.push(package?.path().join("src"));
-    }
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
-            let path = entry?.path();
-            if path.is_dir() && !path.ends_with("tests") {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                found.push(path);
-            }
-        }
-    }
-    found.sort();
-    Ok(found)
 }
 
 /// Files at the root of `src` that have no business there.
@@ -99,14 +84,9 @@ fn floor(room: &str) -> Option<usize> {
 }
 
 /// Lines of a file of `docent-core` that name something above it.
-fn climbs(file: &Path, text: &str) -> Vec<String> {
-    let room = file.components().next().and_then(|room| room.as_os_str().to_str()).unwrap_or_default();
+fn climbs(file: &str, text: &str) -> Vec<String> {
+    let room = file.split('/').next().unwrap_or_default();
     let Some(own) = floor(room) else { return Vec::new() };
-    let is_test =
-        file.components().any(|part| part.as_os_str().to_str().is_some_and(|part| part.starts_with("tests")));
-    if is_test {
-        return Vec::new();
-    }
     let mut wrong = Vec::new();
     for (number, line) in code(text) {
         for named in line.split("crate::").skip(1) {
@@ -117,13 +97,6 @@ fn climbs(file: &Path, text: &str) -> Vec<String> {
         }
     }
     wrong
-}
-
-/// The numbered lines of a file before its tests, without comments.
-fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let end = text.find("#[cfg(test)]\nmod tests {").unwrap_or(text.len());
-    let numbered = text[..end].lines().enumerate().map(|(index, line)| (index + 1, line));
-    numbered.filter(|(_, line)| !line.trim_start().starts_with("//"))
 }
 
 /// The first line of a `mod.rs` that defines something.
@@ -157,7 +130,6 @@ mod tests {
 
     #[test]
     fn what_is_above_may_not_be_used() {
-        let climbs = |file: &str, text: &str| climbs(Path::new(file), text);
         assert_eq!(
             climbs("session/lease.rs", "use crate::client::Client;"),
             ["1: session uses client, which is above it"]

@@ -1,6 +1,7 @@
 use super::report::Report;
-use super::{sources, width};
+use super::width;
 use crate::cargo::root;
+use crate::sources::rust_files;
 use anyhow::{Context, Result};
 use std::fs;
 
@@ -18,7 +19,7 @@ pub(crate) fn run() -> Result<()> {
         |path: &str| fs::read_to_string(root.join(path)).with_context(|| format!("cannot read {path}"));
     let mut report = Report::new(width::of_formatter(&read("rustfmt.toml")?)?);
     for folder in FOLDERS {
-        for path in sources::rust_files(&root, folder)? {
+        for path in rust_files(&root, folder)? {
             report.add(&path, &read(&path)?);
         }
     }

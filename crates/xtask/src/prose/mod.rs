@@ -4,7 +4,6 @@ mod check;
 mod paragraphs;
 mod report;
 mod sentences;
-mod sources;
 mod width;
 
 pub(crate) use check::run;

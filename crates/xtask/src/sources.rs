@@ -3,7 +3,7 @@ use std::fs;
 use std::path::Path;
 
 /// Paths of the Rust files below `folder`, as seen from `root`, sorted. Build folders are left out.
-pub(super) fn rust_files(root: &Path, folder: &str) -> Result<Vec<String>> {
+pub(crate) fn rust_files(root: &Path, folder: &str) -> Result<Vec<String>> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -24,6 +24,13 @@ pub(super) fn rust_files(root: &Path, folder: &str) -> Result<Vec<String>> {
     Ok(found)
 }
 
+/// The numbered lines of a file before its tests, without comments.
+pub(crate) fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let end = text.find("#[cfg(test)]\nmod tests {").unwrap_or(text.len());
+    let numbered = text[..end].lines().enumerate().map(|(index, line)| (index + 1, line));
+    numbered.filter(|(_, line)| !line.trim_start().starts_with("//"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -32,7 +39,7 @@ mod tests {
     #[test]
     fn rust_files_are_found_in_subfolders_and_nothing_else_is() {
         let found = rust_files(&root(), "crates").unwrap();
-        assert!(found.contains(&"crates/xtask/src/prose/sources.rs".to_owned()));
+        assert!(found.contains(&"crates/xtask/src/prose/check.rs".to_owned()));
         assert!(found.iter().all(|path| path.ends_with(".rs")));
         assert!(found.is_sorted());
     }
