@@ -1,4 +1,5 @@
-//! The project's own chores: `cargo xtask check | test | fix | pages | structure | bench | simulate | versions`.
+//! The project's own chores: `cargo xtask check | test | fix | pages | structure | bench | simulate |
+//! versions`.
 
 mod bench;
 mod cargo;
