@@ -1,7 +1,6 @@
 use crate::client::core::Core;
 use crate::error::{Error, ErrorKind};
-use crate::time::deadline;
-use crate::time::{Clock, Timestamp};
+use crate::time::{Clock, Timestamp, deadline};
 use std::time::Duration;
 use tokio::sync::watch;
 

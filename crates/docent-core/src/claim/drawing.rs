@@ -1,6 +1,5 @@
 use super::guard::Claim;
-use crate::cleanup::ClaimNode;
-use crate::cleanup::Made;
+use crate::cleanup::{ClaimNode, Made};
 use crate::client::Client;
 use crate::client::epoch::Epoch;
 use crate::error::{Error, ErrorKind};

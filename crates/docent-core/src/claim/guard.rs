@@ -1,12 +1,8 @@
 use super::drawing::{self, Claimed, Wanted};
-use crate::cleanup::ClaimNode;
-use crate::cleanup::Leaving;
+use crate::cleanup::{ClaimNode, Leaving};
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
-use crate::guard::Fence;
-use crate::guard::Held;
-use crate::guard::{Lost, LostReason};
-use crate::guard::{gone, run_while, verify};
+use crate::guard::{Fence, Held, Lost, LostReason, gone, run_while, verify};
 use crate::operation::{Transaction, TransactionResult};
 use std::fmt;
 use std::future::Future;

@@ -1,8 +1,7 @@
 //! Deletes of nodes at paths that others may use once they are gone, each in its own session.
 
-use super::Left;
 use super::own::is_final;
-use crate::cleanup::ClaimNode;
+use super::{ClaimNode, Left};
 use crate::client::core::Core;
 use crate::operation::exact::{self, Ended, ExactWrite, NoMarker, PAUSE};
 use crate::operation::resolve;

@@ -1,7 +1,6 @@
-use super::Left;
 use super::claim::delete_claim;
 use super::own::delete_node;
-use crate::cleanup::ClaimNode;
+use super::{ClaimNode, Left};
 use crate::client::core::Core;
 use crate::client::epoch::Epoch;
 use crate::operation::exact::ExactWrite;

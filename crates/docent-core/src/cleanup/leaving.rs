@@ -1,8 +1,7 @@
-use super::Job;
 use super::claim::delete_exactly;
 use super::doomed::{Delete, Doomed};
 use super::own::delete;
-use crate::cleanup::ClaimNode;
+use super::{ClaimNode, Job};
 use crate::client::epoch::Epoch;
 use crate::operation::exact::Ended;
 use crate::session::{Lane, Outcome, Pending};

@@ -1,8 +1,8 @@
 //! Undoing of exact writes that nobody waits for any more.
 
+use super::ClaimNode;
 use super::claim::delete_claim;
 use super::own::children;
-use crate::cleanup::ClaimNode;
 use crate::client::core::Core;
 use crate::client::epoch::Epoch;
 use crate::operation::exact::{Ended, ExactWrite, PAUSE};

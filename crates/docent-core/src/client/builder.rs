@@ -15,8 +15,7 @@ use crate::session::link::tls::Tls;
 use crate::session::link::transport::Transport;
 #[cfg(feature = "zookeeper-client")]
 use crate::session::zookeeper_client::ZookeeperClient;
-use crate::time::Clock;
-use crate::time::RetryPolicy;
+use crate::time::{Clock, RetryPolicy};
 use secrecy::{SecretSlice, SecretString};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};

@@ -4,15 +4,11 @@
 )]
 
 use super::ClientBuilder;
-use crate::client::config::ParentKind;
 use crate::client::core::Core;
 use crate::client::epoch::Epoch;
 use crate::client::state::StateWatcher;
 use crate::error::{Error, ErrorKind};
-use crate::node::Acl;
-use crate::node::NodePath;
-use crate::node::namespace;
-use crate::node::{Children, CreateMode, Created, Node, NodeAcl, Stat};
+use crate::node::{Acl, Children, CreateMode, Created, Node, NodeAcl, NodePath, Stat, namespace};
 use crate::operation::{Attempts, Make, Outcomes, Transaction, create, ensure_absent, unexpected, wire};
 use crate::session::connect_string::ConnectString;
 use crate::telemetry::{self, Started};
@@ -330,10 +326,7 @@ impl Client {
     /// # Cancel safety
     /// This method is cancel safe: parents may have been made.
     pub async fn ensure_parent(&self, path: &NodePath) -> Result<(), Error> {
-        let mode = match self.core().config.parents {
-            ParentKind::Container => CreateMode::Container,
-            ParentKind::Persistent => CreateMode::Persistent,
-        };
+        let mode = self.core().config.parents.mode();
         match self.create(path.parent(), Bytes::new(), mode).await {
             // The create that follows finds out whether it is there.
             Err(error) if matches!(error.kind(), ErrorKind::NodeExists | ErrorKind::OutcomeUnknown) => Ok(()),

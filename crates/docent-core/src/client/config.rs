@@ -1,11 +1,10 @@
-use crate::node::AclPolicy;
+use crate::node::{AclPolicy, CreateMode};
 use crate::session::Credentials;
 use crate::session::ephemerals::MOST_EPHEMERAL_BYTES;
 use crate::session::link::transport::{TcpTransport, Transport};
 #[cfg(feature = "zookeeper-client")]
 use crate::session::zookeeper_client::ZookeeperClient;
-use crate::time::RetryPolicy;
-use crate::time::{BootClock, Clock};
+use crate::time::{BootClock, Clock, RetryPolicy};
 use secrecy::SecretString;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +18,15 @@ pub enum ParentKind {
     Container,
     /// Persistent nodes, for servers before 3.5.3.
     Persistent,
+}
+
+impl ParentKind {
+    pub(crate) fn mode(self) -> CreateMode {
+        match self {
+            Self::Container => CreateMode::Container,
+            Self::Persistent => CreateMode::Persistent,
+        }
+    }
 }
 
 /// Policy for servers that were restored from an older copy. Transactions, and with them fences, begin at an

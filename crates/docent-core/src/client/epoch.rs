@@ -1,7 +1,5 @@
-use crate::cleanup::ClaimNode;
-use crate::cleanup::{Cleanup, LostCreates};
-use crate::guard::LostReason;
-use crate::guard::{Held, HeldTable};
+use crate::cleanup::{ClaimNode, Cleanup, LostCreates};
+use crate::guard::{Held, HeldTable, LostReason};
 use crate::kept::Witness;
 use crate::operation::exact::Markers;
 use crate::session::lease::Lease;

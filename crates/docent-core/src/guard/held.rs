@@ -1,7 +1,6 @@
 use crate::cleanup::ClaimNode;
 use crate::client::epoch::Epoch;
-use crate::guard::Fence;
-use crate::guard::LostReason;
+use crate::guard::{Fence, LostReason};
 use crate::session::lease::LeaseMark;
 use crate::session::{Cause, Lane};
 use crate::telemetry;

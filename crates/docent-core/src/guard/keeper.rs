@@ -1,9 +1,7 @@
 //! Keeps the lease of an epoch while guards live, and tells guards when they are lost.
 
 use crate::client::epoch::Epoch;
-use crate::guard::Held;
-use crate::guard::LostReason;
-use crate::guard::REVOKE;
+use crate::guard::{Held, LostReason, REVOKE};
 use crate::session::{Cause, Fired, Lane, Outcome, Pending};
 use crate::time::{Timestamp, sleep_until};
 use docent_proto::{Code, EventKind, MultiOp, MultiResult, Request, Response};

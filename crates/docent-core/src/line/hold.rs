@@ -1,9 +1,7 @@
 use super::line::Ticket;
 use super::sides::Role;
 use crate::error::{Error, ErrorKind};
-use crate::guard::Fence;
-use crate::guard::{Held, gone, run_while, verify};
-use crate::guard::{Lost, LostReason};
+use crate::guard::{Fence, Held, Lost, LostReason, gone, run_while, verify};
 use crate::operation::{Transaction, TransactionResult};
 use crate::time::{Timestamp, sleep_until};
 use std::fmt;

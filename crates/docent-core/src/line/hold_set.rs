@@ -1,7 +1,6 @@
 use super::hold::Hold;
 use crate::error::Error;
-use crate::guard::run_while;
-use crate::guard::{Lost, LostReason};
+use crate::guard::{Lost, LostReason, run_while};
 use crate::operation::Transaction;
 use futures_util::future::{join_all, select_all};
 use std::future::Future;

@@ -5,11 +5,10 @@ use crate::client::config::ParentKind;
 use crate::client::core::Core;
 use crate::client::epoch::Epoch;
 use crate::error::Error;
-use crate::node::namespace;
-use crate::node::{CreateMode, Created};
+use crate::node::{CreateMode, Created, namespace};
 use crate::session::{Lane, Outcome, Pending, Reply};
 use bytes::Bytes;
-use docent_proto::{Code, Create, CreateMode as WireMode, Request, Response, parent};
+use docent_proto::{Code, Create, Request, Response, parent};
 
 /// Number of times that missing parents are made before the error is passed on. A server may delete an empty
 /// container right after we saw that it exists.
@@ -91,10 +90,8 @@ pub(crate) fn create_parents_by(
 ) -> Vec<Pending> {
     let innermost = parent(full);
     let creates = parent_paths(full).into_iter().map(|path| {
-        let mode = match if innermost == Some(path) { last } else { core.config.parents } {
-            ParentKind::Container => WireMode::Container,
-            ParentKind::Persistent => WireMode::Persistent,
-        };
+        let kind = if innermost == Some(path) { last } else { core.config.parents };
+        let (mode, _) = kind.mode().to_proto();
         let create = Create::new(path.to_owned(), Bytes::new(), core.acl(path), mode, 0);
         epoch.session.submit(Request::Create(create), lane)
     });

@@ -1,8 +1,7 @@
 use super::Race;
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
-use crate::node::NodePath;
-use crate::node::{CreateMode, Node, Stat};
+use crate::node::{CreateMode, Node, NodePath, Stat};
 use crate::operation::{Committed, PARENT_ROUNDS, Transaction, TransactionResult};
 use bytes::Bytes;
 use std::time::Duration;

@@ -2,8 +2,7 @@ use super::ZookeeperClient;
 use super::session::Shared;
 use crate::session::link::dialer::{Ensemble, Start, pace};
 use crate::session::{LinkError, SessionEnd};
-use crate::time::Backoff;
-use crate::time::Timestamp;
+use crate::time::{Backoff, Timestamp};
 use std::time::Duration;
 use zookeeper_client as zk;
 

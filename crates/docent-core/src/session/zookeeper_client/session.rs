@@ -1,8 +1,7 @@
-use super::ZookeeperClient;
 use super::answer::Failure;
 use super::call::{self, Answer, Call};
 use super::connect::Connect;
-use super::driver;
+use super::{ZookeeperClient, driver};
 use crate::session::ephemerals::{Change, Ephemerals};
 use crate::session::heard::Heard;
 use crate::session::lease::Lease;

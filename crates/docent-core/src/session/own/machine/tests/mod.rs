@@ -13,8 +13,7 @@ mod requests;
 mod watches;
 
 use super::*;
-use crate::session::Credentials;
-use crate::session::{Fired, LinkError, Withdraw};
+use crate::session::{Credentials, Fired, LinkError, Withdraw};
 use bytes::{Bytes, BytesMut};
 use docent_proto::{
     Code, ConnectRequest, ConnectResponse, EventKind, MultiOp, MultiResult, OpCode, Record, ReplyHeader,
