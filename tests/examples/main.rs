@@ -71,7 +71,8 @@ async fn run(backend: Backend, example: &str, arguments: &[&str]) -> String {
     said(example, arguments, address.as_deref()).await
 }
 
-/// What an example says, which ends by itself and well; with the address of a server, unless it starts one.
+/// Output of an example, where it ends by itself and well; with the address of a server, unless it starts
+/// one.
 async fn said(example: &str, arguments: &[&str], server: Option<&str>) -> String {
     let mut command = Command::new(built(example));
     command.args(arguments).env_remove("DOCENT_CONNECT").env_remove("RUST_LOG");

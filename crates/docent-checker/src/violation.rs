@@ -94,11 +94,11 @@ pub enum Invariant {
     Q9,
     /// Views of a folder: `views`.
     D1,
-    /// Who never left is shown: `removals`.
+    /// Members that never left are shown: `removals`.
     D2,
     /// Nobody's node is taken away: `ownership`.
     D3,
-    /// Who is announced is there, and who left is not: `announced`.
+    /// Announced nodes are there, and those of members that left are not: `announced`.
     D4,
     /// Values do not go back: `values`.
     C1,

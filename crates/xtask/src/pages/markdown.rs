@@ -11,7 +11,7 @@ pub(super) struct Page {
 pub(super) struct Block {
     /// Line of its fence, counted from 1.
     pub(super) line: usize,
-    /// What follows the fence, such as `rust,no_run`.
+    /// Words behind the fence, such as `rust,no_run`.
     pub(super) info: String,
     pub(super) code: String,
 }
