@@ -14,7 +14,7 @@ mod shop;
 use anyhow::ensure;
 use caller::Caller;
 use clap::{Parser, Subcommand};
-use docent::{Registry, Service, ServiceBuilder, ServiceChange, SetAside};
+use docent::{OutlierPolicy, Registry, Service, ServiceBuilder, ServiceChange};
 use docent_examples::{Ensemble, clean_up, log_to_stderr, own_path};
 use futures_util::StreamExt;
 use shop::{Meta, Shop};
@@ -67,7 +67,7 @@ async fn show(ensemble: &Ensemble) -> anyhow::Result<()> {
     let registry = Registry::new(&client, &base)?;
     println!("services: {:?}", registry.names().await?);
     let view: ServiceBuilder<Meta> = registry.service_builder("shop");
-    let shops = view.set_aside(SetAside::default().threshold(1)).open().await?;
+    let shops = view.outlier_policy(OutlierPolicy::default().threshold(1)).open().await?;
     let caller = Caller::new(shops.clone());
 
     println!("nine requests go round:");

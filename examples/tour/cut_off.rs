@@ -89,13 +89,15 @@ async fn heal(stage: &Stage, client: &Client) -> anyhow::Result<()> {
     let healed = async {
         loop {
             let now = state.current();
-            if now == ConnectionState::Connected && now.epoch > 1 {
-                return now.epoch;
+            if now == ConnectionState::Connected && now.generation > 1 {
+                return now.generation;
             }
             state.changed().await;
         }
     };
-    let Ok(epoch) = timeout(longest(stage) * 2, healed).await else { bail!("the client did not come back") };
-    stage.say("holder", format_args!("is connected again, with its session number {epoch}"));
+    let Ok(generation) = timeout(longest(stage) * 2, healed).await else {
+        bail!("the client did not come back")
+    };
+    stage.say("holder", format_args!("is connected again, with its session number {generation}"));
     Ok(())
 }

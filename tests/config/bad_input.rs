@@ -119,7 +119,7 @@ both_backends! {
         client.set("/secret", format!("{{\"{SECRET}\":0}}"), None).await.unwrap();
         let change = soon(subscription.changed()).await.unwrap();
         print(&change);
-        print(&(&config, &subscription, subscription.refusal().unwrap().to_string()));
+        print(&(&config, &subscription, subscription.rejection().unwrap().to_string()));
         let tree = ConfigTree::<String>::new(&client, "/").err();
         print(&tree);
         let value = SharedValue::new(&client, "/value", SECRET).unwrap();
@@ -128,6 +128,6 @@ both_backends! {
         assert!(logged.contains("a value is refused"), "{logged}");
         assert!(!printed.contains(SECRET) && !logged.contains(SECRET), "{printed}{logged}");
         // A caller that asks for the refusal is told.
-        assert!(subscription.refusal().unwrap().detail().contains("expected a string"));
+        assert!(subscription.rejection().unwrap().detail().contains("expected a string"));
     }
 }

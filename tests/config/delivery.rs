@@ -1,7 +1,7 @@
 //! Changes that subscribers are told: V1 to V8.
 
 use crate::support::{Limits, PATH, config, json, limits, next, until, until_stale, watches};
-use docent::config::{Change, RefusalReason};
+use docent::config::{Change, RejectionReason};
 use docent::{Config, ConnectionState, CreateMode, ErrorKind, SubscribeError, Subscription};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, Rule, TestServer, both_backends};
@@ -143,23 +143,23 @@ both_backends! {
         soon(config.publish(&limits(1))).await.unwrap();
         let mut subscription = soon(config.subscribe()).await.unwrap();
         let mut bad = vec![
-            (String::new(), RefusalReason::Codec),
-            ("{\"per_second\":".to_owned(), RefusalReason::Codec),
-            ("\u{feff}{\"per_second\":1}".to_owned(), RefusalReason::Codec),
-            ("{\"per_second\":\"1\"}".to_owned(), RefusalReason::Codec),
-            ("{\"per_second\":9007199254740993}".to_owned(), RefusalReason::Codec),
-            ("{\"per_second\":1,\"per_second\":2}".to_owned(), RefusalReason::Codec),
-            ("{}".to_owned(), RefusalReason::Codec),
-            ("[".repeat(100_000), RefusalReason::Codec),
-            (json(0), RefusalReason::Validation),
+            (String::new(), RejectionReason::Codec),
+            ("{\"per_second\":".to_owned(), RejectionReason::Codec),
+            ("\u{feff}{\"per_second\":1}".to_owned(), RejectionReason::Codec),
+            ("{\"per_second\":\"1\"}".to_owned(), RejectionReason::Codec),
+            ("{\"per_second\":9007199254740993}".to_owned(), RejectionReason::Codec),
+            ("{\"per_second\":1,\"per_second\":2}".to_owned(), RejectionReason::Codec),
+            ("{}".to_owned(), RejectionReason::Codec),
+            ("[".repeat(100_000), RejectionReason::Codec),
+            (json(0), RejectionReason::Validation),
         ];
-        bad.push((format!("{{\"a\":{}1{}}}", "[".repeat(500), "]".repeat(500)), RefusalReason::Codec));
+        bad.push((format!("{{\"a\":{}1{}}}", "[".repeat(500), "]".repeat(500)), RejectionReason::Codec));
         let count = u64::try_from(bad.len()).unwrap();
         for (data, reason) in bad {
             other.set(PATH, data.clone(), None).await.unwrap();
             let Some(Change::Refused(refusal)) = soon(subscription.changed()).await else { panic!("{data}") };
             assert_eq!(refusal.reason(), reason, "{data}");
-            assert_eq!(subscription.refusal().unwrap().revision(), refusal.revision());
+            assert_eq!(subscription.rejection().unwrap().revision(), refusal.revision());
             assert_eq!(subscription.current().per_second, 1);
         }
         assert_eq!(subscription.refused(), count);
@@ -167,7 +167,7 @@ both_backends! {
         assert!(matches!(soon(subscription.changed()).await, Some(Change::Refused(_))));
         other.set(PATH, json(2), None).await.unwrap();
         assert_eq!(next(&mut subscription).await.per_second, 2);
-        assert!(subscription.refusal().is_none());
+        assert!(subscription.rejection().is_none());
         assert!(!subscription.is_stale());
     }
 
@@ -203,7 +203,7 @@ both_backends! {
         let config = Config::builder(&client, PATH).default_value(limits(9)).build().unwrap();
         let subscription = soon(config.subscribe()).await.unwrap();
         assert_eq!(subscription.current().per_second, 9);
-        assert!(subscription.is_stale() && subscription.trouble().is_some());
+        assert!(subscription.is_stale() && subscription.last_error().is_some());
     }
 
     async fn a_session_that_ends_for_good_changes_nothing_but_staleness(backend: Backend) {
@@ -213,14 +213,14 @@ both_backends! {
         let operator = config(&connect(&server).await);
         soon(operator.publish(&limits(1))).await.unwrap();
         let mut subscription = soon(config(&client).subscribe()).await.unwrap();
-        let epoch = client.state().current().epoch;
+        let generation = client.state().current().generation;
         proxy.cut().await;
         soon(client.state().reached(ConnectionState::Lost)).await;
         assert_eq!(subscription.current().per_second, 1);
         soon(operator.publish(&limits(2))).await.unwrap();
         proxy.heal().await.unwrap();
         assert_eq!(next(&mut subscription).await.per_second, 2);
-        assert!(client.state().current().epoch > epoch);
+        assert!(client.state().current().generation > generation);
     }
 
     async fn subscriptions_of_a_client_share_one_watch_and_leave_none(backend: Backend) {

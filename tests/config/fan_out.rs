@@ -94,6 +94,6 @@ both_backends! {
         for subscription in &kept {
             until(subscription, LAST).await;
         }
-        assert!(clients.iter().all(|client| client.state().current().epoch >= 2));
+        assert!(clients.iter().all(|client| client.state().current().generation >= 2));
     }
 }

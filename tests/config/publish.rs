@@ -1,7 +1,7 @@
 //! Operations of publishers, and their results.
 
 use crate::support::{Limits, PATH, config, in_range, json, limits};
-use docent::config::{Origin, RefusalReason};
+use docent::config::{Origin, RejectionReason};
 use docent::{Config, CreateMode, ErrorKind, PublishError, SubscribeError};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, FrameKind, both_backends};
@@ -94,7 +94,7 @@ both_backends! {
         let config = config(&client);
         for value in [0, 1_000_001] {
             let Err(PublishError::Refused(refusal)) = soon(config.publish(&limits(value))).await else { panic!() };
-            assert_eq!(refusal.reason(), RefusalReason::Validation);
+            assert_eq!(refusal.reason(), RejectionReason::Validation);
             assert_eq!(refusal.detail(), in_range(&limits(value)).unwrap_err());
         }
         assert!(client.exists(PATH).await.unwrap().is_none());
@@ -163,6 +163,6 @@ both_backends! {
         client.create("/config", "", CreateMode::Persistent).await.unwrap();
         client.create(PATH, json(0), CreateMode::Persistent).await.unwrap();
         let Err(SubscribeError::Refused(refusal)) = soon(config(&client).get()).await else { panic!() };
-        assert_eq!((refusal.reason(), refusal.revision().unwrap().version), (RefusalReason::Validation, 0));
+        assert_eq!((refusal.reason(), refusal.revision().unwrap().version), (RejectionReason::Validation, 0));
     }
 }

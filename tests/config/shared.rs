@@ -1,7 +1,7 @@
 //! Shared values and numbers, in Curator's layout.
 
 use crate::support::watches;
-use docent::config::{Change, RefusalReason};
+use docent::config::{Change, RejectionReason};
 use docent::{CreateMode, ErrorKind, PublishError, SharedCount, SharedLimit, SharedValue, SubscribeError};
 use docent_testkit::{Backend, both_backends};
 use docent_tests::{builder, connect, soon};
@@ -40,7 +40,7 @@ both_backends! {
         for data in [vec![], vec![0, 0, 1]] {
             client.set("/count", data, None).await.unwrap();
             let Err(PublishError::Unreadable(refusal)) = soon(count.get()).await else { panic!() };
-            assert_eq!(refusal.reason(), RefusalReason::Codec);
+            assert_eq!(refusal.reason(), RejectionReason::Codec);
         }
         assert!(matches!(soon(count.subscribe()).await, Err(SubscribeError::Refused(_))));
         // It is the number that limits semaphores.

@@ -36,7 +36,7 @@ impl Told {
                 assert!(self.children.remove(&**name).is_some(), "{name} was not known");
                 ("delete ", &**name)
             }
-            ChildrenEvent::Spoiled(name, _) => ("spoiled ", &**name),
+            ChildrenEvent::Unreadable(name, _) => ("unreadable ", &**name),
             ChildrenEvent::Failed(_) => ("failed", ""),
             ChildrenEvent::Gap => ("gap", ""),
             ChildrenEvent::Ready => ("ready", ""),
@@ -165,15 +165,15 @@ both_backends! {
         soon(cache.ready()).await.unwrap();
         let mut told = Told::by(&cache);
         told.until_next("ready").await;
-        assert_eq!(told.log, ["init", "apply a", "spoiled b", "ready"]);
+        assert_eq!(told.log, ["init", "apply a", "unreadable b", "ready"]);
         let current = cache.current();
-        let (name, error) = current.spoiled().next().unwrap();
+        let (name, error) = current.unreadable().next().unwrap();
         assert_eq!((&**name, error.kind(), error.path()), ("b", ErrorKind::NoAuth, Some("/f/b")));
         other.set("/f/a", "new", None).await.unwrap();
         told.until_children(&[("a", "new")]).await;
         other.set_acl("/f/b", [Acl::open_unsafe()], None).await.unwrap();
         told.until_children(&[("a", "new"), ("b", "b")]).await;
-        assert_eq!(cache.current().spoiled().len(), 0);
+        assert_eq!(cache.current().unreadable().len(), 0);
         // It is followed from now on like any other.
         other.set("/f/b", "new", None).await.unwrap();
         told.until_children(&[("a", "new"), ("b", "new")]).await;
@@ -189,12 +189,12 @@ both_backends! {
         let mut told = Told::by(&cache);
         let error = soon(cache.ready()).await.unwrap_err();
         assert_eq!((error.kind(), error.path()), (ErrorKind::NoAuth, Some("/f")));
-        assert_eq!(cache.trouble().map(|error| error.kind()), Some(ErrorKind::NoAuth));
+        assert_eq!(cache.last_error().map(|error| error.kind()), Some(ErrorKind::NoAuth));
         told.until_next("failed").await;
         other.set_acl("/f", [Acl::open_unsafe()], None).await.unwrap();
         told.until_next("ready").await;
         assert_eq!(told.log, ["init", "apply a", "ready"], "the failure is told once");
-        assert!(cache.trouble().is_none() && !cache.is_stale());
+        assert!(cache.last_error().is_none() && !cache.is_stale());
         // When it happens later, known children are kept and said to be stale.
         other.set_acl("/f", [all_but_read()], None).await.unwrap();
         proxy.reset().await;

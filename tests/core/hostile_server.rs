@@ -76,7 +76,7 @@ async fn reconnects(name: &str, ends: bool, garbage: impl Fn(i32) -> Vec<u8>) {
         () = soon(play) => panic!("{name}: the client closed a link that was sound"),
         () = goes_on(name, client.children("/")) => {}
     }
-    assert_eq!(client.state().current().epoch, 1, "{name}: the session was not lost");
+    assert_eq!(client.state().current().generation, 1, "{name}: the session was not lost");
 }
 
 /// The link says `noise`, which is of no harm, and then answers.
@@ -311,7 +311,7 @@ async fn the_longest_timeout_there_is_does_no_harm() {
 }
 
 #[tokio::test]
-async fn a_server_that_hands_out_another_session_ends_the_epoch() {
+async fn a_server_that_hands_out_another_session_ends_the_generation() {
     let server = FakeServer::start().await;
     let client = client(&server);
     let play = async {
@@ -323,7 +323,11 @@ async fn a_server_that_hands_out_another_session_ends_the_epoch() {
         second.send(&connected(TIMEOUT_MS, SESSION + 1)).await;
         second.until_closed().await;
         let mut third = server.link().await;
-        assert_eq!(third.connect_request().await.unwrap().session_id, 0, "a new epoch opens a new session");
+        assert_eq!(
+            third.connect_request().await.unwrap().session_id,
+            0,
+            "a new generation opens a new session"
+        );
         third.send(&connected(TIMEOUT_MS, SESSION + 2)).await;
         serve(third).await;
     };
@@ -333,7 +337,7 @@ async fn a_server_that_hands_out_another_session_ends_the_epoch() {
     }
     let mut state = client.state();
     let connection = soon(state.reached(ConnectionState::Connected)).await;
-    assert_eq!((connection.epoch, client.session_id()), (2, Some(SESSION + 2)));
+    assert_eq!((connection.generation, client.session_id()), (2, Some(SESSION + 2)));
 }
 
 #[tokio::test]

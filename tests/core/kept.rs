@@ -163,7 +163,7 @@ both_backends! {
         for path in ["/deleted", "/expired"] {
             let node = KeptNode::new(&client, path, "1").unwrap();
             soon(node.present()).await.unwrap();
-            node.settle();
+            node.do_not_recreate();
             node.set("2");
             until_kept(&client, &other, path, "2").await;
             nodes.push(node);
@@ -186,7 +186,7 @@ both_backends! {
         soon(node.present()).await.unwrap();
         let mut state = client.state();
         server.expire(client.session_id().unwrap()).await.unwrap();
-        soon(async { while state.changed().await.epoch < 2 {} }).await;
+        soon(async { while state.changed().await.generation < 2 {} }).await;
         assert_eq!(state.current(), ConnectionState::Connected);
         other.sync("/").await.unwrap();
         assert_eq!(other.get("/a").await.unwrap().stat.owner, client.session_id());
@@ -209,7 +209,7 @@ both_backends! {
 
         other.set_acl("/closed", [Acl::read_all()], None).await.unwrap();
         server.expire(client.session_id().unwrap()).await.unwrap();
-        soon(state.wait_for(|now| now.epoch == 2 && *now == ConnectionState::Connected)).await;
+        soon(state.wait_for(|now| now.generation == 2 && *now == ConnectionState::Connected)).await;
         assert!(matches!(refused.status(), KeptStatus::Failing(error) if error.kind() == ErrorKind::NoAuth));
         assert_eq!(client.health().missing_nodes, ["/closed/refused"]);
 
@@ -218,7 +218,7 @@ both_backends! {
         server.expire(client.session_id().unwrap()).await.unwrap();
         soon(held.fired()).await;
         // The link would be given up a third of the timeout later.
-        let connected = soon(state.wait_for(|now| now.epoch == 3 && *now == ConnectionState::Connected)).await;
+        let connected = soon(state.wait_for(|now| now.generation == 3 && *now == ConnectionState::Connected)).await;
         assert_eq!(connected.suspensions, state.current().suspensions);
         assert!(matches!(unanswered.status(), KeptStatus::Pending));
         assert!(client.health().missing_nodes.contains(&"/unanswered".to_owned()));
@@ -301,20 +301,20 @@ both_backends! {
         let server = backend.start().await;
         let client = connect(&server).await;
         for n in 0..10 {
-            soon(KeptNode::vacated(&client, "/a")).await.unwrap();
+            soon(KeptNode::wait_vacant(&client, "/a")).await.unwrap();
             let node = KeptNode::new(&client, "/a", n.to_string()).unwrap();
             if n % 2 == 0 {
                 soon(node.present()).await.unwrap();
             }
             if n == 5 {
                 // A node that is wanted is not waited for.
-                soon(KeptNode::vacated(&client, "/a")).await.unwrap();
+                soon(KeptNode::wait_vacant(&client, "/a")).await.unwrap();
                 assert_eq!(KeptNode::new(&client, "/a", "").unwrap_err().kind(), ErrorKind::AlreadyRegistered);
             }
         }
-        assert_eq!(soon(KeptNode::vacated(&client, "a")).await.unwrap_err().kind(), ErrorKind::InvalidInput);
+        assert_eq!(soon(KeptNode::wait_vacant(&client, "a")).await.unwrap_err().kind(), ErrorKind::InvalidInput);
         soon(client.close()).await;
-        assert_eq!(soon(KeptNode::vacated(&client, "/a")).await.unwrap_err().kind(), ErrorKind::Closed);
+        assert_eq!(soon(KeptNode::wait_vacant(&client, "/a")).await.unwrap_err().kind(), ErrorKind::Closed);
     }
 
     async fn lost_replies_neither_double_nor_lose_a_kept_node(backend: Backend) {

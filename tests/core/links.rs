@@ -75,7 +75,7 @@ async fn survives(
         // Maybe too late for the session.
         return Some(took);
     }
-    assert_eq!(after.epoch, before.epoch);
+    assert_eq!(after.generation, before.generation);
     assert_eq!(client.session_id(), session, "the session is kept");
     assert!(!guard.is_held(), "nothing un-loses");
     client.get("/kept").await.unwrap();
@@ -132,7 +132,7 @@ async fn until_met(client: &Client, link: &Proxy, met: impl Fn() -> usize) {
         soon(client.sync("/")).await.unwrap();
     }
     let after = client.state().current();
-    assert_eq!((after.epoch, after.rollbacks), (before.epoch, 0));
+    assert_eq!((after.generation, after.rollbacks), (before.generation, 0));
     assert_eq!(after.suspensions, before.suspensions + resets, "it was never attached to the other server");
     assert_eq!(client.session_id(), session, "the session moved on to a server that can serve it");
 }

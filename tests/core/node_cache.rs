@@ -124,11 +124,11 @@ both_backends! {
         let cache = NodeCache::new(&client, "/a").unwrap();
         let error = soon(cache.ready()).await.unwrap_err();
         assert_eq!((error.kind(), error.path()), (ErrorKind::NoAuth, Some("/a")));
-        assert!(cache.trouble().is_some() && cache.is_stale());
+        assert!(cache.last_error().is_some() && cache.is_stale());
         other.set_acl("/a", [Acl::open_unsafe()], None).await.unwrap();
         assert_eq!(next(&mut cache.changes()).await.as_deref(), Some("1"));
         until_fresh(&cache).await;
-        assert!(cache.trouble().is_none());
+        assert!(cache.last_error().is_none());
     }
 
     async fn a_slow_reader_comes_to_the_last_value(backend: Backend) {

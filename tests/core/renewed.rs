@@ -16,19 +16,19 @@ both_backends! {
         let made = other.get("/a").await.unwrap().stat;
         // Dropped and wanted again in one breath.
         drop(node);
-        let node = KeptNode::renewed(&client, "/a", "1").unwrap();
+        let node = KeptNode::take_over(&client, "/a", "1").unwrap();
         soon(node.present()).await.unwrap();
         assert_eq!(other.get("/a").await.unwrap().stat, made);
         // To the handle that removed it, it is removed.
         let mut removing = Box::pin(node.remove());
         assert!(futures_util::poll!(&mut removing).is_pending());
-        let node = KeptNode::renewed(&client, "/a", "2").unwrap();
+        let node = KeptNode::take_over(&client, "/a", "2").unwrap();
         soon(removing).await.unwrap();
         soon(node.present()).await.unwrap();
         let now = other.get("/a").await.unwrap();
         assert_eq!((now.data, now.stat.czxid), ("2".into(), made.czxid));
         // A node that is wanted is nobody else's.
-        assert_eq!(KeptNode::renewed(&client, "/a", "3").unwrap_err().kind(), ErrorKind::AlreadyRegistered);
+        assert_eq!(KeptNode::take_over(&client, "/a", "3").unwrap_err().kind(), ErrorKind::AlreadyRegistered);
         soon(node.remove()).await.unwrap();
         assert_eq!(other.exists("/a").await.unwrap(), None);
     }
@@ -36,13 +36,13 @@ both_backends! {
     async fn it_may_be_renewed_where_there_is_nothing(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
-        let node = KeptNode::renewed(&client, "/a", "1").unwrap();
+        let node = KeptNode::take_over(&client, "/a", "1").unwrap();
         soon(node.present()).await.unwrap();
         assert_eq!(other.get("/a").await.unwrap().data, "1");
         soon(node.remove()).await.unwrap();
-        assert_eq!(KeptNode::renewed(&client, "a", "").unwrap_err().kind(), ErrorKind::InvalidInput);
+        assert_eq!(KeptNode::take_over(&client, "a", "").unwrap_err().kind(), ErrorKind::InvalidInput);
         soon(client.close()).await;
-        assert_eq!(KeptNode::renewed(&client, "/a", "").unwrap_err().kind(), ErrorKind::Closed);
+        assert_eq!(KeptNode::take_over(&client, "/a", "").unwrap_err().kind(), ErrorKind::Closed);
     }
 
     async fn what_is_wanted_last_counts_also_while_the_servers_are_away(backend: Backend) {
@@ -59,12 +59,12 @@ both_backends! {
             for _ in 0..100 {
                 tokio::task::yield_now().await;
             }
-            node = KeptNode::renewed(&client, "/a", "1").unwrap();
-            let mut last = KeptNode::renewed(&client, "/b", "").unwrap();
+            node = KeptNode::take_over(&client, "/a", "1").unwrap();
+            let mut last = KeptNode::take_over(&client, "/b", "").unwrap();
             drop(KeptNode::new(&client, "/c", "").unwrap());
             for round in 0..3 {
                 drop(last);
-                last = KeptNode::renewed(&client, "/b", round.to_string()).unwrap();
+                last = KeptNode::take_over(&client, "/b", round.to_string()).unwrap();
                 // The task at the path may have looked meanwhile.
                 tokio::task::yield_now().await;
             }
@@ -77,8 +77,8 @@ both_backends! {
                 assert_eq!(other.get("/b").await.unwrap().data, "2");
                 soon(last.remove()).await.unwrap();
             }
-            soon(KeptNode::vacated(&client, "/b")).await.unwrap();
-            soon(KeptNode::vacated(&client, "/c")).await.unwrap();
+            soon(KeptNode::wait_vacant(&client, "/b")).await.unwrap();
+            soon(KeptNode::wait_vacant(&client, "/c")).await.unwrap();
             assert_eq!((other.exists("/b").await.unwrap(), other.exists("/c").await.unwrap()), (None, None));
         }
         soon(node.present()).await.unwrap();
@@ -90,15 +90,15 @@ both_backends! {
         let (client, other) = (connect(&server).await, connect(&server).await);
         let held = KeptNode::new(&client, "/a", "1").unwrap();
         soon(held.present()).await.unwrap();
-        held.leave();
+        held.request_removal();
         held.set("2");
         soon(held.removed()).await.unwrap();
         assert_eq!(other.exists("/a").await.unwrap(), None);
         assert_eq!(soon(held.present()).await.unwrap_err().kind(), ErrorKind::Closed);
         let node = KeptNode::new(&client, "/a", "3").unwrap();
         soon(node.present()).await.unwrap();
-        node.leave();
-        let renewed = KeptNode::renewed(&client, "/a", "4").unwrap();
+        node.request_removal();
+        let renewed = KeptNode::take_over(&client, "/a", "4").unwrap();
         node.set("5");
         drop((held, node));
         soon(renewed.present()).await.unwrap();
@@ -120,7 +120,7 @@ both_backends! {
         let mut node = KeptNode::new(&client, "/a", "").unwrap();
         for round in 0..3 * MOST {
             drop(node);
-            node = KeptNode::renewed(&client, "/a", round.to_string()).unwrap();
+            node = KeptNode::take_over(&client, "/a", round.to_string()).unwrap();
             soon(node.present()).await.unwrap();
         }
         let attempts = proxy.trace().iter().filter(|frame| {
@@ -129,7 +129,7 @@ both_backends! {
         assert!((1..MOST).contains(&attempts), "{attempts}");
         // Its own heir is not kept waiting.
         drop(refused);
-        let renewed = KeptNode::renewed(&client, "/ro/x", "").unwrap();
+        let renewed = KeptNode::take_over(&client, "/ro/x", "").unwrap();
         assert_eq!(soon(renewed.present()).await.unwrap_err().kind(), ErrorKind::NoAuth);
     }
 
@@ -138,7 +138,7 @@ both_backends! {
         let (proxy, other) = (server.proxy().await, connect(&server).await);
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
         drop(KeptNode::new(&client, "/a", "1").unwrap());
-        let node = KeptNode::renewed(&client, "/a", "2").unwrap();
+        let node = KeptNode::take_over(&client, "/a", "2").unwrap();
         proxy.cut().await;
         let closing = tokio::spawn({ let client = client.clone(); async move { client.close().await } });
         assert_eq!(soon(node.present()).await.unwrap_err().kind(), ErrorKind::Closed);

@@ -193,7 +193,7 @@ async fn told(printed: &Printed, client: &Client) {
         .await
         .unwrap();
     let view = soon(registry.service::<String>("orders")).await.unwrap();
-    assert_eq!(view.instances().spoiled().len(), 1);
+    assert_eq!(view.instances().unreadable().len(), 1);
     let picked = view.pick().unwrap();
     assert_eq!(picked.payload.as_deref(), Some(PAYLOAD));
     printed.value(&(&registry, &registration, registration.status(), &view, view.instances(), &picked));
@@ -201,7 +201,7 @@ async fn told(printed: &Printed, client: &Client) {
     let shown = [soon(changes.next()).await, soon(changes.next()).await];
     printed.value(&shown);
     let numbers = soon(registry.service::<u64>("orders")).await.unwrap();
-    assert_eq!(numbers.instances().spoiled().len(), 2);
+    assert_eq!(numbers.instances().unreadable().len(), 2);
     printed.value(&(numbers.instances(), numbers.pick().map(drop)));
     picked.failed();
 

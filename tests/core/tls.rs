@@ -7,7 +7,9 @@ pub(crate) mod authority;
 mod terminator;
 
 use authority::{Authority, Issued, Validity};
-use docent::{Acl, Client, ClientBuilder, Connection, ConnectionState, CreateMode, ErrorKind, Mutex, Tls};
+use docent::{
+    Acl, Client, ClientBuilder, ConnectionState, ConnectionStatus, CreateMode, ErrorKind, Mutex, Tls,
+};
 use docent_testkit::{Backend, ServerOptions, TestServer};
 use docent_tests::{SESSION, builder, connect, soon, tick, with_causes, within};
 use std::fs;
@@ -186,8 +188,9 @@ async fn files_are_read_again_for_each_link_and_kept_while_new_ones_are_of_no_us
     let moves_to = async |terminator: &Terminator| {
         let suspensions = client.state().current().suspensions;
         client.update_servers(&at("localhost", terminator.address())).unwrap();
-        let back = |now: &Connection| *now == ConnectionState::Connected && now.suspensions > suspensions;
-        assert_eq!(soon(client.state().wait_for(back)).await.epoch, 1);
+        let back =
+            |now: &ConnectionStatus| *now == ConnectionState::Connected && now.suspensions > suspensions;
+        assert_eq!(soon(client.state().wait_for(back)).await.generation, 1);
     };
 
     replace(&new);

@@ -1,7 +1,7 @@
 //! Picks from a live view.
 
 use crate::scene::{orders, registry, until_ids, view};
-use docent::{PickPolicy, SetAside};
+use docent::{OutlierPolicy, PickPolicy};
 use docent_testkit::{Backend, both_backends};
 use docent_tests::{connect, soon};
 use std::collections::BTreeMap;
@@ -58,7 +58,7 @@ both_backends! {
         soon(two.deregister()).await.unwrap();
         until_ids(&view, &["1"]).await;
         assert_eq!(view.pick().unwrap().id, "1");
-        let never = soon(registry(&other).service_builder::<String>("orders").set_aside(SetAside::never()).open()).await.unwrap();
+        let never = soon(registry(&other).service_builder::<String>("orders").outlier_policy(OutlierPolicy::never()).open()).await.unwrap();
         for _ in 0..10 {
             never.pick().unwrap().failed();
         }

@@ -198,7 +198,7 @@ both_backends! {
         let view = soon(registry(&client).service::<Parameters>(NAME)).await.unwrap();
         let picked = view.pick().unwrap();
         assert_eq!((picked.authority().as_deref(), picked.weight), (Some("10.0.0.8:20880"), Some(200)));
-        assert_eq!((view.instances().len(), view.instances().spoiled().len()), (1, 3));
+        assert_eq!((view.instances().len(), view.instances().unreadable().len()), (1, 3));
         let error = soon(registry(&client).register(provider().payload(vec![1]))).await.unwrap_err();
         assert!(error.to_string().contains("must be an object of texts"), "{error}");
         let error = soon(registry(&client).register(Instance::named(NAME))).await.unwrap_err();

@@ -13,10 +13,10 @@ mod persistent;
 mod properties;
 mod registration;
 mod scene;
-mod spoiled;
 mod superseded;
 #[cfg(feature = "tonic")]
 mod tonic;
 #[cfg(feature = "tower")]
 mod tower;
+mod unreadable;
 mod view;

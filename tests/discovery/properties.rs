@@ -1,4 +1,4 @@
-//! The properties of a registry, one test or more for each. P8 is in `spoiled`.
+//! The properties of a registry, one test or more for each. P8 is in `unreadable`.
 
 use crate::scene::{
     ORDERS, behind_proxy, ids, next, orders, registry, until_gone, until_ids, until_owned, view,
@@ -75,8 +75,8 @@ both_backends! {
         for round in 2..5 {
             soon(registration.update(orders("1").payload(format!("round {round}")))).await.unwrap();
             server.expire(client.session_id().unwrap()).await.unwrap();
-            let told = client.state().wait_for(|now| now.epoch == round && *now == ConnectionState::Connected).await;
-            assert_eq!(told.epoch, round);
+            let told = client.state().wait_for(|now| now.generation == round && *now == ConnectionState::Connected).await;
+            assert_eq!(told.generation, round);
             // Not a moment later.
             other.sync("/").await.unwrap();
             let node = other.get("/services/orders/1").await.unwrap();
@@ -97,8 +97,8 @@ both_backends! {
             proxy.reset().await;
             let session = client.session_id().unwrap();
             server.expire(session).await.unwrap();
-            let epoch = client.state().current().epoch;
-            soon(client.state().wait_for(|now| now.epoch > epoch && *now == ConnectionState::Connected)).await;
+            let generation = client.state().current().generation;
+            soon(client.state().wait_for(|now| now.generation > generation && *now == ConnectionState::Connected)).await;
             assert_eq!(other.exists("/services/orders/1").await.unwrap(), None);
         }
         let creates = proxy.trace().iter().filter(|frame| frame.is_reply(OpCode::Create2) && frame.path.as_ref().is_some_and(|path| path.ends_with("/orders/1"))).count();

@@ -118,8 +118,8 @@ both_backends! {
             other.delete(ONE, None).await.unwrap();
             until_owned(&client, &other, ONE).await;
         }
-        other.set(ONE, "spoiled", None).await.unwrap();
-        soon(async { while other.get(ONE).await.unwrap().data == "spoiled" {} }).await;
+        other.set(ONE, "unreadable", None).await.unwrap();
+        soon(async { while other.get(ONE).await.unwrap().data == "unreadable" {} }).await;
         soon(registration.deregister()).await.unwrap();
         assert_eq!(other.exists(ONE).await.unwrap(), None);
     }
@@ -238,7 +238,7 @@ both_backends! {
         assert_eq!(other.exists(ONE).await.unwrap(), None, "before close returned");
         assert_eq!(client.state().current().state, ConnectionState::Closed);
         assert_eq!(soon(registration.set_enabled(false)).await.unwrap_err().kind(), ErrorKind::Closed);
-        assert_eq!(registration.trouble().map(|error| error.kind()), Some(ErrorKind::Closed));
+        assert_eq!(registration.last_error().map(|error| error.kind()), Some(ErrorKind::Closed));
         let _ = soon(registration.deregister()).await;
         assert_eq!(soon(registry.register(orders("2"))).await.unwrap_err().kind(), ErrorKind::Closed);
         assert_eq!(registry.announce(orders("2")).unwrap_err().kind(), ErrorKind::Closed);
@@ -255,8 +255,8 @@ both_backends! {
         let error = soon(registry(&client).register(orders("1"))).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NoAuth);
         let registration = registry(&client).announce(orders("2")).unwrap();
-        soon(async { while registration.trouble().is_none() { tokio::task::yield_now().await; } }).await;
-        assert_eq!(registration.trouble().unwrap().kind(), ErrorKind::NoAuth);
+        soon(async { while registration.last_error().is_none() { tokio::task::yield_now().await; } }).await;
+        assert_eq!(registration.last_error().unwrap().kind(), ErrorKind::NoAuth);
         let creates = || proxy.trace().iter().filter(|frame| frame.is_reply(OpCode::Create2)).count();
         let before = creates();
         tokio::time::sleep(Duration::from_millis(500)).await;
@@ -265,7 +265,7 @@ both_backends! {
         other.set_acl(ORDERS, [docent::Acl::open_unsafe()], None).await.unwrap();
         // A new instance is tried now, and earlier failures say nothing.
         soon(registration.update(orders("2").payload("new".to_owned()))).await.unwrap();
-        assert!(registration.trouble().is_none());
+        assert!(registration.last_error().is_none());
     }
 
     async fn how_a_registration_stands_is_told_when_it_changes(backend: Backend) {

@@ -61,7 +61,7 @@ pub(crate) fn word(change: Option<&ServiceChange<String>>) -> String {
         Some(ServiceChange::Added(instance)) => format!("added {}", instance.id),
         Some(ServiceChange::Updated(instance)) => format!("updated {}", instance.id),
         Some(ServiceChange::Removed(instance)) => format!("removed {}", instance.id),
-        Some(ServiceChange::Spoiled(spoiled)) => format!("spoiled {}", spoiled.id),
+        Some(ServiceChange::Unreadable(unreadable)) => format!("unreadable {}", unreadable.id),
         Some(ServiceChange::Stale) => "stale".to_owned(),
         Some(ServiceChange::Current) => "current".to_owned(),
         Some(_) => "other".to_owned(),

@@ -80,7 +80,7 @@ both_backends! {
         other.create(&occupied, "", CreateMode::Ephemeral).await.unwrap();
         let stays = async || {
             // Would wait until it is gone if it were about to go.
-            soon(KeptNode::vacated(&client, &old)).await.unwrap();
+            soon(KeptNode::wait_vacant(&client, &old)).await.unwrap();
             assert!(other.exists(&old).await.unwrap().is_some());
         };
         let (first, second) = (begun!(registration.update(version("2"))), begun!(registration.update(version("2"))));
@@ -93,7 +93,7 @@ both_backends! {
         drop(again);
         stays().await;
         drop(second);
-        soon(KeptNode::vacated(&client, &old)).await.unwrap();
+        soon(KeptNode::wait_vacant(&client, &old)).await.unwrap();
         assert_eq!(other.exists(&old).await.unwrap(), None);
         other.delete(&occupied, None).await.unwrap();
         soon(registration.announced()).await.unwrap();

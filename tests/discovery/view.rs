@@ -217,7 +217,7 @@ both_backends! {
         let one = soon(registry(&client).register(permanent)).await.unwrap();
         other.create("/services/orders/1/below", "", CreateMode::Persistent).await.unwrap();
         let view = view(&other).await;
-        assert_eq!((ids(&view), view.instances().spoiled().len()), (vec!["1".to_owned()], 0));
+        assert_eq!((ids(&view), view.instances().unreadable().len()), (vec!["1".to_owned()], 0));
         other.delete("/services/orders/1/below", None).await.unwrap();
         soon(one.deregister()).await.unwrap();
     }
@@ -281,7 +281,7 @@ both_backends! {
         let texts = view(&other).await;
         assert_eq!(texts.instances().get("2").unwrap().payload, None, "one without is of every type");
         let numbers = soon(registry(&other).service::<u64>("orders")).await.unwrap();
-        assert_eq!((numbers.instances().len(), numbers.instances().spoiled().len()), (1, 1));
+        assert_eq!((numbers.instances().len(), numbers.instances().unreadable().len()), (1, 1));
     }
 
     async fn views_of_services_with_a_name_like_a_path_are_refused(backend: Backend) {

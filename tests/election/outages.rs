@@ -111,7 +111,7 @@ both_backends! {
         server.expire(client.session_id().unwrap()).await.unwrap();
         assert_eq!(soon(campaign).await.unwrap().unwrap_err().kind(), ErrorKind::SessionChanged);
         assert_eq!(candidate.ends().await.unwrap_err().kind(), ErrorKind::SessionChanged);
-        soon(client.state().wait_for(|connection| connection.epoch == 2)).await;
+        soon(client.state().wait_for(|connection| connection.generation == 2)).await;
         assert_eq!(soon(bound.observe().collect::<Vec<_>>()).await, []);
     }
 }

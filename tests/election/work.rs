@@ -301,7 +301,7 @@ async fn work_does_not_begin_in_a_term_that_is_lost_by_then() {
         let over = async {
             tokio::select! {
                 () = begun.cancelled() => {}
-                _ = state.wait_for(|connection| connection.suspensions > 0 || connection.epoch > 1) => {}
+                _ = state.wait_for(|connection| connection.suspensions > 0 || connection.generation > 1) => {}
             }
         };
         soon(run.until(over)).await.unwrap();

@@ -4,7 +4,7 @@ use crate::exclusive::{self, Pair};
 use crate::jobs::Jobs;
 use crate::settings::Settings;
 use docent::{
-    Client, Connection, ConnectionState, Instance, Leadership, MutexGuard, Registration, Registry,
+    Client, ConnectionState, ConnectionStatus, Instance, Leadership, MutexGuard, Registration, Registry,
     ServiceChange,
 };
 use docent_testkit::{RealEnsemble, RealServer};
@@ -122,7 +122,7 @@ impl Fleet {
     pub(crate) async fn has_kept_everything(self) {
         self.goes_on().await;
         for client in &self.clients {
-            assert_eq!(client.state().current().epoch, 1, "a session ended");
+            assert_eq!(client.state().current().generation, 1, "a session ended");
         }
         assert!(self.holds(), "a guard was lost");
         assert_eq!(self.seen.left.lock().unwrap()[..], [""; 0], "an instance that was there all the time");
@@ -137,7 +137,7 @@ impl Fleet {
         self.lock.taken_over().await;
         self.leadership.taken_over().await;
         for client in &self.clients {
-            assert!(is_connected(client).await.epoch > 1, "a session outlived the fault");
+            assert!(is_connected(client).await.generation > 1, "a session outlived the fault");
         }
         finish(self.jobs, self.settings, self.registration, self.seen, self.clients).await;
     }
@@ -145,7 +145,7 @@ impl Fleet {
 
 /// Waits until the client tells that it is connected: of a new session it does so later than it lets others
 /// use it.
-pub(crate) async fn is_connected(client: &Client) -> Connection {
+pub(crate) async fn is_connected(client: &Client) -> ConnectionStatus {
     patiently(client.state().reached(ConnectionState::Connected)).await
 }
 

@@ -22,7 +22,7 @@ async fn servers_start_again_after_the_end_of_a_session_that_owned_as_much_as_it
     let (owned, refused) = own(&client).await;
     kill_and_start(&ensemble).await;
     soon(client.sync("/")).await.unwrap();
-    assert_eq!(client.state().current().epoch, 1, "the session goes on");
+    assert_eq!(client.state().current().generation, 1, "the session goes on");
     soon(client.close()).await;
     kill_and_start(&ensemble).await;
     let client = connect(ensemble.connect_string(), LONG).await;

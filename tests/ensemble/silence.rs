@@ -81,7 +81,7 @@ async fn a_guard_is_lost_before_another_has_it_when_its_follower_is_cut_off_and_
     lock.taken_over().await;
     leadership.taken_over().await;
     ensemble.mend();
-    assert!(is_connected(&there).await.epoch > 1, "its session has ended");
+    assert!(is_connected(&there).await.generation > 1, "its session has ended");
     soon(there.close()).await;
     soon(elsewhere.close()).await;
 }

@@ -1,5 +1,5 @@
 use crate::scene::Scene;
-use docent::recipe::{Claim, Claimed, Wanted};
+use docent::recipe::{Claim, ClaimRequest, ClaimResult};
 use docent::{Client, ConnectionState, CreateMode, ErrorKind};
 use docent_proto::OpCode;
 use docent_testkit::Rule;
@@ -8,9 +8,9 @@ use futures_util::poll;
 use std::pin::pin;
 
 async fn draw(client: &Client) -> Option<Claim> {
-    let wanted = Wanted { claim: "/item/claim".to_owned(), node: "/item".to_owned() };
-    match soon(Claim::draw(client, &[wanted], "test")).await.unwrap() {
-        Claimed::All(mut all) => all.pop().map(|(claim, _)| claim),
+    let wanted = ClaimRequest { claim: "/item/claim".to_owned(), node: "/item".to_owned() };
+    match soon(Claim::take(client, &[wanted], "test")).await.unwrap() {
+        ClaimResult::All(mut all) => all.pop().map(|(claim, _)| claim),
         _ => None,
     }
 }
@@ -56,8 +56,8 @@ async fn a_client_that_is_closed_with_claims_under_way_leaves_nothing() {
     let held = proxy.add(Rule::on(OpCode::Multi).hold());
     let drawing = tokio::spawn({
         let client = client.clone();
-        let wanted = Wanted { claim: "/item/claim".to_owned(), node: "/item".to_owned() };
-        async move { Claim::draw(&client, &[wanted], "test").await.map(drop) }
+        let wanted = ClaimRequest { claim: "/item/claim".to_owned(), node: "/item".to_owned() };
+        async move { Claim::take(&client, &[wanted], "test").await.map(drop) }
     });
     soon(held.fired()).await;
     let closing = tokio::spawn(async move { client.close().await });

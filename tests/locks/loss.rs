@@ -66,7 +66,7 @@ both_backends! {
         assert_eq!(soon(state.changed()).await, ConnectionState::Suspended);
         proxy.heal().await.unwrap();
         let after = soon(state.reached(ConnectionState::Connected)).await;
-        assert_eq!((after.epoch, after.suspensions), (before.epoch, before.suspensions + 1));
+        assert_eq!((after.generation, after.suspensions), (before.generation, before.suspensions + 1));
         assert!(guard.is_held());
         soon(guard.verify()).await.unwrap();
         soon(guard.release()).await.unwrap();
@@ -101,20 +101,20 @@ both_backends! {
         .await;
     }
 
-    async fn a_holder_whose_session_the_server_ended_is_lost_and_a_new_epoch_follows(backend: Backend) {
+    async fn a_holder_whose_session_the_server_ended_is_lost_and_a_new_generation_follows(backend: Backend) {
         let server = backend.start().await;
         let (client, _proxy, mutex, guard) = holder(&server).await;
         let session = client.session_id().unwrap();
         let mut state = client.state();
-        let epoch = state.current().epoch;
+        let generation = state.current().generation;
         server.expire(session).await.unwrap();
         soon(guard.lost()).await;
         assert!(!guard.is_held());
         let connected = state.wait_for(|connection| {
-            *connection == ConnectionState::Connected && connection.epoch > epoch
+            *connection == ConnectionState::Connected && connection.generation > generation
         });
         let connection = soon(connected).await;
-        assert_eq!(connection.epoch, epoch + 1);
+        assert_eq!(connection.generation, generation + 1);
         assert_ne!(client.session_id(), Some(session));
         assert!(!guard.is_held(), "nothing un-loses");
         let again = soon(mutex.acquire()).await.unwrap();
@@ -139,7 +139,7 @@ both_backends! {
         let (proxy, other) = (server.proxy().await, connect(&server).await);
         let client = builder(&server, proxy.connect_string()).session_timeout(TIMEOUT).connect().await.unwrap();
         let heartbeats: Vec<_> = (0..100).map(|_| proxy.add(Rule::on(OpCode::Multi).swallow_reply())).collect();
-        let (epoch, before) = (client.state().current().epoch, Instant::now());
+        let (generation, before) = (client.state().current().generation, Instant::now());
         let guard = soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap();
         assert_eq!(soon(guard.lost()).await, LostReason::LeaseExpired);
         assert!(heartbeats[0].has_fired() && !heartbeats[99].has_fired());
@@ -148,7 +148,7 @@ both_backends! {
         assert!(after >= TIMEOUT, "its work had no margin to stop: deleted after {after:?}");
         let mut state = client.state();
         let connection = soon(state.reached(ConnectionState::Connected)).await;
-        assert_eq!(connection.epoch, epoch, "it was not the end of the session that deleted it");
+        assert_eq!(connection.generation, generation, "it was not the end of the session that deleted it");
         drop(soon(Mutex::new(&other, "/lock").unwrap().acquire()).await.unwrap());
         assert!(!guard.is_held());
     }

@@ -3,7 +3,7 @@
 //! does the same on virtual time, and more.
 
 use docent::server::Server;
-use docent::{AcquireError, Client, Connection, ConnectionState, Mutex, MutexGuard};
+use docent::{AcquireError, Client, ConnectionState, ConnectionStatus, Mutex, MutexGuard};
 use docent_checker::{
     Attempt, AttemptId, Change, ClientId, Coverage, EndState, Ending, Facts, FaultKind, FencedResource,
     Grant, LinkState, Recorder, Role, Run, Scribe, What, check, report,
@@ -55,7 +55,7 @@ impl Player {
         let mut watcher = self.client.state();
         let mut connection = watcher.current();
         loop {
-            let Connection { epoch, suspensions, state, .. } = connection;
+            let ConnectionStatus { generation, suspensions, state, .. } = connection;
             let state = match state {
                 ConnectionState::Connected => LinkState::Connected,
                 ConnectionState::Suspended => LinkState::Suspended,
@@ -63,9 +63,9 @@ impl Player {
                 ConnectionState::Closed => LinkState::Closed,
                 _ => LinkState::Connecting,
             };
-            // Between two epochs the client has the session of the next one already, or none.
+            // Between two generations the client has the session of the next one already, or none.
             let session = self.client.session_id().filter(|_| state == LinkState::Connected);
-            self.scribe.write(What::Connection { state, epoch, suspensions, session });
+            self.scribe.write(What::Connection { state, generation, suspensions, session });
             if state == LinkState::Closed {
                 return;
             }
@@ -112,11 +112,11 @@ impl Player {
     }
 
     async fn hold(&self, id: AttemptId, guard: MutexGuard) {
-        let epoch = self.client.state().current().epoch;
+        let generation = self.client.state().current().generation;
         let session = self.client.session_id().unwrap_or_default();
         let fence = guard.fence().as_u64();
         self.scribe
-            .write(What::Granted(id, Grant { node: guard.path(), session, epoch, fence: Some(fence) }));
+            .write(What::Granted(id, Grant { node: guard.path(), session, generation, fence: Some(fence) }));
         let blow = self.blow.lock().unwrap().take();
         if let Some(blow) = blow {
             self.suffer(id, &guard, blow).await;

@@ -51,14 +51,14 @@ both_backends! {
         assert_eq!(soon(guard.release()).await.unwrap_err().kind(), ErrorKind::NoAuth);
         assert_eq!(soon(kept.lost()).await, LostReason::SessionAbandoned);
         let mut state = client.state();
-        let next = state.wait_for(|state| state.epoch == 2 && *state == ConnectionState::Connected);
-        assert_eq!(soon(next).await.epoch, 2);
+        let next = state.wait_for(|state| state.generation == 2 && *state == ConnectionState::Connected);
+        assert_eq!(soon(next).await.generation, 2);
         assert!(!waiting.is_finished(), "the other guard's work may not have stopped");
         drop(kept);
         let theirs = soon(waiting).await.unwrap().unwrap();
         // It is refused in the next session as well, and no node of that is left.
         soon(client.sync("/")).await.unwrap();
-        assert_eq!(client.state().current().epoch, 2);
+        assert_eq!(client.state().current().generation, 2);
         drop(theirs);
     }
 }

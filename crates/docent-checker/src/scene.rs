@@ -107,12 +107,12 @@ impl<'a> Scene<'a> {
         self.life(client).and_then(Timeline::leaving)
     }
 
-    /// The state by which its client told the end of the epoch of a grant. A client's words may lag behind
-    /// its deeds, so the epoch is that of the session.
-    pub(crate) fn epoch_end(&self, story: &Story<'_>) -> Option<Link> {
+    /// The state by which its client told the end of the generation of a grant. A client's words may lag
+    /// behind its deeds, so the generation is that of the session.
+    pub(crate) fn generation_end(&self, story: &Story<'_>) -> Option<Link> {
         let (_, grant) = story.granted?;
         let life = self.life(story.client)?;
-        life.end_of(life.epoch_of(grant.session)?)
+        life.end_of(life.generation_of(grant.session)?)
     }
 
     /// The node of a hold, as the server knows it.

@@ -40,7 +40,7 @@ pub(crate) struct Sketch {
     markers: BTreeMap<AttemptId, &'static str>,
     /// Client, path and nodes of each attempt.
     seats: BTreeMap<AttemptId, (ClientId, String, Vec<String>)>,
-    /// The session and epoch of each client.
+    /// The session and generation of each client.
     sessions: BTreeMap<ClientId, (i64, u64)>,
     /// Nodes that exist, with their creation and owner.
     nodes: BTreeMap<String, (i64, i64)>,

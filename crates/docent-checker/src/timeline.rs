@@ -27,7 +27,7 @@ pub(crate) struct Link {
     /// Its place in the record.
     pub(crate) index: usize,
     pub(crate) state: LinkState,
-    pub(crate) epoch: u64,
+    pub(crate) generation: u64,
     pub(crate) suspensions: u64,
     pub(crate) session: Option<i64>,
 }
@@ -60,8 +60,8 @@ impl Timeline {
             What::Closed => {
                 self.closed.get_or_insert(at);
             }
-            What::Connection { state, epoch, suspensions, session } => {
-                self.links.push(Link { at, index, state, epoch, suspensions, session });
+            What::Connection { state, generation, suspensions, session } => {
+                self.links.push(Link { at, index, state, generation, suspensions, session });
             }
             _ => {}
         }
@@ -85,21 +85,21 @@ impl Timeline {
         spans
     }
 
-    /// The session of an epoch, if its watcher ever told of it.
-    pub(crate) fn session_of(&self, epoch: u64) -> Option<i64> {
-        self.links.iter().filter(|link| link.epoch == epoch).find_map(|link| link.session)
+    /// The session of a generation, if its watcher ever told of it.
+    pub(crate) fn session_of(&self, generation: u64) -> Option<i64> {
+        self.links.iter().filter(|link| link.generation == generation).find_map(|link| link.session)
     }
 
-    /// The epoch of a session, if its watcher ever told of it.
-    pub(crate) fn epoch_of(&self, session: i64) -> Option<u64> {
-        self.links.iter().find(|link| link.session == Some(session)).map(|link| link.epoch)
+    /// The generation of a session, if its watcher ever told of it.
+    pub(crate) fn generation_of(&self, session: i64) -> Option<u64> {
+        self.links.iter().find(|link| link.session == Some(session)).map(|link| link.generation)
     }
 
-    /// The state by which its watcher told that an epoch is over.
-    pub(crate) fn end_of(&self, epoch: u64) -> Option<Link> {
+    /// The state by which its watcher told that a generation is over.
+    pub(crate) fn end_of(&self, generation: u64) -> Option<Link> {
         let over = |link: &&Link| {
-            link.epoch > epoch
-                || link.epoch == epoch && matches!(link.state, LinkState::Lost | LinkState::Closed)
+            link.generation > generation
+                || link.generation == generation && matches!(link.state, LinkState::Lost | LinkState::Closed)
         };
         self.links.iter().find(over).copied()
     }

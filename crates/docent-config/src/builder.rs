@@ -2,7 +2,7 @@ use crate::config::Fallback;
 use crate::file::LocalFile;
 use crate::settings::{Settings, Validate};
 use crate::{Codec, Config, ConfigTree, Snapshot};
-use docent_core::recipe::Cell;
+use docent_core::recipe::VersionedNode;
 use docent_core::{Client, Error};
 use std::error::Error as StdError;
 use std::fmt;
@@ -45,7 +45,7 @@ impl<T: Send + Sync + 'static> ConfigBuilder<T> {
     /// that break it; a subscriber keeps the last good value and is told. It runs on the client's task for
     /// each change, so it must be quick.
     ///
-    /// The text of its error goes into [`Refusal::detail`](crate::Refusal::detail) and is not logged.
+    /// The text of its error goes into [`Rejection::detail`](crate::Rejection::detail) and is not logged.
     pub fn validate<E: Into<Box<dyn StdError + Send + Sync>>>(
         mut self,
         rule: impl Fn(&T) -> Result<(), E> + Send + Sync + 'static,
@@ -123,13 +123,13 @@ impl<T: Send + Sync + 'static> ConfigBuilder<T> {
         Ok(ConfigTree::made(cell, self.settings(), self.history))
     }
 
-    fn cell(&self) -> Result<Cell, Error> {
+    fn cell(&self) -> Result<VersionedNode, Error> {
         if self.history > LONGEST_HISTORY {
             let history = self.history;
             let detail = format!("a history of {history} values must be at most {LONGEST_HISTORY}");
             return Err(Error::invalid_input("config", detail));
         }
-        Cell::new(&self.client, &self.path)
+        VersionedNode::new(&self.client, &self.path)
     }
 
     fn settings(&self) -> Settings<T> {

@@ -3,7 +3,7 @@ use crate::file::LocalFile;
 use crate::history::History;
 use crate::settings::Settings;
 use crate::{Codec, ConfigBuilder, Json, Snapshot, SubscribeError, Subscription};
-use docent_core::recipe::Cell;
+use docent_core::recipe::VersionedNode;
 use docent_core::{Client, Error};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -51,7 +51,7 @@ pub struct Config<T> {
 }
 
 pub(crate) struct Inner<T> {
-    pub(crate) cell: Cell,
+    pub(crate) cell: VersionedNode,
     pub(crate) settings: Settings<T>,
     pub(crate) history: History,
     pub(crate) fallback: Fallback<T>,
@@ -87,7 +87,12 @@ impl<T: Send + Sync + 'static> Config<T> {
         ConfigBuilder::new(client, path, Arc::new(codec))
     }
 
-    pub(crate) fn made(cell: Cell, settings: Settings<T>, history: usize, fallback: Fallback<T>) -> Self {
+    pub(crate) fn made(
+        cell: VersionedNode,
+        settings: Settings<T>,
+        history: usize,
+        fallback: Fallback<T>,
+    ) -> Self {
         let history = History::new(cell.path(), history);
         Self { inner: Arc::new(Inner { cell, settings, history, fallback, feed: Mutex::default() }) }
     }

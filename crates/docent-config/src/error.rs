@@ -1,4 +1,4 @@
-use crate::Refusal;
+use crate::Rejection;
 use docent_core::Error;
 
 /// Errors of publishing a value.
@@ -10,10 +10,10 @@ pub enum PublishError {
     Conflict,
     /// The value would be refused by its readers. Nothing was written.
     #[error("refused before it was published: {0}")]
-    Refused(Refusal),
+    Refused(Rejection),
     /// The present value, from which the new one would be made, cannot be read. Nothing was written.
     #[error("the present value cannot be read: {0}")]
-    Unreadable(Refusal),
+    Unreadable(Rejection),
     /// The history does not hold that revision, or not any more. Nothing was written.
     #[error("the history does not hold that revision")]
     NoSuchRevision,
@@ -43,7 +43,7 @@ pub enum SubscribeError {
     Missing,
     /// The value that is published was refused, and there was none before.
     #[error("refused: {0}")]
-    Refused(Refusal),
+    Refused(Rejection),
     /// The servers could not be reached or refused.
     #[error(transparent)]
     Core(#[from] Error),

@@ -1,6 +1,6 @@
-use crate::{Refusal, Revision};
+use crate::{Rejection, Revision};
 use bytes::Bytes;
-use docent_core::recipe::Cell;
+use docent_core::recipe::VersionedNode;
 use docent_core::{CreateMode, Error, ErrorKind, Node, Transaction};
 use futures_util::future::try_join_all;
 use std::fmt;
@@ -21,17 +21,17 @@ const NAME: usize = 128;
 /// An earlier value.
 #[derive(Clone)]
 #[non_exhaustive]
-pub struct Past<T> {
+pub struct HistoryEntry<T> {
     /// Revision of the value.
     pub revision: Revision,
     /// The value; why it cannot be read as one, if it cannot.
-    pub value: Result<T, Refusal>,
+    pub value: Result<T, Rejection>,
 }
 
 // The value may hold secrets.
-impl<T> fmt::Debug for Past<T> {
+impl<T> fmt::Debug for HistoryEntry<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Past")
+        f.debug_struct("HistoryEntry")
             .field("revision", &self.revision)
             .field("refusal", &self.value.as_ref().err())
             .finish_non_exhaustive()
@@ -70,7 +70,7 @@ impl History {
         self.length > 0
     }
 
-    pub(crate) async fn list(&self, cell: &Cell) -> Result<Listed, Error> {
+    pub(crate) async fn list(&self, cell: &VersionedNode) -> Result<Listed, Error> {
         match cell.client().children(&self.folder).await {
             Ok(children) => Ok(Listed { exists: true, names: children.names }),
             Err(error) if error.kind() == ErrorKind::NoNode => {
@@ -127,7 +127,7 @@ impl History {
     }
 
     /// The revisions with their data, the latest first.
-    pub(crate) async fn read(&self, cell: &Cell) -> Result<Vec<(Revision, Bytes)>, Error> {
+    pub(crate) async fn read(&self, cell: &VersionedNode) -> Result<Vec<(Revision, Bytes)>, Error> {
         let mut listed = self.list(cell).await?.names;
         listed.sort_unstable_by(|one, other| other.cmp(one));
         let read =

@@ -1,5 +1,5 @@
 use crate::settings::Settings;
-use crate::{Origin, Refusal, Revision, Snapshot};
+use crate::{Origin, Rejection, Revision, Snapshot};
 use bytes::Bytes;
 use docent_core::planted;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub(crate) enum Latest {
     /// The last good value.
     Good,
     Missing,
-    Refused(Refusal),
+    Refused(Rejection),
 }
 
 /// Memory of the newest value that the servers told. Decides what is shown: nothing older than what was shown
@@ -42,7 +42,7 @@ pub(crate) struct Ledger<T> {
 pub(crate) enum Entry<T> {
     Good(Arc<Snapshot<T>>),
     Missing,
-    Refused(Refusal),
+    Refused(Rejection),
     /// It is older than what was shown.
     Old,
 }

@@ -1,4 +1,4 @@
-use crate::history::Past;
+use crate::history::HistoryEntry;
 use crate::{Config, Origin, PublishError, Revision, Snapshot};
 use bytes::Bytes;
 use docent_core::Node;
@@ -113,11 +113,11 @@ impl<T: Send + Sync + 'static> Config<T> {
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub async fn history(&self) -> Result<Vec<Past<T>>, docent_core::Error> {
+    pub async fn history(&self) -> Result<Vec<HistoryEntry<T>>, docent_core::Error> {
         let past = self.past().await?;
         let read = |(revision, data)| {
             let value = self.inner.settings.read(&data).map_err(|refusal| refusal.of(revision));
-            Past { revision, value }
+            HistoryEntry { revision, value }
         };
         Ok(past.into_iter().map(read).collect())
     }
@@ -152,7 +152,7 @@ impl<T: Send + Sync + 'static> Config<T> {
     /// This method is *not* cancel safe: it may have been deleted.
     pub async fn delete(&self) -> Result<bool, PublishError> {
         self.sync().await?;
-        let mut race = self.inner.cell.race();
+        let mut race = self.inner.cell.cas_loop();
         loop {
             let cell = race.cell();
             let (node, listed) = try_join(cell.read(), self.inner.history.list(&cell)).await?;
@@ -180,7 +180,7 @@ impl<T: Send + Sync + 'static> Config<T> {
         mut decide: impl FnMut(Option<&Node>) -> Result<Option<Bytes>, PublishError> + Send,
     ) -> Result<Option<Revision>, PublishError> {
         let history = &self.inner.history;
-        let mut race = self.inner.cell.race();
+        let mut race = self.inner.cell.cas_loop();
         let mut caught_up = false;
         loop {
             let cell = race.cell();

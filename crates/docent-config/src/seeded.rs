@@ -1,7 +1,7 @@
 use crate::config::Fallback;
 use crate::settings::Settings;
 use crate::{Codec, Config, PublishError, Snapshot, SubscribeError, Subscription};
-use docent_core::recipe::Cell;
+use docent_core::recipe::VersionedNode;
 use docent_core::{Client, Error};
 use std::fmt;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ impl<T: Send + Sync + 'static> Seeded<T> {
     pub(crate) fn new(client: &Client, path: &str, seed: T, codec: impl Codec<T>) -> Result<Self, Error> {
         let settings = Settings { codec: Arc::new(codec), validate: None };
         let fallback = Fallback { default: None, file: None, after: Duration::ZERO };
-        let config = Config::made(Cell::new(client, path)?, settings, 0, fallback);
+        let config = Config::made(VersionedNode::new(client, path)?, settings, 0, fallback);
         Ok(Self { config, seed: Arc::new(seed) })
     }
 

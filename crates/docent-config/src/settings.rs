@@ -1,4 +1,4 @@
-use crate::{Codec, PublishError, Refusal};
+use crate::{Codec, PublishError, Rejection};
 use bytes::Bytes;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -13,11 +13,11 @@ pub(crate) struct Settings<T> {
 
 impl<T: 'static> Settings<T> {
     /// The value of a node with `data`, if it is good.
-    pub(crate) fn read(&self, data: &Bytes) -> Result<T, Refusal> {
+    pub(crate) fn read(&self, data: &Bytes) -> Result<T, Rejection> {
         caught(|| {
-            let value = self.codec.decode(data).map_err(|error| Refusal::codec(&error))?;
+            let value = self.codec.decode(data).map_err(|error| Rejection::codec(&error))?;
             if let Some(validate) = &self.validate {
-                validate(&value).map_err(Refusal::validation)?;
+                validate(&value).map_err(Rejection::validation)?;
             }
             Ok(value)
         })
@@ -26,7 +26,7 @@ impl<T: 'static> Settings<T> {
     /// The data for a value, and the value as others will read it: a value that they would refuse is refused
     /// here.
     pub(crate) fn write(&self, value: &T) -> Result<(Bytes, T), PublishError> {
-        let data = caught(|| self.codec.encode(value).map_err(|error| Refusal::codec(&error)));
+        let data = caught(|| self.codec.encode(value).map_err(|error| Rejection::codec(&error)));
         let data = data.map_err(PublishError::Refused)?;
         let read = self.read(&data).map_err(PublishError::Refused)?;
         Ok((data, read))
@@ -34,8 +34,8 @@ impl<T: 'static> Settings<T> {
 }
 
 /// Code of others must not take a task of ours with it.
-fn caught<R>(work: impl FnOnce() -> Result<R, Refusal>) -> Result<R, Refusal> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(Refusal::panicked()))
+fn caught<R>(work: impl FnOnce() -> Result<R, Rejection>) -> Result<R, Rejection> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(Rejection::panicked()))
 }
 
 impl<T> Clone for Settings<T> {
@@ -47,7 +47,7 @@ impl<T> Clone for Settings<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{CodecError, Json, RefusalReason};
+    use crate::{CodecError, Json, RejectionReason};
 
     fn settings(validate: fn(&u32) -> Result<(), String>) -> Settings<u32> {
         Settings { codec: Arc::new(Json::new()), validate: Some(Arc::new(validate)) }
@@ -57,9 +57,9 @@ mod tests {
     fn a_value_is_decoded_then_validated() {
         let small = settings(|value| if *value < 10 { Ok(()) } else { Err("must be below 10".into()) });
         assert_eq!(small.read(&Bytes::from_static(b"9")).unwrap(), 9);
-        assert_eq!(small.read(&Bytes::from_static(b"-")).unwrap_err().reason(), RefusalReason::Codec);
+        assert_eq!(small.read(&Bytes::from_static(b"-")).unwrap_err().reason(), RejectionReason::Codec);
         let refusal = small.read(&Bytes::from_static(b"10")).unwrap_err();
-        assert_eq!((refusal.reason(), refusal.detail()), (RefusalReason::Validation, "must be below 10"));
+        assert_eq!((refusal.reason(), refusal.detail()), (RejectionReason::Validation, "must be below 10"));
         assert_eq!(refusal.to_string(), "the value: validation refused it");
         assert!(matches!(small.write(&11), Err(PublishError::Refused(_))));
         assert_eq!(small.write(&3).unwrap(), (Bytes::from_static(b"3"), 3));
@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn a_panic_is_a_refusal() {
         let panics = settings(|_| panic!("planted"));
-        assert_eq!(panics.read(&Bytes::from_static(b"9")).unwrap_err().reason(), RefusalReason::Panicked);
+        assert_eq!(panics.read(&Bytes::from_static(b"9")).unwrap_err().reason(), RejectionReason::Panicked);
     }
 
     struct OneWay;

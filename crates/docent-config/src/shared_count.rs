@@ -1,7 +1,7 @@
 use crate::seeded::Seeded;
 use crate::{Codec, CodecError, PublishError, Snapshot, SubscribeError, Subscription};
 use bytes::Bytes;
-use docent_core::recipe::count;
+use docent_core::recipe::curator::decode_count;
 use docent_core::{Client, Error};
 
 /// A number that many share, in the layout of Curator's `SharedCount`: 32 bits, the highest byte first, in a
@@ -33,7 +33,8 @@ impl Codec<i32> for Count {
     }
 
     fn decode(&self, data: &Bytes) -> Result<i32, CodecError> {
-        count(data).ok_or_else(|| CodecError::new(format!("a number takes 4 bytes, not {}", data.len())))
+        decode_count(data)
+            .ok_or_else(|| CodecError::new(format!("a number takes 4 bytes, not {}", data.len())))
     }
 }
 

@@ -1,7 +1,7 @@
 use crate::feed::Feed;
 use crate::ledger::{Latest, State};
 use crate::waiting::Waiting;
-use crate::{Refusal, Snapshot};
+use crate::{Rejection, Snapshot};
 use docent_core::Error;
 use futures_core::Stream;
 use std::fmt;
@@ -46,7 +46,7 @@ pub enum Change<T> {
     /// The value was deleted. The last good one stays in use.
     Deleted,
     /// A value arrived that is not good. The last good one stays in use.
-    Refused(Refusal),
+    Refused(Rejection),
     /// The servers were restored from an older copy, and the client [starts
     /// afresh](docent_core::RollbackPolicy): the value that follows may be older than the last one.
     RolledBack,
@@ -103,8 +103,8 @@ impl<T: Send + Sync + 'static> Subscription<T> {
 
     /// Error with which the servers refuse to let the value be read, as `NoAuth`; `None` when they do not. It
     /// is tried again all the time.
-    pub fn trouble(&self) -> Option<Error> {
-        self.feed.cache.trouble()
+    pub fn last_error(&self) -> Option<Error> {
+        self.feed.cache.last_error()
     }
 
     /// True when nothing is published, as far as the servers told.
@@ -113,7 +113,7 @@ impl<T: Send + Sync + 'static> Subscription<T> {
     }
 
     /// The fault of the value that is published now, if it was refused.
-    pub fn refusal(&self) -> Option<Refusal> {
+    pub fn rejection(&self) -> Option<Rejection> {
         match &self.feed.state.borrow().latest {
             Latest::Refused(refusal) => Some(refusal.clone()),
             _ => None,

@@ -26,7 +26,7 @@ mod watch;
 
 pub use cache::{ChildrenCache, ChildrenEvent, ChildrenEvents, ChildrenSnapshot, NodeCache, NodeChanges};
 pub use client::{
-    Client, ClientBuilder, ClockCheck, Connection, ConnectionState, Health, ParentKind, RollbackPolicy,
+    Client, ClientBuilder, ClockCheck, ConnectionState, ConnectionStatus, Health, ParentKind, RollbackPolicy,
     StateWatcher,
 };
 pub use error::{Error, ErrorKind};
@@ -48,12 +48,17 @@ pub use watch::WatchStream;
 /// Building blocks for recipes of your own: tickets in lines and the holds they become, claims, kept nodes,
 /// cells.
 pub mod recipe {
-    pub use crate::claim::{Claim, Claimed, Wanted};
+    pub use crate::claim::{Claim, ClaimRequest, ClaimResult};
     pub use crate::client::spawn;
     pub use crate::kept::{KeptNode, KeptStatus};
     pub use crate::line::{Hold, HoldSet, Line, LineKey, Ticket, WaitError};
     pub use crate::node::NodePath;
     pub use crate::operation::in_time;
     pub use crate::time::after;
-    pub use crate::versioned::{Cell, Race, count};
+    pub use crate::versioned::{CasLoop, VersionedNode};
+
+    /// Formats of Curator that are no JSON.
+    pub mod curator {
+        pub use crate::versioned::decode_count;
+    }
 }

@@ -84,7 +84,7 @@ catalogue! {
     /// A draw that is cancelled while its create is under way leaves the node in the line.
     CleanupForgottenOnCancel = "cleanup-forgotten-on-cancel",
     /// An owner re-enters a hold that is lost, also when its session is over.
-    ReentryNotBoundToEpoch = "reentry-not-bound-to-epoch",
+    ReentryNotBoundToGeneration = "reentry-not-bound-to-generation",
     /// A waiter whose blocker is gone takes its turn without a look at the others ahead.
     WakeUpIsGrant = "wake-up-is-grant",
     /// A delete that was not acknowledged because the link was lost counts as done.

@@ -15,14 +15,14 @@ mod tonic;
 #[cfg(feature = "tower")]
 mod tower;
 
-pub use balance::{PickError, PickPolicy, Picked, SetAside};
+pub use balance::{OutlierPolicy, PickError, PickPolicy, Picked};
 pub use instance::{Instance, ServiceType, UriPart, UriSpec};
 pub use layout::RegistryLayout;
 pub use membership::{Member, MemberChange, MemberChanges, Members, Membership, Peer, Presence};
 pub use names::ServiceNames;
 pub use registration::{Registration, RegistrationStatus};
 pub use registry::{Registry, RegistryBuilder};
-pub use service::{Instances, Service, ServiceBuilder, ServiceChange, ServiceChanges, Spoiled};
+pub use service::{Instances, Service, ServiceBuilder, ServiceChange, ServiceChanges, Unreadable};
 #[cfg(feature = "tower")]
 #[cfg_attr(docsrs, doc(cfg(feature = "tower")))]
 pub use tower::Discovered;

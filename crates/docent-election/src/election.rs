@@ -50,7 +50,7 @@ use std::time::Duration;
 /// Cheap to clone; clones are the same candidate.
 ///
 /// Source: "Leader Election" in ZooKeeper's recipes, with the changes described for
-/// [`Ticket::turn`](docent_core::recipe::Ticket::turn).
+/// [`Ticket::wait`](docent_core::recipe::Ticket::wait).
 #[derive(Clone)]
 pub struct Election(Arc<Inner>);
 

@@ -37,7 +37,7 @@ impl From<Line> for Door {
 
 /// One more share in a hold, unless that is lost.
 pub(crate) fn again(hold: Arc<Hold>) -> Result<Arc<Hold>, Lost> {
-    if planted!(ReentryNotBoundToEpoch) {
+    if planted!(ReentryNotBoundToGeneration) {
         return Ok(hold);
     }
     // A share in a lost hold is worth nothing: somebody else may have the lock (decision 2).
@@ -113,7 +113,7 @@ async fn attempts(line: &Line) -> Result<Hold, AcquireError> {
         if !line.is_open().await? {
             return Err(AcquireError::Busy);
         }
-        match line.draw(None).await?.turn_now().await {
+        match line.take_ticket(None).await?.try_now().await {
             Ok(hold) => return hold.ok_or(AcquireError::Busy),
             Err(error) => {
                 if let Some(error) = after_wait(error) {

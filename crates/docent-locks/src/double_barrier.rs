@@ -102,7 +102,7 @@ impl DoubleBarrier {
                 match self.look(&name, ready.as_ref()).await {
                     Ok(true) => {
                         // Made anew it would count as one more for the next round.
-                        member.settle();
+                        member.do_not_recreate();
                         return Ok(Entered::new(self.clone(), member, name));
                     }
                     Ok(false) => break,

@@ -34,7 +34,7 @@ use std::time::Duration;
 /// sides are [told of each other](MutexBuilder::neighbours).
 ///
 /// Source: "Locks" in ZooKeeper's recipes, with the changes described for
-/// [`Ticket::turn`](docent_core::recipe::Ticket::turn).
+/// [`Ticket::wait`](docent_core::recipe::Ticket::wait).
 #[derive(Debug, Clone)]
 pub struct Mutex {
     pub(crate) line: Line,

@@ -71,7 +71,7 @@ impl Permits {
     }
 
     async fn draw(&self, permits: u32) -> Result<Vec<Ticket>, Error> {
-        try_join_all((0..permits).map(|_| self.leases.draw(None))).await
+        try_join_all((0..permits).map(|_| self.leases.take_ticket(None))).await
     }
 
     /// Number of tickets ahead of the last of `tickets` now; `None` when one of them is gone.
@@ -134,7 +134,7 @@ fn listed_ahead(tickets: &[Ticket]) -> Option<usize> {
 
 /// Holds what the tickets are for; `None` when one is gone.
 async fn claim(tickets: Vec<Ticket>) -> Result<Option<HoldSet>, AcquireError> {
-    match try_join_all(tickets.into_iter().map(Ticket::claim)).await {
+    match try_join_all(tickets.into_iter().map(Ticket::hold_regardless)).await {
         Ok(holds) => Ok(HoldSet::together(holds.into_iter().map(Arc::new).collect()).await?),
         Err(error) => after_wait(error).map_or(Ok(None), Err),
     }

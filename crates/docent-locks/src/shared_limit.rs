@@ -1,4 +1,5 @@
-use docent_core::recipe::{Cell, count};
+use docent_core::recipe::VersionedNode;
+use docent_core::recipe::curator::decode_count;
 use docent_core::{Client, Error, Node};
 use futures_util::stream::{self, BoxStream, StreamExt};
 
@@ -10,7 +11,7 @@ use futures_util::stream::{self, BoxStream, StreamExt};
 /// as 0.
 #[derive(Debug, Clone)]
 pub struct SharedLimit {
-    cell: Cell,
+    cell: VersionedNode,
     default: u32,
 }
 
@@ -21,7 +22,7 @@ impl SharedLimit {
     /// `InvalidInput` when the path breaks a rule, or the number is above 2^31 − 1.
     pub fn new(client: &Client, path: &str, default: u32) -> Result<Self, Error> {
         encode(default)?;
-        Ok(Self { cell: Cell::new(client, path)?, default })
+        Ok(Self { cell: VersionedNode::new(client, path)?, default })
     }
 
     /// The path, as it was given.
@@ -63,7 +64,7 @@ impl SharedLimit {
 
     fn decode(&self, node: Option<&Node>) -> Result<u32, Error> {
         let Some(node) = node else { return Ok(self.default) };
-        let Some(number) = count(&node.data) else {
+        let Some(number) = decode_count(&node.data) else {
             let detail =
                 format!("{} bytes at {:?} must begin with a number of 4 bytes", node.data.len(), self.path());
             return Err(Error::invalid_input("limit", detail));

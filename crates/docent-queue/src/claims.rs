@@ -4,7 +4,7 @@ use crate::backlog::Backlog;
 use crate::guard::{Guard, Mine, Taken};
 use crate::layout::QueueLayout;
 use crate::store::Store;
-use docent_core::recipe::{Claim, Claimed};
+use docent_core::recipe::{Claim, ClaimResult};
 use docent_core::{Error, ErrorKind, Node, Stat};
 use futures_util::future::join_all;
 use std::sync::Arc;
@@ -52,8 +52,8 @@ impl Store {
             }
             let names = backlog.first(count);
             let wanted: Vec<_> = names.iter().map(|name| self.places.wanted(name)).collect();
-            match Claim::draw(&self.client, &wanted, "queue").await? {
-                Claimed::All(claims) => {
+            match Claim::take(&self.client, &wanted, "queue").await? {
+                ClaimResult::All(claims) => {
                     backlog.taken(claims.len());
                     let taken: Vec<_> =
                         names.into_iter().zip(claims).filter_map(|one| self.taken(one)).collect();
@@ -63,12 +63,12 @@ impl Store {
                 }
                 // Another consumer claims the same items: the next ones are looked at first, to meet no more
                 // of its claims.
-                Claimed::Taken(index) => {
+                ClaimResult::Taken(index) => {
                     backlog.forget(index);
                     look = true;
                 }
                 // The item is gone, unless claims have a folder of their own and that is missing.
-                Claimed::NoParent(index) => {
+                ClaimResult::NoParent(index) => {
                     if !self.made_lock_folder().await? {
                         backlog.forget(index);
                     }

@@ -1,6 +1,6 @@
 use crate::frame::{self, Malformed};
 use bytes::Bytes;
-use docent_core::recipe::Wanted;
+use docent_core::recipe::ClaimRequest;
 
 /// Layout of a queue's items and claims in the tree. All who use a queue need the same.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -82,8 +82,8 @@ impl Places {
         }
     }
 
-    pub(crate) fn wanted(&self, name: &str) -> Wanted {
-        Wanted { claim: self.claim(name), node: self.item(name) }
+    pub(crate) fn wanted(&self, name: &str) -> ClaimRequest {
+        ClaimRequest { claim: self.claim(name), node: self.item(name) }
     }
 
     /// True when claims are children of their items, so that they are counted.

@@ -43,7 +43,7 @@ impl Store {
             if !lock.is_open().await? {
                 return Ok(None);
             }
-            let hold = match lock.draw(None).await?.turn_now().await {
+            let hold = match lock.take_ticket(None).await?.try_now().await {
                 Ok(Some(hold)) => hold,
                 Ok(None) => return Ok(None),
                 Err(WaitError::Core(error)) => return Err(error),

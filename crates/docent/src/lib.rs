@@ -11,19 +11,19 @@ pub use docent_config::{
 pub use docent_core::Tls;
 pub use docent_core::{
     Acl, BootClock, Children, ChildrenCache, ChildrenEvent, ChildrenEvents, ChildrenSnapshot, Client,
-    ClientBuilder, Clock, ClockCheck, Connection, ConnectionState, CreateMode, Created, Error, ErrorKind,
-    Fence, Health, Lost, LostReason, Node, NodeAcl, NodeCache, NodeChanges, ParentKind, ParseFenceError,
-    Participant, Permissions, RetryPolicy, Role, RollbackPolicy, SecretString, Stat, StateWatcher, Timestamp,
-    TokioClock, Transaction, TransactionResult, WatchStream,
+    ClientBuilder, Clock, ClockCheck, ConnectionState, ConnectionStatus, CreateMode, Created, Error,
+    ErrorKind, Fence, Health, Lost, LostReason, Node, NodeAcl, NodeCache, NodeChanges, ParentKind,
+    ParseFenceError, Participant, Permissions, RetryPolicy, Role, RollbackPolicy, SecretString, Stat,
+    StateWatcher, Timestamp, TokioClock, Transaction, TransactionResult, WatchStream,
 };
 #[cfg(feature = "tower")]
 #[cfg_attr(docsrs, doc(cfg(feature = "tower")))]
 pub use docent_discovery::Discovered;
 pub use docent_discovery::{
-    Instance, Instances, Member, MemberChange, MemberChanges, Members, Membership, Peer, PickError,
-    PickPolicy, Picked, Presence, Registration, RegistrationStatus, Registry, RegistryBuilder,
+    Instance, Instances, Member, MemberChange, MemberChanges, Members, Membership, OutlierPolicy, Peer,
+    PickError, PickPolicy, Picked, Presence, Registration, RegistrationStatus, Registry, RegistryBuilder,
     RegistryLayout, Service, ServiceBuilder, ServiceChange, ServiceChanges, ServiceNames, ServiceType,
-    SetAside, Spoiled, UriPart, UriSpec,
+    Unreadable, UriPart, UriSpec,
 };
 pub use docent_election::{
     Election, ElectionBuilder, ElectionLayout, ElectionRun, Leader, Leaders, Leadership,

@@ -45,7 +45,7 @@ struct Process<K> {
 
 struct Kept<K> {
     handle: K,
-    epoch: u64,
+    generation: u64,
 }
 
 impl<K: Keeps> Recipe for Keeping<K> {
@@ -82,7 +82,7 @@ impl<K: Keeps> Contender for Process<K> {
 
     async fn acquire(&self) -> Result<Kept<K>, Error> {
         let handle = K::keep(&self.client, "1").await?;
-        Ok(Kept { handle, epoch: self.client.state().current().epoch })
+        Ok(Kept { handle, generation: self.client.state().current().generation })
     }
 
     async fn verify(&self, held: &Kept<K>) -> Result<(), Error> {
@@ -95,11 +95,11 @@ impl<K: Keeps> Contender for Process<K> {
 
     /// It is kept anew, in another session.
     async fn lost(&self, held: &Kept<K>) {
-        self.client.state().wait_for(|connection| connection.epoch > held.epoch).await;
+        self.client.state().wait_for(|connection| connection.generation > held.generation).await;
     }
 
     fn is_held(&self, held: &Kept<K>) -> bool {
-        held.handle.is_present() && self.client.state().current().epoch == held.epoch
+        held.handle.is_present() && self.client.state().current().generation == held.generation
     }
 
     fn fence(&self, _held: &Kept<K>) -> Option<i64> {

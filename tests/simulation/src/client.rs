@@ -174,11 +174,11 @@ async fn watch(client: Client, scribe: Scribe, controls: Controls) {
                 _ => LinkState::Lost,
             };
             // A client that is closed while it opens its next session never says so: that session is not of
-            // the epoch that it told last.
+            // the generation that it told last.
             let session = client.session_id().filter(|_| state != LinkState::Closed);
             scribe.write(What::Connection {
                 state,
-                epoch: connection.epoch,
+                generation: connection.generation,
                 suspensions: connection.suspensions,
                 session,
             });

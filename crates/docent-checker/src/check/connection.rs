@@ -7,10 +7,10 @@ use crate::violation::{Invariant, Violation};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// **Connection state**: epochs and counts never go back, an epoch has one session and a session one epoch, a
-/// lost epoch does not come back, and nothing follows `Closed`. No loss without the end of the session, or a
-/// client that was cut off for so long that it gave the session up; no end of a session that its client does
-/// not see.
+/// **Connection state**: generations and counts never go back, a generation has one session and a session one
+/// generation, a lost generation does not come back, and nothing follows `Closed`. No loss without the end of
+/// the session, or a client that was cut off for so long that it gave the session up; no end of a session
+/// that its client does not see.
 ///
 /// A watcher may skip states. Clients that crashed or closed see nothing any more.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
@@ -31,9 +31,9 @@ fn order(life: &Timeline) -> Vec<Wrong> {
     let mut wrong = Vec::new();
     for pair in life.links.windows(2) {
         let (one, next) = (pair[0], pair[1]);
-        let (from, to) = (one.epoch, next.epoch);
+        let (from, to) = (one.generation, next.generation);
         if to < from {
-            wrong.push((next.at, format!("went back from epoch {from} to {to}:")));
+            wrong.push((next.at, format!("went back from generation {from} to {to}:")));
         }
         if next.suspensions < one.suspensions {
             wrong.push((next.at, "counts fewer suspensions than before:".to_owned()));
@@ -43,7 +43,7 @@ fn order(life: &Timeline) -> Vec<Wrong> {
         }
         let live = matches!(next.state, LinkState::Connected | LinkState::Suspended | LinkState::ReadOnly);
         if one.state == LinkState::Lost && live && to <= from {
-            wrong.push((next.at, format!("is {:?} again in epoch {to}, which was lost:", next.state)));
+            wrong.push((next.at, format!("is {:?} again in generation {to}, which was lost:", next.state)));
         }
     }
     wrong
@@ -51,15 +51,18 @@ fn order(life: &Timeline) -> Vec<Wrong> {
 
 fn sessions(scene: &Scene<'_>, life: &Timeline) -> Vec<Wrong> {
     let mut wrong = Vec::new();
-    let mut of_epoch: BTreeMap<u64, i64> = BTreeMap::new();
+    let mut of_generation: BTreeMap<u64, i64> = BTreeMap::new();
     let mut of_session: BTreeMap<i64, u64> = BTreeMap::new();
     for link in &life.links {
         let Some(session) = link.session.filter(|session| *session != 0) else { continue };
-        let epoch = link.epoch;
-        if *of_epoch.entry(epoch).or_insert(session) != session
-            || *of_session.entry(session).or_insert(epoch) != epoch
+        let generation = link.generation;
+        if *of_generation.entry(generation).or_insert(session) != session
+            || *of_session.entry(session).or_insert(generation) != generation
         {
-            wrong.push((link.at, format!("has session {session:#x} in epoch {epoch}, and another before:")));
+            wrong.push((
+                link.at,
+                format!("has session {session:#x} in generation {generation}, and another before:"),
+            ));
         }
         let opened = scene.truth.sessions().get(&session).map(|session| session.opened.at);
         if opened.is_none_or(|opened| opened > link.at + scene.tolerances().grain) {
@@ -74,7 +77,7 @@ fn unfounded(scene: &Scene<'_>, life: &Timeline, link: &Link) -> Option<Wrong> {
     if link.state != LinkState::Lost {
         return None;
     }
-    let session = link.session.or_else(|| life.session_of(link.epoch))?;
+    let session = link.session.or_else(|| life.session_of(link.generation))?;
     let ended = scene.truth.sessions().get(&session).and_then(|session| session.ended);
     if ended.is_some_and(|(ended, _)| ended.at <= link.at + scene.tolerances().grain) {
         return None;
@@ -100,17 +103,17 @@ fn unseen(scene: &Scene<'_>, client: ClientId, life: &Timeline) -> Vec<Wrong> {
     let mut first = BTreeMap::new();
     for link in &life.links {
         if let Some(session) = link.session {
-            first.entry(session).or_insert(link.epoch);
+            first.entry(session).or_insert(link.generation);
         }
     }
     for session in scene.sessions_of(client) {
         let Some((ended, _)) = scene.cause(session).filter(|(_, cause)| *cause != EndCause::Closed) else {
             continue;
         };
-        let Some(epoch) = first.get(&session) else { continue };
+        let Some(generation) = first.get(&session) else { continue };
         let Some(due) = life.rough.quiet(ended.at, tolerances.news + tolerances.reconnect) else { continue };
         let due = life.awake(due, tolerances.scheduling);
-        let seen = life.end_of(*epoch).map(|link| link.at);
+        let seen = life.end_of(*generation).map(|link| link.at);
         let gone = life.leaving().is_some_and(|gone| gone <= due);
         let late = seen.map_or_else(|| scene.shows(due), |seen| seen > due);
         if late && !gone {
@@ -127,8 +130,8 @@ mod tests {
     use crate::sketch::Sketch;
     use crate::violation::Invariant::K1;
 
-    fn tell(sketch: &mut Sketch, state: LinkState, epoch: u64, suspensions: u64, session: i64) {
-        sketch.tell(0, What::Connection { state, epoch, suspensions, session: Some(session) });
+    fn tell(sketch: &mut Sketch, state: LinkState, generation: u64, suspensions: u64, session: i64) {
+        sketch.tell(0, What::Connection { state, generation, suspensions, session: Some(session) });
     }
 
     #[test]
@@ -158,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_epoch_does_not_come_back() {
+    fn a_lost_generation_does_not_come_back() {
         let mut sketch = Sketch::new();
         sketch.at(100).end_session(1, Forced).link(0, LinkState::Lost).at(110).link(0, LinkState::Connected);
         sketch.end(200).breaks(K1);
@@ -173,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn an_epoch_has_one_session_that_was_opened() {
+    fn an_generation_has_one_session_that_was_opened() {
         let mut sketch = Sketch::new();
         sketch.at(100).connect(0, 9, 1).end(200).breaks(K1);
         let mut sketch = Sketch::new();

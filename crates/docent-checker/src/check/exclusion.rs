@@ -64,9 +64,13 @@ fn ownership(scene: &Scene<'_>, story: &Story<'_>, grant: &Grant, node: &NodeLif
     if owner != session {
         return Some(format!("granted to session {session:#x} by a node of session {owner:#x}:"));
     }
-    let epoch = scene.life(story.client)?.epoch_of(session)?;
-    (epoch < grant.epoch)
-        .then(|| format!("granted in epoch {} with session {session:#x} of epoch {epoch}:", grant.epoch))
+    let generation = scene.life(story.client)?.generation_of(session)?;
+    (generation < grant.generation).then(|| {
+        format!(
+            "granted in generation {} with session {session:#x} of generation {generation}:",
+            grant.generation
+        )
+    })
 }
 
 /// Was the node still there, as far as its client could know?
@@ -127,14 +131,14 @@ mod tests {
     }
 
     #[test]
-    fn the_session_of_an_older_epoch_is_caught() {
+    fn the_session_of_an_older_generation_is_caught() {
         let mut sketch = Sketch::new();
         let attempt = sketch.at(100).begin(0);
         sketch.create(attempt).at(110).grant(attempt);
         sketch.clone().end(300).holds();
         for event in &mut sketch.run.events {
             if let crate::What::Granted(_, grant) = &mut event.what {
-                grant.epoch = 2;
+                grant.generation = 2;
             }
         }
         sketch.end(300).breaks(M2);

@@ -9,8 +9,8 @@ use std::time::Duration;
 ///
 /// - `lost()` resolves once. After it, or any other word that a guard is not held, nothing says that it is.
 /// - Nobody says that a guard is held, or uses it, when the server has let its session run out: not even a
-///   process that was frozen, at its next look. Nor when its epoch is over, nor, later than news take, when
-///   others took it away.
+///   process that was frozen, at its next look. Nor when its generation is over, nor, later than news take,
+///   when others took it away.
 /// - A holder is told by then: before the session runs out, or as soon as the process goes on.
 /// - Nobody is told while the node is there and the link was well for a whole session timeout.
 /// - The node of a lost guard stays until the guard is dropped or a margin is over: so long others wait for
@@ -23,7 +23,7 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     for story in scene.attempts.all().filter(|story| story.granted.is_some()) {
         let mut wrong = unsaid(story);
         wrong.extend(for_nothing(scene, story));
-        wrong.extend(after_its_epoch(scene, story));
+        wrong.extend(after_its_generation(scene, story));
         if let Some((_, node)) = scene.node_of(story) {
             wrong.extend(said_late(scene, story, node));
             wrong.extend(told_late(scene, story, node));
@@ -83,11 +83,11 @@ fn for_nothing(scene: &Scene<'_>, story: &Story<'_>) -> Option<Wrong> {
         .then(|| (lost, "told to be lost while all was well:".to_owned()))
 }
 
-/// Something was said by a guard of an epoch that its client knew to be over.
-fn after_its_epoch(scene: &Scene<'_>, story: &Story<'_>) -> Option<Wrong> {
-    let over = scene.epoch_end(story)?;
+/// Something was said by a guard of a generation that its client knew to be over.
+fn after_its_generation(scene: &Scene<'_>, story: &Story<'_>) -> Option<Wrong> {
+    let over = scene.generation_end(story)?;
     let act = story.acts.iter().find(|act| act.index > over.index && act.what.says() == Some(true))?;
-    Some((act.at, format!("said to be held by {:?} after its epoch was over:", act.what)))
+    Some((act.at, format!("said to be held by {:?} after its generation was over:", act.what)))
 }
 
 /// Somebody said that it is held, or used it, and could not have.
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_the_epoch_is_the_end_of_its_guards() {
+    fn the_end_of_the_generation_is_the_end_of_its_guards() {
         let (mut sketch, attempt) = Sketch::of_holder();
         sketch.at(200).end_session(1, Forced).at(202).link(0, LinkState::Lost).looked(attempt, true);
         sketch.at(203).lost(attempt).end(400).breaks(M11);

@@ -6,7 +6,7 @@ use crate::violation::{Invariant, Violation};
 use std::time::Duration;
 
 /// **Reentrancy**: giving up one of several handles leaves the node, the last one gives it up, and a lost
-/// hold is not entered again: not after it was known to be lost, and not in a later epoch.
+/// hold is not entered again: not after it was known to be lost, and not in a later generation.
 pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     for story in scene.attempts.all().filter(|story| story.granted.is_some()) {
         let mut wrong = counted(story);
@@ -41,7 +41,7 @@ fn counted(story: &Story<'_>) -> Vec<(Duration, String)> {
 }
 
 fn entered_anew(scene: &Scene<'_>, story: &Story<'_>) -> Option<(Duration, String)> {
-    let over = scene.epoch_end(story);
+    let over = scene.generation_end(story);
     let mut lost = false;
     for act in &story.acts {
         if act.what == Deed::Reentered(Handle::Given) {
@@ -49,7 +49,10 @@ fn entered_anew(scene: &Scene<'_>, story: &Story<'_>) -> Option<(Duration, Strin
                 return Some((act.at, "entered again after it was known to be lost:".to_owned()));
             }
             if over.is_some_and(|over| over.index < act.index) {
-                return Some((act.at, "entered again after the epoch in which it was granted:".to_owned()));
+                return Some((
+                    act.at,
+                    "entered again after the generation in which it was granted:".to_owned(),
+                ));
             }
         }
         lost |= act.what.says() == Some(false);
@@ -112,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hold_belongs_to_its_epoch() {
+    fn a_hold_belongs_to_its_generation() {
         let (mut sketch, attempt) = held_twice();
         sketch.at(200).end_session(1, Forced).at(202).link(0, LinkState::Lost).connect(0, 9, 2);
         sketch.at(210).reentered(attempt, Handle::Given).lost(attempt).end(300).breaks_also(M10);

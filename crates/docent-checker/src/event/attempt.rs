@@ -35,8 +35,8 @@ pub struct Grant {
     pub node: String,
     /// The session that the client had.
     pub session: i64,
-    /// The client's epoch.
-    pub epoch: u64,
+    /// The client's generation.
+    pub generation: u64,
     /// The fencing token, where there is one.
     pub fence: Option<u64>,
 }

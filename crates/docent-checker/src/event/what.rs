@@ -21,7 +21,7 @@ pub enum What {
         /// The new state.
         state: LinkState,
         /// Counts the client's sessions.
-        epoch: u64,
+        generation: u64,
         /// Number of times that the link was lost.
         suspensions: u64,
         /// The session, once there is one.

@@ -128,8 +128,8 @@ impl Sketch {
     }
 
     fn grant_as(&mut self, attempt: AttemptId, fence: Option<u64>) -> &mut Self {
-        let (session, epoch) = self.sessions[&self.seats[&attempt].0];
-        let grant = Grant { node: self.node(attempt), session, epoch, fence };
+        let (session, generation) = self.sessions[&self.seats[&attempt].0];
+        let grant = Grant { node: self.node(attempt), session, generation, fence };
         self.tell(self.seat(attempt), What::Granted(attempt, grant))
     }
 

@@ -4,17 +4,17 @@ use crate::journal::{ChangeKind, EndCause};
 
 impl Sketch {
     /// The server opens a session for a client, which tells that it is connected.
-    pub(crate) fn connect(&mut self, number: u32, session: i64, epoch: u64) -> &mut Self {
+    pub(crate) fn connect(&mut self, number: u32, session: i64, generation: u64) -> &mut Self {
         self.zxid += 1;
         self.change(session, ChangeKind::Opened, "", 0);
-        self.sessions.insert(client(number), (session, epoch));
+        self.sessions.insert(client(number), (session, generation));
         self.link(number, LinkState::Connected)
     }
 
     /// A client tells another state of the link of its present session.
     pub(crate) fn link(&mut self, number: u32, state: LinkState) -> &mut Self {
-        let (session, epoch) = self.sessions[&client(number)];
-        self.tell(number, What::Connection { state, epoch, suspensions: 0, session: Some(session) })
+        let (session, generation) = self.sessions[&client(number)];
+        self.tell(number, What::Connection { state, generation, suspensions: 0, session: Some(session) })
     }
 
     /// The server ends a session, and its nodes with it.

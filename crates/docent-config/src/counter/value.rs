@@ -1,5 +1,5 @@
 use super::Integer;
-use docent_core::recipe::Cell;
+use docent_core::recipe::VersionedNode;
 use docent_core::{Client, Error, Node};
 use std::fmt;
 use std::marker::PhantomData;
@@ -30,7 +30,7 @@ use std::marker::PhantomData;
 /// # Ok(()) }
 /// ```
 pub struct Counter<N> {
-    cell: Cell,
+    cell: VersionedNode,
     number: PhantomData<fn() -> N>,
 }
 
@@ -75,7 +75,7 @@ impl<N: Integer> Counter<N> {
     /// # Errors
     /// `InvalidInput` when the path breaks a rule or is the root.
     pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
-        Ok(Self { cell: Cell::new(client, path)?, number: PhantomData })
+        Ok(Self { cell: VersionedNode::new(client, path)?, number: PhantomData })
     }
 
     /// The path, as it was given.
@@ -159,7 +159,7 @@ impl<N: Integer> Counter<N> {
     /// # Cancel safety
     /// This method is *not* cancel safe: it may have been set.
     pub async fn compare_and_set(&self, expected: N, number: N) -> Result<bool, CounterError> {
-        let mut race = self.cell.race();
+        let mut race = self.cell.cas_loop();
         // A server that lags may show a number that was.
         self.cell.client().sync(self.path()).await?;
         loop {
@@ -188,7 +188,7 @@ impl<N: Integer> Counter<N> {
     }
 
     async fn change(&self, change: impl Fn(N) -> Option<N>) -> Result<Counted<N>, CounterError> {
-        let mut race = self.cell.race();
+        let mut race = self.cell.cas_loop();
         let mut caught_up = false;
         loop {
             let cell = race.cell();

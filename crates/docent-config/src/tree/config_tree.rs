@@ -4,7 +4,7 @@ use crate::config::Fallback;
 use crate::history::FOLDER;
 use crate::settings::Settings;
 use crate::{Config, SubscribeError};
-use docent_core::recipe::Cell;
+use docent_core::recipe::VersionedNode;
 use docent_core::{Client, Error};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -41,7 +41,7 @@ pub struct ConfigTree<T> {
 }
 
 pub(super) struct Inner<T> {
-    pub(super) cell: Cell,
+    pub(super) cell: VersionedNode,
     pub(super) settings: Settings<T>,
     history: usize,
     feed: Mutex<Weak<TreeFeed<T>>>,
@@ -58,7 +58,7 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> ConfigTree<T> {
 }
 
 impl<T: Send + Sync + 'static> ConfigTree<T> {
-    pub(crate) fn made(cell: Cell, settings: Settings<T>, history: usize) -> Self {
+    pub(crate) fn made(cell: VersionedNode, settings: Settings<T>, history: usize) -> Self {
         Self { inner: Arc::new(Inner { cell, settings, history, feed: Mutex::default() }) }
     }
 
@@ -77,7 +77,7 @@ impl<T: Send + Sync + 'static> ConfigTree<T> {
             return Err(Error::invalid_input("config", detail));
         }
         let Inner { cell, settings, history, .. } = &*self.inner;
-        let cell = Cell::new(cell.client(), &format!("{}/{key}", self.path()))?;
+        let cell = VersionedNode::new(cell.client(), &format!("{}/{key}", self.path()))?;
         let fallback = Fallback { default: None, file: None, after: Duration::ZERO };
         Ok(Config::made(cell, settings.clone(), *history, fallback))
     }

@@ -3,7 +3,7 @@ use super::snapshot::TreeSnapshot;
 use crate::history::FOLDER;
 use crate::ledger::{Entry, Ledger};
 use crate::settings::Settings;
-use crate::{Refusal, Revision, SubscribeError, telemetry};
+use crate::{Rejection, Revision, SubscribeError, telemetry};
 use arc_swap::ArcSwap;
 use docent_core::recipe::spawn;
 use docent_core::{ChildrenCache, ChildrenEvent, ChildrenEvents, Error, Node, StateWatcher};
@@ -108,9 +108,9 @@ impl<T: Send + Sync + 'static> Task<T> {
             ChildrenEvent::Init => self.whole = Some(BTreeSet::new()),
             ChildrenEvent::Apply(key, node) if &*key != FOLDER => self.apply(key, &node),
             ChildrenEvent::Delete(key) => self.delete(&key),
-            ChildrenEvent::Spoiled(key, error) if &*key != FOLDER => {
+            ChildrenEvent::Unreadable(key, error) if &*key != FOLDER => {
                 self.tell(&key);
-                self.refuse(key, Refusal::unreadable(&error));
+                self.refuse(key, Rejection::unreadable(&error));
             }
             ChildrenEvent::Ready => self.complete(),
             // Known values stay, and the cache says that they are stale.
@@ -134,7 +134,7 @@ impl<T: Send + Sync + 'static> Task<T> {
         }
     }
 
-    fn refuse(&mut self, key: Arc<str>, refusal: Refusal) {
+    fn refuse(&mut self, key: Arc<str>, refusal: Rejection) {
         telemetry::refused();
         tracing::warn!(path = self.path, key = &*key, %refusal, "a value is refused, the last good one stays");
         self.snapshot.refused.insert(key, refusal);

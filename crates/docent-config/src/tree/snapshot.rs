@@ -1,5 +1,5 @@
 use super::subscription::TreeChange;
-use crate::{Refusal, Snapshot};
+use crate::{Rejection, Snapshot};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// The values of a [`ConfigTree`](super::ConfigTree), as they were known at one time. It does not change.
 pub struct TreeSnapshot<T> {
     pub(super) values: BTreeMap<Arc<str>, Arc<Snapshot<T>>>,
-    pub(super) refused: BTreeMap<Arc<str>, Refusal>,
+    pub(super) refused: BTreeMap<Arc<str>, Rejection>,
 }
 
 impl<T> TreeSnapshot<T> {
@@ -24,7 +24,7 @@ impl<T> TreeSnapshot<T> {
     }
 
     /// The keys whose present value is not good, and why. A last good one is among the values.
-    pub fn refused(&self) -> impl ExactSizeIterator<Item = (&Arc<str>, &Refusal)> {
+    pub fn refused(&self) -> impl ExactSizeIterator<Item = (&Arc<str>, &Rejection)> {
         self.refused.iter()
     }
 

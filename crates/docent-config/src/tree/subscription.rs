@@ -1,7 +1,7 @@
 use super::feed::TreeFeed;
 use super::snapshot::TreeSnapshot;
 use crate::waiting::Waiting;
-use crate::{Refusal, Snapshot};
+use crate::{Rejection, Snapshot};
 use docent_core::Error;
 use futures_core::Stream;
 use std::collections::VecDeque;
@@ -41,7 +41,7 @@ pub enum TreeChange<T> {
     /// A key is gone.
     Deleted(Arc<str>),
     /// A key's value is not good. Its last good one stays in use.
-    Refused(Arc<str>, Refusal),
+    Refused(Arc<str>, Rejection),
 }
 
 impl<T: Send + Sync + 'static> TreeSubscription<T> {
@@ -81,8 +81,8 @@ impl<T: Send + Sync + 'static> TreeSubscription<T> {
 
     /// Error with which the servers refuse to let the folder be listed; `None` when they do not. It is tried
     /// again all the time.
-    pub fn trouble(&self) -> Option<Error> {
-        self.feed.cache.trouble()
+    pub fn last_error(&self) -> Option<Error> {
+        self.feed.cache.last_error()
     }
 
     fn poll_changed(&mut self, cx: &mut Context<'_>) -> Poll<Option<TreeChange<T>>> {

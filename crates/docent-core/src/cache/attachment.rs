@@ -1,5 +1,5 @@
 use crate::client::core::Core;
-use crate::client::epoch::Epoch;
+use crate::client::generation::SessionGeneration;
 use crate::session::LinkState;
 use std::future::pending;
 use std::sync::Arc;
@@ -7,8 +7,8 @@ use tokio::sync::watch;
 
 /// The present session of a client and its link, as a cache follows them.
 pub(super) struct Attachment {
-    pub(super) epoch: Arc<Epoch>,
-    epochs: watch::Receiver<Arc<Epoch>>,
+    pub(super) generation: Arc<SessionGeneration>,
+    generations: watch::Receiver<Arc<SessionGeneration>>,
     link: watch::Receiver<LinkState>,
     losses: u64,
 }
@@ -26,20 +26,20 @@ pub(super) struct News {
 impl Attachment {
     /// The first news are about the session there is.
     pub(super) fn new(core: &Core) -> Self {
-        let mut epochs = core.epochs.subscribe();
-        epochs.mark_changed();
-        let epoch = core.epoch();
-        let link = epoch.session.link();
-        Self { epoch, epochs, link, losses: 0 }
+        let mut generations = core.generations.subscribe();
+        generations.mark_changed();
+        let generation = core.generation();
+        let link = generation.session.link();
+        Self { generation, generations, link, losses: 0 }
     }
 
     /// Waits for the next news. Cancel safe.
     pub(super) async fn news(&mut self) -> News {
         tokio::select! {
             biased;
-            Ok(()) = self.epochs.changed() => {
-                self.epoch = Arc::clone(&self.epochs.borrow_and_update());
-                self.link = self.epoch.session.link();
+            Ok(()) = self.generations.changed() => {
+                self.generation = Arc::clone(&self.generations.borrow_and_update());
+                self.link = self.generation.session.link();
                 let link = *self.link.borrow_and_update();
                 self.losses = link.losses;
                 News { session: true, lost: true, up: link.up }

@@ -52,7 +52,7 @@ impl Board {
         content.next_id += 1;
         let id = content.next_id;
         let status = self.status.borrow();
-        let mut subscriber = Subscriber::new(status.trouble.clone().map(ChildrenEvent::Failed));
+        let mut subscriber = Subscriber::new(status.last_error.clone().map(ChildrenEvent::Failed));
         if status.loaded {
             subscriber.begin();
         }
@@ -71,7 +71,7 @@ impl Board {
         let Some(subscriber) = subscribers.get_mut(&id) else { return Taken::End };
         let status = self.status.borrow();
         let replay = || {
-            let end = match (&status.trouble, status.stale_since) {
+            let end = match (&status.last_error, status.stale_since) {
                 (Some(error), _) => Some(ChildrenEvent::Failed(error.clone())),
                 (None, Some(_)) => None,
                 (None, None) => Some(ChildrenEvent::Ready),
@@ -94,7 +94,7 @@ impl Board {
             match event {
                 ChildrenEvent::Apply(name, node) => snapshot.apply(name, node),
                 ChildrenEvent::Delete(name) => snapshot.delete(name),
-                ChildrenEvent::Spoiled(name, error) => snapshot.spoil(name, error),
+                ChildrenEvent::Unreadable(name, error) => snapshot.mark_unreadable(name, error),
                 _ => {}
             }
         }
@@ -111,7 +111,7 @@ impl Board {
         self.status.send_modify(|status| {
             status.loaded = true;
             status.stale_since = None;
-            status.trouble = None;
+            status.last_error = None;
         });
         if first {
             let wakers: Vec<_> = content.subscribers.values_mut().filter_map(Subscriber::begin).collect();
@@ -136,9 +136,9 @@ impl Board {
     pub(super) fn failed(&self, error: &Error) {
         let content = self.lock();
         let now = self.clock.now();
-        let known = self.status.borrow().trouble.as_ref().map(Error::kind) == Some(error.kind());
+        let known = self.status.borrow().last_error.as_ref().map(Error::kind) == Some(error.kind());
         self.status.send_modify(|status| {
-            status.trouble = Some(error.clone());
+            status.last_error = Some(error.clone());
             status.stale_since.get_or_insert(now);
         });
         if !known {
@@ -149,7 +149,7 @@ impl Board {
     /// Tells that the children can be listed again.
     pub(super) fn listed(&self) {
         let _content = self.lock();
-        self.status.send_if_modified(|status| status.trouble.take().is_some());
+        self.status.send_if_modified(|status| status.last_error.take().is_some());
     }
 
     /// Tells that nothing more will come.

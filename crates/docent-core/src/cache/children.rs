@@ -128,8 +128,8 @@ impl ChildrenCache {
     }
 
     /// The error of the last listing, while the children cannot be listed. It is tried again all the time.
-    pub fn trouble(&self) -> Option<Error> {
-        self.handle.board.status().borrow().trouble.clone()
+    pub fn last_error(&self) -> Option<Error> {
+        self.handle.board.status().borrow().last_error.clone()
     }
 
     /// Waits until everything was read once, at most for the operation timeout.

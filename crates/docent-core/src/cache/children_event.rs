@@ -22,7 +22,7 @@ pub enum ChildrenEvent {
     Delete(Arc<str>),
     /// A child exists and cannot be read; its last known data is kept. It is tried again, and an `Apply` or
     /// `Delete` follows when that succeeds.
-    Spoiled(Arc<str>, Error),
+    Unreadable(Arc<str>, Error),
     /// Everything up to here is what the servers had.
     Ready,
     /// From here on it may be out of date: the link was lost, or this subscriber was too slow. A
@@ -40,7 +40,7 @@ impl fmt::Debug for ChildrenEvent {
             Self::Init => f.write_str("Init"),
             Self::Apply(name, node) => write!(f, "Apply({name:?}, mzxid {})", node.stat.mzxid),
             Self::Delete(name) => write!(f, "Delete({name:?})"),
-            Self::Spoiled(name, error) => write!(f, "Spoiled({name:?}, {error})"),
+            Self::Unreadable(name, error) => write!(f, "Unreadable({name:?}, {error})"),
             Self::Ready => f.write_str("Ready"),
             Self::Gap => f.write_str("Gap"),
             Self::Failed(error) => write!(f, "Failed({error})"),
@@ -122,7 +122,7 @@ pub(super) struct Replay {
 enum Stage {
     Start,
     Children(Option<Arc<str>>),
-    Spoiled(Option<Arc<str>>),
+    Unreadable(Option<Arc<str>>),
 }
 
 impl Replay {
@@ -144,13 +144,13 @@ impl Iterator for Replay {
                 *last = Some(Arc::clone(name));
                 return Some(ChildrenEvent::Apply(Arc::clone(name), Arc::clone(node)));
             }
-            self.at = Stage::Spoiled(None);
+            self.at = Stage::Unreadable(None);
         }
-        if let Stage::Spoiled(last) = &mut self.at
-            && let Some((name, error)) = self.snapshot.spoiled_after(last.as_deref())
+        if let Stage::Unreadable(last) = &mut self.at
+            && let Some((name, error)) = self.snapshot.unreadable_after(last.as_deref())
         {
             *last = Some(Arc::clone(name));
-            return Some(ChildrenEvent::Spoiled(Arc::clone(name), error.clone()));
+            return Some(ChildrenEvent::Unreadable(Arc::clone(name), error.clone()));
         }
         self.end.take()
     }

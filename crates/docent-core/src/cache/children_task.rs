@@ -51,7 +51,7 @@ pub(super) struct ChildrenTask {
     asked: Asked,
     watches: FuturesUnordered<BoxFuture<'static, (Arc<str>, Fired)>>,
     /// Children to read again, because they could not be read.
-    spoiled: Vec<Arc<str>>,
+    unreadable: Vec<Arc<str>>,
     /// Changes found and not published yet.
     events: Vec<ChildrenEvent>,
     /// Most children in one request.
@@ -120,7 +120,7 @@ impl ChildrenTask {
             work: Work::default(),
             asked: Asked::default(),
             watches: FuturesUnordered::new(),
-            spoiled: Vec::new(),
+            unreadable: Vec::new(),
             events: Vec::new(),
             lost_batch: false,
             loaded: false,
@@ -236,7 +236,7 @@ impl ChildrenTask {
             self.sync();
         }
         if due(&mut self.alarms.mend) {
-            for name in std::mem::take(&mut self.spoiled) {
+            for name in std::mem::take(&mut self.unreadable) {
                 self.work.unread(&name);
             }
         }
@@ -290,7 +290,7 @@ impl ChildrenTask {
             if self.up {
                 // Answered in order: its answer comes when the server has removed these watches.
                 let request = Request::Exists { path: self.full.clone(), watch: false };
-                let removed = self.attachment.epoch.session.submit(request, Lane::Call);
+                let removed = self.attachment.generation.session.submit(request, Lane::Call);
                 tokio::select! {
                     () = self.core.closing.cancelled() => return,
                     news = self.attachment.news() => self.up = !news.lost,

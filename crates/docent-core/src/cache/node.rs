@@ -114,8 +114,8 @@ impl NodeCache {
 
     /// The error of the last read, as `NoAuth`, while the node cannot be read. It is tried again all the
     /// time.
-    pub fn trouble(&self) -> Option<Error> {
-        self.handle.status.borrow().trouble.clone()
+    pub fn last_error(&self) -> Option<Error> {
+        self.handle.status.borrow().last_error.clone()
     }
 
     /// Waits until the node was read once, at most for the operation timeout.

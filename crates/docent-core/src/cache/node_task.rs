@@ -85,7 +85,7 @@ impl NodeTask {
                 && self.up
             {
                 let request = Request::GetData { path: self.full.clone(), watch: true };
-                self.next = Next::Reading(self.attachment.epoch.session.submit(request, Lane::Call));
+                self.next = Next::Reading(self.attachment.generation.session.submit(request, Lane::Call));
             }
             match self.step().await {
                 Step::News(news) => self.news(news),
@@ -151,7 +151,7 @@ impl NodeTask {
             }
             Err(Code::NO_NODE) => {
                 let request = Request::Exists { path: self.full.clone(), watch: true };
-                self.next = Next::Awaiting(self.attachment.epoch.session.submit(request, Lane::Call));
+                self.next = Next::Awaiting(self.attachment.generation.session.submit(request, Lane::Call));
             }
             Ok(_) => self.refused(Code::MARSHALLING_ERROR),
             Err(code) => self.refused(code),
@@ -210,7 +210,7 @@ impl NodeTask {
         self.status.send_modify(|status| {
             status.loaded = true;
             status.stale_since = None;
-            status.trouble = None;
+            status.last_error = None;
         });
     }
 
@@ -223,7 +223,7 @@ impl NodeTask {
         tracing::debug!(path = self.path, %error, "cannot read the node");
         let now = self.core.config.clock.now();
         self.status.send_modify(|status| {
-            status.trouble = Some(error);
+            status.last_error = Some(error);
             status.stale_since.get_or_insert(now);
         });
         self.pause();

@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub struct ChildrenSnapshot {
     pub(super) folder: Option<Stat>,
     children: BTreeMap<Arc<str>, Arc<Node>>,
-    spoiled: BTreeMap<Arc<str>, Error>,
+    unreadable: BTreeMap<Arc<str>, Error>,
 }
 
 impl ChildrenSnapshot {
@@ -36,8 +36,8 @@ impl ChildrenSnapshot {
 
     /// The children that exist but could not be read the last time, and why. The last known data of such a
     /// child is still among the children.
-    pub fn spoiled(&self) -> impl ExactSizeIterator<Item = (&Arc<str>, &Error)> {
-        self.spoiled.iter()
+    pub fn unreadable(&self) -> impl ExactSizeIterator<Item = (&Arc<str>, &Error)> {
+        self.unreadable.iter()
     }
 
     /// Number of children whose data is known.
@@ -51,17 +51,17 @@ impl ChildrenSnapshot {
     }
 
     pub(super) fn apply(&mut self, name: &Arc<str>, node: &Arc<Node>) {
-        self.spoiled.remove(name);
+        self.unreadable.remove(name);
         self.children.insert(Arc::clone(name), Arc::clone(node));
     }
 
     pub(super) fn delete(&mut self, name: &str) {
-        self.spoiled.remove(name);
+        self.unreadable.remove(name);
         self.children.remove(name);
     }
 
-    pub(super) fn spoil(&mut self, name: &Arc<str>, error: &Error) {
-        self.spoiled.insert(Arc::clone(name), error.clone());
+    pub(super) fn mark_unreadable(&mut self, name: &Arc<str>, error: &Error) {
+        self.unreadable.insert(Arc::clone(name), error.clone());
     }
 
     /// The first child whose name is after `name`.
@@ -70,8 +70,8 @@ impl ChildrenSnapshot {
     }
 
     /// The first child that could not be read whose name is after `name`.
-    pub(super) fn spoiled_after(&self, name: Option<&str>) -> Option<(&Arc<str>, &Error)> {
-        after(&self.spoiled, name)
+    pub(super) fn unreadable_after(&self, name: Option<&str>) -> Option<(&Arc<str>, &Error)> {
+        after(&self.unreadable, name)
     }
 }
 
@@ -86,7 +86,7 @@ impl fmt::Debug for ChildrenSnapshot {
         f.debug_struct("ChildrenSnapshot")
             .field("folder", &self.folder)
             .field("children", &self.children.len())
-            .field("spoiled", &self.spoiled)
+            .field("unreadable", &self.unreadable)
             .finish()
     }
 }

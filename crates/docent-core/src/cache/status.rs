@@ -12,13 +12,13 @@ pub(super) struct Status {
     /// Time since when it may be out of date; `None` when it is up to date as far as the servers told.
     pub(super) stale_since: Option<Timestamp>,
     /// Error while its node cannot be read.
-    pub(super) trouble: Option<Error>,
+    pub(super) last_error: Option<Error>,
     pub(super) closed: bool,
 }
 
 impl Status {
     pub(super) fn new(clock: &dyn Clock) -> Self {
-        Self { loaded: false, stale_since: Some(clock.now()), trouble: None, closed: false }
+        Self { loaded: false, stale_since: Some(clock.now()), last_error: None, closed: false }
     }
 
     pub(super) fn stale_for(&self, clock: &dyn Clock) -> Option<Duration> {
@@ -34,11 +34,11 @@ pub(super) async fn ready(
     timeout: Duration,
 ) -> Result<(), Error> {
     let error = |kind| Error::new(kind, "cache").at(path);
-    let settled = status.wait_for(|status| status.loaded || status.closed || status.trouble.is_some());
+    let settled = status.wait_for(|status| status.loaded || status.closed || status.last_error.is_some());
     match tokio::time::timeout_at(deadline(timeout), settled).await {
         Ok(Ok(status)) => match &*status {
             Status { closed: true, .. } => Err(error(core.closed())),
-            Status { loaded: false, trouble: Some(trouble), .. } => Err(trouble.clone()),
+            Status { loaded: false, last_error: Some(last_error), .. } => Err(last_error.clone()),
             _ => Ok(()),
         },
         Ok(Err(_)) => Err(error(core.closed())),

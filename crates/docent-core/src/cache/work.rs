@@ -39,7 +39,7 @@ struct Child {
     again: bool,
     watched: bool,
     known: Option<Version>,
-    spoiled: bool,
+    unreadable: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -93,7 +93,7 @@ impl Work {
     pub(super) fn forget_watches(&mut self) {
         for (name, child) in &mut self.children {
             child.watched = false;
-            if child.place == Place::Resting && !child.spoiled {
+            if child.place == Place::Resting && !child.unreadable {
                 child.place = Place::Unwatched;
                 self.unwatched.push_back(Arc::clone(name));
             }
@@ -163,10 +163,11 @@ impl Work {
 
     /// Takes note that a child was read. True when that is news.
     pub(super) fn read(&mut self, name: &Arc<str>, version: Version) -> bool {
-        let news = self.children.get(name).is_some_and(|child| child.spoiled || child.known != Some(version));
+        let news =
+            self.children.get(name).is_some_and(|child| child.unreadable || child.known != Some(version));
         self.answered(name, |child| {
             child.known = Some(version);
-            child.spoiled = false;
+            child.unreadable = false;
         });
         news
     }
@@ -180,9 +181,9 @@ impl Work {
     }
 
     /// Takes note that a child cannot be read. True when that is news.
-    pub(super) fn spoiled(&mut self, name: &Arc<str>) -> bool {
-        let news = self.children.get(name).is_some_and(|child| !child.spoiled);
-        self.answered(name, |child| child.spoiled = true);
+    pub(super) fn unreadable(&mut self, name: &Arc<str>) -> bool {
+        let news = self.children.get(name).is_some_and(|child| !child.unreadable);
+        self.answered(name, |child| child.unreadable = true);
         news
     }
 
@@ -198,7 +199,7 @@ impl Work {
         }
         // A read of several children leaves no watches, so that these are read once more with one. A child
         // that cannot be read waits for the alarm that tries it again.
-        child.place = if child.watched || child.spoiled { Place::Resting } else { Place::Unwatched };
+        child.place = if child.watched || child.unreadable { Place::Resting } else { Place::Unwatched };
         if child.place == Place::Unwatched {
             self.unwatched.push_back(Arc::clone(name));
         }
@@ -208,7 +209,7 @@ impl Work {
     pub(super) fn gone(&mut self, name: &str) -> bool {
         let Some(child) = self.children.remove(name) else { return false };
         self.due -= usize::from(child.due);
-        child.known.is_some() || child.spoiled
+        child.known.is_some() || child.unreadable
     }
 
     /// Takes note that the watch of a child fired.
@@ -351,12 +352,12 @@ mod tests {
         assert!(!work.gone("a"), "nobody was told of it");
         work.listed(names(&["b"]));
         work.next(1);
-        assert!(work.spoiled(&name("b")));
+        assert!(work.unreadable(&name("b")));
         assert!(work.is_synced());
         work.begin_sync();
         work.listed(names(&["b"]));
         assert_eq!(work.next(1), Some(Read::One { name: name("b"), watch: true }));
-        assert!(!work.spoiled(&name("b")), "that is no news");
+        assert!(!work.unreadable(&name("b")), "that is no news");
         work.unread(&name("b"));
         work.next(1);
         assert!(work.read(&name("b"), (1, 1)), "it can be read again");

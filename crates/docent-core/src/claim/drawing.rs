@@ -1,7 +1,7 @@
 use super::guard::Claim;
 use crate::cleanup::{ClaimNode, Made};
 use crate::client::Client;
-use crate::client::epoch::Epoch;
+use crate::client::generation::SessionGeneration;
 use crate::error::{Error, ErrorKind};
 use crate::node::Node;
 use crate::operation::exact::{Ended, ExactWrite, Marker};
@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 /// Claim to make, with the node it is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
+pub struct ClaimRequest {
     /// The path of the claim: an ephemeral node whose parent exists.
     pub claim: String,
     /// The path of the node that it is a claim of, which is read in the same trip.
@@ -25,9 +25,9 @@ pub struct Wanted {
 
 /// Result of an attempt to claim.
 #[derive(Debug)]
-pub enum Claimed {
-    /// All are ours, in the order of the `Wanted`, each with its node as it was read after the claim; `None`
-    /// when there is no such node.
+pub enum ClaimResult {
+    /// All are ours, in the order of the `ClaimRequest`, each with its node as it was read after the claim;
+    /// `None` when there is no such node.
     All(Vec<(Claim, Option<Node>)>),
     /// Nothing was claimed: the claim with this index is somebody else's.
     Taken(usize),
@@ -37,7 +37,7 @@ pub enum Claimed {
 
 /// Claims on their way. If it is dropped they are deleted as soon as their fate is known.
 struct Intent {
-    epoch: Arc<Epoch>,
+    generation: Arc<SessionGeneration>,
     paths: Vec<String>,
     /// The exact write; `None` once nothing is left to undo.
     write: Option<ExactWrite>,
@@ -47,16 +47,21 @@ struct Intent {
 }
 
 impl Intent {
-    fn submit(client: &Client, marker: Marker, epoch: &Arc<Epoch>, paths: Vec<String>) -> Self {
+    fn submit(
+        client: &Client,
+        marker: Marker,
+        generation: &Arc<SessionGeneration>,
+        paths: Vec<String>,
+    ) -> Self {
         let identity = Bytes::from(client.core().identity.clone());
         let create = |path: &String| {
             let acl = client.core().acl(path);
             MultiOp::Create(Create::new(path.clone(), identity.clone(), acl, CreateMode::Ephemeral, 0))
         };
-        let losses = epoch.losses();
+        let losses = generation.losses();
         let write = ExactWrite::submit(marker, paths.iter().map(create), Lane::Call);
-        let submitted = epoch.clock.now();
-        Self { epoch: Arc::clone(epoch), paths, write: Some(write), submitted, losses }
+        let submitted = generation.clock.now();
+        Self { generation: Arc::clone(generation), paths, write: Some(write), submitted, losses }
     }
 
     fn take_paths(&mut self) -> Vec<String> {
@@ -66,7 +71,7 @@ impl Intent {
     /// Deletes the nodes that the transaction `czxid` made.
     fn undo(mut self, czxid: i64) {
         for path in self.take_paths() {
-            let node = ClaimNode::new(Arc::clone(&self.epoch), path, czxid).confirmed_at(self.losses);
+            let node = ClaimNode::new(Arc::clone(&self.generation), path, czxid).confirmed_at(self.losses);
             Claim::give_back(Arc::new(node));
         }
     }
@@ -78,7 +83,7 @@ impl Drop for Intent {
             && !write.take_back()
         {
             let made = Made::At(std::mem::take(&mut self.paths));
-            self.epoch.cleanup.undo_exact(&self.epoch, write, made);
+            self.generation.cleanup.undo_exact(&self.generation, write, made);
         }
     }
 }
@@ -91,7 +96,11 @@ enum Attempt {
 }
 
 /// Claims all of `wanted` in one write, and reads their nodes in the same trip.
-pub(super) async fn draw(client: &Client, wanted: &[Wanted], recipe: &'static str) -> Result<Claimed, Error> {
+pub(super) async fn draw(
+    client: &Client,
+    wanted: &[ClaimRequest],
+    recipe: &'static str,
+) -> Result<ClaimResult, Error> {
     let Some(first) = wanted.first() else {
         return Err(Error::invalid_input("claim", "a batch of 0 must be at least 1"));
     };
@@ -103,33 +112,36 @@ pub(super) async fn draw(client: &Client, wanted: &[Wanted], recipe: &'static st
     // unknown outcome is undone (decision 11).
     let mut attempts = Attempts::new(client, "claim", &first.claim, Outcomes::Repeatable);
     loop {
-        let epoch = attempts.epoch().await?;
-        let Some(marker) = attempts.marker(&epoch).await? else { continue };
-        let mut intent = Intent::submit(client, marker, &epoch, claims.clone());
-        let reads: Vec<_> = nodes.iter().map(|path| epoch.session.submit(read(path), Lane::Call)).collect();
-        match created(&mut intent, &mut attempts, &epoch).await? {
+        let generation = attempts.generation().await?;
+        let Some(marker) = attempts.marker(&generation).await? else { continue };
+        let mut intent = Intent::submit(client, marker, &generation, claims.clone());
+        let reads: Vec<_> =
+            nodes.iter().map(|path| generation.session.submit(read(path), Lane::Call)).collect();
+        match created(&mut intent, &mut attempts, &generation).await? {
             Attempt::Created(czxid) => {
                 // The session's timeout is known only now that it is attached.
-                if let Some(detail) = epoch.refuses_guards(client.core().config.accept_short_lease) {
+                if let Some(detail) = generation.refuses_guards(client.core().config.accept_short_lease) {
                     intent.undo(czxid);
                     return Err(attempts.error(ErrorKind::ShortLease).because(detail));
                 }
                 let held = hold(client, intent, wanted, czxid, recipe);
-                let read = read_all(&epoch, &nodes, reads, attempts.deadline).await;
+                let read = read_all(&generation, &nodes, reads, attempts.deadline).await;
                 match (held, read) {
-                    (Some(held), Ok(read)) => return Ok(Claimed::All(held.into_iter().zip(read).collect())),
+                    (Some(held), Ok(read)) => {
+                        return Ok(ClaimResult::All(held.into_iter().zip(read).collect()));
+                    }
                     (_, Err(Unread::Refused(code))) => {
                         return Err(Error::from_code(code, "claim").at(&first.node));
                     }
                     // The lease ran out before the reply came, or the link did not last for the reads: the
                     // claims are deleted, and made once more.
                     _ if Instant::now() >= attempts.deadline => return Err(attempts.timeout()),
-                    (_, Err(Unread::Cause(cause))) => attempts.retry(&epoch, false, cause).await?,
-                    (None, _) => attempts.retry(&epoch, false, Cause::LinkLost).await?,
+                    (_, Err(Unread::Cause(cause))) => attempts.retry(&generation, false, cause).await?,
+                    (None, _) => attempts.retry(&generation, false, Cause::LinkLost).await?,
                 }
             }
-            Attempt::Refused(index, Code::NODE_EXISTS) => return Ok(Claimed::Taken(index)),
-            Attempt::Refused(index, Code::NO_NODE) => return Ok(Claimed::NoParent(index)),
+            Attempt::Refused(index, Code::NODE_EXISTS) => return Ok(ClaimResult::Taken(index)),
+            Attempt::Refused(index, Code::NO_NODE) => return Ok(ClaimResult::NoParent(index)),
             Attempt::Refused(index, code) => {
                 return Err(Error::from_code(code, "claim").at(&wanted[index].claim));
             }
@@ -141,7 +153,7 @@ pub(super) async fn draw(client: &Client, wanted: &[Wanted], recipe: &'static st
 async fn created(
     intent: &mut Intent,
     attempts: &mut Attempts<'_>,
-    epoch: &Arc<Epoch>,
+    generation: &Arc<SessionGeneration>,
 ) -> Result<Attempt, Error> {
     let Some(write) = &mut intent.write else { return Ok(Attempt::Again) };
     let ended = write.ended(attempts.deadline).await;
@@ -153,20 +165,20 @@ async fn created(
         Ended::Applied(results, stat) => {
             if results.is_none() {
                 // Without results the session has not counted the nodes.
-                intent.paths.iter().for_each(|path| epoch.session.owns(path));
+                intent.paths.iter().for_each(|path| generation.session.owns(path));
             }
             return Ok(Attempt::Created(stat.mzxid));
         }
         Ended::Failed(index, code) => return Ok(Attempt::Refused(index, code)),
         Ended::NotApplied(Cause::LinkLost) if planted!(NoNodeIsClaim) => {
-            return Ok(Attempt::Created(epoch.session.last_zxid()));
+            return Ok(Attempt::Created(generation.session.last_zxid()));
         }
         Ended::NoMarker => return Ok(Attempt::Again),
         Ended::Refused(Code::THROTTLED) => Cause::QueueFull,
         Ended::Refused(code) => return Ok(Attempt::Refused(0, code)),
         Ended::NotApplied(cause) | Ended::Unknown(cause) => cause,
     };
-    attempts.retry(epoch, false, cause).await?;
+    attempts.retry(generation, false, cause).await?;
     Ok(Attempt::Again)
 }
 
@@ -174,19 +186,19 @@ async fn created(
 fn hold(
     client: &Client,
     mut intent: Intent,
-    wanted: &[Wanted],
+    wanted: &[ClaimRequest],
     czxid: i64,
     recipe: &'static str,
 ) -> Option<Vec<Claim>> {
     // From here on the drop of a guard deletes its node, and not that of the intent.
     let paths = intent.take_paths();
-    let epoch = &intent.epoch;
+    let generation = &intent.generation;
     let claims = paths.into_iter().zip(wanted).map(|(path, wanted)| {
-        let node = ClaimNode::new(Arc::clone(epoch), path, czxid).confirmed_at(intent.losses);
+        let node = ClaimNode::new(Arc::clone(generation), path, czxid).confirmed_at(intent.losses);
         let node = Arc::new(node);
-        match epoch.hold_claim(&node, recipe) {
+        match generation.hold_claim(&node, recipe) {
             Some(held) => {
-                telemetry::acquired(recipe, epoch.clock.now().since(intent.submitted));
+                telemetry::acquired(recipe, generation.clock.now().since(intent.submitted));
                 Some(Claim::new(client.clone(), wanted.claim.clone(), node, held))
             }
             None => {
@@ -211,7 +223,7 @@ enum Unread {
 
 /// The nodes; a read without a reply is repeated in the same session after a `sync`.
 async fn read_all(
-    epoch: &Epoch,
+    generation: &SessionGeneration,
     paths: &[String],
     reads: Vec<Pending>,
     deadline: Instant,
@@ -225,7 +237,7 @@ async fn read_all(
                 Err(code) => return Err(Unread::Refused(code)),
             },
             Outcome::NotSent(Cause::LinkLost) | Outcome::Unknown(Cause::LinkLost) => {
-                let again = tokio::time::timeout_at(deadline, resolve::read(epoch, path)).await;
+                let again = tokio::time::timeout_at(deadline, resolve::read(generation, path)).await;
                 again.map_err(|_| Unread::Cause(Cause::Deadline))?.map_err(Unread::Cause)?
             }
             Outcome::NotSent(cause) | Outcome::Unknown(cause) => return Err(Unread::Cause(cause)),

@@ -1,4 +1,4 @@
-use super::drawing::{self, Claimed, Wanted};
+use super::drawing::{self, ClaimRequest, ClaimResult};
 use crate::cleanup::{ClaimNode, Leaving};
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
@@ -52,7 +52,11 @@ impl Claim {
     ///
     /// # Cancel safety
     /// This method is cancel safe: the claims are deleted, also where the reply is lost.
-    pub async fn draw(client: &Client, wanted: &[Wanted], recipe: &'static str) -> Result<Claimed, Error> {
+    pub async fn take(
+        client: &Client,
+        wanted: &[ClaimRequest],
+        recipe: &'static str,
+    ) -> Result<ClaimResult, Error> {
         drawing::draw(client, wanted, recipe).await
     }
 
@@ -148,7 +152,7 @@ impl Claim {
     /// [`Lost`] when it had been lost before.
     pub fn release_after(mut self, delay: Duration) -> Result<(), Lost> {
         self.held.hand_over().map_err(|reason| Lost { reason })?;
-        self.node.epoch.cleanup.release_later(&self.node, delay);
+        self.node.generation.cleanup.release_later(&self.node, delay);
         // The drop of this guard would delete the node at once.
         self.later = true;
         Ok(())
@@ -179,11 +183,11 @@ impl Claim {
         if !claims.iter().all(is_ours) || !transaction.is_of(&first.client) {
             return Err(Error::invalid_input("end", "what ends in one step must be of one client"));
         }
-        let epoch = Arc::clone(&first.node.epoch);
+        let generation = Arc::clone(&first.node.generation);
         let lost = |claim: &Self, reason| Error::new(ErrorKind::Lost(reason), "end").at(&claim.path);
         for claim in &claims {
             claim.held.check().map_err(|reason| lost(claim, reason))?;
-            if claim.node.epoch.number != epoch.number {
+            if claim.node.generation.number != generation.number {
                 // An acknowledgement is sent in the session of its claim or not at all (decision 8). Claims
                 // of the older session are lost, or about to be.
                 return Err(lost(claim, LostReason::SessionAbandoned));
@@ -199,7 +203,7 @@ impl Claim {
         }
         let own = claims.iter().map(|claim| claim.node.path.clone()).collect();
         let held: Vec<_> = claims.iter().map(|claim| Arc::clone(&claim.held)).collect();
-        let done = transaction.commit_ending(&epoch, &held, own, nodes).await;
+        let done = transaction.commit_ending(&generation, &held, own, nodes).await;
         if done.is_ok() {
             claims.into_iter().for_each(Self::forget_node);
         }

@@ -5,5 +5,5 @@
 mod drawing;
 mod guard;
 
-pub use drawing::{Claimed, Wanted};
+pub use drawing::{ClaimRequest, ClaimResult};
 pub use guard::Claim;

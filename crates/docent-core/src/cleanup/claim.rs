@@ -37,7 +37,7 @@ pub(super) async fn delete_claim(core: &Core, node: &ClaimNode, first: Option<Ex
         match refusal {
             Code::NO_NODE => return Left::Gone,
             code if is_final(code) => {
-                tracing::error!(path = %node.path, epoch = node.epoch.number, %code, "a claim could not be deleted");
+                tracing::error!(path = %node.path, generation = node.generation.number, %code, "a claim could not be deleted");
                 return Left::Refused(code);
             }
             _ => tokio::time::sleep(PAUSE).await,
@@ -49,13 +49,13 @@ pub(super) async fn delete_claim(core: &Core, node: &ClaimNode, first: Option<Ex
 /// `None` if that is not known now.
 async fn send_again(core: &Core, node: &ClaimNode) -> Result<ExactWrite, Option<Left>> {
     // The marker first: it may take a wait, and the look must be made on the link that the delete is sent on.
-    let marker = match exact::take(core, &node.epoch, deadline(Duration::MAX)).await {
+    let marker = match exact::take(core, &node.generation, deadline(Duration::MAX)).await {
         Ok(marker) => marker,
         Err(NoMarker::Cause(Cause::Ended(end))) => return Err(Some(ended(end))),
         Err(_) => return Err(None),
     };
-    let losses = node.epoch.losses();
-    let left = match resolve::stat(&node.epoch, &node.path).await {
+    let losses = node.generation.losses();
+    let left = match resolve::stat(&node.generation, &node.path).await {
         Ok(Some(stat)) if stat.czxid == node.czxid || planted!(ClaimUnchecked) => {
             return Ok(delete_exactly(node, marker, losses));
         }

@@ -1,4 +1,4 @@
-use crate::client::epoch::Epoch;
+use crate::client::generation::SessionGeneration;
 use crate::operation::resolve;
 use crate::session::Cause;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// Node of a claim, told from later ones at its path by `czxid`.
 #[derive(Debug)]
 pub(crate) struct ClaimNode {
-    pub(crate) epoch: Arc<Epoch>,
+    pub(crate) generation: Arc<SessionGeneration>,
     /// Full path.
     pub(crate) path: String,
     /// Tells it from later claims at the same path.
@@ -20,8 +20,8 @@ pub(crate) struct ClaimNode {
 }
 
 impl ClaimNode {
-    pub(crate) fn new(epoch: Arc<Epoch>, path: String, czxid: i64) -> Self {
-        Self { epoch, path, czxid, left: AtomicBool::new(false), confirmed: AtomicU64::new(u64::MAX) }
+    pub(crate) fn new(generation: Arc<SessionGeneration>, path: String, czxid: i64) -> Self {
+        Self { generation, path, czxid, left: AtomicBool::new(false), confirmed: AtomicU64::new(u64::MAX) }
     }
 
     /// The node as it was made: `losses` is the number of lost links before its create was submitted.
@@ -37,7 +37,7 @@ impl ClaimNode {
 
     /// True when the node was there, and the same, on the present link.
     pub(crate) fn is_confirmed(&self) -> bool {
-        self.is_confirmed_at(self.epoch.losses())
+        self.is_confirmed_at(self.generation.losses())
     }
 
     /// True when the node was there, and the same, on the link after `losses` lost ones.
@@ -54,8 +54,8 @@ impl ClaimNode {
     pub(crate) async fn confirm(&self) -> Result<bool, Cause> {
         while !self.is_confirmed() {
             // Read before the look: where the link is lost during it, the node is looked at again.
-            let losses = self.epoch.losses();
-            match resolve::stat(&self.epoch, &self.path).await? {
+            let losses = self.generation.losses();
+            match resolve::stat(&self.generation, &self.path).await? {
                 Some(stat) if stat.czxid == self.czxid => self.confirmed.store(losses, Ordering::Relaxed),
                 _ => return Ok(false),
             }

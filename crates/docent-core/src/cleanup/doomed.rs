@@ -2,7 +2,7 @@ use super::claim::delete_claim;
 use super::own::delete_node;
 use super::{ClaimNode, Left};
 use crate::client::core::Core;
-use crate::client::epoch::Epoch;
+use crate::client::generation::SessionGeneration;
 use crate::operation::exact::ExactWrite;
 use crate::session::Pending;
 use std::sync::Arc;
@@ -11,16 +11,16 @@ use std::sync::Arc;
 #[derive(Debug, Clone)]
 pub(super) enum Doomed {
     /// Node whose name is ours alone, so that it can be deleted by its name in any session.
-    Own { epoch: Arc<Epoch>, path: String },
+    Own { generation: Arc<SessionGeneration>, path: String },
     /// Node whose name others may use once it is gone: only its own session may delete it (decision 8).
     Claim(Arc<ClaimNode>),
 }
 
 impl Doomed {
-    pub(super) fn epoch(&self) -> &Arc<Epoch> {
+    pub(super) fn generation(&self) -> &Arc<SessionGeneration> {
         match self {
-            Self::Own { epoch, .. } => epoch,
-            Self::Claim(node) => &node.epoch,
+            Self::Own { generation, .. } => generation,
+            Self::Claim(node) => &node.generation,
         }
     }
 
@@ -47,10 +47,10 @@ pub(super) enum Delete {
 /// Deletes `node`, whose delete may be under way.
 pub(super) async fn delete_doomed(core: &Core, node: Doomed, delete: Delete) -> Left {
     match (node, delete) {
-        (Doomed::Own { epoch, path }, Delete::Sent(reply)) => {
-            delete_node(core, epoch, path, Some(reply)).await
+        (Doomed::Own { generation, path }, Delete::Sent(reply)) => {
+            delete_node(core, generation, path, Some(reply)).await
         }
-        (Doomed::Own { epoch, path }, _) => delete_node(core, epoch, path, None).await,
+        (Doomed::Own { generation, path }, _) => delete_node(core, generation, path, None).await,
         (Doomed::Claim(node), Delete::Exact(write)) => delete_claim(core, &node, Some(write)).await,
         (Doomed::Claim(node), _) => delete_claim(core, &node, None).await,
     }

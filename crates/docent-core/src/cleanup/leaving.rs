@@ -2,7 +2,7 @@ use super::claim::delete_exactly;
 use super::doomed::{Delete, Doomed};
 use super::own::delete;
 use super::{ClaimNode, Job};
-use crate::client::epoch::Epoch;
+use crate::client::generation::SessionGeneration;
 use crate::operation::exact::Ended;
 use crate::session::{Lane, Outcome, Pending};
 use docent_proto::Code;
@@ -34,18 +34,18 @@ pub(crate) enum Left {
 
 impl Leaving {
     /// Submits the delete of a node whose name is ours alone: it has its place in the order of calls now.
-    pub(crate) fn new(epoch: Arc<Epoch>, path: String) -> Self {
-        let reply = epoch.session.submit(delete(&path), Lane::Cleanup);
-        Self { node: Doomed::Own { epoch, path }, delete: Delete::Sent(reply), done: false }
+    pub(crate) fn new(generation: Arc<SessionGeneration>, path: String) -> Self {
+        let reply = generation.session.submit(delete(&path), Lane::Cleanup);
+        Self { node: Doomed::Own { generation, path }, delete: Delete::Sent(reply), done: false }
     }
 
     /// Submits the delete of a claim's node. Where it is not certain that the node is still the same, or no
     /// marker for an exact write is free, that is left to the worker: a drop cannot wait for either.
     pub(crate) fn of_claim(node: Arc<ClaimNode>) -> Self {
-        let losses = node.epoch.losses();
-        let marker = Some(&node.epoch)
+        let losses = node.generation.losses();
+        let marker = Some(&node.generation)
             .filter(|_| node.is_confirmed_at(losses))
-            .and_then(|epoch| epoch.markers.try_take(epoch));
+            .and_then(|generation| generation.markers.try_take(generation));
         let exactly = |marker| Delete::Exact(delete_exactly(&node, marker, losses));
         let delete = marker.map_or(Delete::NotYet, exactly);
         Self { node: Doomed::Claim(node), delete, done: false }
@@ -104,7 +104,7 @@ impl Leaving {
         if !std::mem::replace(&mut self.done, true) {
             let delete = std::mem::replace(&mut self.delete, Delete::NotYet);
             let node = self.node.clone();
-            self.node.epoch().cleanup.send(Job::Node { node, delete, done });
+            self.node.generation().cleanup.send(Job::Node { node, delete, done });
         }
     }
 }

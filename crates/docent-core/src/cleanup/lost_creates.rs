@@ -3,7 +3,7 @@
 
 use super::own::{children, delete_owned};
 use crate::client::core::Core;
-use crate::client::epoch::Epoch;
+use crate::client::generation::SessionGeneration;
 use crate::session::{Cause, LinkState};
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -67,8 +67,8 @@ impl LostCreates {
 
     /// Adds the create of a node below `folder` whose path begins with `prefix`. It is looked for from now
     /// on.
-    pub(super) fn add(&self, epoch: &Arc<Epoch>, folder: &str, prefix: &str) {
-        tracing::debug!(%prefix, epoch = epoch.number, "a create without a reply is looked for again");
+    pub(super) fn add(&self, generation: &Arc<SessionGeneration>, folder: &str, prefix: &str) {
+        tracing::debug!(%prefix, generation = generation.number, "a create without a reply is looked for again");
         let mut lost = self.lock();
         let is_new = !lost.folders.contains_key(folder);
         let id = id(prefix.rsplit('/').next().unwrap_or(prefix)).to_owned();
@@ -85,7 +85,7 @@ impl LostCreates {
             self.forget_oldest(&mut lost);
         }
         if is_new {
-            epoch.cleanup.look_for_lost(epoch, folder.to_owned());
+            generation.cleanup.look_for_lost(generation, folder.to_owned());
         }
     }
 
@@ -153,12 +153,12 @@ fn id(name: &str) -> &str {
     name.get(..length).unwrap_or(name)
 }
 
-/// Looks for the lost creates of `epoch` below `folder`: after each new link, whenever a listing shows one,
-/// and from time to time. Deletes what it finds. Resolves when none is left, or the session has ended and its
-/// nodes with it.
-pub(super) async fn look_for_lost(core: &Core, epoch: Arc<Epoch>, folder: String) {
-    let lost = &epoch.lost_creates;
-    let mut link = epoch.session.link();
+/// Looks for the lost creates of `generation` below `folder`: after each new link, whenever a listing shows
+/// one, and from time to time. Deletes what it finds. Resolves when none is left, or the session has ended
+/// and its nodes with it.
+pub(super) async fn look_for_lost(core: &Core, generation: Arc<SessionGeneration>, folder: String) {
+    let lost = &generation.lost_creates;
+    let mut link = generation.session.link();
     link.mark_unchanged();
     let (mut gap, mut seen) = (FIRST_GAP, 0);
     loop {
@@ -167,17 +167,17 @@ pub(super) async fn look_for_lost(core: &Core, epoch: Arc<Epoch>, folder: String
             // A create was lost only now, and may be late by little: looks are frequent again.
             gap = FIRST_GAP;
         }
-        if !wait(&epoch, &bell, &mut link, gap).await {
+        if !wait(&generation, &bell, &mut link, gap).await {
             // Looks become rarer, so that a node that is made late stands for about as long as it was late.
             gap = gap.saturating_mul(2).min(LONGEST_GAP);
         }
         // The nodes went with their session.
-        if epoch.ended().is_some() {
+        if generation.ended().is_some() {
             return;
         }
         let paths = {
             let Ok(_one_of_a_few) = lost.looks.acquire().await else { return };
-            match children(&epoch, &folder).await {
+            match children(&generation, &folder).await {
                 Ok(paths) => paths,
                 Err(Cause::Ended(_)) => return,
                 // The folder may be too large to list now, and be smaller later.
@@ -186,8 +186,8 @@ pub(super) async fn look_for_lost(core: &Core, epoch: Arc<Epoch>, folder: String
         };
         let found = lost.found(&folder, &paths);
         for path in &found {
-            tracing::info!(%path, epoch = epoch.number, "a create was applied late: its node is deleted");
-            let _ = delete_owned(core, epoch.number, Arc::clone(&epoch), path.clone(), None).await;
+            tracing::info!(%path, generation = generation.number, "a create was applied late: its node is deleted");
+            let _ = delete_owned(core, generation.number, Arc::clone(&generation), path.clone(), None).await;
         }
         if lost.settle(&folder, &found) {
             return;
@@ -207,9 +207,14 @@ async fn attached_anew(link: &mut watch::Receiver<LinkState>) -> Result<(), watc
 }
 
 /// Waits for `gap`, a new link or the bell. True when a link or the bell ended the wait, and not the time.
-async fn wait(epoch: &Epoch, bell: &Notify, link: &mut watch::Receiver<LinkState>, gap: Duration) -> bool {
+async fn wait(
+    generation: &SessionGeneration,
+    bell: &Notify,
+    link: &mut watch::Receiver<LinkState>,
+    gap: Duration,
+) -> bool {
     let until = Instant::now() + gap;
-    while Instant::now() < until && epoch.ended().is_none() {
+    while Instant::now() < until && generation.ended().is_none() {
         let nap = until.saturating_duration_since(Instant::now()).min(LONGEST_NAP);
         let reason = async {
             tokio::select! {

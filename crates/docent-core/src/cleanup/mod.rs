@@ -21,5 +21,5 @@ pub(crate) use cleanup::Cleanup;
 use job::Job;
 pub(crate) use leaving::{Leaving, Left};
 pub(crate) use lost_creates::LostCreates;
-pub(crate) use own::epoch_find;
+pub(crate) use own::generation_find;
 pub(crate) use undo::{Made, numbered};

@@ -2,7 +2,7 @@
 
 use super::Left;
 use crate::client::core::Core;
-use crate::client::epoch::Epoch;
+use crate::client::generation::SessionGeneration;
 use crate::operation::exact::PAUSE;
 use crate::operation::resolve::sync;
 use crate::session::{Cause, Lane, Outcome, Pending, SessionEnd};
@@ -15,24 +15,24 @@ pub(super) fn delete(path: &str) -> Request {
 
 pub(super) async fn delete_node(
     core: &Core,
-    epoch: Arc<Epoch>,
+    generation: Arc<SessionGeneration>,
     path: String,
     reply: Option<Pending>,
 ) -> Left {
-    let owner = epoch.number;
-    delete_owned(core, owner, epoch, path, reply).await
+    let owner = generation.number;
+    delete_owned(core, owner, generation, path, reply).await
 }
 
-/// Deletes a node that the session of the epoch `owner` made: only the end of that session is an end of the
-/// node.
+/// Deletes a node that the session of the generation `owner` made: only the end of that session is an end of
+/// the node.
 pub(super) async fn delete_owned(
     core: &Core,
     owner: u64,
-    mut epoch: Arc<Epoch>,
+    mut generation: Arc<SessionGeneration>,
     path: String,
     reply: Option<Pending>,
 ) -> Left {
-    let mut reply = reply.unwrap_or_else(|| epoch.session.submit(delete(&path), Lane::Cleanup));
+    let mut reply = reply.unwrap_or_else(|| generation.session.submit(delete(&path), Lane::Cleanup));
     loop {
         let cause = match reply.await {
             Outcome::Reply(answer) => match answer.result {
@@ -41,10 +41,10 @@ pub(super) async fn delete_owned(
                 Ok(_) | Err(Code::NO_NODE) => return Left::Gone,
                 Err(Code::SESSION_EXPIRED) => Cause::Ended(SessionEnd::Expired),
                 Err(code) if is_final(code) => {
-                    tracing::error!(%path, epoch = epoch.number, %code, "a node of ours could not be deleted");
+                    tracing::error!(%path, generation = generation.number, %code, "a node of ours could not be deleted");
                     // The node goes with the session that made it: the end of a later one would not help.
-                    if core.config.end_session_on_refused_delete && epoch.number == owner {
-                        epoch.session.abandon();
+                    if core.config.end_session_on_refused_delete && generation.number == owner {
+                        generation.session.abandon();
                     }
                     return Left::Refused(code);
                 }
@@ -53,19 +53,24 @@ pub(super) async fn delete_owned(
             Outcome::Unknown(Cause::LinkLost) if planted!(FailedDeleteForgotten) => return Left::Gone,
             Outcome::NotSent(cause) | Outcome::Unknown(cause) => cause,
         };
-        match after(core, owner, &epoch, cause).await {
-            Some(next) => epoch = next,
+        match after(core, owner, &generation, cause).await {
+            Some(next) => generation = next,
             None if core.closing.is_cancelled() => return Left::Closed,
             None => return Left::Gone,
         }
-        reply = epoch.session.submit(delete(&path), Lane::Cleanup);
+        reply = generation.session.submit(delete(&path), Lane::Cleanup);
     }
 }
 
 /// Finds nodes of a create whose reply was lost, by the id in their names, and deletes them. A create that
 /// was not found may be applied as long as its session lives: it is looked for again and again.
-pub(super) async fn undo_create(core: &Core, mut epoch: Arc<Epoch>, prefix: String, reply: Option<Pending>) {
-    let owner = epoch.number;
+pub(super) async fn undo_create(
+    core: &Core,
+    mut generation: Arc<SessionGeneration>,
+    prefix: String,
+    reply: Option<Pending>,
+) {
+    let owner = generation.number;
     if let Some(reply) = reply {
         match reply.await {
             Outcome::Reply(answer) => {
@@ -78,37 +83,37 @@ pub(super) async fn undo_create(core: &Core, mut epoch: Arc<Epoch>, prefix: Stri
                     _ => None,
                 };
                 if let Some(path) = created {
-                    delete_node(core, epoch, path, None).await;
+                    delete_node(core, generation, path, None).await;
                 }
                 return;
             }
             Outcome::NotSent(_) => return,
-            Outcome::Unknown(cause) => match after(core, owner, &epoch, cause).await {
-                Some(next) => epoch = next,
+            Outcome::Unknown(cause) => match after(core, owner, &generation, cause).await {
+                Some(next) => generation = next,
                 None => return,
             },
         }
     }
     let folder = parent(&prefix).unwrap_or("/");
     loop {
-        match epoch_find(&epoch, folder, &prefix).await {
+        match generation_find(&generation, folder, &prefix).await {
             Ok(paths) => {
                 // In the session that sent it the create may be applied later (decision 11). A node of an
                 // older session that comes late goes with that session.
-                if paths.is_empty() && epoch.number == owner && !planted!(LostCreateForgotten) {
-                    return epoch.lost_creates.add(&epoch, folder, &prefix);
+                if paths.is_empty() && generation.number == owner && !planted!(LostCreateForgotten) {
+                    return generation.lost_creates.add(&generation, folder, &prefix);
                 }
                 for path in paths {
-                    let _ = delete_owned(core, owner, Arc::clone(&epoch), path, None).await;
+                    let _ = delete_owned(core, owner, Arc::clone(&generation), path, None).await;
                 }
                 return;
             }
             // A folder too large to list is looked at again, less and less often.
-            Err(Cause::TooLarge { .. }) if epoch.number == owner => {
-                return epoch.lost_creates.add(&epoch, folder, &prefix);
+            Err(Cause::TooLarge { .. }) if generation.number == owner => {
+                return generation.lost_creates.add(&generation, folder, &prefix);
             }
-            Err(cause) => match after(core, owner, &epoch, cause).await {
-                Some(next) => epoch = next,
+            Err(cause) => match after(core, owner, &generation, cause).await {
+                Some(next) => generation = next,
                 None => return,
             },
         }
@@ -117,18 +122,22 @@ pub(super) async fn undo_create(core: &Core, mut epoch: Arc<Epoch>, prefix: Stri
 
 /// The children of `folder` whose path begins with `prefix`, after the server has caught up with its leader.
 /// An empty result proves only that the create was not applied yet.
-pub(crate) async fn epoch_find(epoch: &Epoch, folder: &str, prefix: &str) -> Result<Vec<String>, Cause> {
-    let mut paths = children(epoch, folder).await?;
+pub(crate) async fn generation_find(
+    generation: &SessionGeneration,
+    folder: &str,
+    prefix: &str,
+) -> Result<Vec<String>, Cause> {
+    let mut paths = children(generation, folder).await?;
     paths.retain(|path| path.starts_with(prefix));
     Ok(paths)
 }
 
 /// The paths of the children of `folder`, after the server has caught up with its leader.
-pub(super) async fn children(epoch: &Epoch, folder: &str) -> Result<Vec<String>, Cause> {
+pub(super) async fn children(generation: &SessionGeneration, folder: &str) -> Result<Vec<String>, Cause> {
     loop {
-        let sync = epoch.session.submit(sync(folder), Lane::Cleanup);
+        let sync = generation.session.submit(sync(folder), Lane::Cleanup);
         let request = Request::GetChildren2 { path: folder.to_owned(), watch: false };
-        let list = epoch.session.submit(request, Lane::Cleanup);
+        let list = generation.session.submit(request, Lane::Cleanup);
         let (sync, list) = (sync.await, list.await);
         match (sync, list) {
             (Outcome::Reply(sync), Outcome::Reply(list)) => match (sync.result, list.result) {
@@ -159,20 +168,25 @@ pub(super) async fn children(epoch: &Epoch, folder: &str) -> Result<Vec<String>,
     }
 }
 
-/// Epoch in which to go on with a node of the epoch `owner` after a request in `epoch` failed for `cause`;
-/// `None` when nothing is left to do.
-async fn after(core: &Core, owner: u64, epoch: &Arc<Epoch>, cause: Cause) -> Option<Arc<Epoch>> {
+/// SessionGeneration in which to go on with a node of the generation `owner` after a request in `generation`
+/// failed for `cause`; `None` when nothing is left to do.
+async fn after(
+    core: &Core,
+    owner: u64,
+    generation: &Arc<SessionGeneration>,
+    cause: Cause,
+) -> Option<Arc<SessionGeneration>> {
     match cause {
         Cause::Ended(SessionEnd::Closed) => None,
         // The servers ended the session that owned the node: it went with it. The end of a later one says
         // nothing.
-        Cause::Ended(SessionEnd::Expired) if epoch.number == owner => None,
+        Cause::Ended(SessionEnd::Expired) if generation.number == owner => None,
         // The servers may keep the session, and its nodes, for a while.
-        Cause::Ended(_) => core.epoch_after(epoch.number).await.ok(),
-        Cause::LinkLost => Some(Arc::clone(epoch)),
+        Cause::Ended(_) => core.next_generation(generation.number).await.ok(),
+        Cause::LinkLost => Some(Arc::clone(generation)),
         Cause::Deadline | Cause::QueueFull | Cause::TooLarge { .. } | Cause::TooManyEphemerals { .. } => {
             tokio::time::sleep(PAUSE).await;
-            Some(Arc::clone(epoch))
+            Some(Arc::clone(generation))
         }
     }
 }

@@ -4,7 +4,7 @@ use super::ClaimNode;
 use super::claim::delete_claim;
 use super::own::children;
 use crate::client::core::Core;
-use crate::client::epoch::Epoch;
+use crate::client::generation::SessionGeneration;
 use crate::operation::exact::{Ended, ExactWrite, PAUSE};
 use crate::operation::resolve;
 use crate::session::Cause;
@@ -26,32 +26,42 @@ pub(crate) enum Made {
 }
 
 /// Waits until the outcome of `write` is certain, and deletes the nodes that it made.
-pub(super) async fn undo_exact(core: &Core, epoch: Arc<Epoch>, mut write: ExactWrite, made: Made) {
+pub(super) async fn undo_exact(
+    core: &Core,
+    generation: Arc<SessionGeneration>,
+    mut write: ExactWrite,
+    made: Made,
+) {
     // Without an answer or a fence before the session ended, its nodes went with the session.
     let Ended::Applied(results, stat) = write.ended(deadline(Duration::MAX)).await else { return };
     let paths = match made {
         Made::At(paths) => paths,
         Made::Numbered(prefix) => match results.and_then(|results| results.into_iter().next()) {
             Some(MultiResult::Created { path, .. }) => vec![path],
-            _ => return epoch.cleanup.undo_numbered(&epoch, prefix, stat.mzxid),
+            _ => return generation.cleanup.undo_numbered(&generation, prefix, stat.mzxid),
         },
     };
     for path in paths {
         // The marker was set in the transaction that made the nodes: by its number each is told from others
         // at the path (decision 8).
-        let node = ClaimNode::new(Arc::clone(&epoch), path, stat.mzxid);
+        let node = ClaimNode::new(Arc::clone(&generation), path, stat.mzxid);
         let _ = delete_claim(core, &node, None).await;
     }
 }
 
 /// Deletes the node that the transaction `czxid` made, whose path begins with `prefix`.
-pub(super) async fn undo_numbered(core: &Core, epoch: Arc<Epoch>, prefix: String, czxid: i64) {
+pub(super) async fn undo_numbered(
+    core: &Core,
+    generation: Arc<SessionGeneration>,
+    prefix: String,
+    czxid: i64,
+) {
     let mut pause = PAUSE;
     loop {
-        match numbered(&epoch, &prefix, czxid).await {
+        match numbered(&generation, &prefix, czxid).await {
             Ok(None) | Err(Cause::Ended(_)) => return,
             Ok(Some(path)) => {
-                let node = ClaimNode::new(Arc::clone(&epoch), path, czxid);
+                let node = ClaimNode::new(Arc::clone(&generation), path, czxid);
                 let _ = delete_claim(core, &node, None).await;
                 return;
             }
@@ -67,10 +77,14 @@ pub(super) async fn undo_numbered(core: &Core, epoch: Arc<Epoch>, prefix: String
 ///
 /// # Errors
 /// When it could not be looked for.
-pub(crate) async fn numbered(epoch: &Epoch, prefix: &str, czxid: i64) -> Result<Option<String>, Cause> {
-    let paths = children(epoch, parent(prefix).unwrap_or("/")).await?;
+pub(crate) async fn numbered(
+    generation: &SessionGeneration,
+    prefix: &str,
+    czxid: i64,
+) -> Result<Option<String>, Cause> {
+    let paths = children(generation, parent(prefix).unwrap_or("/")).await?;
     for path in paths.into_iter().filter(|path| path.starts_with(prefix)) {
-        if resolve::stat(epoch, &path).await?.is_some_and(|stat| stat.czxid == czxid) {
+        if resolve::stat(generation, &path).await?.is_some_and(|stat| stat.czxid == czxid) {
             return Ok(Some(path));
         }
     }

@@ -57,23 +57,25 @@ impl CleanupWorker {
                         let _ = delete_doomed(core, node, Delete::NotYet).await;
                     }
                 })),
-                Some(Job::Exact { epoch, write, made }) => {
-                    open.push(guarded(undo_exact(core, epoch, write, made)));
+                Some(Job::Exact { generation, write, made }) => {
+                    open.push(guarded(undo_exact(core, generation, write, made)));
                 }
-                Some(Job::Marker { epoch, path, reply, place }) => open.push(guarded(async move {
-                    let _ = delete_node(core, epoch, path, Some(reply)).await;
+                Some(Job::Marker { generation, path, reply, place }) => open.push(guarded(async move {
+                    let _ = delete_node(core, generation, path, Some(reply)).await;
                     drop(place);
                 })),
-                Some(Job::Trim(epoch)) => aside.push(guarded(exact::trim(epoch))),
-                Some(Job::Lost { epoch, folder }) => aside.push(guarded(look_for_lost(core, epoch, folder))),
-                Some(Job::Abandoned { epoch, farewell }) => open.push(guarded(async move {
+                Some(Job::Trim(generation)) => aside.push(guarded(exact::trim(generation))),
+                Some(Job::Lost { generation, folder }) => {
+                    aside.push(guarded(look_for_lost(core, generation, folder)));
+                }
+                Some(Job::Abandoned { generation, farewell }) => open.push(guarded(async move {
                     let say = async {
                         // The end of the session gives the places of its guards to others: until they are
                         // dropped their work may be stopping.
-                        epoch.held.all_dropped().await;
+                        generation.held.all_dropped().await;
                         // Kept nodes of this session are replaced by the next one while this one lives, so
                         // that nobody sees them gone (decision 7).
-                        let replaced = core.kept.attempted(epoch.number + 1);
+                        let replaced = core.kept.attempted(generation.number + 1);
                         let _ = tokio::time::timeout(core.config.operation_timeout, replaced).await;
                         farewell.say(&core.ensemble).await;
                     };
@@ -82,12 +84,12 @@ impl CleanupWorker {
                         () = core.closing.cancelled() => {}
                     }
                 })),
-                Some(Job::Create { epoch, prefix, reply, place }) => open.push(guarded(async move {
-                    undo_create(core, epoch, prefix, reply).await;
+                Some(Job::Create { generation, prefix, reply, place }) => open.push(guarded(async move {
+                    undo_create(core, generation, prefix, reply).await;
                     drop(place);
                 })),
-                Some(Job::Numbered { epoch, prefix, czxid }) => {
-                    aside.push(guarded(undo_numbered(core, epoch, prefix, czxid)));
+                Some(Job::Numbered { generation, prefix, czxid }) => {
+                    aside.push(guarded(undo_numbered(core, generation, prefix, czxid)));
                 }
             }
         }

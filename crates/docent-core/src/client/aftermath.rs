@@ -14,14 +14,17 @@ pub(crate) struct Aftermath(pub(crate) Arc<Core>);
 impl Drop for Aftermath {
     fn drop(&mut self) {
         let core = &self.0;
-        let epoch = core.epoch();
+        let generation = core.generation();
         if !core.connection.borrow().is_final() {
-            tracing::error!(epoch = epoch.number, "the task of the client's session is gone: it is closed");
+            tracing::error!(
+                generation = generation.number,
+                "the task of the client's session is gone: it is closed"
+            );
             core.connection.send_modify(|connection| connection.state = ConnectionState::Closed);
         }
         core.closing.cancel();
         // The session's requests and watches have ended with the task that ran it.
-        epoch.end(SessionEnd::Closed);
+        generation.end(SessionEnd::Closed);
         core.finished.cancel();
     }
 }

@@ -5,7 +5,7 @@
 
 use super::ClientBuilder;
 use crate::client::core::Core;
-use crate::client::epoch::Epoch;
+use crate::client::generation::SessionGeneration;
 use crate::client::state::StateWatcher;
 use crate::error::{Error, ErrorKind};
 use crate::node::{Acl, Children, CreateMode, Created, Node, NodeAcl, NodePath, Stat, namespace};
@@ -32,7 +32,7 @@ use tokio::time::Instant;
 pub struct Client {
     handle: Arc<Handle>,
     operation_timeout: Duration,
-    /// Number of the only epoch in which it may act; `None` for any.
+    /// Number of the only generation in which it may act; `None` for any.
     bound: Option<u64>,
 }
 
@@ -88,7 +88,7 @@ impl Client {
     /// with `SessionChanged`.
     #[must_use]
     pub fn in_this_session(&self) -> Self {
-        Self { bound: Some(self.core().epoch().number), ..self.clone() }
+        Self { bound: Some(self.core().generation().number), ..self.clone() }
     }
 
     /// Observes the connection state.
@@ -98,12 +98,12 @@ impl Client {
 
     /// The number of the present session at the servers; `None` before the first was opened.
     pub fn session_id(&self) -> Option<i64> {
-        Some(self.core().epoch().session.id()).filter(|id| *id != 0)
+        Some(self.core().generation().session.id()).filter(|id| *id != 0)
     }
 
     /// The timeout of the present session as the servers granted it; `None` before the first link.
     pub fn session_timeout(&self) -> Option<Duration> {
-        Some(self.core().epoch().lease.timeout()).filter(|timeout| !timeout.is_zero())
+        Some(self.core().generation().lease.timeout()).filter(|timeout| !timeout.is_zero())
     }
 
     /// Identity that recipes write into nodes when they are given no data: the one that the client was built
@@ -381,24 +381,24 @@ impl Client {
     }
 
     /// Sends a `request` until a server answers, as far as `outcomes` and the retry policy allow. Returns the
-    /// answer and the epoch it is from. `path` is named in errors.
+    /// answer and the generation it is from. `path` is named in errors.
     pub(crate) fn call(
         &self,
         operation: &'static str,
         path: &str,
         request: &Make<'_>,
         outcomes: Outcomes,
-    ) -> impl Future<Output = Result<(Result<Response, Code>, Arc<Epoch>), Error>> + Send {
+    ) -> impl Future<Output = Result<(Result<Response, Code>, Arc<SessionGeneration>), Error>> + Send {
         async move {
             let started = Started::now();
             let mut attempts = Attempts::new(self, operation, path, outcomes);
             let result = loop {
-                let epoch = match attempts.epoch().await {
-                    Ok(epoch) => epoch,
+                let generation = match attempts.generation().await {
+                    Ok(generation) => generation,
                     Err(error) => break Err(error),
                 };
-                match attempts.send(&epoch, request).await {
-                    Ok(Some(result)) => break Ok((result, epoch)),
+                match attempts.send(&generation, request).await {
+                    Ok(Some(result)) => break Ok((result, generation)),
                     Ok(None) => {}
                     Err(error) => break Err(error),
                 }
@@ -408,7 +408,7 @@ impl Client {
         }
     }
 
-    /// Number of the only epoch in which it may act; `None` for any.
+    /// Number of the only generation in which it may act; `None` for any.
     pub(crate) fn bound(&self) -> Option<u64> {
         self.bound
     }

@@ -46,7 +46,7 @@ struct Probe<'a> {
 impl Drop for Probe<'_> {
     fn drop(&mut self) {
         let core = self.client.core();
-        drop(Leaving::new(core.epoch(), core.namespace.join(&self.path)));
+        drop(Leaving::new(core.generation(), core.namespace.join(&self.path)));
     }
 }
 

@@ -38,8 +38,8 @@ pub enum RollbackPolicy {
     /// Do nothing more: every operation fails with `EnsembleRolledBack`, so that a person decides.
     #[default]
     Stop,
-    /// Open a new session that has seen nothing. [`Connection::rollbacks`](crate::Connection) counts it, and
-    /// guards say that their fence may be lower than earlier ones.
+    /// Open a new session that has seen nothing. [`ConnectionStatus::rollbacks`](crate::ConnectionStatus)
+    /// counts it, and guards say that their fence may be lower than earlier ones.
     StartAfresh,
 }
 

@@ -1,7 +1,7 @@
 use crate::cleanup::Cleanup;
 use crate::client::config::Config;
-use crate::client::epoch::Epoch;
-use crate::client::state::{Connection, ConnectionState};
+use crate::client::generation::SessionGeneration;
+use crate::client::state::{ConnectionState, ConnectionStatus};
 use crate::error::{Error, ErrorKind};
 use crate::kept::KeptTable;
 use crate::node::namespace::Namespace;
@@ -30,11 +30,11 @@ pub(crate) struct Core {
     /// Written into nodes when the caller gives no data.
     pub(crate) identity: String,
     pub(crate) ensemble: Ensemble,
-    pub(crate) epochs: watch::Sender<Arc<Epoch>>,
-    pub(crate) connection: watch::Sender<Connection>,
+    pub(crate) generations: watch::Sender<Arc<SessionGeneration>>,
+    pub(crate) connection: watch::Sender<ConnectionStatus>,
     pub(crate) cleanup: Cleanup,
     pub(crate) kept: KeptTable,
-    /// Sessions of earlier epochs, with the paths of their witnesses.
+    /// Sessions of earlier generations, with the paths of their witnesses.
     past_sessions: Mutex<Vec<(i64, String)>>,
     /// Set once the servers, older than 3.6, refused to read many nodes in one request.
     pub(crate) no_multi_read: AtomicBool,
@@ -61,16 +61,20 @@ impl Core {
     ) -> (Arc<Self>, SessionTask) {
         static NEXT_ID: AtomicU64 = AtomicU64::new(1);
         let ensemble = Ensemble::new(Arc::clone(&config.transport), servers);
-        let (epoch, task) = open(&config, &ensemble, &cleanup, 1, 0, Start::AtOnce);
-        let connection =
-            Connection { state: ConnectionState::Connecting, epoch: 1, suspensions: 0, rollbacks: 0 };
+        let (generation, task) = open(&config, &ensemble, &cleanup, 1, 0, Start::AtOnce);
+        let connection = ConnectionStatus {
+            state: ConnectionState::Connecting,
+            generation: 1,
+            suspensions: 0,
+            rollbacks: 0,
+        };
         let core = Self {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             config,
             namespace,
             identity,
             ensemble,
-            epochs: watch::Sender::new(Arc::new(epoch)),
+            generations: watch::Sender::new(Arc::new(generation)),
             connection: watch::Sender::new(connection),
             cleanup,
             kept: KeptTable::default(),
@@ -84,18 +88,22 @@ impl Core {
         (Arc::new(core), task)
     }
 
-    /// Opens the session after the one of `epoch`, which ended by `end`.
-    pub(crate) fn open_next(&self, epoch: &Epoch, end: SessionEnd) -> (Arc<Epoch>, SessionTask) {
+    /// Opens the session after the one of `generation`, which ended by `end`.
+    pub(crate) fn open_next(
+        &self,
+        generation: &SessionGeneration,
+        end: SessionEnd,
+    ) -> (Arc<SessionGeneration>, SessionTask) {
         // Servers that were restored refuse a client that has seen newer transactions, so a fresh start has
         // seen none.
-        let last_zxid = if end == SessionEnd::RolledBack { 0 } else { epoch.session.last_zxid() };
-        let number = epoch.number + 1;
-        self.remember(epoch.session.id(), epoch.witness.path(&self.namespace));
-        let (epoch, task) =
+        let last_zxid = if end == SessionEnd::RolledBack { 0 } else { generation.session.last_zxid() };
+        let number = generation.number + 1;
+        self.remember(generation.session.id(), generation.witness.path(&self.namespace));
+        let (generation, task) =
             open(&self.config, &self.ensemble, &self.cleanup, number, last_zxid, Start::Jittered);
-        let epoch = Arc::new(epoch);
-        self.epochs.send_replace(Arc::clone(&epoch));
-        (epoch, task)
+        let generation = Arc::new(generation);
+        self.generations.send_replace(Arc::clone(&generation));
+        (generation, task)
     }
 
     /// Reason why a client that has stopped refuses operations.
@@ -137,18 +145,18 @@ impl Core {
         past.iter().find(|(past, _)| *past == session_id).map(|(_, witness)| witness.clone())
     }
 
-    pub(crate) fn epoch(&self) -> Arc<Epoch> {
-        Arc::clone(&self.epochs.borrow())
+    pub(crate) fn generation(&self) -> Arc<SessionGeneration> {
+        Arc::clone(&self.generations.borrow())
     }
 
-    /// The first epoch after `number`.
-    pub(crate) async fn epoch_after(&self, number: u64) -> Result<Arc<Epoch>, Error> {
-        let mut epochs = self.epochs.subscribe();
+    /// The first generation after `number`.
+    pub(crate) async fn next_generation(&self, number: u64) -> Result<Arc<SessionGeneration>, Error> {
+        let mut generations = self.generations.subscribe();
         tokio::select! {
             biased;
             () = self.closing.cancelled() => Err(Error::new(self.closed(), "connect")),
-            epoch = epochs.wait_for(|epoch| epoch.number > number) => match epoch {
-                Ok(epoch) => Ok(Arc::clone(&epoch)),
+            generation = generations.wait_for(|generation| generation.number > number) => match generation {
+                Ok(generation) => Ok(Arc::clone(&generation)),
                 Err(_) => Err(Error::new(self.closed(), "connect")),
             },
         }
@@ -162,7 +170,7 @@ fn open(
     number: u64,
     last_zxid: i64,
     start: Start,
-) -> (Epoch, SessionTask) {
+) -> (SessionGeneration, SessionTask) {
     let settings = SessionSettings {
         timeout: config.session_timeout,
         last_zxid,
@@ -174,7 +182,17 @@ fn open(
     };
     let lease = Arc::new(Lease::new(config.server_tick));
     let (session, task) = open_session(config, ensemble, settings, &lease, start);
-    (Epoch::new(number, session, lease, Arc::clone(&config.clock), cleanup.clone(), config.max_request), task)
+    (
+        SessionGeneration::new(
+            number,
+            session,
+            lease,
+            Arc::clone(&config.clock),
+            cleanup.clone(),
+            config.max_request,
+        ),
+        task,
+    )
 }
 
 fn open_session(
@@ -198,7 +216,7 @@ impl fmt::Debug for Core {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Core")
             .field("connection", &*self.connection.borrow())
-            .field("epoch", &self.epoch())
+            .field("generation", &self.generation())
             .finish_non_exhaustive()
     }
 }

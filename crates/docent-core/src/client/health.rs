@@ -1,13 +1,13 @@
 use crate::client::Client;
-use crate::client::state::Connection;
+use crate::client::state::ConnectionStatus;
 use std::time::Duration;
 
 /// Health of a client. See [`Client::health`].
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Health {
-    /// State, epoch and lost links.
-    pub connection: Connection,
+    /// State, generation and lost links.
+    pub connection: ConnectionStatus,
     /// Time for which guards are still certain; `None` when there is no lease.
     pub lease_left: Option<Duration>,
     /// Guards that are neither lost nor released.
@@ -22,15 +22,15 @@ impl Client {
     /// The client's present health, without I/O.
     pub fn health(&self) -> Health {
         let core = self.core();
-        let epoch = core.epoch();
-        let left = epoch.lease.deadline().since(epoch.clock.now());
+        let generation = core.generation();
+        let left = generation.lease.deadline().since(generation.clock.now());
         Health {
             connection: *core.connection.borrow(),
             lease_left: Some(left).filter(|left| !left.is_zero()),
-            guards: epoch.held.live(),
+            guards: generation.held.live(),
             missing_nodes: core
                 .kept
-                .missing(epoch.number)
+                .missing(generation.number)
                 .iter()
                 .map(|path| core.namespace.relative(path))
                 .collect(),

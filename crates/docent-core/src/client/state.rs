@@ -7,8 +7,8 @@ use tokio::sync::watch;
 
 /// State of a client's connection to its ensemble.
 ///
-/// `Connecting → Connected ⇄ Suspended → Lost → Connected` (in the next epoch), and `Closed` at the end. From
-/// everywhere to `AuthFailed` when the servers refuse the client's credentials.
+/// `Connecting → Connected ⇄ Suspended → Lost → Connected` (in the next generation), and `Closed` at the end.
+/// From everywhere to `AuthFailed` when the servers refuse the client's credentials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ConnectionState {
@@ -32,25 +32,25 @@ pub enum ConnectionState {
 
 /// State of the connection, together with counts of changes that a slow observer could have missed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Connection {
+pub struct ConnectionStatus {
     /// The state.
     pub state: ConnectionState,
     /// Counts the client's sessions: 1, 2, 3 …
-    pub epoch: u64,
+    pub generation: u64,
     /// Number of times that the link was lost, in all sessions together.
     pub suspensions: u64,
     /// Number of times that the servers were found to be restored from an older copy.
     pub rollbacks: u64,
 }
 
-impl Connection {
+impl ConnectionStatus {
     /// True when no other state follows.
     pub(crate) fn is_final(&self) -> bool {
         matches!(self.state, ConnectionState::Closed | ConnectionState::RolledBack)
     }
 }
 
-impl PartialEq<ConnectionState> for Connection {
+impl PartialEq<ConnectionState> for ConnectionStatus {
     fn eq(&self, state: &ConnectionState) -> bool {
         self.state == *state
     }
@@ -58,21 +58,21 @@ impl PartialEq<ConnectionState> for Connection {
 
 /// Observes the connection state of a client.
 ///
-/// Level-triggered: a slow observer skips intermediate states, but `epoch` and `suspensions` tell that
+/// Level-triggered: a slow observer skips intermediate states, but `generation` and `suspensions` tell that
 /// something happened. It never holds anything up. As a `Stream` it yields the present state first, then each
 /// change, and ends after the last one, `Closed` or `RolledBack`.
 pub struct StateWatcher {
-    receiver: watch::Receiver<Connection>,
-    stream: Option<stream::BoxStream<'static, Connection>>,
+    receiver: watch::Receiver<ConnectionStatus>,
+    stream: Option<stream::BoxStream<'static, ConnectionStatus>>,
 }
 
 impl StateWatcher {
-    pub(crate) fn new(receiver: watch::Receiver<Connection>) -> Self {
+    pub(crate) fn new(receiver: watch::Receiver<ConnectionStatus>) -> Self {
         Self { receiver, stream: None }
     }
 
     /// The state now.
-    pub fn current(&self) -> Connection {
+    pub fn current(&self) -> ConnectionStatus {
         *self.receiver.borrow()
     }
 
@@ -81,11 +81,11 @@ impl StateWatcher {
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub async fn changed(&mut self) -> Connection {
+    pub async fn changed(&mut self) -> ConnectionStatus {
         if !self.current().is_final() {
             // The sender goes away only with a client whose runtime was shut down.
             if self.receiver.changed().await.is_err() {
-                return Connection { state: ConnectionState::Closed, ..self.current() };
+                return ConnectionStatus { state: ConnectionState::Closed, ..self.current() };
             }
         }
         *self.receiver.borrow_and_update()
@@ -96,7 +96,7 @@ impl StateWatcher {
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub async fn reached(&mut self, state: ConnectionState) -> Connection {
+    pub async fn reached(&mut self, state: ConnectionState) -> ConnectionStatus {
         self.wait_for(|connection| *connection == state).await
     }
 
@@ -105,7 +105,10 @@ impl StateWatcher {
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub async fn wait_for(&mut self, mut condition: impl FnMut(&Connection) -> bool) -> Connection {
+    pub async fn wait_for(
+        &mut self,
+        mut condition: impl FnMut(&ConnectionStatus) -> bool,
+    ) -> ConnectionStatus {
         loop {
             let current = *self.receiver.borrow_and_update();
             if condition(&current) || current.is_final() {
@@ -132,9 +135,9 @@ impl Clone for StateWatcher {
 }
 
 impl Stream for StateWatcher {
-    type Item = Connection;
+    type Item = ConnectionStatus;
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Connection>> {
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<ConnectionStatus>> {
         let this = &mut *self;
         let stream = this.stream.get_or_insert_with(|| {
             let mut watcher = Self::new(this.receiver.clone());

@@ -3,7 +3,7 @@
 use crate::client::aftermath::Aftermath;
 use crate::client::config::RollbackPolicy;
 use crate::client::core::{Core, SessionTask};
-use crate::client::epoch::Epoch;
+use crate::client::generation::SessionGeneration;
 use crate::client::state::ConnectionState;
 use crate::guard::keeper;
 use crate::session::{LinkState, SessionEnd};
@@ -22,17 +22,17 @@ const REFUSED_PAUSE: Duration = Duration::from_secs(30);
 pub(crate) async fn supervise(core: Arc<Core>, mut task: SessionTask) {
     // Guards, pending operations and `close` learn of the end of this task, also when it panics.
     let _aftermath = Aftermath(Arc::clone(&core));
-    let mut epoch = core.epoch();
+    let mut generation = core.generation();
     loop {
-        let end = run_epoch(&core, &epoch, task).await;
-        epoch.end(end);
+        let end = run_generation(&core, &generation, task).await;
+        generation.end(end);
         if core.closing.is_cancelled() {
             break;
         }
         if end == SessionEnd::RolledBack && !goes_on(&core) {
             return;
         }
-        tracing::warn!(epoch = epoch.number, session_id = %hex(&epoch), ?end, "session is lost");
+        tracing::warn!(generation = generation.number, session_id = %hex(&generation), ?end, "session is lost");
         let state = match end {
             SessionEnd::AuthFailed => ConnectionState::AuthFailed,
             _ => ConnectionState::Lost,
@@ -41,14 +41,14 @@ pub(crate) async fn supervise(core: Arc<Core>, mut task: SessionTask) {
         core.connection.send_modify(|connection| connection.state = state);
         // The servers may keep such a session, and its nodes would stand until its timeout (decision 6).
         if matches!(end, SessionEnd::Abandoned | SessionEnd::AuthFailed) {
-            core.cleanup.end_abandoned(&epoch);
+            core.cleanup.end_abandoned(&generation);
         }
         if end == SessionEnd::AuthFailed && !pause_after_refusal(&core).await {
             break;
         }
-        (epoch, task) = core.open_next(&epoch, end);
+        (generation, task) = core.open_next(&generation, end);
     }
-    tracing::info!(epoch = epoch.number, "client is closed");
+    tracing::info!(generation = generation.number, "client is closed");
     telemetry::connection(ConnectionState::Closed);
     core.connection.send_modify(|connection| connection.state = ConnectionState::Closed);
 }
@@ -80,16 +80,20 @@ async fn pause_after_refusal(core: &Core) -> bool {
 
 /// Runs one session until it ends or, when the client closes, until it is closed or the operation timeout is
 /// over.
-async fn run_epoch(core: &Arc<Core>, epoch: &Arc<Epoch>, mut task: SessionTask) -> SessionEnd {
+async fn run_generation(
+    core: &Arc<Core>,
+    generation: &Arc<SessionGeneration>,
+    mut task: SessionTask,
+) -> SessionEnd {
     let published = AtomicU64::new(0);
     // The session's task wakes for every request, the lease and the link's state hardly ever: `Seldom` polls
     // these only when they were woken themselves.
-    let mut attended = Seldom::new(attend(core, epoch, &published));
+    let mut attended = Seldom::new(attend(core, generation, &published));
     tokio::select! {
         biased;
         end = &mut task => {
             // A loss of the link that came together with the end counts, too.
-            let missed = epoch.losses() - published.load(Relaxed);
+            let missed = generation.losses() - published.load(Relaxed);
             core.connection.send_modify(|connection| connection.suspensions += missed);
             end
         }
@@ -99,12 +103,12 @@ async fn run_epoch(core: &Arc<Core>, epoch: &Arc<Epoch>, mut task: SessionTask) 
 
 /// Keeps the lease and publishes the link's state beside the session's task; `published` counts the losses
 /// told so far. Resolves when the client closes and that takes too long.
-async fn attend(core: &Core, epoch: &Arc<Epoch>, published: &AtomicU64) -> SessionEnd {
-    let mut keeper = pin!(keeper::keep(epoch));
-    let mut close = pin!(close(core, epoch));
-    let mut link = epoch.session.link();
+async fn attend(core: &Core, generation: &Arc<SessionGeneration>, published: &AtomicU64) -> SessionEnd {
+    let mut keeper = pin!(keeper::keep(generation));
+    let mut close = pin!(close(core, generation));
+    let mut link = generation.session.link();
     // Connected is published after one attempt at each kept node.
-    let mut restored = pin!(restored(core, epoch));
+    let mut restored = pin!(restored(core, generation));
     let mut is_restored = false;
     loop {
         let is_up = link.borrow().up;
@@ -113,13 +117,13 @@ async fn attend(core: &Core, epoch: &Arc<Epoch>, published: &AtomicU64) -> Sessi
             Ok(()) = link.changed() => {
                 let state = *link.borrow_and_update();
                 if is_restored || !state.up {
-                    publish(core, epoch, state, published);
+                    publish(core, generation, state, published);
                 }
             }
             () = &mut restored, if is_up && !is_restored => {
                 is_restored = true;
                 let state = *link.borrow();
-                publish(core, epoch, state, published);
+                publish(core, generation, state, published);
             }
             () = &mut close => return SessionEnd::Closed,
         }
@@ -128,52 +132,52 @@ async fn attend(core: &Core, epoch: &Arc<Epoch>, published: &AtomicU64) -> Sessi
 
 /// Waits for the first attempt at each kept node in a session, at most for the operation timeout. A node that
 /// cannot be kept reports that on its own handle.
-async fn restored(core: &Core, epoch: &Epoch) {
-    let _ = tokio::time::timeout(core.config.operation_timeout, core.kept.attempted(epoch.number)).await;
+async fn restored(core: &Core, generation: &SessionGeneration) {
+    let _ = tokio::time::timeout(core.config.operation_timeout, core.kept.attempted(generation.number)).await;
 }
 
 /// Waits until the client is to close, then ends the session in order: no new calls, pending deletes, the
 /// session itself. Resolves when that took longer than an operation may.
-async fn close(core: &Core, epoch: &Epoch) {
+async fn close(core: &Core, generation: &SessionGeneration) {
     core.closing.cancelled().await;
-    epoch.session.drain();
+    generation.session.drain();
     let end = async {
         core.cleanup.drained().await;
         // Guards learn of their end first, and the servers after them: once the session is closed there,
         // others get the locks.
-        epoch.end(SessionEnd::Closed);
-        epoch.session.close();
+        generation.end(SessionEnd::Closed);
+        generation.session.close();
         std::future::pending::<()>().await;
     };
     let _ = tokio::time::timeout(core.config.operation_timeout, end).await;
 }
 
-fn publish(core: &Core, epoch: &Epoch, link: LinkState, published: &AtomicU64) {
+fn publish(core: &Core, generation: &SessionGeneration, link: LinkState, published: &AtomicU64) {
     let state = match link.up {
         true => ConnectionState::Connected,
         false if link.losses > 0 => ConnectionState::Suspended,
         false => return,
     };
     if state == ConnectionState::Connected {
-        tracing::info!(epoch = epoch.number, session_id = %hex(epoch), "connected");
-        if epoch.lease.is_short() {
+        tracing::info!(generation = generation.number, session_id = %hex(generation), "connected");
+        if generation.lease.is_short() {
             tracing::warn!(
-                timeout = ?epoch.lease.timeout(),
-                tick = ?epoch.lease.tick(),
+                timeout = ?generation.lease.timeout(),
+                tick = ?generation.lease.tick(),
                 "session timeout is below four ticks of the server: locks are refused unless short leases are accepted"
             );
         }
     } else {
-        tracing::info!(epoch = epoch.number, session_id = %hex(epoch), "suspended");
+        tracing::info!(generation = generation.number, session_id = %hex(generation), "suspended");
     }
     telemetry::connection(state);
     core.connection.send_modify(|connection| {
         connection.state = state;
-        connection.epoch = epoch.number;
+        connection.generation = generation.number;
         connection.suspensions += link.losses - published.swap(link.losses, Relaxed);
     });
 }
 
-fn hex(epoch: &Epoch) -> String {
-    format!("{:#x}", epoch.session.id())
+fn hex(generation: &SessionGeneration) -> String {
+    format!("{:#x}", generation.session.id())
 }

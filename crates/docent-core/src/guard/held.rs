@@ -1,5 +1,5 @@
 use crate::cleanup::ClaimNode;
-use crate::client::epoch::Epoch;
+use crate::client::generation::SessionGeneration;
 use crate::guard::{Fence, LostReason};
 use crate::session::lease::LeaseMark;
 use crate::session::{Cause, Lane};
@@ -22,7 +22,7 @@ pub(crate) const REVOKE: &[u8] = b"__REVOKE__";
 
 /// State of one guard: its node, whether it still holds, and the tokens that its loss cancels.
 pub(crate) struct Held {
-    pub(crate) epoch: Arc<Epoch>,
+    pub(crate) generation: Arc<SessionGeneration>,
     /// Full path of the node.
     pub(crate) path: String,
     pub(crate) fence: Fence,
@@ -52,16 +52,16 @@ enum Over {
 
 impl Held {
     pub(crate) fn new(
-        epoch: Arc<Epoch>,
+        generation: Arc<SessionGeneration>,
         path: String,
         czxid: i64,
         recipe: &'static str,
         mark: LeaseMark,
     ) -> Self {
-        let since = epoch.clock.now();
-        let alive = epoch.held.alive.token();
+        let since = generation.clock.now();
+        let alive = generation.held.alive.token();
         Self {
-            epoch,
+            generation,
             path,
             fence: Fence::from_czxid(czxid),
             recipe,
@@ -78,20 +78,20 @@ impl Held {
 
     /// State of a guard that holds by the node of a claim.
     pub(crate) fn of_claim(node: &Arc<ClaimNode>, recipe: &'static str, mark: LeaseMark) -> Self {
-        let held = Self::new(Arc::clone(&node.epoch), node.path.clone(), node.czxid, recipe, mark);
+        let held = Self::new(Arc::clone(&node.generation), node.path.clone(), node.czxid, recipe, mark);
         Self { claim: Some(Arc::clone(node)), ..held }
     }
 
     /// State of the guard that takes over from this one at the node `path`, with the same fence, lease and
     /// token.
     pub(crate) fn successor(&self, path: String) -> Self {
-        let alive = self.epoch.held.alive.token();
+        let alive = self.generation.held.alive.token();
         Self {
-            epoch: Arc::clone(&self.epoch),
+            generation: Arc::clone(&self.generation),
             path,
             fence: self.fence,
             recipe: self.recipe,
-            since: self.epoch.clock.now(),
+            since: self.generation.clock.now(),
             mark: self.mark,
             over: OnceLock::new(),
             token: self.token.clone(),
@@ -119,8 +119,8 @@ impl Held {
         self.sets().retain(|(other, _)| *other != number);
     }
 
-    /// Compares clock and epoch: no I/O, and right even after the process was frozen. Once it fails it always
-    /// fails.
+    /// Compares clock and generation: no I/O, and right even after the process was frozen. Once it fails it
+    /// always fails.
     pub(crate) fn check(&self) -> Result<(), LostReason> {
         #[cfg(docent_planted)]
         if self.has_lease_again() {
@@ -141,10 +141,10 @@ impl Held {
 
     /// As [`check`](Self::check), for a guard that is neither lost nor released.
     pub(crate) fn check_clock(&self) -> Result<(), LostReason> {
-        if self.epoch.lease.holds(self.mark, self.epoch.clock.now()) {
+        if self.generation.lease.holds(self.mark, self.generation.clock.now()) {
             return Ok(());
         }
-        Err(self.lose(self.epoch.lost_reason()))
+        Err(self.lose(self.generation.lost_reason()))
     }
 
     /// The defect [`LostUnLoses`](crate::planted::Planted::LostUnLoses).
@@ -152,27 +152,27 @@ impl Held {
     fn has_lease_again(&self) -> bool {
         planted!(LostUnLoses)
             && matches!(self.over.get(), Some(Over::Lost(LostReason::LeaseExpired, _)))
-            && self.epoch.lease.mark(self.epoch.clock.now()).is_some()
+            && self.generation.lease.mark(self.generation.clock.now()).is_some()
     }
 
     /// Marks the guard lost, unless it was released before. The first reason stays; it is returned.
     pub(crate) fn lose(&self, reason: LostReason) -> LostReason {
-        if self.over.set(Over::Lost(reason, self.epoch.clock.now())).is_ok() {
-            tracing::warn!(path = %self.path, epoch = self.epoch.number, %reason, "guard is lost");
+        if self.over.set(Over::Lost(reason, self.generation.clock.now())).is_ok() {
+            tracing::warn!(path = %self.path, generation = self.generation.number, %reason, "guard is lost");
             self.token.cancel();
             self.sets().iter().for_each(|(_, token)| token.cancel());
             self.ended(Some(reason));
             if reason == LostReason::LeaseExpired {
                 if planted!(SessionClosedAtLoss) {
-                    std::mem::forget(self.epoch.session.submit(Request::CloseSession, Lane::Cleanup));
+                    std::mem::forget(self.generation.session.submit(Request::CloseSession, Lane::Cleanup));
                 }
                 // The session may live on, and its node with it. The holder's work gets a margin to stop;
                 // then the delete of the node gives others their turn (decision 3).
                 let margin =
-                    if planted!(NodeDeletedAtLoss) { Duration::ZERO } else { self.epoch.lease.margin() };
+                    if planted!(NodeDeletedAtLoss) { Duration::ZERO } else { self.generation.lease.margin() };
                 match &self.claim {
-                    None => self.epoch.cleanup.delete_later(&self.epoch, self.path.clone(), margin),
-                    Some(node) => self.epoch.cleanup.release_later(node, margin),
+                    None => self.generation.cleanup.delete_later(&self.generation, self.path.clone(), margin),
+                    Some(node) => self.generation.cleanup.release_later(node, margin),
                 }
             }
         }
@@ -255,16 +255,16 @@ impl Held {
             Some(Over::Lost(LostReason::LeaseExpired, noticed)) => {
                 // An acknowledgement that the driver took for one in time may have moved the end after this
                 // guard was lost: the earlier of the two counts.
-                let end = self.epoch.lease.lapsed_at(self.mark)?.min(*noticed);
-                Some(end + grace.min(self.epoch.lease.margin()))
+                let end = self.generation.lease.lapsed_at(self.mark)?.min(*noticed);
+                Some(end + grace.min(self.generation.lease.margin()))
             }
             _ => None,
         }
     }
 
     fn ended(&self, lost: Option<LostReason>) {
-        self.epoch.held.one_less();
-        telemetry::over(self.recipe, self.epoch.clock.now().since(self.since), lost);
+        self.generation.held.one_less();
+        telemetry::over(self.recipe, self.generation.clock.now().since(self.since), lost);
     }
 
     /// The reason why it was lost; `None` while it is not.
@@ -309,7 +309,7 @@ impl Held {
     async fn lapsed(&self) {
         // Outside of a runtime there are no timers: the token alone tells then.
         while !self.is_over() && Handle::try_current().is_ok() {
-            let left = self.epoch.lease.deadline().since(self.epoch.clock.now());
+            let left = self.generation.lease.deadline().since(self.generation.clock.now());
             tokio::time::sleep(left).await;
             if !self.is_over() && self.check_clock().is_err() {
                 return;
@@ -324,13 +324,13 @@ impl fmt::Debug for Held {
         f.debug_struct("Held")
             .field("path", &self.path)
             .field("fence", &self.fence)
-            .field("epoch", &self.epoch.number)
+            .field("generation", &self.generation.number)
             .field("over", &self.over.get())
             .finish_non_exhaustive()
     }
 }
 
-/// Guards of one epoch, for the `Keeper` that keeps their lease.
+/// Guards of one generation, for the `Keeper` that keeps their lease.
 #[derive(Debug, Default)]
 pub(crate) struct HeldTable {
     guards: Mutex<Guards>,
@@ -410,20 +410,20 @@ mod tests {
     #[tokio::test]
     async fn a_grace_runs_from_the_end_that_was_noticed_also_if_the_lease_is_renewed_at_that_moment() {
         let client = Client::builder("127.0.0.1:1").build().unwrap();
-        let epoch = client.core().epoch();
-        let (lease, now) = (&epoch.lease, epoch.clock.now());
+        let generation = client.core().generation();
+        let (lease, now) = (&generation.lease, generation.clock.now());
         // The lease is 20 s of 30 s, and has just run out.
         lease.attached(SECOND * 30, now - SECOND * 20);
         let then = now - SECOND * 20;
         lease.renew(then, then, then);
         let mark = lease.mark(now - SECOND).unwrap();
-        let held = Held::new(Arc::clone(&epoch), "/lock/a".to_owned(), 1, "lock", mark);
+        let held = Held::new(Arc::clone(&generation), "/lock/a".to_owned(), 1, "lock", mark);
         assert_eq!(held.check(), Err(LostReason::LeaseExpired));
         assert_eq!(held.grace_end(SECOND), Some(now + SECOND));
         // The driver looked at its clock just before the end, and came to renew the lease just after the
         // guard was lost.
         lease.renew(now - SECOND, now - SECOND, now - Duration::from_nanos(1));
-        assert!(held.grace_end(SECOND) <= Some(epoch.clock.now() + SECOND));
+        assert!(held.grace_end(SECOND) <= Some(generation.clock.now() + SECOND));
         assert_eq!(held.check(), Err(LostReason::LeaseExpired));
     }
 }

@@ -1,6 +1,6 @@
-//! Keeps the lease of an epoch while guards live, and tells guards when they are lost.
+//! Keeps the lease of a generation while guards live, and tells guards when they are lost.
 
-use crate::client::epoch::Epoch;
+use crate::client::generation::SessionGeneration;
 use crate::guard::{Held, LostReason, REVOKE};
 use crate::session::{Cause, Fired, Lane, Outcome, Pending};
 use crate::time::{Timestamp, sleep_until};
@@ -15,15 +15,15 @@ use std::sync::Arc;
 /// Guards checked by one heartbeat.
 const GUARDS_PER_HEARTBEAT: usize = 64;
 
-/// Runs for as long as the epoch's session does, and does not end by itself. Cancel safe: it holds nothing
-/// that outlives it.
-pub(crate) async fn keep(epoch: &Arc<Epoch>) -> Infallible {
+/// Runs for as long as the generation's session does, and does not end by itself. Cancel safe: it holds
+/// nothing that outlives it.
+pub(crate) async fn keep(generation: &Arc<SessionGeneration>) -> Infallible {
     let (refused, not_before) = (HashSet::new(), Timestamp::default());
-    Keeper { epoch, cursor: 0, refused, unreadable: None, not_before }.run().await
+    Keeper { generation, cursor: 0, refused, unreadable: None, not_before }.run().await
 }
 
 struct Keeper<'a> {
-    epoch: &'a Arc<Epoch>,
+    generation: &'a Arc<SessionGeneration>,
     /// Index of the guard at which the next heartbeat begins.
     cursor: usize,
     /// Paths of guards whose node may not be checked, for want of permission READ; each is reported once.
@@ -41,41 +41,41 @@ struct Heartbeat {
 
 impl Keeper<'_> {
     async fn run(mut self) -> Infallible {
-        let epoch = Arc::clone(self.epoch);
+        let generation = Arc::clone(self.generation);
         let mut own_nodes = FuturesUnordered::new();
         let mut heartbeat: Option<Heartbeat> = None;
         loop {
-            let changed = epoch.lease.changed();
-            own_nodes.extend(epoch.held.take_added().into_iter().map(|held| watch_own_node(held, true)));
+            let changed = generation.lease.changed();
+            own_nodes.extend(generation.held.take_added().into_iter().map(|held| watch_own_node(held, true)));
             own_nodes.extend(self.unreadable.take().map(|held| watch_own_node(held, false)));
-            let now = epoch.clock.now();
-            if epoch.held.live() > 0 && now >= epoch.lease.deadline() {
+            let now = generation.clock.now();
+            if generation.held.live() > 0 && now >= generation.lease.deadline() {
                 // Marks guards lost whose lease ran out, also when nobody asks them.
-                for held in epoch.held.all() {
+                for held in generation.held.all() {
                     let _ = held.check_clock();
                 }
             }
-            if heartbeat.is_none() && epoch.held.live() > 0 && now >= self.due() {
+            if heartbeat.is_none() && generation.held.live() > 0 && now >= self.due() {
                 heartbeat = self.send();
             }
             let wake = self.next_deadline(heartbeat.is_some());
             let replied = OptionFuture::from(heartbeat.as_mut().map(|heartbeat| &mut heartbeat.reply));
             tokio::select! {
-                () = epoch.held.bell.notified() => {}
+                () = generation.held.bell.notified() => {}
                 () = changed => {}
                 Some(path) = own_nodes.next() => {
                     self.refused.remove(&path);
                 }
                 Some(outcome) = replied => {
                     if let Outcome::NotSent(Cause::Ended(_)) | Outcome::Unknown(Cause::Ended(_)) = outcome {
-                        // Nothing is left to keep; the epoch tells its guards.
+                        // Nothing is left to keep; the generation tells its guards.
                         return pending().await;
                     }
                     if let Some(sent) = heartbeat.take() {
                         heartbeat = self.judge(sent.guards, outcome);
                     }
                 }
-                () = wait_until(&epoch, wake) => {}
+                () = wait_until(&generation, wake) => {}
             }
         }
     }
@@ -83,20 +83,20 @@ impl Keeper<'_> {
     /// Time at which the next heartbeat is due: a sixth of the timeout after the last acknowledged write was
     /// sent, sooner when that proved less than it could have (decision 3).
     fn due(&self) -> Timestamp {
-        (self.epoch.lease.proof() + self.epoch.lease.timing().pulse()).max(self.not_before)
+        (self.generation.lease.proof() + self.generation.lease.timing().pulse()).max(self.not_before)
     }
 
     fn next_deadline(&self, beating: bool) -> Option<Timestamp> {
-        if self.epoch.held.live() == 0 {
+        if self.generation.held.live() == 0 {
             return None;
         }
-        let lease = self.epoch.lease.deadline();
+        let lease = self.generation.lease.deadline();
         Some(if beating { lease } else { lease.min(self.due()) })
     }
 
     /// Checks up to 64 guards, those first that were not checked the last time.
     fn send(&mut self) -> Option<Heartbeat> {
-        let all = self.epoch.held.all();
+        let all = self.generation.held.all();
         let mut guards: Vec<_> =
             all.iter().filter(|held| !self.refused.contains(&held.path)).cloned().collect();
         if guards.is_empty() {
@@ -118,7 +118,7 @@ impl Keeper<'_> {
     fn fitting(&self, guards: &[Arc<Held>]) -> usize {
         /// Bytes of a check in a multi, besides its path.
         const FIELDS: usize = 32;
-        let mut room = self.epoch.max_request;
+        let mut room = self.generation.max_request;
         let fits = guards.iter().take_while(|held| {
             let size = held.path.len() + FIELDS;
             let fits = size <= room;
@@ -131,7 +131,7 @@ impl Keeper<'_> {
     fn check(&self, guards: Vec<Arc<Held>>) -> Heartbeat {
         let checks =
             guards.iter().map(|held| MultiOp::Check { path: held.path.clone(), version: -1 }).collect();
-        Heartbeat { reply: self.epoch.session.submit(Request::Multi(checks), Lane::Lease), guards }
+        Heartbeat { reply: self.generation.session.submit(Request::Multi(checks), Lane::Lease), guards }
     }
 
     /// Draws the consequences of a heartbeat's outcome. Returns the heartbeat that follows at once for the
@@ -141,7 +141,7 @@ impl Keeper<'_> {
         let Outcome::Reply(reply) = outcome else { return None };
         // An answer that did not renew the lease, as of a server that throttles, is followed by a pause, not
         // by the next heartbeat at once.
-        self.not_before = self.epoch.clock.now() + self.epoch.lease.timing().pause();
+        self.not_before = self.generation.clock.now() + self.generation.lease.timing().pause();
         let Ok(Response::Multi(results)) = reply.result else { return None };
         let (index, code) = results.iter().enumerate().find_map(|(index, result)| match result {
             MultiResult::Failed(code) if *code != Code::OK => Some((index, *code)),
@@ -165,9 +165,9 @@ impl Keeper<'_> {
     }
 }
 
-async fn wait_until(epoch: &Epoch, deadline: Option<Timestamp>) {
+async fn wait_until(generation: &SessionGeneration, deadline: Option<Timestamp>) {
     match deadline {
-        Some(deadline) => sleep_until(epoch.clock.as_ref(), deadline).await,
+        Some(deadline) => sleep_until(generation.clock.as_ref(), deadline).await,
         None => pending().await,
     }
 }
@@ -189,7 +189,7 @@ async fn watch_own_node(held: Arc<Held>, readable: bool) -> String {
 /// Without permission READ the node is watched by `exists`, and looked for as often as heartbeats are due:
 /// some servers do not tell a client of changes of a node that it may not read.
 async fn until_deleted(held: &Held, mut readable: bool) {
-    let session = &held.epoch.session;
+    let session = &held.generation.session;
     loop {
         if held.is_over() {
             return;
@@ -222,7 +222,7 @@ async fn until_deleted(held: &Held, mut readable: bool) {
             Outcome::NotSent(_) | Outcome::Unknown(_) => return pending().await,
         };
         let Some(watch) = watch else {
-            tokio::time::sleep(held.epoch.lease.timing().pause()).await;
+            tokio::time::sleep(held.generation.lease.timing().pause()).await;
             continue;
         };
         tokio::select! {
@@ -239,9 +239,9 @@ async fn until_deleted(held: &Held, mut readable: bool) {
 /// Resolves when a look from time to time finds the node gone, or the guard is over.
 async fn until_absent(held: &Held) {
     loop {
-        tokio::time::sleep(held.epoch.lease.timing().pulse()).await;
+        tokio::time::sleep(held.generation.lease.timing().pulse()).await;
         let look = Request::Exists { path: held.path.clone(), watch: false };
-        if held.is_over() || is_absent(held.epoch.session.submit(look, Lane::Cleanup).await) {
+        if held.is_over() || is_absent(held.generation.session.submit(look, Lane::Cleanup).await) {
             return;
         }
     }

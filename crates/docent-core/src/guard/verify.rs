@@ -12,8 +12,8 @@ pub(crate) async fn verify(client: &Client, path: &str, held: &Held) -> Result<(
         held.check().map_err(|reason| attempts.error(ErrorKind::Lost(reason)))?;
         let check = MultiOp::Check { path: held.path.clone(), version: -1 };
         let request = Request::Multi(vec![check]);
-        let outcome = held.epoch.session.submit(request, Lane::Call).by(attempts.deadline).await;
-        return match attempts.judge(&held.epoch, outcome).await? {
+        let outcome = held.generation.session.submit(request, Lane::Call).by(attempts.deadline).await;
+        return match attempts.judge(&held.generation, outcome).await? {
             None => continue,
             Some(Ok(Response::Multi(results))) => match results.first() {
                 Some(MultiResult::Failed(Code::NO_NODE)) => {
@@ -28,7 +28,7 @@ pub(crate) async fn verify(client: &Client, path: &str, held: &Held) -> Result<(
                     Ok(Ok(())) => held.check().map_err(|reason| attempts.error(ErrorKind::Lost(reason))),
                     Ok(Err(Ok(reason))) => Err(attempts.error(ErrorKind::Lost(reason))),
                     Ok(Err(Err(cause))) => {
-                        attempts.retry(&held.epoch, false, cause).await?;
+                        attempts.retry(&held.generation, false, cause).await?;
                         continue;
                     }
                 },

@@ -21,8 +21,8 @@ pub enum KeptStatus {
     Pending,
     /// It is there with the wanted data, as far as the servers told.
     Present {
-        /// The epoch of the session that owns it.
-        epoch: u64,
+        /// The generation of the session that owns it.
+        generation: u64,
     },
     /// Somebody else's node is at the path, or one of an older session of this client that may have ended
     /// just now. It is taken over when that goes.

@@ -1,6 +1,6 @@
 use super::trouble::Trouble;
 use crate::client::core::Core;
-use crate::client::epoch::Epoch;
+use crate::client::generation::SessionGeneration;
 use crate::operation::exact::{self, Ended, ExactWrite, NoMarker};
 use crate::session::Lane;
 use crate::time::deadline;
@@ -18,10 +18,10 @@ pub(super) enum Written {
 /// Submits `ops` as an exact write.
 pub(super) async fn submit(
     core: &Core,
-    epoch: &Arc<Epoch>,
+    generation: &Arc<SessionGeneration>,
     ops: impl IntoIterator<Item = MultiOp>,
 ) -> Result<ExactWrite, Trouble> {
-    match exact::take(core, epoch, deadline(Duration::MAX)).await {
+    match exact::take(core, generation, deadline(Duration::MAX)).await {
         Ok(marker) => Ok(ExactWrite::submit(marker, ops, Lane::Call)),
         Err(NoMarker::Cause(cause)) => Err(cause.into()),
         Err(NoMarker::Refused(error)) => Err(Trouble::Refused(error)),

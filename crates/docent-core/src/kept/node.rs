@@ -53,7 +53,7 @@ impl KeptNode {
     ///
     /// # Errors
     /// As [`new`](Self::new); `AlreadyRegistered` when this client keeps a node there that stays.
-    pub fn renewed(client: &Client, path: &str, data: impl Into<Bytes>) -> Result<Self, Error> {
+    pub fn take_over(client: &Client, path: &str, data: impl Into<Bytes>) -> Result<Self, Error> {
         Self::enter(client, path, data.into(), |core, full, side| core.kept.inherit(full, side))
     }
 
@@ -88,7 +88,7 @@ impl KeptNode {
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub async fn vacated(client: &Client, path: &str) -> Result<(), Error> {
+    pub async fn wait_vacant(client: &Client, path: &str) -> Result<(), Error> {
         let core = client.core();
         let full = core.namespace.full("keep", path)?;
         let error = |kind| Error::new(kind, "keep").at(path);
@@ -106,7 +106,7 @@ impl KeptNode {
         &self.path
     }
 
-    /// Changes the wanted data, unless the node was told to [leave](Self::leave).
+    /// Changes the wanted data, unless the node was told to [leave](Self::request_removal).
     pub fn set(&self, data: impl Into<Bytes>) {
         self.wanted.send_if_modified(|wish| {
             let stays = wish.data.is_some();
@@ -120,7 +120,7 @@ impl KeptNode {
 
     /// Stops making the node anew: when it goes, with its session or by somebody else's hand, it is gone for
     /// good.
-    pub fn settle(&self) {
+    pub fn do_not_recreate(&self) {
         self.wanted.send_modify(|wish| wish.anew = false);
     }
 
@@ -144,7 +144,7 @@ impl KeptNode {
     /// # Errors
     /// Why it cannot be made, when that is known: the error of the last attempt with that data, `NodeExists`
     /// when somebody else's node is at the path; else `Timeout`, `Closed`. The node is wanted all the same.
-    /// `Closed` also when it was told to [leave](Self::leave).
+    /// `Closed` also when it was told to [leave](Self::request_removal).
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -185,7 +185,7 @@ impl KeptNode {
 
     /// Removes the node in the background, and for good: as if this was dropped, also where others still hold
     /// it.
-    pub fn leave(&self) {
+    pub fn request_removal(&self) {
         self.wanted.send_modify(|wish| wish.data = None);
     }
 
@@ -198,11 +198,12 @@ impl KeptNode {
     /// # Cancel safety
     /// This method is cancel safe: the removal goes on.
     pub async fn remove(self) -> Result<(), Error> {
-        self.leave();
+        self.request_removal();
         self.removed().await
     }
 
-    /// Waits until the node is gone that was told to [leave](Self::leave), at most for the operation timeout.
+    /// Waits until the node is gone that was told to [leave](Self::request_removal), at most for the
+    /// operation timeout.
     ///
     /// # Errors
     /// As [`remove`](Self::remove).

@@ -5,7 +5,7 @@ use super::table::{Entered, Progress, Side};
 use super::trouble::{Trouble, reply};
 use super::witness;
 use crate::client::core::Core;
-use crate::client::epoch::Epoch;
+use crate::client::generation::SessionGeneration;
 use crate::error::{Error, ErrorKind};
 use crate::operation::exact::ExactWrite;
 use crate::operation::{create_parents_in, refused_parent, resolve};
@@ -32,7 +32,7 @@ pub(super) struct Reconciler {
     progress: Progress,
     /// Tells of each new heir: a handle that wants a node which is about to be removed.
     heirs: watch::Receiver<u64>,
-    /// Number of the last epoch that is known to have ended.
+    /// Number of the last generation that is known to have ended.
     ended: u64,
     /// Time since when somebody else's node is at the path.
     occupied: Option<Instant>,
@@ -60,10 +60,10 @@ impl Reconciler {
     pub(super) async fn run(mut self) {
         let mut entered = Entered::new(&self.core, &self.full);
         loop {
-            let epoch = match self.core.epoch() {
-                epoch if epoch.number > self.ended => epoch,
-                _ => match self.core.epoch_after(self.ended).await {
-                    Ok(epoch) => epoch,
+            let generation = match self.core.generation() {
+                generation if generation.number > self.ended => generation,
+                _ => match self.core.next_generation(self.ended).await {
+                    Ok(generation) => generation,
                     Err(_) => return self.closed(&mut entered),
                 },
             };
@@ -76,10 +76,10 @@ impl Reconciler {
             let dropped = self.wanted.has_changed().is_err();
             let Wish { data, anew, number } = self.wanted.borrow_and_update().clone();
             // A settled node is kept only while it is present in this session: once gone it is gone for good.
-            let wanted = data.filter(|_| !dropped && (anew || self.is_present(&epoch)));
+            let wanted = data.filter(|_| !dropped && (anew || self.is_present(&generation)));
             let done = match wanted {
-                Some(data) => self.be_present(&epoch, &data, number).await,
-                None => self.be_absent(&epoch).await,
+                Some(data) => self.be_present(&generation, &data, number).await,
+                None => self.be_absent(&generation).await,
             };
             match done {
                 // The table is left first: a caller that hears that the node is removed may keep a node there
@@ -95,15 +95,15 @@ impl Reconciler {
                 Err(Trouble::Busy) => {
                     // Counts as an attempt: the client's `Connected` must not wait for a node that waits
                     // itself.
-                    self.progress.attempted.send_replace(epoch.number);
+                    self.progress.attempted.send_replace(generation.number);
                     self.pause().await;
                 }
                 Err(Trouble::Ended) => {
-                    self.ended = epoch.number;
+                    self.ended = generation.number;
                     self.status.send_replace(KeptStatus::Pending);
                 }
                 Err(Trouble::Closed) => return self.closed(&mut entered),
-                Err(Trouble::Refused(error)) => self.refused(&epoch, error, number).await,
+                Err(Trouble::Refused(error)) => self.refused(&generation, error, number).await,
             }
         }
     }
@@ -120,8 +120,8 @@ impl Reconciler {
         (self.occupied, self.backoff) = (None, patience());
     }
 
-    fn is_present(&self, epoch: &Epoch) -> bool {
-        matches!(*self.status.borrow(), KeptStatus::Present { epoch: number } if number == epoch.number)
+    fn is_present(&self, generation: &SessionGeneration) -> bool {
+        matches!(*self.status.borrow(), KeptStatus::Present { generation: number } if number == generation.number)
     }
 
     /// The client is closed: the node goes with its session.
@@ -139,21 +139,26 @@ impl Reconciler {
     }
 
     /// Makes one attempt to have the node, and waits for a reason to make the next.
-    async fn be_present(&mut self, epoch: &Arc<Epoch>, data: &Bytes, wish: u64) -> Result<bool, Trouble> {
-        let found = self.look(epoch, data).await?;
+    async fn be_present(
+        &mut self,
+        generation: &Arc<SessionGeneration>,
+        data: &Bytes,
+        wish: u64,
+    ) -> Result<bool, Trouble> {
+        let found = self.look(generation, data).await?;
         match found {
             Found::Changed => return Ok(false),
             Found::AsWanted(watch) => {
                 self.occupied = None;
                 self.backoff = patience();
-                self.progress.present.send_replace(epoch.number);
-                self.status.send_replace(KeptStatus::Present { epoch: epoch.number });
+                self.progress.present.send_replace(generation.number);
+                self.status.send_replace(KeptStatus::Present { generation: generation.number });
                 self.progress.fulfilled.send_replace(wish);
-                self.progress.attempted.send_replace(epoch.number);
+                self.progress.attempted.send_replace(generation.number);
                 let core = Arc::clone(&self.core);
                 tokio::select! {
-                    () = self.wait(epoch, watch, None) => {}
-                    () = witness::bear(&core, epoch) => {}
+                    () = self.wait(generation, watch, None) => {}
+                    () = witness::bear(&core, generation) => {}
                 }
                 self.progress.present.send_replace(0);
             }
@@ -161,22 +166,22 @@ impl Reconciler {
                 let since = *self.occupied.get_or_insert_with(Instant::now);
                 // The node of a process that was restarted goes with its session, within a timeout. After
                 // twice that the status says that it fails; the node is waited for on.
-                let patience = since + epoch.lease.timeout() * 2;
+                let patience = since + generation.lease.timeout() * 2;
                 self.status.send_replace(if Instant::now() < patience {
                     KeptStatus::Occupied { session_id }
                 } else {
                     self.progress.refused.send_replace(wish);
                     KeptStatus::Failing(occupied(&self.path, session_id))
                 });
-                self.progress.attempted.send_replace(epoch.number);
-                self.wait(epoch, watch, (Instant::now() < patience).then_some(patience)).await;
+                self.progress.attempted.send_replace(generation.number);
+                self.wait(generation, watch, (Instant::now() < patience).then_some(patience)).await;
             }
         }
         Ok(false)
     }
 
     /// Waits for a change of the node, of the wish or of the session, or until `until`.
-    async fn wait(&mut self, epoch: &Epoch, watch: Box<Watch>, until: Option<Instant>) {
+    async fn wait(&mut self, generation: &SessionGeneration, watch: Box<Watch>, until: Option<Instant>) {
         let late = async {
             match until {
                 Some(until) => tokio::time::sleep_until(until).await,
@@ -186,7 +191,7 @@ impl Reconciler {
         tokio::select! {
             fired = watch => {
                 if matches!(fired, Fired::Ended(end) if end != SessionEnd::Closed) {
-                    self.ended = epoch.number;
+                    self.ended = generation.number;
                     self.status.send_replace(KeptStatus::Pending);
                 }
             }
@@ -196,16 +201,16 @@ impl Reconciler {
         }
     }
 
-    async fn look(&mut self, epoch: &Arc<Epoch>, data: &Bytes) -> Result<Found, Trouble> {
+    async fn look(&mut self, generation: &Arc<SessionGeneration>, data: &Bytes) -> Result<Found, Trouble> {
         // Create and read go out in one trip. The read decides, for it shows the owner of the node that is
         // there now and leaves a watch on it. A node that was present in this session needs no create: if it
         // is gone, the read says so, and the next look creates it.
-        let create = match self.is_present(epoch) {
+        let create = match self.is_present(generation) {
             true => None,
-            false => Some(self.submit(epoch, [MultiOp::Create(self.create(data))]).await?),
+            false => Some(self.submit(generation, [MultiOp::Create(self.create(data))]).await?),
         };
         let read =
-            epoch.session.submit(Request::GetData { path: self.full.clone(), watch: true }, Lane::Call);
+            generation.session.submit(Request::GetData { path: self.full.clone(), watch: true }, Lane::Call);
         let created = match create {
             Some(create) => Some(exact::written(create).await?),
             None => None,
@@ -213,13 +218,13 @@ impl Reconciler {
         let read = reply(read.await)?;
         match read.result {
             Ok(Response::Data { data: found, stat }) => {
-                self.judge(epoch, data, found, stat, read.watch).await
+                self.judge(generation, data, found, stat, read.watch).await
             }
             Err(Code::NO_NODE) => match created {
                 // Not there although a create was answered: a parent is missing, or the code of the create is
                 // the reason. After a success or `NODE_EXISTS` somebody deleted the node between create and
                 // read: look again.
-                Some(Written::Refused(_, Code::NO_NODE)) => self.make_parents(epoch).await,
+                Some(Written::Refused(_, Code::NO_NODE)) => self.make_parents(generation).await,
                 Some(Written::Refused(_, code)) if code != Code::NODE_EXISTS => Err(self.refusal(code)),
                 _ => {
                     self.status.send_replace(KeptStatus::Pending);
@@ -234,18 +239,18 @@ impl Reconciler {
     /// Submits `ops` as an exact write.
     async fn submit(
         &self,
-        epoch: &Arc<Epoch>,
+        generation: &Arc<SessionGeneration>,
         ops: impl IntoIterator<Item = MultiOp>,
     ) -> Result<ExactWrite, Trouble> {
-        exact::submit(&self.core, epoch, ops).await
+        exact::submit(&self.core, generation, ops).await
     }
 
     fn create(&self, data: &Bytes) -> Create {
         Create::new(self.full.clone(), data.clone(), self.core.acl(&self.full), CreateMode::Ephemeral, 0)
     }
 
-    async fn make_parents(&self, epoch: &Arc<Epoch>) -> Result<Found, Trouble> {
-        let parents = create_parents_in(&self.core, epoch, &self.full, self.core.config.parents);
+    async fn make_parents(&self, generation: &Arc<SessionGeneration>) -> Result<Found, Trouble> {
+        let parents = create_parents_in(&self.core, generation, &self.full, self.core.config.parents);
         match refused_parent(&self.core, "keep", &self.full, parents).await {
             Some(error) if error.is_throttled() => Err(Trouble::Busy),
             Some(error) => Err(Trouble::Refused(error)),
@@ -256,7 +261,7 @@ impl Reconciler {
     /// Decides by the owner of the node that was found what may be done about it.
     async fn judge(
         &mut self,
-        epoch: &Arc<Epoch>,
+        generation: &Arc<SessionGeneration>,
         wanted: &Bytes,
         found: Option<Bytes>,
         stat: Stat,
@@ -265,9 +270,9 @@ impl Reconciler {
         let Some(watch) = watch else { return Err(Trouble::Busy) };
         let owner = stat.ephemeral_owner;
         let older = planted!(NoOwnerCheck) && self.core.witness_of(owner).is_some();
-        if owner == epoch.session.id() || older {
+        if owner == generation.session.id() || older {
             // A create whose reply was lost may not be counted yet.
-            epoch.session.owns(&self.full);
+            generation.session.owns(&self.full);
             if found.unwrap_or_default() == *wanted {
                 return Ok(Found::AsWanted(watch));
             }
@@ -276,7 +281,7 @@ impl Reconciler {
                 data: Some(wanted.clone()),
                 version: stat.version,
             };
-            return self.change(epoch, set).await;
+            return self.change(generation, set).await;
         }
         // A persistent node does not go with any session: there is nothing to wait for.
         if owner == 0 {
@@ -284,11 +289,11 @@ impl Reconciler {
             return Err(Trouble::Refused(error.because("it is persistent")));
         }
         if planted!(BlindDelete) {
-            return self.change(epoch, self.delete(-1)).await;
+            return self.change(generation, self.delete(-1)).await;
         }
         if let Some(witness) = self.core.witness_of(owner) {
             let ops = [self.delete(stat.version), MultiOp::Create(self.create(wanted))];
-            return Ok(match self.replace(epoch, witness, ops).await? {
+            return Ok(match self.replace(generation, witness, ops).await? {
                 true => Found::Changed,
                 false => Found::Foreign(owner, watch),
             });
@@ -305,11 +310,11 @@ impl Reconciler {
     /// version that ours had (decision 7).
     async fn replace(
         &self,
-        epoch: &Arc<Epoch>,
+        generation: &Arc<SessionGeneration>,
         witness: String,
         ops: impl IntoIterator<Item = MultiOp>,
     ) -> Result<bool, Trouble> {
-        let write = self.submit(epoch, witness::while_it_lives(witness, ops)).await?;
+        let write = self.submit(generation, witness::while_it_lives(witness, ops)).await?;
         match exact::written(write).await? {
             Written::Applied => Ok(true),
             // The check of the witness failed: the session has ended, or nothing proves that it has not.
@@ -320,8 +325,8 @@ impl Reconciler {
         }
     }
 
-    async fn change(&self, epoch: &Arc<Epoch>, op: MultiOp) -> Result<Found, Trouble> {
-        match exact::written(self.submit(epoch, [op]).await?).await? {
+    async fn change(&self, generation: &Arc<SessionGeneration>, op: MultiOp) -> Result<Found, Trouble> {
+        match exact::written(self.submit(generation, [op]).await?).await? {
             // Somebody else was faster: the next look shows the node that is there now.
             Written::Applied | Written::Refused(_, Code::NO_NODE | Code::BAD_VERSION | Code::NODE_EXISTS) => {
                 Ok(Found::Changed)
@@ -331,10 +336,10 @@ impl Reconciler {
     }
 
     /// Deletes the node if it is ours. True when it is gone, or somebody else's.
-    async fn be_absent(&mut self, epoch: &Arc<Epoch>) -> Result<bool, Trouble> {
+    async fn be_absent(&mut self, generation: &Arc<SessionGeneration>) -> Result<bool, Trouble> {
         // No earlier create is on its way: each was answered or fenced out (decision 11). So the leader's
         // tree decides.
-        let Some(stat) = resolve::stat(epoch, &self.full).await? else { return Ok(true) };
+        let Some(stat) = resolve::stat(generation, &self.full).await? else { return Ok(true) };
         // An heir that came during the look wants the node, which is kept for it without being gone in
         // between.
         if self.core.kept.has_heir(&self.full) {
@@ -342,14 +347,14 @@ impl Reconciler {
         }
         let owner = stat.ephemeral_owner;
         if let Some(witness) = self.core.witness_of(owner) {
-            let replaced = self.replace(epoch, witness, [self.delete(stat.version)]).await?;
+            let replaced = self.replace(generation, witness, [self.delete(stat.version)]).await?;
             // Where the older session may have ended its node goes with it: look again after a pause.
             return if replaced { Ok(false) } else { Err(Trouble::Busy) };
         }
-        if owner != epoch.session.id() {
+        if owner != generation.session.id() {
             return Ok(true);
         }
-        let delete = self.submit(epoch, [self.delete(stat.version)]).await?;
+        let delete = self.submit(generation, [self.delete(stat.version)]).await?;
         match exact::written(delete).await? {
             Written::Applied | Written::Refused(_, Code::NO_NODE | Code::BAD_VERSION) => Ok(false),
             Written::Refused(_, code) => Err(self.refusal(code)),
@@ -364,12 +369,12 @@ impl Reconciler {
         }
     }
 
-    async fn refused(&mut self, epoch: &Epoch, error: Error, wish: u64) {
+    async fn refused(&mut self, generation: &SessionGeneration, error: Error, wish: u64) {
         let error = error.at(&self.path);
-        tracing::warn!(path = %self.path, epoch = epoch.number, %error, "a node cannot be kept");
+        tracing::warn!(path = %self.path, generation = generation.number, %error, "a node cannot be kept");
         self.progress.refused.send_replace(wish);
         self.status.send_replace(KeptStatus::Failing(error));
-        self.progress.attempted.send_replace(epoch.number);
+        self.progress.attempted.send_replace(generation.number);
         self.pause().await;
     }
 

@@ -17,9 +17,9 @@ pub(crate) struct KeptTable {
 /// Entry of a node in the table.
 #[derive(Debug)]
 struct Entry {
-    /// Number of the last epoch in which an attempt was made.
+    /// Number of the last generation in which an attempt was made.
     attempted: watch::Receiver<u64>,
-    /// Number of the epoch in which the node is present; 0 for none.
+    /// Number of the generation in which the node is present; 0 for none.
     present: watch::Receiver<u64>,
     wanted: watch::Receiver<Wish>,
     /// Handle that wants the node from now on: the task at the path, which was told to remove it, has not
@@ -137,19 +137,19 @@ impl KeptTable {
         }
     }
 
-    /// Paths at which no node is known to be present in `epoch`.
-    pub(crate) fn missing(&self, epoch: u64) -> Vec<String> {
+    /// Paths at which no node is known to be present in `generation`.
+    pub(crate) fn missing(&self, generation: u64) -> Vec<String> {
         let table = self.lock();
-        let missing = table.iter().filter(|(_, node)| *node.present.borrow() != epoch);
+        let missing = table.iter().filter(|(_, node)| *node.present.borrow() != generation);
         missing.map(|(path, _)| path.clone()).collect()
     }
 
-    /// Waits until an attempt at each node was made in `epoch`.
-    pub(crate) async fn attempted(&self, epoch: u64) {
+    /// Waits until an attempt at each node was made in `generation`.
+    pub(crate) async fn attempted(&self, generation: u64) {
         let nodes: Vec<_> = self.lock().values().map(|entry| entry.attempted.clone()).collect();
         join_all(nodes.into_iter().map(|mut attempted| async move {
             // An error means that the node was given up meanwhile: it needs no attempt.
-            let _ = attempted.wait_for(|number| *number >= epoch).await;
+            let _ = attempted.wait_for(|number| *number >= generation).await;
         }))
         .await;
     }

@@ -1,5 +1,5 @@
 use crate::client::core::Core;
-use crate::client::epoch::Epoch;
+use crate::client::generation::SessionGeneration;
 use crate::node::namespace::Namespace;
 use crate::operation::{PARENT_ROUNDS, create_parents_in};
 use crate::session::{Cause, Lane, Outcome};
@@ -38,20 +38,20 @@ impl Witness {
 }
 
 /// Makes the witness of a session unless it is there. Never resolves.
-pub(super) async fn bear(core: &Core, epoch: &Epoch) {
-    epoch.witness.made.get_or_init(|| make(core, epoch)).await;
+pub(super) async fn bear(core: &Core, generation: &SessionGeneration) {
+    generation.witness.made.get_or_init(|| make(core, generation)).await;
     std::future::pending::<()>().await;
 }
 
 /// Creates the witness. Where the servers refuse it the session has none: its nodes are then not replaced by
 /// later sessions, but waited for.
-async fn make(core: &Core, epoch: &Epoch) {
-    let path = epoch.witness.path(&core.namespace);
+async fn make(core: &Core, generation: &SessionGeneration) {
+    let path = generation.witness.path(&core.namespace);
     let mut missing_parents = 0;
     let mut parents = Vec::new();
     loop {
         let create = Create::new(path.clone(), Bytes::new(), core.acl(&path), CreateMode::Ephemeral, 0);
-        let outcome = epoch.session.submit(Request::Create(create), Lane::Call).await;
+        let outcome = generation.session.submit(Request::Create(create), Lane::Call).await;
         drop(std::mem::take(&mut parents));
         match outcome {
             Outcome::Reply(reply) => match reply.result {
@@ -59,7 +59,7 @@ async fn make(core: &Core, epoch: &Epoch) {
                 Ok(_) | Err(Code::NODE_EXISTS | Code::SESSION_EXPIRED) => return,
                 Err(Code::NO_NODE) if missing_parents < PARENT_ROUNDS => {
                     missing_parents += 1;
-                    parents = create_parents_in(core, epoch, &path, core.config.parents);
+                    parents = create_parents_in(core, generation, &path, core.config.parents);
                 }
                 Err(Code::THROTTLED) => tokio::time::sleep(PAUSE).await,
                 Err(code) => {

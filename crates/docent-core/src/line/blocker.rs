@@ -15,8 +15,8 @@ impl Ticket {
         next: bool,
         own: &mut Option<Box<Watch>>,
     ) -> Result<Step, WaitError> {
-        let session = &self.epoch.session;
-        let losses = self.epoch.losses();
+        let session = &self.generation.session;
+        let losses = self.generation.losses();
         let blocker_path = format!("{}/{blocker}", self.line.full_path());
         let read = match planted!(ExistenceWatch) {
             true => Request::Exists { path: blocker_path.clone(), watch: true },
@@ -75,7 +75,7 @@ impl Ticket {
         own: &mut Option<Box<Watch>>,
     ) -> Result<Step, WaitError> {
         let exists = Request::Exists { path: blocker, watch: true };
-        let Some(reply) = self.reply(self.epoch.session.submit(exists, Lane::Call).await).await? else {
+        let Some(reply) = self.reply(self.generation.session.submit(exists, Lane::Call).await).await? else {
             return Ok(Step::Look);
         };
         let (Ok(_), Some(watch)) = (reply.result, reply.watch) else { return Ok(Step::Look) };
@@ -86,7 +86,7 @@ impl Ticket {
                 Fired::Event(_) => Ok(Step::ProveAndLook),
                 Fired::Ended(end) => Err(self.ended(end)),
             },
-            () = tokio::time::sleep(self.epoch.lease.timeout() / 3) => Ok(Step::ProveAndLook),
+            () = tokio::time::sleep(self.generation.lease.timeout() / 3) => Ok(Step::ProveAndLook),
         }
     }
 
@@ -95,7 +95,7 @@ impl Ticket {
         // Granted without another trip only where our own node surely stands (decision 3). After a reconnect
         // the server reports the changes of the gap path by path, so that the blocker's deletion may be seen
         // before an earlier one of our own node; sessions of `zookeeper-client` never keep the order.
-        let same_link = self.epoch.session.orders_events() && self.epoch.losses() == losses;
+        let same_link = self.generation.session.orders_events() && self.generation.losses() == losses;
         let own_watched = own_watched || planted!(HandOffWithoutOwnWatch);
         if planted!(WakeUpIsGrant) {
             return Step::At(Place::First);

@@ -32,17 +32,17 @@ impl Hold {
         // From here on the drop of this ticket deletes the new node.
         let ticket = Ticket {
             line: shared.clone(),
-            epoch: Arc::clone(&held.epoch),
+            generation: Arc::clone(&held.generation),
             path,
             czxid,
-            drawn: held.epoch.clock.now(),
+            drawn: held.generation.clock.now(),
             place: Place::First,
             left: AtomicBool::new(false),
             ahead: None,
         };
-        let epoch = Arc::clone(&held.epoch);
+        let generation = Arc::clone(&held.generation);
         telemetry::acquired(shared.recipe(), Duration::ZERO);
-        epoch.add(&held);
+        generation.add(&held);
         let lower = Self::new(ticket, held);
         let lost = |reason| Error::new(ErrorKind::Lost(reason), "downgrade").at(shared.path());
         self.held().hand_over().map_err(lost)?;
@@ -56,7 +56,7 @@ impl Hold {
     /// Creates the shared node while the exclusive one exists, or not at all.
     async fn step_down(&self, shared: &Line) -> Result<(String, i64), Error> {
         let mut attempts = Attempts::new(shared.client(), "downgrade", shared.path(), Outcomes::Repeatable);
-        let epoch = &self.held().epoch;
+        let generation = &self.held().generation;
         loop {
             self.check_for("downgrade")?;
             let mut intent = self.intent(shared);
@@ -67,7 +67,7 @@ impl Hold {
             {
                 return Ok((path, stat.czxid));
             }
-            match attempts.judge(epoch, outcome).await? {
+            match attempts.judge(generation, outcome).await? {
                 None => {}
                 Some(Ok(Response::Multi(results))) => return self.stepped_down(&results, &attempts),
                 Some(Ok(other)) => return Err(unexpected("downgrade", &other)),
@@ -98,7 +98,7 @@ impl Hold {
 
     /// Submits the create. A node that nobody takes over does not stay, also where the reply is lost.
     fn intent(&self, shared: &Line) -> Intent {
-        let epoch = Arc::clone(&self.held().epoch);
+        let generation = Arc::clone(&self.held().generation);
         let own = self.held().path.as_str();
         let number = own.rsplit_once(self.ticket().line.marker()).map_or("", |(_, number)| number);
         let (number, mode) = match planted!(DowngradeTakesNewPlace) {
@@ -111,7 +111,7 @@ impl Hold {
         let create = Create::new(path.clone(), identity, core.acl(&path), mode, 0);
         let check = MultiOp::Check { path: own.to_owned(), version: -1 };
         let request = Request::Multi(vec![check, MultiOp::Create(create)]);
-        let create = epoch.session.submit(request, Lane::Call);
-        Intent { epoch, prefix: path, create, unknown: false }
+        let create = generation.session.submit(request, Lane::Call);
+        Intent { generation, prefix: path, create, unknown: false }
     }
 }

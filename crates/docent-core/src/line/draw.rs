@@ -1,8 +1,8 @@
 use super::line::{Line, Ticket};
 use super::name::{is_in_danger_zone, is_running_out, protected, sequence};
 use super::place::Place;
-use crate::cleanup::epoch_find;
-use crate::client::epoch::Epoch;
+use crate::cleanup::generation_find;
+use crate::client::generation::SessionGeneration;
 use crate::error::{Error, ErrorKind};
 use crate::operation::exact::PAUSE;
 use crate::operation::{Attempts, Outcomes, PARENT_ROUNDS, create_parents_in, refused_parent, unexpected};
@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicBool;
 /// A create on its way. If it is dropped, the node is deleted as soon as its fate is known: the cleanup
 /// worker is told the node's id whatever happened to the reply.
 pub(super) struct Intent {
-    pub(super) epoch: Arc<Epoch>,
+    pub(super) generation: Arc<SessionGeneration>,
     /// Full path without the number.
     pub(super) prefix: String,
     pub(super) create: Pending,
@@ -24,12 +24,12 @@ pub(super) struct Intent {
 }
 
 impl Intent {
-    fn submit(line: &Line, epoch: &Arc<Epoch>, data: Bytes) -> Self {
+    fn submit(line: &Line, generation: &Arc<SessionGeneration>, data: Bytes) -> Self {
         let prefix = format!("{}/{}", line.full_path(), protected(line.marker()));
         let acl = line.client().core().acl(&prefix);
         let create = Create::new(prefix.clone(), data, acl, CreateMode::EphemeralSequential, 0);
-        let create = epoch.session.submit(Request::Create(create), Lane::Call);
-        Self { epoch: Arc::clone(epoch), prefix, create, unknown: false }
+        let create = generation.session.submit(Request::Create(create), Lane::Call);
+        Self { generation: Arc::clone(generation), prefix, create, unknown: false }
     }
 }
 
@@ -42,7 +42,7 @@ impl Intent {
         match tokio::time::timeout_at(attempts.deadline, self.look()).await {
             Ok(Ok(found)) => {
                 self.unknown = found.is_none();
-                found.iter().for_each(|(path, _)| self.epoch.session.owns(path));
+                found.iter().for_each(|(path, _)| self.generation.session.owns(path));
                 Ok(found)
             }
             // The session has ended: the cleanup worker deletes a node that it may have left.
@@ -52,9 +52,9 @@ impl Intent {
     }
 
     async fn look(&self) -> Result<Option<(String, Stat)>, Cause> {
-        let session = &self.epoch.session;
+        let session = &self.generation.session;
         let folder = parent(&self.prefix).unwrap_or("/");
-        'paths: for path in epoch_find(&self.epoch, folder, &self.prefix).await? {
+        'paths: for path in generation_find(&self.generation, folder, &self.prefix).await? {
             loop {
                 let request = Request::Exists { path: path.clone(), watch: false };
                 match session.submit(request, Lane::Cleanup).await {
@@ -81,11 +81,11 @@ impl Intent {
     #[cfg(docent_planted)]
     async fn take_over(&mut self, line: &Line, attempts: &Attempts<'_>) -> Result<Option<Ticket>, Error> {
         while planted!(NoOwnerCheck) && self.unknown {
-            let next = line.client().core().epoch_after(self.epoch.number);
+            let next = line.client().core().next_generation(self.generation.number);
             let next = tokio::time::timeout_at(attempts.deadline, next).await;
-            self.epoch = next.map_err(|_| attempts.timeout())??;
+            self.generation = next.map_err(|_| attempts.timeout())??;
             if let Some((path, stat)) = self.find(attempts).await? {
-                return ticket(line, &self.epoch, path, stat.czxid).map(Some);
+                return ticket(line, &self.generation, path, stat.czxid).map(Some);
             }
         }
         Ok(None)
@@ -96,7 +96,7 @@ impl Drop for Intent {
     fn drop(&mut self) {
         let reply = self.create.abandon();
         if (reply.is_some() || self.unknown) && !planted!(CleanupForgottenOnCancel) {
-            self.epoch.cleanup.undo_create(&self.epoch, std::mem::take(&mut self.prefix), reply);
+            self.generation.cleanup.undo_create(&self.generation, std::mem::take(&mut self.prefix), reply);
         }
     }
 }
@@ -109,15 +109,15 @@ pub(super) async fn draw(line: &Line, data: Option<Bytes>) -> Result<Ticket, Err
     let mut attempts = Attempts::new(client, "draw", line.path(), Outcomes::Repeatable);
     let mut missing_parents = 0;
     loop {
-        let epoch = attempts.epoch().await?;
+        let generation = attempts.generation().await?;
         let child = || format!("{}/ticket", line.full_path());
         let parents = if missing_parents > 0 {
-            create_parents_in(client.core(), &epoch, &child(), line.kind())
+            create_parents_in(client.core(), &generation, &child(), line.kind())
         } else {
             Vec::new()
         };
-        let mut intent = Intent::submit(line, &epoch, data.clone());
-        let mut list = epoch.session.submit(list(line), Lane::Call);
+        let mut intent = Intent::submit(line, &generation, data.clone());
+        let mut list = generation.session.submit(list(line), Lane::Call);
         let outcome = intent.create.by(attempts.deadline).await;
         // The servers may keep a session that was given up, and a node of it, for a while.
         intent.unknown = matches!(outcome, Outcome::Unknown(Cause::Ended(_)));
@@ -125,21 +125,21 @@ pub(super) async fn draw(line: &Line, data: Option<Bytes>) -> Result<Ticket, Err
             && !planted!(BlindCreateRetry)
             && let Some((path, stat)) = intent.find(&attempts).await?
         {
-            return ticket(line, &epoch, path, stat.czxid);
+            return ticket(line, &generation, path, stat.czxid);
         }
         #[cfg(docent_planted)]
         if let Some(ticket) = intent.take_over(line, &attempts).await? {
             return Ok(ticket);
         }
-        match attempts.judge(&epoch, outcome).await? {
+        match attempts.judge(&generation, outcome).await? {
             Some(Ok(Response::Created { path, stat: Some(stat) })) => {
                 // From here on the ticket's drop deletes the node.
-                let mut ticket = ticket(line, &epoch, path, stat.czxid)?;
+                let mut ticket = ticket(line, &generation, path, stat.czxid)?;
                 // The listing counts only if it was made after the create, on the same link.
                 if let Outcome::Reply(reply) = list.by(attempts.deadline).await
                     && let Ok(Response::Children { names, .. }) = reply.result
                 {
-                    epoch.lost_creates.pass_by(line.full_path(), &names);
+                    generation.lost_creates.pass_by(line.full_path(), &names);
                     ticket.place = line.place(ticket.name(), &names);
                     ticket.ahead = line.ahead_of(&ticket, &names);
                 }
@@ -161,13 +161,18 @@ pub(super) fn list(line: &Line) -> Request {
     Request::GetChildren2 { path: line.full_path().to_owned(), watch: false }
 }
 
-fn ticket(line: &Line, epoch: &Arc<Epoch>, path: String, czxid: i64) -> Result<Ticket, Error> {
+fn ticket(
+    line: &Line,
+    generation: &Arc<SessionGeneration>,
+    path: String,
+    czxid: i64,
+) -> Result<Ticket, Error> {
     let mut ticket = Ticket {
         line: line.clone(),
-        epoch: Arc::clone(epoch),
+        generation: Arc::clone(generation),
         path,
         czxid,
-        drawn: epoch.clock.now(),
+        drawn: generation.clock.now(),
         place: Place::Unlisted,
         left: AtomicBool::new(false),
         ahead: None,

@@ -141,10 +141,10 @@ impl Hold {
 
     /// Polls `future` while the session is not known to have ended, and at most until `end`.
     async fn poll_until<F: Future>(&self, end: Timestamp, mut future: Pin<&mut F>) {
-        let epoch = &self.held.epoch;
-        let mut over = pin!(sleep_until(epoch.clock.as_ref(), end));
+        let generation = &self.held.generation;
+        let mut over = pin!(sleep_until(generation.clock.as_ref(), end));
         poll_fn(|cx| {
-            let is_over = epoch.clock.now() >= end || epoch.ended().is_some();
+            let is_over = generation.clock.now() >= end || generation.ended().is_some();
             if is_over || over.as_mut().poll(cx).is_ready() {
                 return Poll::Ready(());
             }
@@ -191,8 +191,8 @@ impl Hold {
     /// [`Lost`] when it had been lost before.
     pub fn release_after(self, delay: Duration) -> Result<(), Lost> {
         self.held.hand_over().map_err(|reason| Lost { reason })?;
-        let Ticket { epoch, path, left, .. } = &self.ticket;
-        epoch.cleanup.delete_later(epoch, path.clone(), delay);
+        let Ticket { generation, path, left, .. } = &self.ticket;
+        generation.cleanup.delete_later(generation, path.clone(), delay);
         left.store(true, Ordering::Release);
         Ok(())
     }
@@ -217,7 +217,7 @@ impl Hold {
             .hand_over()
             .map_err(|reason| Error::new(ErrorKind::Lost(reason), "end").at(self.ticket.line.path()))?;
         let (held, own) = (Arc::clone(&self.held), vec![self.held.path.clone()]);
-        let done = transaction.commit_ending(&held.epoch, std::slice::from_ref(&held), own, nodes).await;
+        let done = transaction.commit_ending(&held.generation, std::slice::from_ref(&held), own, nodes).await;
         if done.is_ok() {
             self.ticket.left.store(true, Ordering::Release);
         }

@@ -7,7 +7,7 @@ use super::turn::WaitError;
 use crate::cleanup::Leaving;
 use crate::client::Client;
 use crate::client::config::ParentKind;
-use crate::client::epoch::Epoch;
+use crate::client::generation::SessionGeneration;
 use crate::error::Error;
 use crate::guard::Fence;
 use crate::node::NodePath;
@@ -229,7 +229,7 @@ impl Line {
     ///
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line: the ticket's node is deleted.
-    pub async fn draw(&self, data: Option<Bytes>) -> Result<Ticket, Error> {
+    pub async fn take_ticket(&self, data: Option<Bytes>) -> Result<Ticket, Error> {
         draw::draw(self, data).await
     }
 
@@ -238,15 +238,15 @@ impl Line {
     /// whether there is a ticket yet or not.
     ///
     /// # Errors
-    /// As [`draw`](Self::draw) and [`Ticket::turn`], without `Gone` and what [passes by
+    /// As [`take_ticket`](Self::take_ticket) and [`Ticket::wait`], without `Gone` and what [passes by
     /// itself](Self::wait_out).
     ///
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line: the ticket's node is deleted.
     pub async fn acquire(&self, data: Option<Bytes>) -> Result<Hold, Error> {
         loop {
-            let turn = match self.draw(data.clone()).await {
-                Ok(ticket) => ticket.turn().await,
+            let turn = match self.take_ticket(data.clone()).await {
+                Ok(ticket) => ticket.wait().await,
                 Err(error) => Err(error.into()),
             };
             match turn {
@@ -273,8 +273,8 @@ impl Line {
     /// The part of the session timeout that leases leave unused, as the servers granted it; `None` before the
     /// first link.
     pub fn lease_margin(&self) -> Option<Duration> {
-        let epoch = self.client().core().epoch();
-        Some(&epoch.lease).filter(|lease| !lease.timeout().is_zero()).map(|lease| lease.margin())
+        let generation = self.client().core().generation();
+        Some(&generation.lease).filter(|lease| !lease.timeout().is_zero()).map(|lease| lease.margin())
     }
 
     /// Deletes the line's node if nobody is in the line, so that numbers begin at 0 again. Fences go on
@@ -298,7 +298,7 @@ impl Line {
 #[must_use = "dropping a ticket gives up the place in the line"]
 pub struct Ticket {
     pub(super) line: Line,
-    pub(super) epoch: Arc<Epoch>,
+    pub(super) generation: Arc<SessionGeneration>,
     /// Full path of the node.
     pub(super) path: String,
     pub(super) czxid: i64,
@@ -326,7 +326,7 @@ impl Ticket {
     /// hands the rest to the cleanup worker.
     pub(super) fn leave(&self) -> Option<Leaving> {
         let left = self.left.swap(true, Ordering::AcqRel);
-        (!left).then(|| Leaving::new(Arc::clone(&self.epoch), self.path.clone()))
+        (!left).then(|| Leaving::new(Arc::clone(&self.generation), self.path.clone()))
     }
 
     pub(super) fn name(&self) -> &str {
@@ -344,7 +344,7 @@ impl fmt::Debug for Ticket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Ticket")
             .field("path", &self.path)
-            .field("epoch", &self.epoch.number)
+            .field("generation", &self.generation.number)
             .field("place", &self.place)
             .finish_non_exhaustive()
     }

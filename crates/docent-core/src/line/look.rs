@@ -14,7 +14,7 @@ const BUSY: Duration = Duration::from_millis(200);
 
 impl Ticket {
     pub(super) async fn look(&self) -> Result<Place, WaitError> {
-        let listed = self.epoch.session.submit(list(&self.line), Lane::Call).await;
+        let listed = self.generation.session.submit(list(&self.line), Lane::Call).await;
         self.place_in(listed).await
     }
 
@@ -24,7 +24,7 @@ impl Ticket {
                 return match reply.result {
                     Ok(Response::Children { names, .. }) => {
                         // A node that a lost create made late may stand in this listing (decision 11).
-                        self.epoch.lost_creates.pass_by(self.line.full_path(), &names);
+                        self.generation.lost_creates.pass_by(self.line.full_path(), &names);
                         Ok(self.line.place(self.name(), &names))
                     }
                     // Without the line there is no ticket.
@@ -32,7 +32,7 @@ impl Ticket {
                     Err(code) => Err(Error::from_code(code, "acquire").at(self.line.path()).into()),
                 };
             }
-            listed = self.epoch.session.submit(list(&self.line), Lane::Call).await;
+            listed = self.generation.session.submit(list(&self.line), Lane::Call).await;
         }
     }
 
@@ -40,7 +40,7 @@ impl Ticket {
     pub(super) async fn place_by_creation(&self, contenders: Vec<String>) -> Result<Place, WaitError> {
         let reads = contenders.into_iter().map(|name| {
             let path = format!("{}/{name}", self.line.full_path());
-            let stat = self.epoch.session.submit(Request::Exists { path, watch: false }, Lane::Call);
+            let stat = self.generation.session.submit(Request::Exists { path, watch: false }, Lane::Call);
             (name, stat)
         });
         let mut created = Vec::new();

@@ -47,7 +47,7 @@ impl Ticket {
     ///
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line.
-    pub async fn turn(mut self) -> Result<Hold, WaitError> {
+    pub async fn wait(mut self) -> Result<Hold, WaitError> {
         self.refuse_short_lease()?;
         let mut step = match std::mem::replace(&mut self.place, Place::Unlisted) {
             // A ticket that was kept for a while may have lost its node since: only a fresh write and a new
@@ -85,7 +85,7 @@ impl Ticket {
                 }
                 Step::ProveAndLook => {
                     let check = self.submit_check();
-                    let list = self.epoch.session.submit(list(&self.line), Lane::Call);
+                    let list = self.generation.session.submit(list(&self.line), Lane::Call);
                     // Asked for after the check, a write at a quorum, the listing is no older than that:
                     // `First` needs no other proof.
                     match self.proven(check.await).await? {
@@ -100,11 +100,11 @@ impl Ticket {
     /// Holds if nobody is ahead now; gives up the place otherwise.
     ///
     /// # Errors
-    /// As [`turn`](Self::turn).
+    /// As [`wait`](Self::wait).
     ///
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line.
-    pub async fn turn_now(mut self) -> Result<Option<Hold>, WaitError> {
+    pub async fn try_now(mut self) -> Result<Option<Hold>, WaitError> {
         let listed_with_the_draw = self.place == Place::First;
         if self.place == Place::Unlisted {
             self.place = self.look().await?;
@@ -116,9 +116,9 @@ impl Ticket {
             Place::First if !listed_with_the_draw => {
                 // A listing of its own is a read: a server that was cut off may give an old one (decision 3).
                 self.prove().await?;
-                self.turn().await.map(Some)
+                self.wait().await.map(Some)
             }
-            Place::First => self.turn().await.map(Some),
+            Place::First => self.wait().await.map(Some),
             Place::Gone => Err(WaitError::Gone),
             Place::Behind { .. } | Place::Unlisted | Place::Unordered(_) => Ok(None),
         }
@@ -128,11 +128,11 @@ impl Ticket {
     /// places themselves.
     ///
     /// # Errors
-    /// As [`turn`](Self::turn).
+    /// As [`wait`](Self::wait).
     ///
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line.
-    pub async fn claim(mut self) -> Result<Hold, WaitError> {
+    pub async fn hold_regardless(mut self) -> Result<Hold, WaitError> {
         loop {
             self.refuse_short_lease()?;
             if !self.is_fresh() || !self.is_new() {
@@ -149,9 +149,9 @@ impl Ticket {
 
     /// Turns the ticket into a hold, if the lease is running.
     fn hold(self) -> Result<Hold, Self> {
-        match self.epoch.hold(self.path.clone(), self.czxid, self.line.recipe()) {
+        match self.generation.hold(self.path.clone(), self.czxid, self.line.recipe()) {
             Some(held) => {
-                telemetry::acquired(self.line.recipe(), self.epoch.clock.now().since(self.drawn));
+                telemetry::acquired(self.line.recipe(), self.generation.clock.now().since(self.drawn));
                 Ok(Hold::new(self, held))
             }
             None => Err(self),

@@ -7,7 +7,7 @@
 
 use super::resolve::{Resolution, resolve};
 use crate::client::Client;
-use crate::client::epoch::Epoch;
+use crate::client::generation::SessionGeneration;
 use crate::error::{Error, ErrorKind};
 use crate::operation::exact::{self, Marker, NoMarker};
 use crate::session::{Cause, Outcome, SessionEnd};
@@ -58,7 +58,7 @@ pub(crate) struct Attempts<'a> {
     outcomes: Outcomes,
     pub(crate) deadline: Instant,
     backoff: Option<Box<Backoff>>,
-    /// Number of the epoch that has ended since the last attempt.
+    /// Number of the generation that has ended since the last attempt.
     ended: u64,
     attempt: u32,
     /// Set once an earlier attempt is unanswered: it may be applied at any time (decision 11).
@@ -92,45 +92,48 @@ impl<'a> Attempts<'a> {
         }
     }
 
-    /// The epoch for the next attempt.
-    pub(crate) async fn epoch(&self) -> Result<Arc<Epoch>, Error> {
+    /// The generation for the next attempt.
+    pub(crate) async fn generation(&self) -> Result<Arc<SessionGeneration>, Error> {
         let core = self.client.core();
-        let epoch = core.epoch();
-        if self.client.bound().is_some_and(|bound| bound != epoch.number || bound <= self.ended) {
+        let generation = core.generation();
+        if self.client.bound().is_some_and(|bound| bound != generation.number || bound <= self.ended) {
             return Err(self.error(ErrorKind::SessionChanged).maybe_applied(self.may_come_late));
         }
-        if epoch.number > self.ended {
-            return Ok(epoch);
+        if generation.number > self.ended {
+            return Ok(generation);
         }
         // Rare, and boxed for that: the future of every call stays small.
-        let next = Box::pin(tokio::time::timeout_at(self.deadline, core.epoch_after(self.ended)));
+        let next = Box::pin(tokio::time::timeout_at(self.deadline, core.next_generation(self.ended)));
         match next.await {
-            Ok(Ok(epoch)) => Ok(epoch),
+            Ok(Ok(generation)) => Ok(generation),
             Ok(Err(error)) => Err(self.error(error.kind()).maybe_applied(self.may_come_late)),
             Err(_) => Err(self.timeout()),
         }
     }
 
-    /// Takes a marker for an exact write of `epoch`; `None` when the caller shall try again. The pause before
-    /// that is over when this returns.
-    pub(crate) async fn marker(&mut self, epoch: &Arc<Epoch>) -> Result<Option<Marker>, Error> {
-        match exact::take(self.client.core(), epoch, self.deadline).await {
+    /// Takes a marker for an exact write of `generation`; `None` when the caller shall try again. The pause
+    /// before that is over when this returns.
+    pub(crate) async fn marker(
+        &mut self,
+        generation: &Arc<SessionGeneration>,
+    ) -> Result<Option<Marker>, Error> {
+        match exact::take(self.client.core(), generation, self.deadline).await {
             Ok(marker) => Ok(Some(marker)),
             Err(NoMarker::Refused(error)) => Err(error),
-            Err(NoMarker::Cause(cause)) => self.retry(epoch, false, cause).await.map(|()| None),
+            Err(NoMarker::Cause(cause)) => self.retry(generation, false, cause).await.map(|()| None),
         }
     }
 
-    /// Sends a `request` in `epoch`. Returns the answer, or `None` when the caller shall send it again.
+    /// Sends a `request` in `generation`. Returns the answer, or `None` when the caller shall send it again.
     pub(crate) fn send(
         &mut self,
-        epoch: &Epoch,
+        generation: &SessionGeneration,
         request: &Make<'_>,
     ) -> impl Future<Output = Result<Option<Result<Response, Code>>, Error>> + Send {
         async move {
-            let seen = if self.outcomes == Outcomes::Once { epoch.session.last_zxid() } else { 0 };
-            let outcome = epoch.session.submit_until(request(), self.deadline).await;
-            let unanswered = match self.answer(epoch, outcome) {
+            let seen = if self.outcomes == Outcomes::Once { generation.session.last_zxid() } else { 0 };
+            let outcome = generation.session.submit_until(request(), self.deadline).await;
+            let unanswered = match self.answer(generation, outcome) {
                 // The refusal may be owed to an earlier attempt that was applied meanwhile: it counts as a
                 // lost reply.
                 Ok(Err(_)) if self.may_come_late => Unanswered { sent: true, cause: Cause::LinkLost },
@@ -138,7 +141,7 @@ impl<'a> Attempts<'a> {
                 Err(unanswered) => unanswered,
             };
             // Rare, and boxed for that: the future of every call stays small.
-            Box::pin(self.unanswered(epoch, request(), seen, unanswered)).await
+            Box::pin(self.unanswered(generation, request(), seen, unanswered)).await
         }
     }
 
@@ -146,7 +149,7 @@ impl<'a> Attempts<'a> {
     /// attempt.
     async fn unanswered(
         &mut self,
-        epoch: &Epoch,
+        generation: &SessionGeneration,
         request: Request,
         seen: i64,
         Unanswered { mut sent, mut cause }: Unanswered,
@@ -155,7 +158,7 @@ impl<'a> Attempts<'a> {
             sent = false;
         }
         if sent && self.outcomes == Outcomes::Once && cause == Cause::LinkLost {
-            match tokio::time::timeout_at(self.deadline, resolve(epoch, &request, seen)).await {
+            match tokio::time::timeout_at(self.deadline, resolve(generation, &request, seen)).await {
                 Ok(Ok(Resolution::Refused(code))) => return Ok(Some(Err(code))),
                 Ok(Ok(Resolution::Repeatable)) => {
                     self.may_come_late = true;
@@ -165,7 +168,7 @@ impl<'a> Attempts<'a> {
                 Ok(Err(ended)) => cause = ended,
             }
         }
-        self.retry(epoch, sent, cause).await?;
+        self.retry(generation, sent, cause).await?;
         Ok(None)
     }
 
@@ -173,19 +176,23 @@ impl<'a> Attempts<'a> {
     /// before that is over when this returns.
     pub(crate) async fn judge(
         &mut self,
-        epoch: &Epoch,
+        generation: &SessionGeneration,
         outcome: Outcome,
     ) -> Result<Option<Result<Response, Code>>, Error> {
-        match self.answer(epoch, outcome) {
+        match self.answer(generation, outcome) {
             Ok(answer) => Ok(Some(answer)),
             Err(Unanswered { sent, cause }) => {
-                Box::pin(self.retry(epoch, sent, cause)).await?;
+                Box::pin(self.retry(generation, sent, cause)).await?;
                 Ok(None)
             }
         }
     }
 
-    fn answer(&self, epoch: &Epoch, outcome: Outcome) -> Result<Result<Response, Code>, Unanswered> {
+    fn answer(
+        &self,
+        generation: &SessionGeneration,
+        outcome: Outcome,
+    ) -> Result<Result<Response, Code>, Unanswered> {
         let (sent, cause) = match outcome {
             Outcome::Reply(reply) => match reply.result {
                 Err(Code::SESSION_EXPIRED) => (false, Cause::Ended(SessionEnd::Expired)),
@@ -194,7 +201,7 @@ impl<'a> Attempts<'a> {
                     tracing::trace!(
                         operation = self.operation,
                         path = self.path,
-                        epoch = epoch.number,
+                        generation = generation.number,
                         attempt = self.attempt,
                         zxid = reply.zxid,
                         "answered"
@@ -208,7 +215,12 @@ impl<'a> Attempts<'a> {
         Err(Unanswered { sent, cause })
     }
 
-    pub(crate) async fn retry(&mut self, epoch: &Epoch, sent: bool, cause: Cause) -> Result<(), Error> {
+    pub(crate) async fn retry(
+        &mut self,
+        generation: &SessionGeneration,
+        sent: bool,
+        cause: Cause,
+    ) -> Result<(), Error> {
         // An attempt that may come late does not keep the next one from being sent, since only one of them
         // can be applied; but if there is no next one, the error must say that the outcome is unknown.
         let ends = !matches!(cause, Cause::LinkLost | Cause::QueueFull);
@@ -228,7 +240,7 @@ impl<'a> Attempts<'a> {
             // Waiting would not help: the next attempt is half a minute off, and only a person can mend the
             // credentials.
             Cause::Ended(SessionEnd::AuthFailed) => return Err(self.error(ErrorKind::AuthFailed)),
-            Cause::Ended(_) => self.ended = epoch.number,
+            Cause::Ended(_) => self.ended = generation.number,
             Cause::LinkLost | Cause::QueueFull => {}
         }
         self.pause(cause).await

@@ -1,7 +1,7 @@
 //! Exact writes as operations of a client: sent again until they are applied or refused.
 
 use super::attempts::Attempts;
-use crate::client::epoch::Epoch;
+use crate::client::generation::SessionGeneration;
 use crate::error::{Error, ErrorKind};
 use crate::guard::Held;
 use crate::operation::exact::{Ended, ExactWrite};
@@ -19,7 +19,7 @@ pub(super) enum Exact {
     Failed(usize, Code),
 }
 
-/// Applies `ops` once. With `bound` it happens in that epoch or not at all, and only while the nodes of
+/// Applies `ops` once. With `bound` it happens in that generation or not at all, and only while the nodes of
 /// `held` are the same.
 ///
 /// # Errors
@@ -31,19 +31,21 @@ pub(super) enum Exact {
 pub(super) async fn commit(
     attempts: &mut Attempts<'_>,
     ops: &[MultiOp],
-    bound: Option<&Arc<Epoch>>,
+    bound: Option<&Arc<SessionGeneration>>,
     held: &[Arc<Held>],
 ) -> Result<Exact, Error> {
     loop {
-        let epoch = match bound {
-            Some(epoch) if epoch.ended().is_some() => return Err(attempts.error(ErrorKind::SessionChanged)),
-            Some(epoch) => Arc::clone(epoch),
-            None => attempts.epoch().await?,
+        let generation = match bound {
+            Some(generation) if generation.ended().is_some() => {
+                return Err(attempts.error(ErrorKind::SessionChanged));
+            }
+            Some(generation) => Arc::clone(generation),
+            None => attempts.generation().await?,
         };
-        let Some(marker) = attempts.marker(&epoch).await? else { continue };
+        let Some(marker) = attempts.marker(&generation).await? else { continue };
         // After the marker, which may take a wait. The write is sent on the link on which the nodes were seen
         // to be the same, or not at all: over another link somebody's next node could be hit (decision 8).
-        let losses = match confirm(attempts, &epoch, held).await {
+        let losses = match confirm(attempts, &generation, held).await {
             Ok(losses) => losses,
             Err(error) => {
                 marker.unused();
@@ -59,13 +61,13 @@ pub(super) async fn commit(
             Ended::NoMarker => continue,
             Ended::NotApplied(cause) => cause,
             Ended::Unknown(cause) => {
-                attempts.retry(&epoch, true, cause).await?;
+                attempts.retry(&generation, true, cause).await?;
                 continue;
             }
         };
         // Before the pause: other writes may need the marker.
         drop(write);
-        attempts.retry(&epoch, false, cause).await?;
+        attempts.retry(&generation, false, cause).await?;
     }
 }
 
@@ -73,26 +75,26 @@ pub(super) async fn commit(
 /// Returns the number of lost links at that time; `None` where no node can be in doubt.
 pub(super) async fn confirm(
     attempts: &mut Attempts<'_>,
-    epoch: &Arc<Epoch>,
+    generation: &Arc<SessionGeneration>,
     held: &[Arc<Held>],
 ) -> Result<Option<u64>, Error> {
     if !held.iter().any(|held| held.is_claim()) {
         return Ok(None);
     }
     loop {
-        let losses = epoch.losses();
+        let losses = generation.losses();
         for held in held {
             match timeout_at(attempts.deadline, held.confirm()).await {
                 Ok(Ok(())) => {}
                 Ok(Err(Ok(reason))) => return Err(attempts.error(ErrorKind::Lost(reason))),
-                Ok(Err(Err(cause))) => attempts.retry(epoch, false, cause).await?,
+                Ok(Err(Err(cause))) => attempts.retry(generation, false, cause).await?,
                 Err(_) => return Err(attempts.timeout()),
             }
         }
         // All must be confirmed on one link: where it was lost between two looks they are made again. In a
         // session that has ended nothing can be sent, so that one more look would not help.
         let all_confirmed = held.iter().all(|held| held.is_confirmed_at(losses));
-        if all_confirmed || epoch.ended().is_some() {
+        if all_confirmed || generation.ended().is_some() {
             return Ok(Some(losses));
         }
     }

@@ -3,7 +3,7 @@ use super::ephemeral;
 use crate::client::Client;
 use crate::client::config::ParentKind;
 use crate::client::core::Core;
-use crate::client::epoch::Epoch;
+use crate::client::generation::SessionGeneration;
 use crate::error::Error;
 use crate::node::{CreateMode, Created, namespace};
 use crate::session::{Lane, Outcome, Pending, Reply};
@@ -46,9 +46,10 @@ pub(crate) async fn create(
     let mut attempts = Attempts::new(client, "create", path, Outcomes::Once);
     let mut missing_parents = 0;
     loop {
-        let epoch = attempts.epoch().await?;
-        let parents = if missing_parents > 0 { create_parents(client, &epoch, &full()) } else { Vec::new() };
-        match attempts.send(&epoch, &request).await? {
+        let generation = attempts.generation().await?;
+        let parents =
+            if missing_parents > 0 { create_parents(client, &generation, &full()) } else { Vec::new() };
+        match attempts.send(&generation, &request).await? {
             Some(Ok(Response::Created { path, stat: Some(stat) })) => {
                 return Ok(Created { path: namespace.relative(path), stat: stat.into() });
             }
@@ -71,19 +72,24 @@ pub(crate) async fn create(
 /// Submits creates of all parents of `full`, outermost first. Their answers are not needed: a parent may
 /// exist, or be one that we may not create in; the answer to the request submitted after them shows whether
 /// it worked. The caller keeps the returned requests until then: dropping them takes back those not yet sent.
-pub(crate) fn create_parents(client: &Client, epoch: &Epoch, full: &str) -> Vec<Pending> {
-    create_parents_in(client.core(), epoch, full, client.core().config.parents)
+pub(crate) fn create_parents(client: &Client, generation: &SessionGeneration, full: &str) -> Vec<Pending> {
+    create_parents_in(client.core(), generation, full, client.core().config.parents)
 }
 
 /// As [`create_parents`]; the innermost is made as the kind `last`.
-pub(crate) fn create_parents_in(core: &Core, epoch: &Epoch, full: &str, last: ParentKind) -> Vec<Pending> {
-    create_parents_by(core, epoch, full, last, Lane::Call)
+pub(crate) fn create_parents_in(
+    core: &Core,
+    generation: &SessionGeneration,
+    full: &str,
+    last: ParentKind,
+) -> Vec<Pending> {
+    create_parents_by(core, generation, full, last, Lane::Call)
 }
 
 /// As [`create_parents_in`], in that lane.
 pub(crate) fn create_parents_by(
     core: &Core,
-    epoch: &Epoch,
+    generation: &SessionGeneration,
     full: &str,
     last: ParentKind,
     lane: Lane,
@@ -93,7 +99,7 @@ pub(crate) fn create_parents_by(
         let kind = if innermost == Some(path) { last } else { core.config.parents };
         let (mode, _) = kind.mode().to_proto();
         let create = Create::new(path.to_owned(), Bytes::new(), core.acl(path), mode, 0);
-        epoch.session.submit(Request::Create(create), lane)
+        generation.session.submit(Request::Create(create), lane)
     });
     creates.collect()
 }

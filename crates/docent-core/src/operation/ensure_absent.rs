@@ -17,12 +17,12 @@ pub(crate) async fn ensure_absent(client: &Client, path: &str) -> Result<(), Err
     let mut unsettled = false;
     loop {
         let maybe = |error: Error| if unsettled { error.maybe_applied(true) } else { error };
-        let epoch = attempts.epoch().await.map_err(maybe)?;
+        let generation = attempts.generation().await.map_err(maybe)?;
         // The marker first: it may take a wait, and the look must be made on the link that the delete is sent
         // on.
-        let Some(marker) = attempts.marker(&epoch).await.map_err(maybe)? else { continue };
-        let losses = epoch.losses();
-        let version = match timeout_at(attempts.deadline, resolve::stat(&epoch, &full)).await {
+        let Some(marker) = attempts.marker(&generation).await.map_err(maybe)? else { continue };
+        let losses = generation.losses();
+        let version = match timeout_at(attempts.deadline, resolve::stat(&generation, &full)).await {
             Ok(Ok(Some(stat))) if known.is_none_or(|czxid| czxid == stat.czxid) => {
                 known = Some(stat.czxid);
                 stat.version
@@ -32,7 +32,7 @@ pub(crate) async fn ensure_absent(client: &Client, path: &str) -> Result<(), Err
                 match other {
                     // There is none, or it is another one by now.
                     Ok(Ok(_)) => return Ok(()),
-                    Ok(Err(cause)) => attempts.retry(&epoch, false, cause).await.map_err(maybe)?,
+                    Ok(Err(cause)) => attempts.retry(&generation, false, cause).await.map_err(maybe)?,
                     Err(_) => return Err(maybe(attempts.timeout())),
                 }
                 continue;
@@ -53,7 +53,7 @@ pub(crate) async fn ensure_absent(client: &Client, path: &str) -> Result<(), Err
             }
         };
         drop(write);
-        let retried = attempts.retry(&epoch, false, cause).await;
+        let retried = attempts.retry(&generation, false, cause).await;
         retried.map_err(|error| if unsettled { error.maybe_applied(true) } else { error })?;
     }
 }

@@ -5,7 +5,7 @@ use super::attempts::{Attempts, Outcomes};
 use super::create::{PARENT_ROUNDS, create_parents, refused_parent};
 use crate::cleanup::{Made, numbered};
 use crate::client::Client;
-use crate::client::epoch::Epoch;
+use crate::client::generation::SessionGeneration;
 use crate::error::Error;
 use crate::node::{Created, Stat};
 use crate::operation::exact::{self, Ended, ExactWrite};
@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// The create of an ephemeral node on its way. If it is dropped, the node is deleted as soon as its fate is
 /// known.
 struct Making {
-    epoch: Arc<Epoch>,
+    generation: Arc<SessionGeneration>,
     full: String,
     is_sequential: bool,
     /// The write; `None` once its outcome is certain.
@@ -27,11 +27,11 @@ struct Making {
 }
 
 impl Making {
-    fn submit(epoch: &Arc<Epoch>, marker: exact::Marker, create: Create) -> Self {
+    fn submit(generation: &Arc<SessionGeneration>, marker: exact::Marker, create: Create) -> Self {
         let (full, mode) = (create.path.clone(), CreateMode::from_flags(create.flags));
         let write = ExactWrite::submit(marker, [MultiOp::Create(create)], Lane::Call);
         let is_sequential = mode.is_some_and(CreateMode::is_sequential);
-        Self { epoch: Arc::clone(epoch), full, is_sequential, write: Some(write), nameless: None }
+        Self { generation: Arc::clone(generation), full, is_sequential, write: Some(write), nameless: None }
     }
 
     async fn ended(&mut self, attempts: &Attempts<'_>) -> Ended {
@@ -50,12 +50,12 @@ impl Making {
     async fn name(&mut self, attempts: &Attempts<'_>, czxid: i64) -> Result<String, Error> {
         self.nameless = Some(czxid);
         let found =
-            tokio::time::timeout_at(attempts.deadline, numbered(&self.epoch, &self.full, czxid)).await;
+            tokio::time::timeout_at(attempts.deadline, numbered(&self.generation, &self.full, czxid)).await;
         // A node that could not be found is looked for again by the drop, and deleted.
         let path = found.ok().and_then(Result::ok).ok_or_else(|| attempts.unknown())?;
         self.nameless = None;
         let path = path.ok_or_else(|| attempts.unknown())?;
-        self.epoch.session.owns(&path);
+        self.generation.session.owns(&path);
         Ok(path)
     }
 }
@@ -63,14 +63,18 @@ impl Making {
 impl Drop for Making {
     fn drop(&mut self) {
         if let Some(czxid) = self.nameless {
-            return self.epoch.cleanup.undo_numbered(&self.epoch, std::mem::take(&mut self.full), czxid);
+            return self.generation.cleanup.undo_numbered(
+                &self.generation,
+                std::mem::take(&mut self.full),
+                czxid,
+            );
         }
         if let Some(mut write) = self.write.take()
             && !write.take_back()
         {
             let full = std::mem::take(&mut self.full);
             let made = if self.is_sequential { Made::Numbered(full) } else { Made::At(vec![full]) };
-            self.epoch.cleanup.undo_exact(&self.epoch, write, made);
+            self.generation.cleanup.undo_exact(&self.generation, write, made);
         }
     }
 }
@@ -86,12 +90,13 @@ pub(super) async fn create(
     let mut attempts = Attempts::new(client, "create", path, Outcomes::Once);
     let mut missing_parents = 0;
     loop {
-        let epoch = attempts.epoch().await?;
-        let Some(marker) = attempts.marker(&epoch).await? else { continue };
+        let generation = attempts.generation().await?;
+        let Some(marker) = attempts.marker(&generation).await? else { continue };
         let create = request();
         let full = create.path.clone();
-        let parents = if missing_parents > 0 { create_parents(client, &epoch, &full) } else { Vec::new() };
-        let mut making = Making::submit(&epoch, marker, create);
+        let parents =
+            if missing_parents > 0 { create_parents(client, &generation, &full) } else { Vec::new() };
+        let mut making = Making::submit(&generation, marker, create);
         let (sent, cause) = match making.ended(&attempts).await {
             Ended::Applied(results, marker) => {
                 let path = match results.and_then(|results| results.into_iter().next()) {
@@ -99,11 +104,11 @@ pub(super) async fn create(
                     Some(_) => return Err(attempts.unknown()),
                     None if making.is_sequential => making.name(&attempts, marker.mzxid).await?,
                     None => {
-                        epoch.session.owns(&full);
+                        generation.session.owns(&full);
                         full
                     }
                 };
-                return Ok(created(client, &epoch, &path, data, &marker));
+                return Ok(created(client, &generation, &path, data, &marker));
             }
             Ended::Failed(_, Code::NO_NODE) if missing_parents < PARENT_ROUNDS => {
                 // On the heap, because it is rare.
@@ -121,12 +126,18 @@ pub(super) async fn create(
             Ended::Unknown(cause) => (true, cause),
         };
         drop(making);
-        attempts.retry(&epoch, sent, cause).await?;
+        attempts.retry(&generation, sent, cause).await?;
     }
 }
 
 /// The node as it was made: the marker was set in the same transaction.
-fn created(client: &Client, epoch: &Epoch, full: &str, data: &Bytes, marker: &docent_proto::Stat) -> Created {
+fn created(
+    client: &Client,
+    generation: &SessionGeneration,
+    full: &str,
+    data: &Bytes,
+    marker: &docent_proto::Stat,
+) -> Created {
     let stat = docent_proto::Stat {
         czxid: marker.mzxid,
         mzxid: marker.mzxid,
@@ -136,7 +147,7 @@ fn created(client: &Client, epoch: &Epoch, full: &str, data: &Bytes, marker: &do
         version: 0,
         cversion: 0,
         aversion: 0,
-        ephemeral_owner: epoch.session.id(),
+        ephemeral_owner: generation.session.id(),
         data_length: i32::try_from(data.len()).unwrap_or(i32::MAX),
         num_children: 0,
     };

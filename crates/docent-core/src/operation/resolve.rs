@@ -4,7 +4,7 @@
 //! not applied yet as the same session was attached elsewhere and that server had caught up with its leader.
 //! So absence proves nothing, and a write whose outcome must be certain is an exact one (decision 11).
 
-use crate::client::epoch::Epoch;
+use crate::client::generation::SessionGeneration;
 use crate::session::{Cause, Lane, Outcome, SessionEnd};
 use bytes::Bytes;
 use docent_proto::{Code, Request, Response, Stat};
@@ -20,15 +20,19 @@ pub(crate) enum Resolution {
     Unknown,
 }
 
-/// Finds out the outcome of `request`, which was sent in `epoch` when the newest transaction seen was `seen`.
-/// Only a write from a known version can be repeated.
+/// Finds out the outcome of `request`, which was sent in `generation` when the newest transaction seen was
+/// `seen`. Only a write from a known version can be repeated.
 ///
 /// # Errors
 /// When the session ended before the outcome could be found out.
-pub(crate) async fn resolve(epoch: &Epoch, request: &Request, seen: i64) -> Result<Resolution, Cause> {
+pub(crate) async fn resolve(
+    generation: &SessionGeneration,
+    request: &Request,
+    seen: i64,
+) -> Result<Resolution, Cause> {
     match request {
         Request::SetData { path, data, version } if *version >= 0 => {
-            resolve_set(epoch, path, data.as_ref(), *version, seen).await
+            resolve_set(generation, path, data.as_ref(), *version, seen).await
         }
         // Applied late, or twice, it could undo a change that somebody made since.
         _ => Ok(Resolution::Unknown),
@@ -36,13 +40,13 @@ pub(crate) async fn resolve(epoch: &Epoch, request: &Request, seen: i64) -> Resu
 }
 
 async fn resolve_set(
-    epoch: &Epoch,
+    generation: &SessionGeneration,
     path: &str,
     data: Option<&Bytes>,
     expected: i32,
     seen: i64,
 ) -> Result<Resolution, Cause> {
-    let Some((found, stat)) = read(epoch, path).await? else { return Ok(Resolution::Unknown) };
+    let Some((found, stat)) = read(generation, path).await? else { return Ok(Resolution::Unknown) };
     // A node that was made anew has version 0 as its predecessor had: its version says nothing about the
     // write. The next version with other data was set by somebody else, and refuses the write for good.
     let same_node = stat.czxid <= seen;
@@ -57,18 +61,21 @@ async fn resolve_set(
 
 /// The stat of a node as the leader knew it after the link came back; `None` when there is none. Needs no
 /// permission.
-pub(crate) async fn stat(epoch: &Epoch, path: &str) -> Result<Option<Stat>, Cause> {
+pub(crate) async fn stat(generation: &SessionGeneration, path: &str) -> Result<Option<Stat>, Cause> {
     let request = Request::Exists { path: path.to_owned(), watch: false };
-    Ok(match synced(epoch, path, request).await? {
+    Ok(match synced(generation, path, request).await? {
         Some(Response::Stat(stat)) => Some(stat),
         _ => None,
     })
 }
 
 /// A node as the leader knew it after the link came back; `None` when there is none.
-pub(crate) async fn read(epoch: &Epoch, path: &str) -> Result<Option<(Option<Bytes>, Stat)>, Cause> {
+pub(crate) async fn read(
+    generation: &SessionGeneration,
+    path: &str,
+) -> Result<Option<(Option<Bytes>, Stat)>, Cause> {
     let request = Request::GetData { path: path.to_owned(), watch: false };
-    Ok(match synced(epoch, path, request).await? {
+    Ok(match synced(generation, path, request).await? {
         Some(Response::Data { data, stat }) => Some((data, stat)),
         _ => None,
     })
@@ -83,11 +90,15 @@ pub(crate) fn sync(path: &str) -> Request {
 }
 
 /// The answer to a read after a `sync` on the same link; `None` when there is no node.
-async fn synced(epoch: &Epoch, path: &str, read: Request) -> Result<Option<Response>, Cause> {
+async fn synced(
+    generation: &SessionGeneration,
+    path: &str,
+    read: Request,
+) -> Result<Option<Response>, Cause> {
     loop {
         // In the lane of cleanups, which look things up even where the queue of calls is full.
-        let sync = epoch.session.submit(sync(path), Lane::Cleanup);
-        let read = epoch.session.submit(read.clone(), Lane::Cleanup);
+        let sync = generation.session.submit(sync(path), Lane::Cleanup);
+        let read = generation.session.submit(read.clone(), Lane::Cleanup);
         match (sync.await, read.await) {
             (Outcome::Reply(sync), Outcome::Reply(read)) => match (sync.result, read.result) {
                 (Ok(_), Ok(response)) => return Ok(Some(response)),

@@ -1,7 +1,7 @@
 use super::attempts::{Attempts, Outcomes, unexpected};
 use super::commit::{self, Exact};
 use crate::client::Client;
-use crate::client::epoch::Epoch;
+use crate::client::generation::SessionGeneration;
 use crate::error::{Error, ErrorKind};
 use crate::guard::{Held, LostReason};
 use crate::node::{CreateMode, Created, Stat};
@@ -178,13 +178,13 @@ impl Transaction {
         let path = self.path();
         let mut attempts = Attempts::new(&client, "transaction", &path, Outcomes::Once);
         are_held(&self.held, &attempts)?;
-        let bound = self.held.first().map(|held| &held.epoch);
+        let bound = self.held.first().map(|held| &held.generation);
         let done = commit::commit(&mut attempts, &self.ops, bound, &self.held).await;
-        if let (Err(error), Some(epoch)) = (&done, bound)
+        if let (Err(error), Some(generation)) = (&done, bound)
             && error.kind() == ErrorKind::SessionChanged
         {
             are_held(&self.held, &attempts)?;
-            return Err(attempts.error(ErrorKind::Lost(epoch.lost_reason())));
+            return Err(attempts.error(ErrorKind::Lost(generation.lost_reason())));
         }
         match done? {
             Exact::Applied(results, marker) => {
@@ -196,13 +196,13 @@ impl Transaction {
     }
 
     /// Deletes the full paths `own`, by which `held` are held, and `nodes`, and applies the operations, all
-    /// or none and exactly once, in `epoch` or not at all.
+    /// or none and exactly once, in `generation` or not at all.
     ///
     /// # Errors
     /// `Lost` when one of the nodes is gone; else as [`commit_exactly`](Self::commit_exactly).
     pub(crate) async fn commit_ending(
         mut self,
-        epoch: &Arc<Epoch>,
+        generation: &Arc<SessionGeneration>,
         held: &[Arc<Held>],
         mut own: Vec<String>,
         nodes: &[String],
@@ -223,10 +223,10 @@ impl Transaction {
         let path = client.core().namespace.relative(self.ops[0].path());
         let mut attempts = Attempts::new(&client, "end", &path, Outcomes::Once);
         let lost = |attempts: &Attempts<'_>, reason| attempts.error(ErrorKind::Lost(reason));
-        match commit::commit(&mut attempts, &self.ops, Some(epoch), held).await {
+        match commit::commit(&mut attempts, &self.ops, Some(generation), held).await {
             // It ended before anything was sent.
             Err(error) if error.kind() == ErrorKind::SessionChanged => {
-                Err(lost(&attempts, epoch.lost_reason()))
+                Err(lost(&attempts, generation.lost_reason()))
             }
             Err(error) => Err(error),
             Ok(Exact::Applied(results, _)) => results.map(|results| self.results(results, skip)).transpose(),
@@ -266,13 +266,13 @@ impl Transaction {
     async fn commit_held(&self) -> Result<Vec<MultiResult>, Error> {
         let path = self.path();
         let mut attempts = Attempts::new(&self.client, "transaction", &path, Outcomes::Once);
-        let epoch = &self.held[0].epoch;
+        let generation = &self.held[0].generation;
         loop {
             are_held(&self.held, &attempts)?;
-            commit::confirm(&mut attempts, epoch, &self.held).await?;
+            commit::confirm(&mut attempts, generation, &self.held).await?;
             let request = Request::Multi(self.ops.clone());
-            let outcome = epoch.session.submit(request, Lane::Call).by(attempts.deadline).await;
-            match attempts.judge(epoch, outcome).await? {
+            let outcome = generation.session.submit(request, Lane::Call).by(attempts.deadline).await;
+            match attempts.judge(generation, outcome).await? {
                 Some(Ok(Response::Multi(results))) => {
                     still_there(&self.held, &results, &attempts)?;
                     return Ok(results);

@@ -1,10 +1,10 @@
 //! A value in a node of its own, written exactly: what configuration, shared values and counters have in
 //! common.
 
-mod count;
-mod race;
-mod value;
+mod cas_loop;
+mod curator;
+mod node;
 
-pub use count::count;
-pub use race::Race;
-pub use value::Cell;
+pub use cas_loop::CasLoop;
+pub use curator::decode_count;
+pub use node::VersionedNode;

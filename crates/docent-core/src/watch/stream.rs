@@ -6,7 +6,7 @@
 
 use crate::client::Client;
 use crate::client::core::Core;
-use crate::client::epoch::Epoch;
+use crate::client::generation::SessionGeneration;
 use crate::error::{Error, ErrorKind};
 use crate::node::{Children, Node, Stat};
 use crate::session::{Cause, Fired, Lane, Outcome, Reply, SessionEnd, Watch};
@@ -116,7 +116,7 @@ struct Follower<T> {
     /// Snapshot emitted last: none yet, no node, or a node's version.
     emitted: Option<Option<Version>>,
     watch: Option<Box<Watch>>,
-    /// The last epoch that is known to have ended.
+    /// The last generation that is known to have ended.
     ended: u64,
     failed: Option<ErrorKind>,
     backoff: Backoff,
@@ -174,8 +174,8 @@ impl<T: Send + 'static> Follower<T> {
                     return None;
                 }
             }
-            let epoch = self.epoch().await?;
-            match self.look(&epoch).await {
+            let generation = self.generation().await?;
+            match self.look(&generation).await {
                 Looked::Emit(item) => return Some(item),
                 Looked::Known => {}
                 Looked::Closed => return None,
@@ -183,13 +183,17 @@ impl<T: Send + 'static> Follower<T> {
         }
     }
 
-    async fn epoch(&self) -> Option<Arc<Epoch>> {
-        let epoch = self.core.epoch();
-        if epoch.number > self.ended { Some(epoch) } else { self.core.epoch_after(self.ended).await.ok() }
+    async fn generation(&self) -> Option<Arc<SessionGeneration>> {
+        let generation = self.core.generation();
+        if generation.number > self.ended {
+            Some(generation)
+        } else {
+            self.core.next_generation(self.ended).await.ok()
+        }
     }
 
-    async fn look(&mut self, epoch: &Epoch) -> Looked<T> {
-        let reply = match self.ask(epoch, (self.read)(self.full.clone())).await {
+    async fn look(&mut self, generation: &SessionGeneration) -> Looked<T> {
+        let reply = match self.ask(generation, (self.read)(self.full.clone())).await {
             Ok(reply) => reply,
             Err(looked) => return looked,
         };
@@ -202,7 +206,7 @@ impl<T: Send + 'static> Follower<T> {
                 self.watch = reply.watch;
                 self.no_node()
             }
-            Err(Code::NO_NODE) => match self.ask(epoch, exists(self.full.clone())).await {
+            Err(Code::NO_NODE) => match self.ask(generation, exists(self.full.clone())).await {
                 Ok(reply) if reply.result == Err(Code::NO_NODE) => {
                     self.watch = reply.watch;
                     self.no_node()
@@ -210,22 +214,22 @@ impl<T: Send + 'static> Follower<T> {
                 Ok(reply) => match reply.result {
                     // It was created in between: read it.
                     Ok(_) => Looked::Known,
-                    Err(code) => self.refused(epoch, code).await,
+                    Err(code) => self.refused(generation, code).await,
                 },
                 Err(looked) => looked,
             },
-            Err(code) => self.refused(epoch, code).await,
+            Err(code) => self.refused(generation, code).await,
         }
     }
 
     /// Sends a read. Without an answer the error says how to go on.
-    async fn ask(&mut self, epoch: &Epoch, request: Request) -> Result<Reply, Looked<T>> {
-        match epoch.session.submit(request, Lane::Call).await {
+    async fn ask(&mut self, generation: &SessionGeneration, request: Request) -> Result<Reply, Looked<T>> {
+        match generation.session.submit(request, Lane::Call).await {
             Outcome::Reply(reply) => Ok(reply),
             Outcome::NotSent(cause) | Outcome::Unknown(cause) => Err(match cause {
                 Cause::Ended(SessionEnd::Closed) => Looked::Closed,
                 Cause::Ended(_) => {
-                    self.ended = epoch.number;
+                    self.ended = generation.number;
                     Looked::Known
                 }
                 Cause::LinkLost => Looked::Known,
@@ -260,9 +264,9 @@ impl<T: Send + 'static> Follower<T> {
     }
 
     /// A refusal is emitted when it is news, and tried again.
-    async fn refused(&mut self, epoch: &Epoch, code: Code) -> Looked<T> {
+    async fn refused(&mut self, generation: &SessionGeneration, code: Code) -> Looked<T> {
         if code == Code::SESSION_EXPIRED {
-            self.ended = epoch.number;
+            self.ended = generation.number;
             return Looked::Known;
         }
         if code == Code::THROTTLED {

@@ -1,4 +1,4 @@
-use super::{Load, PickPolicy, Picked, SetAside};
+use super::{Load, OutlierPolicy, PickPolicy, Picked};
 use crate::Instance;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -30,7 +30,7 @@ impl<P> Clone for Member<P> {
 #[derive(Debug)]
 pub(crate) struct Balance {
     policy: PickPolicy,
-    pub(super) rule: SetAside,
+    pub(super) rule: OutlierPolicy,
     next: AtomicUsize,
     /// Key of the member that [`PickPolicy::Sticky`] sticks to.
     chosen: Mutex<Option<Arc<str>>>,
@@ -42,7 +42,7 @@ pub(crate) struct Balance {
 }
 
 impl Balance {
-    pub(crate) fn new(policy: PickPolicy, rule: SetAside) -> Self {
+    pub(crate) fn new(policy: PickPolicy, rule: OutlierPolicy) -> Self {
         Self {
             policy,
             rule,
@@ -163,7 +163,7 @@ mod tests {
     }
 
     fn balance(policy: PickPolicy) -> Arc<Balance> {
-        Arc::new(Balance::new(policy, SetAside::default()))
+        Arc::new(Balance::new(policy, OutlierPolicy::default()))
     }
 
     /// How often each was picked in so many picks.
@@ -235,7 +235,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_fails_is_set_aside_tried_again_and_picked_if_all_are() {
-        let rule = SetAside::default().threshold(1);
+        let rule = OutlierPolicy::default().threshold(1);
         let (robin, two) = (Arc::new(Balance::new(PickPolicy::RoundRobin, rule)), members(&[None; 2]));
         let bad = loop {
             let picked = robin.pick(&two).unwrap();
@@ -261,7 +261,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_pick_among_some_does_not_forget_who_else_was_set_aside() {
-        let rule = SetAside::default().threshold(1);
+        let rule = OutlierPolicy::default().threshold(1);
         let (robin, three) = (Arc::new(Balance::new(PickPolicy::RoundRobin, rule)), members(&[None; 3]));
         robin.pick(&three[..1]).unwrap().failed();
         assert_eq!(picks(&robin, &three[1..], 10).len(), 2);
@@ -275,7 +275,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_is_set_aside_for_ever_stays_so() {
-        let rule = SetAside::default().threshold(1).period(Duration::MAX);
+        let rule = OutlierPolicy::default().threshold(1).period(Duration::MAX);
         let (robin, two) = (Arc::new(Balance::new(PickPolicy::RoundRobin, rule)), members(&[None; 2]));
         robin.pick(&two[..1]).unwrap().failed();
         tokio::time::advance(Duration::from_secs(3600)).await;

@@ -11,20 +11,20 @@ use tokio::time::Instant;
 /// until one is a success. A failure sets it aside again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct SetAside {
+pub struct OutlierPolicy {
     /// Failures until it is set aside; 0 for never. Default: 2.
     pub threshold: u32,
     /// How long it is set aside, and how long it is on probation after that. Default: 30 s.
     pub period: Duration,
 }
 
-impl Default for SetAside {
+impl Default for OutlierPolicy {
     fn default() -> Self {
         Self { threshold: 2, period: Duration::from_secs(30) }
     }
 }
 
-impl SetAside {
+impl OutlierPolicy {
     /// Instances are picked however often they fail.
     pub fn never() -> Self {
         Self { threshold: 0, ..Self::default() }
@@ -100,12 +100,12 @@ impl Load {
     }
 
     /// True when it has not failed lately.
-    pub(super) fn is_sound(&self, now: Instant, rule: SetAside) -> bool {
+    pub(super) fn is_sound(&self, now: Instant, rule: OutlierPolicy) -> bool {
         matches!(self.health().at(now, rule.period), Health::Sound { .. })
     }
 
     /// True when it can be picked.
-    pub(super) fn admits(&self, now: Instant, rule: SetAside) -> bool {
+    pub(super) fn admits(&self, now: Instant, rule: OutlierPolicy) -> bool {
         matches!(
             self.health().at(now, rule.period),
             Health::Sound { .. } | Health::Probation { on_trial: false, .. }
@@ -137,7 +137,7 @@ impl Load {
     }
 
     /// True when it is set aside by this.
-    pub(super) fn failed(&self, now: Instant, rule: SetAside) -> bool {
+    pub(super) fn failed(&self, now: Instant, rule: OutlierPolicy) -> bool {
         if rule.threshold == 0 {
             return false;
         }
@@ -164,7 +164,7 @@ impl Load {
 mod tests {
     use super::*;
 
-    const RULE: SetAside = SetAside { threshold: 2, period: Duration::from_secs(30) };
+    const RULE: OutlierPolicy = OutlierPolicy { threshold: 2, period: Duration::from_secs(30) };
 
     fn later(seconds: u64) -> Instant {
         Instant::now() + Duration::from_secs(seconds)
@@ -209,6 +209,6 @@ mod tests {
         assert!(!load.failed(later(0), RULE) && !load.failed(later(31), RULE));
         assert!(load.failed(later(32), RULE));
         let load = Load::default();
-        assert!((0..100).all(|n| !load.failed(later(n), SetAside::never())));
+        assert!((0..100).all(|n| !load.failed(later(n), OutlierPolicy::never())));
     }
 }

@@ -9,6 +9,6 @@ mod policy;
 pub(crate) use choice::{Balance, Member};
 pub use error::PickError;
 pub(crate) use load::Load;
-pub use load::SetAside;
+pub use load::OutlierPolicy;
 pub use picked::Picked;
 pub use policy::PickPolicy;

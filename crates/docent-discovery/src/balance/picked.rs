@@ -7,8 +7,9 @@ use tokio::time::Instant;
 
 /// An instance that was picked for one piece of work. It counts as in flight until this is dropped.
 ///
-/// Say how it went: [`failed`](Self::failed), so that an instance that fails is [set aside](crate::SetAside),
-/// and [`succeeded`](Self::succeeded), so that one that works counts as sound again.
+/// Say how it went: [`failed`](Self::failed), so that an instance that fails is [set
+/// aside](crate::OutlierPolicy), and [`succeeded`](Self::succeeded), so that one that works counts as sound
+/// again.
 ///
 /// # On drop
 /// The work is over, and nothing is said about the instance: as after a cancelled request.

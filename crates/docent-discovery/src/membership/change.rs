@@ -78,7 +78,7 @@ impl MemberChanges {
             ChildrenEvent::Init => self.whole = Some(BTreeSet::new()),
             ChildrenEvent::Apply(id, node) => self.apply(&id, &node),
             ChildrenEvent::Delete(id) => self.delete(&id),
-            ChildrenEvent::Spoiled(id, error) => {
+            ChildrenEvent::Unreadable(id, error) => {
                 self.tell(&id);
                 self.next.push_back(MemberChange::Failed(error));
             }

@@ -47,7 +47,7 @@ impl Member {
         }
         let path = format!("{}/{id}", group.path);
         // An own node at this path may be about to go.
-        KeptNode::vacated(&group.client, &path).await?;
+        KeptNode::wait_vacant(&group.client, &path).await?;
         let node = KeptNode::new(&group.client, &path, data.clone())?;
         kept::present(&node).await?;
         let id: Arc<str> = id.into();

@@ -60,8 +60,8 @@ impl Members {
 
     /// Error with which the servers refuse to let the group be listed; `None` when they do not. It is tried
     /// again all the time.
-    pub fn trouble(&self) -> Option<Error> {
-        self.cache.trouble()
+    pub fn last_error(&self) -> Option<Error> {
+        self.cache.last_error()
     }
 
     /// Members that are there, each as one that joins, and then their changes. Each stream is told on its

@@ -21,12 +21,12 @@ impl Announced {
     /// As [`keep`](Self::keep), also with a node of ours at the same path that is about to go: then it stays,
     /// if it can.
     pub(crate) fn keep_on(client: &Client, path: &str, data: Bytes) -> Result<Self, Error> {
-        KeptNode::renewed(client, path, data).map(Self::Kept)
+        KeptNode::take_over(client, path, data).map(Self::Kept)
     }
 
     /// As [`keep`](Self::keep), once a node of ours at the same path that is about to go is gone.
     pub(crate) async fn keep_anew(client: &Client, path: &str, data: Bytes) -> Result<Self, Error> {
-        KeptNode::vacated(client, path).await?;
+        KeptNode::wait_vacant(client, path).await?;
         Self::keep(client, path, data)
     }
 
@@ -70,7 +70,7 @@ impl Announced {
         match self {
             Self::Kept(node) => node.status().into(),
             Self::Persistent(node) => {
-                node.trouble().map_or(RegistrationStatus::Announced, RegistrationStatus::Failing)
+                node.last_error().map_or(RegistrationStatus::Announced, RegistrationStatus::Failing)
             }
         }
     }
@@ -86,7 +86,7 @@ impl Announced {
     /// A kept node goes in the background, even if somebody still looks at it.
     pub(crate) fn leave(&self) {
         if let Self::Kept(node) = self {
-            node.leave();
+            node.request_removal();
         }
     }
 
@@ -94,7 +94,7 @@ impl Announced {
     pub(crate) async fn remove(&self) -> Result<(), Error> {
         match self {
             Self::Kept(node) => {
-                node.leave();
+                node.request_removal();
                 node.removed().await
             }
             Self::Persistent(node) => node.remove().await,

@@ -133,7 +133,7 @@ impl Registration {
     }
 
     /// Error for which it cannot be announced at present, when there is one that does not pass by itself.
-    pub fn trouble(&self) -> Option<Error> {
+    pub fn last_error(&self) -> Option<Error> {
         match self.status() {
             RegistrationStatus::Failing(error) => Some(error),
             _ => None,

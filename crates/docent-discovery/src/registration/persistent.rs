@@ -1,7 +1,7 @@
 //! Instances that no session keeps: static and permanent ones.
 
 use bytes::Bytes;
-use docent_core::recipe::Cell;
+use docent_core::recipe::VersionedNode;
 use docent_core::{Client, Error, ErrorKind};
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -67,7 +67,7 @@ impl Persistent {
         self.failed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn trouble(&self) -> Option<Error> {
+    pub(super) fn last_error(&self) -> Option<Error> {
         self.failed().clone()
     }
 
@@ -89,7 +89,7 @@ impl Persistent {
 
     async fn bring_about(&self, data: &Bytes) -> Result<(), Error> {
         let Self { client, path, .. } = self;
-        let cell = Cell::new(client, path)?;
+        let cell = VersionedNode::new(client, path)?;
         loop {
             // Exact, because a write that is applied late could undo what somebody wrote since (decision 11).
             let written = match client.get(path).await {
@@ -118,7 +118,7 @@ impl Persistent {
         if self.wanted().data.is_some() {
             return Ok(());
         }
-        let cell = Cell::new(client, path)?;
+        let cell = VersionedNode::new(client, path)?;
         loop {
             let Some(stat) = client.exists(path).await?.filter(|stat| stat.owner.is_none()) else {
                 return Ok(());

@@ -1,7 +1,7 @@
 use super::Instances;
 use super::task::{Filter, State, Task};
 use super::view::Service;
-use crate::balance::{PickPolicy, SetAside};
+use crate::balance::{OutlierPolicy, PickPolicy};
 use crate::layout::{Side, Tree};
 use crate::{Instance, instance};
 use docent_core::{ChildrenCache, Client, Error, recipe};
@@ -22,7 +22,7 @@ pub struct ServiceBuilder<P> {
     filter: Option<Filter<P>>,
     removal_grace: Duration,
     policy: PickPolicy,
-    set_aside: SetAside,
+    outlier_policy: OutlierPolicy,
 }
 
 impl<P: DeserializeOwned + Send + Sync + 'static> ServiceBuilder<P> {
@@ -35,7 +35,7 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ServiceBuilder<P> {
             filter: None,
             removal_grace: Duration::ZERO,
             policy: PickPolicy::default(),
-            set_aside: SetAside::default(),
+            outlier_policy: OutlierPolicy::default(),
         }
     }
 
@@ -63,8 +63,8 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ServiceBuilder<P> {
     }
 
     /// Rule by which an instance that fails is set aside. Default: after two failures, for 30 s.
-    pub fn set_aside(mut self, rule: SetAside) -> Self {
-        self.set_aside = rule;
+    pub fn outlier_policy(mut self, rule: OutlierPolicy) -> Self {
+        self.outlier_policy = rule;
         self
     }
 
@@ -88,7 +88,7 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ServiceBuilder<P> {
     /// # Errors
     /// `InvalidInput` when the name breaks a rule, `Closed`.
     pub fn start(self) -> Result<Service<P>, Error> {
-        let Self { client, tree, service, side, filter, removal_grace, policy, set_aside } = self;
+        let Self { client, tree, service, side, filter, removal_grace, policy, outlier_policy } = self;
         instance::check_segment("service name", &service)?;
         let cache = ChildrenCache::new(&client, &tree.folder(&service, side))?;
         let (show, shown) = watch::channel(Arc::new(Instances::none()));
@@ -102,7 +102,7 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ServiceBuilder<P> {
             state: State::default(),
         };
         recipe::spawn(&client, task.run(cache.subscribe(), abandoned.clone()));
-        Ok(Service::new(service, cache, shown, policy, set_aside, abandoned.drop_guard()))
+        Ok(Service::new(service, cache, shown, policy, outlier_policy, abandoned.drop_guard()))
     }
 }
 
@@ -112,7 +112,7 @@ impl<P> fmt::Debug for ServiceBuilder<P> {
             .field("service", &self.service)
             .field("removal_grace", &self.removal_grace)
             .field("policy", &self.policy)
-            .field("set_aside", &self.set_aside)
+            .field("outlier_policy", &self.outlier_policy)
             .finish_non_exhaustive()
     }
 }

@@ -1,4 +1,4 @@
-use super::{Instances, Service, Spoiled};
+use super::{Instances, Service, Unreadable};
 use crate::Instance;
 use crate::balance::Member;
 use futures_core::Stream;
@@ -22,7 +22,7 @@ pub enum ServiceChange<P> {
     Removed(Arc<Instance<P>>),
     /// A node cannot be read as an instance. An instance that was shown before is told as removed, too,
     /// unless its node merely may not be read any more.
-    Spoiled(Spoiled),
+    Unreadable(Unreadable),
     /// From here on the view may be out of date, until [`Current`](Self::Current).
     Stale,
     /// The changes up to here make up the servers' state.
@@ -35,7 +35,7 @@ impl<P> Clone for ServiceChange<P> {
             Self::Added(instance) => Self::Added(Arc::clone(instance)),
             Self::Updated(instance) => Self::Updated(Arc::clone(instance)),
             Self::Removed(instance) => Self::Removed(Arc::clone(instance)),
-            Self::Spoiled(spoiled) => Self::Spoiled(spoiled.clone()),
+            Self::Unreadable(unreadable) => Self::Unreadable(unreadable.clone()),
             Self::Stale => Self::Stale,
             Self::Current => Self::Current,
         }
@@ -48,7 +48,7 @@ impl<P> fmt::Debug for ServiceChange<P> {
             Self::Added(instance) => write!(f, "Added({:?})", instance.id),
             Self::Updated(instance) => write!(f, "Updated({:?})", instance.id),
             Self::Removed(instance) => write!(f, "Removed({:?})", instance.id),
-            Self::Spoiled(spoiled) => write!(f, "Spoiled({spoiled})"),
+            Self::Unreadable(unreadable) => write!(f, "Unreadable({unreadable})"),
             Self::Stale => f.write_str("Stale"),
             Self::Current => f.write_str("Current"),
         }
@@ -146,9 +146,9 @@ impl<P> Follower<P> {
             }
             _ => {}
         });
-        for (key, spoiled) in &after.spoiled {
-            if before.spoiled.get(key) != Some(spoiled) {
-                tell(key, ServiceChange::Spoiled(spoiled.clone()));
+        for (key, unreadable) in &after.unreadable {
+            if before.unreadable.get(key) != Some(unreadable) {
+                tell(key, ServiceChange::Unreadable(unreadable.clone()));
             }
         }
         if before.is_stale && !after.is_stale {

@@ -1,4 +1,4 @@
-use super::Spoiled;
+use super::Unreadable;
 use crate::Instance;
 use crate::balance::Member;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ pub struct Instances<P> {
     pub(super) all: BTreeMap<Arc<str>, Member<P>>,
     /// Instances that are enabled and pass the view's filter.
     pub(super) available: Vec<Member<P>>,
-    pub(super) spoiled: BTreeMap<Arc<str>, Spoiled>,
+    pub(super) unreadable: BTreeMap<Arc<str>, Unreadable>,
     /// Everything was read once.
     pub(super) is_loaded: bool,
     /// It may be out of date.
@@ -26,7 +26,7 @@ impl<P> Instances<P> {
         Self {
             all: BTreeMap::new(),
             available: Vec::new(),
-            spoiled: BTreeMap::new(),
+            unreadable: BTreeMap::new(),
             is_loaded: false,
             is_stale: true,
         }
@@ -55,8 +55,8 @@ impl<P> Instances<P> {
     }
 
     /// Nodes that cannot be read as instances, and why.
-    pub fn spoiled(&self) -> impl ExactSizeIterator<Item = &Spoiled> {
-        self.spoiled.values()
+    pub fn unreadable(&self) -> impl ExactSizeIterator<Item = &Unreadable> {
+        self.unreadable.values()
     }
 
     /// Number of instances that are enabled and pass the filter.
@@ -75,7 +75,7 @@ impl<P> fmt::Debug for Instances<P> {
         f.debug_struct("Instances")
             .field("available", &self.available.len())
             .field("all", &self.all.keys())
-            .field("spoiled", &self.spoiled)
+            .field("unreadable", &self.unreadable)
             .field("stale", &self.is_stale)
             .finish()
     }

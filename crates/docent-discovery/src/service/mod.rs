@@ -3,8 +3,8 @@
 mod builder;
 mod change;
 mod instances;
-mod spoiled;
 mod task;
+mod unreadable;
 mod view;
 
 pub use builder::ServiceBuilder;
@@ -12,5 +12,5 @@ pub use builder::ServiceBuilder;
 pub(crate) use change::KeyedChanges;
 pub use change::{ServiceChange, ServiceChanges};
 pub use instances::Instances;
-pub use spoiled::Spoiled;
+pub use unreadable::Unreadable;
 pub use view::Service;

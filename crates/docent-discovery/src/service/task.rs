@@ -1,4 +1,4 @@
-use super::{Instances, Spoiled};
+use super::{Instances, Unreadable};
 use crate::Instance;
 use crate::balance::{Load, Member};
 use crate::layout::Tree;
@@ -29,7 +29,7 @@ pub(super) struct Task<P> {
 /// Instances that the task knows.
 pub(super) struct State<P> {
     known: BTreeMap<Arc<str>, Known<P>>,
-    spoiled: BTreeMap<Arc<str>, Spoiled>,
+    unreadable: BTreeMap<Arc<str>, Unreadable>,
     /// Instances that are gone and shown for a while longer, with the end of that while.
     leaving: BTreeMap<Arc<str>, Instant>,
     /// Names that were told since everything began to be told anew.
@@ -47,7 +47,7 @@ impl<P> Default for State<P> {
     fn default() -> Self {
         Self {
             known: BTreeMap::new(),
-            spoiled: BTreeMap::new(),
+            unreadable: BTreeMap::new(),
             leaving: BTreeMap::new(),
             told: None,
             is_loaded: false,
@@ -94,11 +94,11 @@ impl<P: DeserializeOwned + Send + Sync + 'static> Task<P> {
             ChildrenEvent::Init => self.state.told = Some(BTreeSet::new()),
             ChildrenEvent::Apply(name, node) => self.has(name, node),
             ChildrenEvent::Delete(name) => self.is_gone(name),
-            ChildrenEvent::Spoiled(name, error) => {
+            ChildrenEvent::Unreadable(name, error) => {
                 if let Some(told) = &mut self.state.told {
                     told.insert(Arc::clone(&name));
                 }
-                self.spoil(name, error.to_string());
+                self.mark_unreadable(name, error.to_string());
             }
             ChildrenEvent::Ready => {
                 self.settle();
@@ -117,7 +117,7 @@ impl<P: DeserializeOwned + Send + Sync + 'static> Task<P> {
     fn settle(&mut self) {
         let Some(told) = self.state.told.take() else { return };
         let is_missing = |name: &&Arc<str>| !told.contains(*name);
-        let known = self.state.known.keys().chain(self.state.spoiled.keys());
+        let known = self.state.known.keys().chain(self.state.unreadable.keys());
         let missing: Vec<_> = known.filter(is_missing).cloned().collect();
         for name in missing {
             self.is_gone(name);
@@ -136,20 +136,20 @@ impl<P: DeserializeOwned + Send + Sync + 'static> Task<P> {
             // Perhaps made anew, and still the same.
             known.member.mzxid = node.stat.mzxid;
             known.node = node;
-            self.state.spoiled.remove(&name);
+            self.state.unreadable.remove(&name);
             return;
         }
         match self.tree.read::<P>(&self.service, &name, &node.data) {
             Ok(instance) => self.insert(name, node, instance),
             Err(reason) => {
                 self.state.known.remove(&name);
-                self.spoil(name, reason);
+                self.mark_unreadable(name, reason);
             }
         }
     }
 
     fn insert(&mut self, name: Arc<str>, node: Arc<Node>, instance: Instance<P>) {
-        self.state.spoiled.remove(&name);
+        self.state.unreadable.remove(&name);
         let place = |instance: &Instance<P>| (instance.address.clone(), instance.port, instance.ssl_port);
         // Work in flight at the same place goes on to count.
         let load = match self.state.known.get(&name) {
@@ -163,16 +163,16 @@ impl<P: DeserializeOwned + Send + Sync + 'static> Task<P> {
         self.state.known.insert(name, Known { node, member });
     }
 
-    fn spoil(&mut self, name: Arc<str>, reason: String) {
-        let spoiled = Spoiled { id: name.to_string(), reason };
-        if self.state.spoiled.get(&name) != Some(&spoiled) {
-            tracing::warn!(service = %self.service, id = %spoiled.id, reason = %spoiled.reason, "an instance cannot be read");
+    fn mark_unreadable(&mut self, name: Arc<str>, reason: String) {
+        let unreadable = Unreadable { id: name.to_string(), reason };
+        if self.state.unreadable.get(&name) != Some(&unreadable) {
+            tracing::warn!(service = %self.service, id = %unreadable.id, reason = %unreadable.reason, "an instance cannot be read");
         }
-        self.state.spoiled.insert(name, spoiled);
+        self.state.unreadable.insert(name, unreadable);
     }
 
     fn is_gone(&mut self, name: Arc<str>) {
-        self.state.spoiled.remove(&name);
+        self.state.unreadable.remove(&name);
         if self.removal_grace.is_zero() {
             self.state.known.remove(&name);
         } else if self.state.known.contains_key(&name) {
@@ -195,10 +195,10 @@ impl<P: DeserializeOwned + Send + Sync + 'static> Task<P> {
     }
 
     fn show(&self) {
-        if planted!(BadNodeSpoilsList) && !self.state.spoiled.is_empty() {
+        if planted!(BadNodeSpoilsList) && !self.state.unreadable.is_empty() {
             return;
         }
-        let State { known, spoiled, is_loaded, is_stale, .. } = &self.state;
+        let State { known, unreadable, is_loaded, is_stale, .. } = &self.state;
         let all: BTreeMap<_, _> =
             known.iter().map(|(name, known)| (Arc::clone(name), known.member.clone())).collect();
         let is_available = |instance: &Instance<P>| {
@@ -206,7 +206,7 @@ impl<P: DeserializeOwned + Send + Sync + 'static> Task<P> {
         };
         let available = all.values().filter(|member| is_available(&member.instance)).cloned().collect();
         let (is_loaded, is_stale) = (*is_loaded, *is_stale);
-        let shown = Instances { all, available, spoiled: spoiled.clone(), is_loaded, is_stale };
+        let shown = Instances { all, available, unreadable: unreadable.clone(), is_loaded, is_stale };
         self.shown.send_replace(Arc::new(shown));
     }
 }

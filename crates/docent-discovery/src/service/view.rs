@@ -1,6 +1,6 @@
 use super::{Instances, ServiceChanges};
 use crate::Instance;
-use crate::balance::{Balance, PickError, PickPolicy, Picked, SetAside};
+use crate::balance::{Balance, OutlierPolicy, PickError, PickPolicy, Picked};
 use docent_core::{ChildrenCache, Error};
 use std::fmt;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use tokio_util::sync::DropGuard;
 /// - Without a link, and in a new session until everything was read again, it goes on to show its last
 ///   instances, and says [how old](Self::stale_for) they are. An instance that never left is never shown as
 ///   gone.
-/// - A node that cannot be read as an instance is [reported](Instances::spoiled) and harms no other.
+/// - A node that cannot be read as an instance is [reported](Instances::unreadable) and harms no other.
 /// - Only instances that it shows as available at that time are picked.
 ///
 /// # Assumptions
@@ -50,10 +50,10 @@ impl<P> Service<P> {
         cache: ChildrenCache,
         shown: watch::Receiver<Arc<Instances<P>>>,
         policy: PickPolicy,
-        set_aside: SetAside,
+        outlier_policy: OutlierPolicy,
         task: DropGuard,
     ) -> Self {
-        let balance = Arc::new(Balance::new(policy, set_aside));
+        let balance = Arc::new(Balance::new(policy, outlier_policy));
         Self(Arc::new(Inner { name, cache, shown, balance, _task: task }))
     }
 
@@ -113,8 +113,8 @@ impl<P> Service<P> {
 
     /// Error for which the instances cannot be listed at present; `None` when they can. It is tried again all
     /// the time.
-    pub fn trouble(&self) -> Option<Error> {
-        self.0.cache.trouble()
+    pub fn last_error(&self) -> Option<Error> {
+        self.0.cache.last_error()
     }
 
     /// Waits until the instances were read once, at most for the operation timeout.

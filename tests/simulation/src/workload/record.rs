@@ -80,10 +80,10 @@ impl Record {
     pub(super) fn all_granted(&self, grants: impl IntoIterator<Item = Granted>) {
         let client = &self.place.client;
         let session = client.session_id().unwrap_or_default();
-        let epoch = client.state().current().epoch;
+        let generation = client.state().current().generation;
         for (want, (node, fence)) in self.held().zip(grants) {
             want.fence.set(fence);
-            self.write(What::Granted(want.id, Grant { node, session, epoch, fence }));
+            self.write(What::Granted(want.id, Grant { node, session, generation, fence }));
         }
         for turn in self.wants.iter().filter(|want| want.role == Role::Turn) {
             self.write(What::Ended(turn.id, Ending::Passed));

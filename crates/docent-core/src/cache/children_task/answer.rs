@@ -47,7 +47,7 @@ impl ChildrenTask {
                 let error = Error::too_large("cache", size, limit);
                 match &ask {
                     Ask::List | Ask::Folder => return self.failed(error),
-                    Ask::One(name) => return self.spoil(name, error),
+                    Ask::One(name) => return self.mark_unreadable(name, error),
                     Ask::Several(_) => self.smaller_batches(),
                 }
                 self.pause();
@@ -176,16 +176,16 @@ impl ChildrenTask {
             }
             return;
         }
-        self.spoil(name, Error::from_code(code, "cache"));
+        self.mark_unreadable(name, Error::from_code(code, "cache"));
     }
 
-    fn spoil(&mut self, name: &Arc<str>, error: Error) {
+    fn mark_unreadable(&mut self, name: &Arc<str>, error: Error) {
         let error = error.at(&format!("{}/{name}", self.path));
-        if self.work.spoiled(name) {
+        if self.work.unreadable(name) {
             self.mending = patience();
-            self.events.push(ChildrenEvent::Spoiled(Arc::clone(name), error));
+            self.events.push(ChildrenEvent::Unreadable(Arc::clone(name), error));
         }
-        self.spoiled.push(Arc::clone(name));
+        self.unreadable.push(Arc::clone(name));
         if self.alarms.mend.is_none() {
             self.alarms.mend = Some(Instant::now() + self.mending.next().unwrap_or(LONGEST_PAUSE));
         }

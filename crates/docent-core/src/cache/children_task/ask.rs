@@ -90,7 +90,7 @@ impl ChildrenTask {
     }
 
     fn send(&mut self, ask: Ask, request: Request) {
-        let pending = self.attachment.epoch.session.submit(request, Lane::Call);
+        let pending = self.attachment.generation.session.submit(request, Lane::Call);
         self.asked.push(ask, pending);
     }
 

@@ -1,6 +1,6 @@
 use super::pool::FreeMarker;
 use crate::client::core::Core;
-use crate::client::epoch::Epoch;
+use crate::client::generation::SessionGeneration;
 use crate::error::Error;
 use crate::operation::{PARENT_ROUNDS, create_parents_by, refused_parent};
 use crate::session::{Cause, Lane, Outcome, Pending, SessionEnd};
@@ -24,7 +24,7 @@ const LAST_VERSION: i32 = 1 << 30;
 /// The node is deleted, which fences out an unanswered write with it: its name is made once and never again.
 #[derive(Debug)]
 pub(crate) struct Marker {
-    pub(super) epoch: Arc<Epoch>,
+    pub(super) generation: Arc<SessionGeneration>,
     /// Full path.
     pub(super) path: String,
     /// Version of its data, which the next write asks for.
@@ -42,9 +42,13 @@ pub(crate) enum NoMarker {
 }
 
 impl Marker {
-    pub(super) fn new(epoch: Arc<Epoch>, free: FreeMarker, place: OwnedSemaphorePermit) -> Self {
+    pub(super) fn new(
+        generation: Arc<SessionGeneration>,
+        free: FreeMarker,
+        place: OwnedSemaphorePermit,
+    ) -> Self {
         let FreeMarker { path, version } = free;
-        Self { epoch, path, version, place: Some(place) }
+        Self { generation, path, version, place: Some(place) }
     }
 
     /// Makes it free for the next write: every write with it was answered.
@@ -55,8 +59,8 @@ impl Marker {
         }
         let place = self.place.take();
         let free = FreeMarker { path: std::mem::take(&mut self.path), version: self.version };
-        if self.epoch.markers.push(free) {
-            self.epoch.cleanup.trim_markers(&self.epoch);
+        if self.generation.markers.push(free) {
+            self.generation.cleanup.trim_markers(&self.generation);
         }
         drop(place);
     }
@@ -72,14 +76,14 @@ impl Marker {
 impl Drop for Marker {
     fn drop(&mut self) {
         if let Some(place) = self.place.take() {
-            self.epoch.cleanup.delete_marker(&self.epoch, std::mem::take(&mut self.path), place);
+            self.generation.cleanup.delete_marker(&self.generation, std::mem::take(&mut self.path), place);
         }
     }
 }
 
 /// Create of a marker on its way. If it is dropped, the node is deleted as soon as its fate is known.
 struct Making {
-    epoch: Arc<Epoch>,
+    generation: Arc<SessionGeneration>,
     path: String,
     create: Pending,
     /// True when the reply was lost: the node may be made late.
@@ -93,33 +97,37 @@ impl Drop for Making {
         let reply = self.create.abandon();
         if reply.is_some() || self.unknown {
             let path = std::mem::take(&mut self.path);
-            self.epoch.cleanup.undo_marker(&self.epoch, path, reply, self.place.take());
+            self.generation.cleanup.undo_marker(&self.generation, path, reply, self.place.take());
         }
     }
 }
 
-/// Takes a marker of `epoch` that no other write is using, and creates one if none is free. Waits while as
-/// many are in use as a session may have, at most until `deadline`.
+/// Takes a marker of `generation` that no other write is using, and creates one if none is free. Waits while
+/// as many are in use as a session may have, at most until `deadline`.
 ///
 /// # Cancel safety
 /// Cancel safe: a node that was being created is deleted.
-pub(crate) async fn take(core: &Core, epoch: &Arc<Epoch>, deadline: Instant) -> Result<Marker, NoMarker> {
-    let place = timeout_at(deadline, epoch.markers.place());
+pub(crate) async fn take(
+    core: &Core,
+    generation: &Arc<SessionGeneration>,
+    deadline: Instant,
+) -> Result<Marker, NoMarker> {
+    let place = timeout_at(deadline, generation.markers.place());
     let place = place.await.map_err(|_| NoMarker::Cause(Cause::Deadline))?;
     // The session may have ended while this waited for a place.
-    if let Some(end) = epoch.ended() {
+    if let Some(end) = generation.ended() {
         return Err(NoMarker::Cause(Cause::Ended(end)));
     }
-    match epoch.markers.pop() {
-        Some(free) => Ok(Marker::new(Arc::clone(epoch), free, place)),
+    match generation.markers.pop() {
+        Some(free) => Ok(Marker::new(Arc::clone(generation), free, place)),
         // On the heap, because it is rare.
-        None => Box::pin(make(core, epoch, deadline, place)).await,
+        None => Box::pin(make(core, generation, deadline, place)).await,
     }
 }
 
 async fn make(
     core: &Core,
-    epoch: &Arc<Epoch>,
+    generation: &Arc<SessionGeneration>,
     deadline: Instant,
     mut place: OwnedSemaphorePermit,
 ) -> Result<Marker, NoMarker> {
@@ -130,12 +138,12 @@ async fn make(
     loop {
         let parents = match missing_parents {
             0 => Vec::new(),
-            _ => create_parents_by(core, epoch, &path, core.config.parents, Lane::Cleanup),
+            _ => create_parents_by(core, generation, &path, core.config.parents, Lane::Cleanup),
         };
         let create = Create::new(path.clone(), Bytes::new(), core.acl(&path), CreateMode::Ephemeral, 0);
-        let create = epoch.session.submit(Request::Create(create), Lane::Cleanup);
+        let create = generation.session.submit(Request::Create(create), Lane::Cleanup);
         let mut making = Making {
-            epoch: Arc::clone(epoch),
+            generation: Arc::clone(generation),
             path: path.clone(),
             create,
             unknown: false,
@@ -146,7 +154,7 @@ async fn make(
             Outcome::Reply(reply) => match reply.result {
                 Ok(_) => {
                     let place = making.place.take().expect("it goes with the marker or with what undoes it");
-                    return Ok(Marker::new(Arc::clone(epoch), FreeMarker { path, version: 0 }, place));
+                    return Ok(Marker::new(Arc::clone(generation), FreeMarker { path, version: 0 }, place));
                 }
                 Err(code) => code,
             },

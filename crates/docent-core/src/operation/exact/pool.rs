@@ -1,5 +1,5 @@
 use super::marker::Marker;
-use crate::client::epoch::Epoch;
+use crate::client::generation::SessionGeneration;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -59,12 +59,12 @@ impl Markers {
         marker
     }
 
-    /// Takes a free marker with its place, if there is one at once. `epoch` is the one that these markers
-    /// belong to.
-    pub(crate) fn try_take(&self, epoch: &Arc<Epoch>) -> Option<Marker> {
+    /// Takes a free marker with its place, if there is one at once. `generation` is the one that these
+    /// markers belong to.
+    pub(crate) fn try_take(&self, generation: &Arc<SessionGeneration>) -> Option<Marker> {
         let place = Arc::clone(&self.places).try_acquire_owned().ok()?;
         let free = self.pop()?;
-        Some(Marker::new(Arc::clone(epoch), free, place))
+        Some(Marker::new(Arc::clone(generation), free, place))
     }
 
     /// Takes a marker back. True when a trim is due from now on: more than one marker is free, and no trim
@@ -93,18 +93,18 @@ impl Markers {
     }
 }
 
-/// Deletes markers of `epoch` that were not needed for a session timeout, until one is left or the session
-/// has ended.
-pub(crate) async fn trim(epoch: Arc<Epoch>) {
+/// Deletes markers of `generation` that were not needed for a session timeout, until one is left or the
+/// session has ended.
+pub(crate) async fn trim(generation: Arc<SessionGeneration>) {
     loop {
-        tokio::time::sleep(epoch.lease.timeout()).await;
-        if epoch.ended().is_some() {
+        tokio::time::sleep(generation.lease.timeout()).await;
+        if generation.ended().is_some() {
             return;
         }
-        let Some(unneeded) = epoch.markers.take_unneeded() else { return };
+        let Some(unneeded) = generation.markers.take_unneeded() else { return };
         for free in unneeded {
-            let place = epoch.markers.place().await;
-            drop(Marker::new(Arc::clone(&epoch), free, place));
+            let place = generation.markers.place().await;
+            drop(Marker::new(Arc::clone(&generation), free, place));
         }
     }
 }

@@ -63,7 +63,7 @@ impl ExactWrite {
         // version, so that no earlier attempt was applied (decision 11).
         let mut all = vec![set(&marker, &id)];
         all.extend(ops);
-        let session = &marker.epoch.session;
+        let session = &marker.generation.session;
         let reply = match losses {
             Some(losses) => session.submit_on(Request::Multi(all), lane, losses),
             None => session.submit(Request::Multi(all), lane),
@@ -149,7 +149,7 @@ impl ExactWrite {
     /// (decision 11).
     async fn settle(&mut self) -> Ended {
         let Some(marker) = &self.marker else { return Ended::Unknown(Cause::Deadline) };
-        let (epoch, path, version) = (marker.epoch.clone(), marker.path.clone(), marker.version);
+        let (generation, path, version) = (marker.generation.clone(), marker.path.clone(), marker.version);
         if planted!(MarkerWithoutVersion) {
             return self.settle_by_absence().await;
         }
@@ -158,7 +158,7 @@ impl ExactWrite {
             // After a lost reply it is repeated with the same version: of the write and all fences one is
             // applied.
             let bump = MultiOp::SetData { path: path.clone(), data: Some(fence.clone()), version };
-            let outcome = epoch.session.submit(Request::Multi(vec![bump]), Lane::Cleanup).await;
+            let outcome = generation.session.submit(Request::Multi(vec![bump]), Lane::Cleanup).await;
             let code = match outcome {
                 Outcome::Reply(reply) => match reply.refusal() {
                     // The fence was applied: the write asks for a version that is past, and is refused for
@@ -180,7 +180,7 @@ impl ExactWrite {
             };
             match code {
                 // The write was applied, or an earlier fence: the marker's data tells which.
-                Code::BAD_VERSION => match resolve::read(&epoch, &path).await {
+                Code::BAD_VERSION => match resolve::read(&generation, &path).await {
                     Ok(Some((data, stat))) if data.as_ref() == Some(&self.id) => {
                         self.settled(Some(stat.version));
                         return Ended::Applied(None, stat);
@@ -208,7 +208,7 @@ impl ExactWrite {
     /// not show the write yet is taken for proof that it never will.
     async fn settle_by_absence(&mut self) -> Ended {
         let Some(marker) = &self.marker else { return Ended::Unknown(Cause::Deadline) };
-        match resolve::read(&marker.epoch, &marker.path).await {
+        match resolve::read(&marker.generation, &marker.path).await {
             Ok(Some((data, stat))) if data.as_ref() == Some(&self.id) => {
                 self.settled(Some(stat.version));
                 Ended::Applied(None, stat)

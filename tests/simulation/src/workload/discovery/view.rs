@@ -64,8 +64,8 @@ fn instances(service: &Service<u64>) -> Vec<Listed> {
         number: instance.payload,
         zxid: shown.version(name),
     };
-    let spoiled = shown.spoiled().map(|one| Listed { name: one.id.clone(), number: None, zxid: None });
-    let mut listed: Vec<Listed> = shown.all().map(one).chain(spoiled).collect();
+    let unreadable = shown.unreadable().map(|one| Listed { name: one.id.clone(), number: None, zxid: None });
+    let mut listed: Vec<Listed> = shown.all().map(one).chain(unreadable).collect();
     listed.sort_by(|one, other| one.name.cmp(&other.name));
     listed
 }

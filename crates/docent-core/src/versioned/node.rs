@@ -1,4 +1,4 @@
-use super::Race;
+use super::CasLoop;
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
 use crate::node::{CreateMode, Node, NodePath, Stat};
@@ -11,7 +11,7 @@ use std::time::Duration;
 ///
 /// Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Cell {
+pub struct VersionedNode {
     client: Client,
     path: NodePath,
 }
@@ -25,7 +25,7 @@ enum Ended {
     NoParent,
 }
 
-impl Cell {
+impl VersionedNode {
     /// The cell at `path`.
     ///
     /// # Errors
@@ -51,8 +51,8 @@ impl Cell {
     }
 
     /// Begins to read and write until nobody else is faster.
-    pub fn race(&self) -> Race {
-        Race::new(self)
+    pub fn cas_loop(&self) -> CasLoop {
+        CasLoop::new(self)
     }
 
     /// The node as the server knows it that this client talks to; `None` when there is none.
@@ -135,7 +135,7 @@ impl Cell {
     /// This method is *not* cancel safe: it may have been written.
     pub async fn set(&self, data: impl Into<Bytes>) -> Result<(), Error> {
         let data = data.into();
-        let mut race = self.race();
+        let mut race = self.cas_loop();
         loop {
             let cell = race.cell();
             let set = cell.client.transaction().set(&self.path, data.clone(), None);

@@ -1,5 +1,5 @@
 /// Reads the number in a node of Curator's `SharedCount`: the first four bytes, the highest first. `None`
 /// when there are fewer.
-pub fn count(data: &[u8]) -> Option<i32> {
+pub fn decode_count(data: &[u8]) -> Option<i32> {
     data.first_chunk::<4>().map(|bytes| i32::from_be_bytes(*bytes))
 }

@@ -1,13 +1,13 @@
-use super::Cell;
+use super::VersionedNode;
 use crate::error::{Error, ErrorKind};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The attempts of one read-and-write on a [`Cell`] that others write, too: one deadline for all of them, and
-/// a pause between two.
+/// The attempts of one read-and-write on a [`VersionedNode`] that others write, too: one deadline for all of
+/// them, and a pause between two.
 #[derive(Debug)]
-pub struct Race {
-    cell: Cell,
+pub struct CasLoop {
+    cell: VersionedNode,
     deadline: Instant,
     lost: u32,
 }
@@ -17,13 +17,13 @@ const FIRST_PAUSE: Duration = Duration::from_millis(1);
 /// Number of times that the longest pause doubles.
 const DOUBLINGS: u32 = 6;
 
-impl Race {
-    pub(super) fn new(cell: &Cell) -> Self {
+impl CasLoop {
+    pub(super) fn new(cell: &VersionedNode) -> Self {
         Self { cell: cell.clone(), deadline: cell.client().deadline(), lost: 0 }
     }
 
     /// The cell, whose operations have the rest of the time.
-    pub fn cell(&self) -> Cell {
+    pub fn cell(&self) -> VersionedNode {
         self.cell.within(self.deadline.saturating_duration_since(Instant::now()))
     }
 

@@ -29,26 +29,26 @@ both_backends! {
         let instances = view.instances();
         assert_eq!(ids(&view), ["good"]);
         for (id, _, why) in bad {
-            let spoiled = instances.spoiled().find(|spoiled| spoiled.id == id).unwrap();
-            assert!(spoiled.reason.contains(why), "{spoiled}");
-            assert!(!spoiled.to_string().contains("secret"));
+            let unreadable = instances.unreadable().find(|unreadable| unreadable.id == id).unwrap();
+            assert!(unreadable.reason.contains(why), "{unreadable}");
+            assert!(!unreadable.to_string().contains("secret"));
         }
-        assert_eq!(instances.spoiled().len(), bad.len());
+        assert_eq!(instances.unreadable().len(), bad.len());
         // Others come and go as ever.
         let more = soon(registry(&client).register(orders("more"))).await.unwrap();
         until_ids(&view, &["good", "more"]).await;
         drop(more);
         until_ids(&view, &["good"]).await;
-        // A mended instance is shown, a spoiled one is not.
+        // A mended instance is shown, an unreadable one is not.
         let mut changes = view.changes();
         assert_eq!(next(&mut changes).await, "added good");
         for _ in bad {
-            assert!(next(&mut changes).await.starts_with("spoiled"));
+            assert!(next(&mut changes).await.starts_with("unreadable"));
         }
         other.set("/services/orders/port", r#"{"name":"orders","id":"port","port":"70"}"#, None).await.unwrap();
         assert_eq!(next(&mut changes).await, "added port");
         other.set("/services/orders/port", "{", None).await.unwrap();
-        assert_eq!([next(&mut changes).await, next(&mut changes).await], ["removed port", "spoiled port"]);
+        assert_eq!([next(&mut changes).await, next(&mut changes).await], ["removed port", "unreadable port"]);
         other.delete("/services/orders/port", None).await.unwrap();
         other.delete("/services/orders/empty", None).await.unwrap();
         until_spoiled(&view, bad.len() - 2).await;
@@ -64,12 +64,12 @@ both_backends! {
         other.set_acl("/services/orders/2", [hidden], None).await.unwrap();
         let view = view(&other).await;
         assert_eq!(ids(&view), ["1"]);
-        let spoiled = view.instances().spoiled().next().cloned().unwrap();
-        assert_eq!(spoiled.id, "2");
-        assert!(spoiled.reason.contains("permission denied"), "{spoiled}");
+        let unreadable = view.instances().unreadable().next().cloned().unwrap();
+        assert_eq!(unreadable.id, "2");
+        assert!(unreadable.reason.contains("permission denied"), "{unreadable}");
         other.set_acl("/services/orders/2", [Acl::open_unsafe()], None).await.unwrap();
         until_ids(&view, &["1", "2"]).await;
-        assert_eq!(view.instances().spoiled().len(), 0);
+        assert_eq!(view.instances().unreadable().len(), 0);
     }
 
     async fn what_others_wrote_is_kept_when_it_is_written_again(backend: Backend) {
@@ -88,7 +88,7 @@ both_backends! {
 
 async fn until_spoiled(view: &docent::Service<String>, count: usize) {
     soon(async {
-        while view.instances().spoiled().len() != count {
+        while view.instances().unreadable().len() != count {
             tokio::task::yield_now().await;
         }
     })

@@ -5,8 +5,8 @@ use std::fmt;
 ///
 /// Its printed text repeats nothing of the value, which may hold secrets; [`detail`](Self::detail) may.
 #[derive(Clone)]
-pub struct Refusal {
-    reason: RefusalReason,
+pub struct Rejection {
+    reason: RejectionReason,
     revision: Option<Revision>,
     summary: String,
     detail: Option<String>,
@@ -15,7 +15,7 @@ pub struct Refusal {
 /// Step that refused a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum RefusalReason {
+pub enum RejectionReason {
     /// It cannot be made from the data, or the data from it.
     Codec,
     /// The validation hook refused it.
@@ -26,25 +26,25 @@ pub enum RefusalReason {
     Unreadable,
 }
 
-impl Refusal {
+impl Rejection {
     pub(crate) fn codec(error: &CodecError) -> Self {
         let (summary, detail) = (error.summary().to_owned(), error.detail().map(str::to_owned));
-        Self { reason: RefusalReason::Codec, revision: None, summary, detail }
+        Self { reason: RejectionReason::Codec, revision: None, summary, detail }
     }
 
     pub(crate) fn validation(detail: String) -> Self {
         let summary = "validation refused it".to_owned();
-        Self { reason: RefusalReason::Validation, revision: None, summary, detail: Some(detail) }
+        Self { reason: RejectionReason::Validation, revision: None, summary, detail: Some(detail) }
     }
 
     pub(crate) fn panicked() -> Self {
         let summary = "the codec or the validation panicked".to_owned();
-        Self { reason: RefusalReason::Panicked, revision: None, summary, detail: None }
+        Self { reason: RejectionReason::Panicked, revision: None, summary, detail: None }
     }
 
     pub(crate) fn unreadable(error: &docent_core::Error) -> Self {
         let summary = format!("it cannot be read: {error}");
-        Self { reason: RefusalReason::Unreadable, revision: None, summary, detail: None }
+        Self { reason: RejectionReason::Unreadable, revision: None, summary, detail: None }
     }
 
     pub(crate) fn of(self, revision: Revision) -> Self {
@@ -52,7 +52,7 @@ impl Refusal {
     }
 
     /// Step that refused it.
-    pub fn reason(&self) -> RefusalReason {
+    pub fn reason(&self) -> RejectionReason {
         self.reason
     }
 
@@ -68,7 +68,7 @@ impl Refusal {
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.revision {
             Some(revision) => write!(f, "the value of version {}: {}", revision.version, self.summary),
@@ -77,9 +77,9 @@ impl fmt::Display for Refusal {
     }
 }
 
-impl fmt::Debug for Refusal {
+impl fmt::Debug for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Refusal")
+        f.debug_struct("Rejection")
             .field("reason", &self.reason)
             .field("revision", &self.revision)
             .field("summary", &self.summary)
@@ -87,4 +87,4 @@ impl fmt::Debug for Refusal {
     }
 }
 
-impl std::error::Error for Refusal {}
+impl std::error::Error for Rejection {}

@@ -8,8 +8,9 @@ use crate::time::Clock;
 use std::fmt;
 use std::sync::Arc;
 
-/// One session of a client with all that is tied to it. Everything that a session owns carries its epoch.
-pub(crate) struct Epoch {
+/// One session of a client with all that is tied to it. Everything that a session owns carries its
+/// generation.
+pub(crate) struct SessionGeneration {
     /// 1, 2, 3 …
     pub(crate) number: u64,
     pub(crate) session: Arc<dyn Session>,
@@ -27,7 +28,7 @@ pub(crate) struct Epoch {
     pub(crate) max_request: usize,
 }
 
-impl Epoch {
+impl SessionGeneration {
     pub(crate) fn new(
         number: u64,
         session: Arc<dyn Session>,
@@ -68,7 +69,7 @@ impl Epoch {
         self.session.link().borrow().losses
     }
 
-    /// Reason why a guard of this epoch is lost once its lease is over.
+    /// Reason why a guard of this generation is lost once its lease is over.
     pub(crate) fn lost_reason(&self) -> LostReason {
         self.ended().map_or(LostReason::LeaseExpired, reason)
     }
@@ -133,9 +134,9 @@ fn reason(end: SessionEnd) -> LostReason {
     }
 }
 
-impl fmt::Debug for Epoch {
+impl fmt::Debug for SessionGeneration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Epoch")
+        f.debug_struct("SessionGeneration")
             .field("number", &self.number)
             .field("session", &self.session)
             .finish_non_exhaustive()
