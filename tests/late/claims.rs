@@ -1,5 +1,5 @@
 use crate::scene::Scene;
-use docent::recipe::{Claim, ClaimRequest, ClaimResult};
+use docent::recipe::{ClaimRequest, ClaimResult, Hold, claim_all};
 use docent::{Client, ConnectionState, CreateMode, ErrorKind};
 use docent_proto::OpCode;
 use docent_testkit::Rule;
@@ -7,9 +7,9 @@ use docent_tests::{soon, until};
 use futures_util::poll;
 use std::pin::pin;
 
-async fn draw(client: &Client) -> Option<Claim> {
+async fn draw(client: &Client) -> Option<Hold> {
     let wanted = ClaimRequest { claim: "/item/claim".to_owned(), node: "/item".to_owned() };
-    match soon(Claim::take(client, &[wanted], "test")).await.unwrap() {
+    match soon(claim_all(client, &[wanted], "test")).await.unwrap() {
         ClaimResult::All(mut all) => all.pop().map(|(claim, _)| claim),
         _ => None,
     }
@@ -57,7 +57,7 @@ async fn a_client_that_is_closed_with_claims_under_way_leaves_nothing() {
     let drawing = tokio::spawn({
         let client = client.clone();
         let wanted = ClaimRequest { claim: "/item/claim".to_owned(), node: "/item".to_owned() };
-        async move { Claim::take(&client, &[wanted], "test").await.map(drop) }
+        async move { claim_all(&client, &[wanted], "test").await.map(drop) }
     });
     soon(held.fired()).await;
     let closing = tokio::spawn(async move { client.close().await });
@@ -94,7 +94,7 @@ async fn a_claim_that_was_made_anew_by_others_while_the_link_was_lost_is_not_hel
         let ended = async {
             match end {
                 true => {
-                    Claim::end_with(vec![claim], &["/item".to_owned()], client.transaction()).await.map(drop)
+                    Hold::end_all(vec![claim], &["/item".to_owned()], client.transaction()).await.map(drop)
                 }
                 false => {
                     let verified = claim.verify().await;

@@ -8,8 +8,10 @@ mod cache;
 mod claim;
 mod cleanup;
 mod client;
+mod desired;
 mod error;
 mod guard;
+mod hold;
 mod kept;
 mod line;
 mod node;
@@ -18,6 +20,7 @@ mod operation;
 #[doc(hidden)]
 pub mod planted;
 mod session;
+mod setup;
 mod task;
 mod telemetry;
 mod time;
@@ -25,15 +28,11 @@ mod versioned;
 mod watch;
 
 pub use cache::{ChildrenCache, ChildrenEvent, ChildrenEvents, ChildrenSnapshot, NodeCache, NodeChanges};
-pub use client::{
-    Client, ClientBuilder, ClockCheck, ConnectionState, ConnectionStatus, Health, ParentKind, RollbackPolicy,
-    StateWatcher,
-};
+pub use client::{Client, ClientBuilder, ClockCheck, Health, Transaction, TransactionResult};
 pub use error::{Error, ErrorKind};
-pub use guard::{Fence, Lost, LostReason, ParseFenceError};
-pub use line::{Participant, Role};
+pub use guard::{Fence, Lost, LostReason, ParseFenceError, Role};
+pub use line::Participant;
 pub use node::{Acl, Children, CreateMode, Created, Node, NodeAcl, Permissions, Stat};
-pub use operation::{Transaction, TransactionResult};
 /// Passwords that are not printed and are wiped when dropped; `&str` and `String` become one by `into()`.
 pub use secrecy::SecretString;
 pub use session::connect_string::ServerAddress;
@@ -42,18 +41,20 @@ pub use session::link::tls::Tls;
 pub use session::link::transport::{Dialled, Io, TcpTransport, Transport};
 #[cfg(feature = "zookeeper-client")]
 pub use session::zookeeper_client;
+pub use setup::{ConnectionState, ConnectionStatus, ParentKind, RollbackPolicy, StateWatcher};
 pub use time::{BootClock, Clock, RetryPolicy, Timestamp, TokioClock};
 pub use watch::WatchStream;
 
 /// Building blocks for recipes of your own: tickets in lines and the holds they become, claims, kept nodes,
 /// cells.
 pub mod recipe {
-    pub use crate::claim::{Claim, ClaimRequest, ClaimResult};
-    pub use crate::client::spawn;
-    pub use crate::kept::{KeptNode, KeptStatus};
-    pub use crate::line::{Hold, HoldSet, Line, LineKey, Ticket, WaitError};
+    pub use crate::claim::{ClaimRequest, ClaimResult, claim_all};
+    pub use crate::client::{in_time, spawn};
+    pub use crate::desired::KeptStatus;
+    pub use crate::hold::{Hold, HoldSet};
+    pub use crate::kept::KeptNode;
+    pub use crate::line::{Line, LineKey, Ticket, WaitError};
     pub use crate::node::NodePath;
-    pub use crate::operation::in_time;
     pub use crate::time::after;
     pub use crate::versioned::{CasLoop, VersionedNode};
 

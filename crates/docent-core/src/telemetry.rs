@@ -8,9 +8,9 @@
     allow(unused_variables, reason = "nothing is counted without the feature")
 )]
 
-use crate::client::state::ConnectionState;
 use crate::error::Error;
 use crate::guard::LostReason;
+use crate::setup::ConnectionState;
 use std::time::Duration;
 
 /// The client's state changed.

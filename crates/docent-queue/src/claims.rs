@@ -1,10 +1,10 @@
 //! Claiming the lowest items that are free.
 
 use crate::backlog::Backlog;
-use crate::guard::{Guard, Mine, Taken};
+use crate::guard::{Mine, Taken};
 use crate::layout::QueueLayout;
 use crate::store::Store;
-use docent_core::recipe::{Claim, ClaimResult};
+use docent_core::recipe::{ClaimResult, Hold, claim_all};
 use docent_core::{Error, ErrorKind, Node, Stat};
 use futures_util::future::join_all;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ impl Store {
             }
             let names = backlog.first(count);
             let wanted: Vec<_> = names.iter().map(|name| self.places.wanted(name)).collect();
-            match Claim::take(&self.client, &wanted, "queue").await? {
+            match claim_all(&self.client, &wanted, "queue").await? {
                 ClaimResult::All(claims) => {
                     backlog.taken(claims.len());
                     let taken: Vec<_> =
@@ -77,12 +77,11 @@ impl Store {
         }
     }
 
-    fn taken(self: &Arc<Self>, (name, (claim, node)): (String, (Claim, Option<Node>))) -> Option<Taken> {
+    fn taken(self: &Arc<Self>, (name, (guard, node)): (String, (Hold, Option<Node>))) -> Option<Taken> {
         // Where claims are not below their items, the item may be gone, and the claim is dropped.
         let Node { data, stat, .. } = node?;
-        tracing::debug!(path = %self.path, item = %name, fence = %claim.fence(), "item claimed");
+        tracing::debug!(path = %self.path, item = %name, fence = %guard.fence(), "item claimed");
         let deliveries = self.places.counts_claims().then(|| children_ever(&stat));
-        let guard = Guard::Claim(claim);
         let mine = Mine::new(self, name, &guard);
         Some(Taken { guard, mine, node: data, deliveries })
     }

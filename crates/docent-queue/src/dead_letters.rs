@@ -1,7 +1,8 @@
-use crate::guard::{Guard, Taken};
+use crate::guard::Taken;
 use crate::name::in_order;
 use crate::store::Store;
 use bytes::Bytes;
+use docent_core::recipe::Hold;
 use docent_core::{CreateMode, Error, ErrorKind};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use serde::{Deserialize, Serialize};
@@ -243,14 +244,14 @@ impl Store {
         Ok(())
     }
 
-    async fn post(&self, guard: Guard, item: String, letter: Vec<u8>) -> Result<(), Error> {
+    async fn post(&self, guard: Hold, item: String, letter: Vec<u8>) -> Result<(), Error> {
         if !self.has_dead.load(Ordering::Acquire) {
             self.ensure_folder(&self.places.dead).await?;
             self.has_dead.store(true, Ordering::Release);
         }
         let path = format!("{}/{PREFIX}", self.places.dead);
         let write = self.client.transaction().create(&path, letter, CreateMode::PersistentSequential);
-        guard.end_with(item, write).await
+        guard.end_with(&[item], write).await.map(drop)
     }
 }
 

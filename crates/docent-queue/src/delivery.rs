@@ -1,6 +1,6 @@
 use crate::error::AckError;
-use crate::guard::{Guard, Mine};
-use docent_core::recipe::Claim;
+use crate::guard::Mine;
+use docent_core::recipe::Hold;
 use docent_core::{Error, Fence, Lost, LostReason, Transaction};
 use std::fmt;
 use std::future::Future;
@@ -25,13 +25,13 @@ use tokio_util::sync::CancellationToken;
 pub struct Delivery<T> {
     item: T,
     // Dropped in this order: once the item is not held any more it may be claimed again.
-    guard: Guard,
+    guard: Hold,
     mine: Mine,
     deliveries: Option<u32>,
 }
 
 impl<T> Delivery<T> {
-    pub(crate) fn new(item: T, guard: Guard, mine: Mine, deliveries: Option<u32>) -> Self {
+    pub(crate) fn new(item: T, guard: Hold, mine: Mine, deliveries: Option<u32>) -> Self {
         Self { item, guard, mine, deliveries }
     }
 
@@ -140,7 +140,7 @@ impl<T> Delivery<T> {
     /// place.
     pub async fn ack_with(self, transaction: Transaction) -> Result<(), AckError> {
         let Self { guard, mine, .. } = self;
-        guard.end_with(mine.item(), transaction).await?;
+        guard.end_with(&[mine.item()], transaction).await?;
         mine.done();
         Ok(())
     }
@@ -158,24 +158,10 @@ impl<T> Delivery<T> {
             return Err(Error::invalid_input("ack", "a batch of 0 must be at least 1").into());
         };
         let nothing_else = first.mine.store.client.transaction();
-        let (mut claims, mut held) = (Vec::new(), Vec::new());
-        for Self { guard, mine, .. } in deliveries {
-            match guard {
-                Guard::Claim(claim) => {
-                    claims.push(claim);
-                    held.push(mine);
-                }
-                Guard::Lock(_) => {
-                    guard.end_with(mine.item(), mine.store.client.transaction()).await?;
-                    mine.done();
-                }
-            }
-        }
-        if claims.is_empty() {
-            return Ok(());
-        }
+        let (guards, held): (Vec<_>, Vec<_>) =
+            deliveries.into_iter().map(|Self { guard, mine, .. }| (guard, mine)).unzip();
         let items: Vec<_> = held.iter().map(Mine::item).collect();
-        Claim::end_with(claims, &items, nothing_else).await?;
+        Hold::end_all(guards, &items, nothing_else).await?;
         held.into_iter().for_each(Mine::done);
         Ok(())
     }

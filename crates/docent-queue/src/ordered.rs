@@ -1,6 +1,6 @@
 //! One consumer at a time: lock, take the smallest, delete it after success.
 
-use crate::guard::{Guard, Mine, Taken};
+use crate::guard::{Mine, Taken};
 use crate::store::Store;
 use docent_core::recipe::{Hold, Line, WaitError};
 use docent_core::{Error, ErrorKind};
@@ -71,7 +71,7 @@ impl Store {
                 match count.commit_exactly().await {
                     Ok(_) => {
                         let deliveries = Some(node.stat.version.cast_unsigned().wrapping_add(1));
-                        let guard = Guard::Lock(hold);
+                        let guard = hold;
                         let mine = Mine::new(self, name, &guard);
                         return Ok(Some(Taken { guard, mine, node: node.data, deliveries }));
                     }

@@ -1,5 +1,5 @@
-use crate::client::core::Core;
-use crate::client::generation::SessionGeneration;
+use crate::guard::SessionGeneration;
+use crate::operation::Shared;
 use crate::session::LinkState;
 use std::future::pending;
 use std::sync::Arc;
@@ -25,10 +25,10 @@ pub(super) struct News {
 
 impl Attachment {
     /// The first news are about the session there is.
-    pub(super) fn new(core: &Core) -> Self {
-        let mut generations = core.generations.subscribe();
+    pub(super) fn new(shared: &Shared) -> Self {
+        let mut generations = shared.generations.subscribe();
         generations.mark_changed();
-        let generation = core.generation();
+        let generation = shared.generation();
         let link = generation.session.link();
         Self { generation, generations, link, losses: 0 }
     }

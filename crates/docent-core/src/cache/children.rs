@@ -4,8 +4,8 @@ use super::children_task::ChildrenTask;
 use super::snapshot::ChildrenSnapshot;
 use super::status;
 use crate::client::Client;
-use crate::client::core::Core;
 use crate::error::Error;
+use crate::operation::Shared;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -69,7 +69,7 @@ pub struct ChildrenCache {
 /// Its drop is the drop of the last clone and subscriber.
 pub(super) struct Handle {
     // Not a `Client`: a cache does not keep its client open.
-    core: Arc<Core>,
+    shared: Arc<Shared>,
     path: String,
     pub(super) board: Arc<Board>,
     abandoned: CancellationToken,
@@ -87,22 +87,22 @@ impl ChildrenCache {
     /// # Errors
     /// `InvalidInput` when the path breaks a rule, `Closed`.
     pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
-        let core = Arc::clone(client.core());
-        let full = core.namespace.full("cache", path)?;
-        if core.closing.is_cancelled() {
-            return Err(Error::new(core.closed(), "cache").at(path));
+        let shared = Arc::clone(client.shared());
+        let full = shared.namespace.full("cache", path)?;
+        if shared.closing.is_cancelled() {
+            return Err(Error::new(shared.closed(), "cache").at(path));
         }
-        let board = Arc::new(Board::new(Arc::clone(&core.config.clock)));
+        let board = Arc::new(Board::new(Arc::clone(&shared.config.clock)));
         let abandoned = CancellationToken::new();
         let task = ChildrenTask::new(
-            Arc::clone(&core),
+            Arc::clone(&shared),
             path.to_owned(),
             full,
             Arc::clone(&board),
             abandoned.clone(),
         );
-        core.tasks.spawn_on(task.run(), &core.runtime);
-        let handle = Handle { core, path: path.to_owned(), board, abandoned };
+        shared.tasks.spawn_on(task.run(), &shared.runtime);
+        let handle = Handle { shared, path: path.to_owned(), board, abandoned };
         Ok(Self { handle: Arc::new(handle), operation_timeout: client.operation_timeout() })
     }
 
@@ -124,7 +124,7 @@ impl ChildrenCache {
 
     /// Time since it became [stale](Self::is_stale); `None` when it is not.
     pub fn stale_for(&self) -> Option<Duration> {
-        self.handle.board.status().borrow().stale_for(&*self.handle.core.config.clock)
+        self.handle.board.status().borrow().stale_for(&*self.handle.shared.config.clock)
     }
 
     /// The error of the last listing, while the children cannot be listed. It is tried again all the time.
@@ -141,8 +141,8 @@ impl ChildrenCache {
     /// # Cancel safety
     /// This method is cancel safe.
     pub async fn ready(&self) -> Result<(), Error> {
-        let Handle { core, path, board, .. } = &*self.handle;
-        status::ready(core, path, board.status(), self.operation_timeout).await
+        let Handle { shared, path, board, .. } = &*self.handle;
+        status::ready(shared, path, board.status(), self.operation_timeout).await
     }
 
     /// Subscribes to the present content and its changes. Each subscriber has a stream of its own.

@@ -11,8 +11,8 @@ use super::attachment::{Attachment, News};
 use super::board::Board;
 use super::children_event::ChildrenEvent;
 use super::work::Work;
-use crate::client::core::Core;
 use crate::node::Stat;
+use crate::operation::Shared;
 use crate::session::{Fired, Lane, Outcome, Watch};
 use crate::time::Backoff;
 use crate::watch::{LONGEST_PAUSE, patience};
@@ -34,7 +34,7 @@ const LETTING_GO: usize = 128;
 
 /// Keeps the children of one node on a [`Board`].
 pub(super) struct ChildrenTask {
-    core: Arc<Core>,
+    shared: Arc<Shared>,
     path: String,
     full: String,
     board: Arc<Board>,
@@ -98,16 +98,16 @@ enum Step {
 
 impl ChildrenTask {
     pub(super) fn new(
-        core: Arc<Core>,
+        shared: Arc<Shared>,
         path: String,
         full: String,
         board: Arc<Board>,
         abandoned: CancellationToken,
     ) -> Self {
         Self {
-            attachment: Attachment::new(&core),
-            batch: most_in_a_reply(&core),
-            core,
+            attachment: Attachment::new(&shared),
+            batch: most_in_a_reply(&shared),
+            shared,
             path,
             full,
             board,
@@ -155,7 +155,7 @@ impl ChildrenTask {
         let alarm = self.alarms.first();
         tokio::select! {
             biased;
-            () = self.core.closing.cancelled() => Step::Closed,
+            () = self.shared.closing.cancelled() => Step::Closed,
             () = self.abandoned.cancelled() => Step::Abandoned,
             news = self.attachment.news() => Step::News(news),
             Some((ask, outcome)) = self.asked.next() => Step::Answered(ask, outcome),
@@ -274,7 +274,7 @@ impl ChildrenTask {
         if synced {
             self.syncing = false;
             self.loaded = true;
-            self.batch = (2 * self.batch).min(most_in_a_reply(&self.core));
+            self.batch = (2 * self.batch).min(most_in_a_reply(&self.shared));
             self.board.caught_up();
         }
     }
@@ -292,7 +292,7 @@ impl ChildrenTask {
                 let request = Request::Exists { path: self.full.clone(), watch: false };
                 let removed = self.attachment.generation.session.submit(request, Lane::Call);
                 tokio::select! {
-                    () = self.core.closing.cancelled() => return,
+                    () = self.shared.closing.cancelled() => return,
                     news = self.attachment.news() => self.up = !news.lost,
                     _ = removed => {}
                 }

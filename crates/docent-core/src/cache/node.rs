@@ -1,9 +1,10 @@
 use super::node_task::NodeTask;
-use super::status::{self, Status};
+use super::status;
+use super::status::Status;
 use crate::client::Client;
-use crate::client::core::Core;
 use crate::error::Error;
 use crate::node::Node;
+use crate::operation::Shared;
 use futures_core::Stream;
 use futures_util::stream::{self, BoxStream, StreamExt};
 use std::fmt;
@@ -53,7 +54,7 @@ pub struct NodeCache {
 /// Shared by clones and streams: its drop is that of the last one.
 struct Handle {
     // Not a `Client`: a cache does not keep its client open.
-    core: Arc<Core>,
+    shared: Arc<Shared>,
     path: String,
     status: watch::Receiver<Status>,
     value: watch::Receiver<Value>,
@@ -75,18 +76,18 @@ impl NodeCache {
     /// # Errors
     /// `InvalidInput` when the path breaks a rule, `Closed`.
     pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
-        let core = Arc::clone(client.core());
-        let full = core.namespace.full("cache", path)?;
-        if core.closing.is_cancelled() {
-            return Err(Error::new(core.closed(), "cache").at(path));
+        let shared = Arc::clone(client.shared());
+        let full = shared.namespace.full("cache", path)?;
+        if shared.closing.is_cancelled() {
+            return Err(Error::new(shared.closed(), "cache").at(path));
         }
-        let (board, status) = watch::channel(Status::new(&*core.config.clock));
+        let (board, status) = watch::channel(Status::new(&*shared.config.clock));
         let (values, value) = watch::channel(None);
         let abandoned = CancellationToken::new();
         let path = path.to_owned();
-        let task = NodeTask::new(Arc::clone(&core), path.clone(), full, board, values, abandoned.clone());
-        core.tasks.spawn_on(task.run(), &core.runtime);
-        let handle = Arc::new(Handle { core, path, status, value, abandoned });
+        let task = NodeTask::new(Arc::clone(&shared), path.clone(), full, board, values, abandoned.clone());
+        shared.tasks.spawn_on(task.run(), &shared.runtime);
+        let handle = Arc::new(Handle { shared, path, status, value, abandoned });
         Ok(Self { handle, operation_timeout: client.operation_timeout() })
     }
 
@@ -109,7 +110,7 @@ impl NodeCache {
 
     /// Time since it became [stale](Self::is_stale); `None` when it is not.
     pub fn stale_for(&self) -> Option<Duration> {
-        self.handle.status.borrow().stale_for(&*self.handle.core.config.clock)
+        self.handle.status.borrow().stale_for(&*self.handle.shared.config.clock)
     }
 
     /// The error of the last read, as `NoAuth`, while the node cannot be read. It is tried again all the
@@ -127,8 +128,8 @@ impl NodeCache {
     /// # Cancel safety
     /// This method is cancel safe.
     pub async fn ready(&self) -> Result<(), Error> {
-        let Handle { core, path, status, .. } = &*self.handle;
-        status::ready(core, path, status.clone(), self.operation_timeout).await
+        let Handle { shared, path, status, .. } = &*self.handle;
+        status::ready(shared, path, status.clone(), self.operation_timeout).await
     }
 
     /// Follows the node: the present one, as soon as it is known, and then each change; `None` for no node. A

@@ -2,9 +2,9 @@ use super::attachment::{Attachment, News};
 use super::node::Value;
 use super::status::Status;
 use super::work::Version;
-use crate::client::core::Core;
 use crate::error::Error;
 use crate::node::Node;
+use crate::operation::Shared;
 use crate::session::{Cause, Fired, Lane, Outcome, Pending, Reply, Watch};
 use crate::time::Backoff;
 use crate::watch::{LONGEST_PAUSE, patience};
@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Keeps the data of one node.
 pub(super) struct NodeTask {
-    core: Arc<Core>,
+    shared: Arc<Shared>,
     path: String,
     full: String,
     status: watch::Sender<Status>,
@@ -56,7 +56,7 @@ enum Step {
 
 impl NodeTask {
     pub(super) fn new(
-        core: Arc<Core>,
+        shared: Arc<Shared>,
         path: String,
         full: String,
         status: watch::Sender<Status>,
@@ -64,8 +64,8 @@ impl NodeTask {
         abandoned: CancellationToken,
     ) -> Self {
         Self {
-            attachment: Attachment::new(&core),
-            core,
+            attachment: Attachment::new(&shared),
+            shared,
             path,
             full,
             status,
@@ -102,7 +102,7 @@ impl NodeTask {
     async fn step(&mut self) -> Step {
         tokio::select! {
             biased;
-            () = self.core.closing.cancelled() => Step::Over,
+            () = self.shared.closing.cancelled() => Step::Over,
             () = self.abandoned.cancelled() => Step::Over,
             news = self.attachment.news() => Step::News(news),
             Some(step) = next(&mut self.next) => step,
@@ -113,7 +113,7 @@ impl NodeTask {
     fn news(&mut self, News { session, lost, up }: News) {
         if lost {
             self.next = Next::Read;
-            let now = self.core.config.clock.now();
+            let now = self.shared.config.clock.now();
             self.status.send_if_modified(|status| {
                 status.stale_since.is_none() && status.stale_since.replace(now).is_none()
             });
@@ -221,7 +221,7 @@ impl NodeTask {
     fn failed(&mut self, error: Error) {
         let error = error.at(&self.path);
         tracing::debug!(path = self.path, %error, "cannot read the node");
-        let now = self.core.config.clock.now();
+        let now = self.shared.config.clock.now();
         self.status.send_modify(|status| {
             status.last_error = Some(error);
             status.stale_since.get_or_insert(now);
@@ -233,7 +233,7 @@ impl NodeTask {
 /// Ends the waits for the task, also where it panicked or was dropped.
 impl Drop for NodeTask {
     fn drop(&mut self) {
-        let now = self.core.config.clock.now();
+        let now = self.shared.config.clock.now();
         self.status.send_modify(|status| {
             status.closed = true;
             status.stale_since.get_or_insert(now);

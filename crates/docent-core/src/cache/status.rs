@@ -1,5 +1,5 @@
-use crate::client::core::Core;
 use crate::error::{Error, ErrorKind};
+use crate::operation::Shared;
 use crate::time::{Clock, Timestamp, deadline};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -28,7 +28,7 @@ impl Status {
 
 /// Waits until a cache has been read, at most for `timeout`.
 pub(super) async fn ready(
-    core: &Core,
+    shared: &Shared,
     path: &str,
     mut status: watch::Receiver<Status>,
     timeout: Duration,
@@ -37,12 +37,12 @@ pub(super) async fn ready(
     let settled = status.wait_for(|status| status.loaded || status.closed || status.last_error.is_some());
     match tokio::time::timeout_at(deadline(timeout), settled).await {
         Ok(Ok(status)) => match &*status {
-            Status { closed: true, .. } => Err(error(core.closed())),
+            Status { closed: true, .. } => Err(error(shared.closed())),
             Status { loaded: false, last_error: Some(last_error), .. } => Err(last_error.clone()),
             _ => Ok(()),
         },
-        Ok(Err(_)) => Err(error(core.closed())),
-        Err(_) => Err(match core.ensemble.last_error.why() {
+        Ok(Err(_)) => Err(error(shared.closed())),
+        Err(_) => Err(match shared.ensemble.last_error.why() {
             Some(why) => error(ErrorKind::Timeout).caused_by(why),
             None => error(ErrorKind::Timeout),
         }),

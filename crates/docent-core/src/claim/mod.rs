@@ -2,8 +2,6 @@
 //! that a claim is never deleted by its name alone, but in its own session only, and only while it is the
 //! same node (decision 8).
 
-mod drawing;
-mod guard;
+mod claim_all;
 
-pub use drawing::{ClaimRequest, ClaimResult};
-pub use guard::Claim;
+pub use claim_all::{ClaimRequest, ClaimResult, claim_all};

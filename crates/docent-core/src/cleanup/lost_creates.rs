@@ -1,9 +1,8 @@
 //! Creates whose replies were lost and which were not found: as long as their session lives they may be
 //! applied after all (decision 11).
 
-use super::own::{children, delete_owned};
-use crate::client::core::Core;
-use crate::client::generation::SessionGeneration;
+use super::by_name::{children, delete_owned};
+use super::{CleanupContext, Host};
 use crate::session::{Cause, LinkState};
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -67,8 +66,8 @@ impl LostCreates {
 
     /// Adds the create of a node below `folder` whose path begins with `prefix`. It is looked for from now
     /// on.
-    pub(super) fn add(&self, generation: &Arc<SessionGeneration>, folder: &str, prefix: &str) {
-        tracing::debug!(%prefix, generation = generation.number, "a create without a reply is looked for again");
+    pub(super) fn add(&self, context: &Arc<CleanupContext>, folder: &str, prefix: &str) {
+        tracing::debug!(%prefix, generation = context.number, "a create without a reply is looked for again");
         let mut lost = self.lock();
         let is_new = !lost.folders.contains_key(folder);
         let id = id(prefix.rsplit('/').next().unwrap_or(prefix)).to_owned();
@@ -85,7 +84,7 @@ impl LostCreates {
             self.forget_oldest(&mut lost);
         }
         if is_new {
-            generation.cleanup.look_for_lost(generation, folder.to_owned());
+            context.cleanup.look_for_lost(context, folder.to_owned());
         }
     }
 
@@ -153,12 +152,12 @@ fn id(name: &str) -> &str {
     name.get(..length).unwrap_or(name)
 }
 
-/// Looks for the lost creates of `generation` below `folder`: after each new link, whenever a listing shows
+/// Looks for the lost creates of `context` below `folder`: after each new link, whenever a listing shows
 /// one, and from time to time. Deletes what it finds. Resolves when none is left, or the session has ended
 /// and its nodes with it.
-pub(super) async fn look_for_lost(core: &Core, generation: Arc<SessionGeneration>, folder: String) {
-    let lost = &generation.lost_creates;
-    let mut link = generation.session.link();
+pub(super) async fn look_for_lost(host: &dyn Host, context: Arc<CleanupContext>, folder: String) {
+    let lost = &context.lost_creates;
+    let mut link = context.session.link();
     link.mark_unchanged();
     let (mut gap, mut seen) = (FIRST_GAP, 0);
     loop {
@@ -167,17 +166,17 @@ pub(super) async fn look_for_lost(core: &Core, generation: Arc<SessionGeneration
             // A create was lost only now, and may be late by little: looks are frequent again.
             gap = FIRST_GAP;
         }
-        if !wait(&generation, &bell, &mut link, gap).await {
+        if !wait(&context, &bell, &mut link, gap).await {
             // Looks become rarer, so that a node that is made late stands for about as long as it was late.
             gap = gap.saturating_mul(2).min(LONGEST_GAP);
         }
         // The nodes went with their session.
-        if generation.ended().is_some() {
+        if context.ended().is_some() {
             return;
         }
         let paths = {
             let Ok(_one_of_a_few) = lost.looks.acquire().await else { return };
-            match children(&generation, &folder).await {
+            match children(&context, &folder).await {
                 Ok(paths) => paths,
                 Err(Cause::Ended(_)) => return,
                 // The folder may be too large to list now, and be smaller later.
@@ -186,8 +185,8 @@ pub(super) async fn look_for_lost(core: &Core, generation: Arc<SessionGeneration
         };
         let found = lost.found(&folder, &paths);
         for path in &found {
-            tracing::info!(%path, generation = generation.number, "a create was applied late: its node is deleted");
-            let _ = delete_owned(core, generation.number, Arc::clone(&generation), path.clone(), None).await;
+            tracing::info!(%path, generation = context.number, "a create was applied late: its node is deleted");
+            let _ = delete_owned(host, context.number, Arc::clone(&context), path.clone(), None).await;
         }
         if lost.settle(&folder, &found) {
             return;
@@ -208,13 +207,13 @@ async fn attached_anew(link: &mut watch::Receiver<LinkState>) -> Result<(), watc
 
 /// Waits for `gap`, a new link or the bell. True when a link or the bell ended the wait, and not the time.
 async fn wait(
-    generation: &SessionGeneration,
+    context: &CleanupContext,
     bell: &Notify,
     link: &mut watch::Receiver<LinkState>,
     gap: Duration,
 ) -> bool {
     let until = Instant::now() + gap;
-    while Instant::now() < until && generation.ended().is_none() {
+    while Instant::now() < until && context.ended().is_none() {
         let nap = until.saturating_duration_since(Instant::now()).min(LONGEST_NAP);
         let reason = async {
             tokio::select! {

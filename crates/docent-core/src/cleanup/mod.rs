@@ -1,25 +1,40 @@
-//! Deletes that must happen: of released tickets, and of nodes whose create was dropped or had its reply
-//! lost.
+//! Writes whose outcome is certain, and deletes that must happen: of released tickets, and of nodes whose
+//! create was dropped or had its reply lost.
 //!
-//! `Drop` submits the delete in order with other calls and hands the rest to the one worker of the client.
-//! The worker tries until the node is gone, or until the session that owned it is gone by the servers' word.
+//! While a session lives, each of its unanswered writes may be applied at any later time: a server that was
+//! cut off may pass it on long after the client has gone elsewhere. An exact write is applied at most once,
+//! because it also sets a marker of ours, which has the version that it asks for only once; and it can be
+//! fenced out, because a marker that was moved on refuses it for good. So the outcome of a write whose reply
+//! was lost is always found out while the session lives. See decisions 5 and 11.
+//!
+//! `Drop` submits a delete in order with other calls and hands the rest to the one worker of the client. The
+//! worker tries until the node is gone, or until the session that owned it is gone by the servers' word.
 
-mod claim;
-mod claim_node;
+mod by_czxid;
+mod by_name;
 #[expect(clippy::module_inception, reason = "the folder is about it")]
 mod cleanup;
-mod doomed;
+mod context;
+mod deletion;
+mod exact_write;
+mod host;
 mod job;
-mod leaving;
 mod lost_creates;
-mod own;
+mod marker;
+mod markers;
+mod owned_node;
 mod undo;
 mod worker;
 
-pub(crate) use claim_node::ClaimNode;
+pub(crate) use by_name::find;
 pub(crate) use cleanup::Cleanup;
+pub(crate) use context::CleanupContext;
+pub(crate) use deletion::{DeleteOutcome, Deletion};
+pub(crate) use exact_write::{Ended, ExactWrite, PAUSE};
+pub(crate) use host::Host;
 use job::Job;
-pub(crate) use leaving::{Leaving, Left};
 pub(crate) use lost_creates::LostCreates;
-pub(crate) use own::generation_find;
+pub(crate) use marker::{Marker, NoMarker};
+pub(crate) use markers::Markers;
+pub(crate) use owned_node::OwnedNode;
 pub(crate) use undo::{Made, numbered};

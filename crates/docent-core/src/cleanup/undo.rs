@@ -1,13 +1,9 @@
 //! Undoing of exact writes that nobody waits for any more.
 
-use super::ClaimNode;
-use super::claim::delete_claim;
-use super::own::children;
-use crate::client::core::Core;
-use crate::client::generation::SessionGeneration;
-use crate::operation::exact::{Ended, ExactWrite, PAUSE};
-use crate::operation::resolve;
-use crate::session::Cause;
+use super::by_czxid::delete_by_czxid;
+use super::by_name::children;
+use super::{CleanupContext, Ended, ExactWrite, Host, OwnedNode, PAUSE};
+use crate::session::{Cause, lookup};
 use crate::time::deadline;
 use docent_proto::{MultiResult, parent};
 use std::sync::Arc;
@@ -27,8 +23,8 @@ pub(crate) enum Made {
 
 /// Waits until the outcome of `write` is certain, and deletes the nodes that it made.
 pub(super) async fn undo_exact(
-    core: &Core,
-    generation: Arc<SessionGeneration>,
+    host: &dyn Host,
+    context: Arc<CleanupContext>,
     mut write: ExactWrite,
     made: Made,
 ) {
@@ -38,31 +34,26 @@ pub(super) async fn undo_exact(
         Made::At(paths) => paths,
         Made::Numbered(prefix) => match results.and_then(|results| results.into_iter().next()) {
             Some(MultiResult::Created { path, .. }) => vec![path],
-            _ => return generation.cleanup.undo_numbered(&generation, prefix, stat.mzxid),
+            _ => return context.cleanup.undo_numbered(&context, prefix, stat.mzxid),
         },
     };
     for path in paths {
         // The marker was set in the transaction that made the nodes: by its number each is told from others
         // at the path (decision 8).
-        let node = ClaimNode::new(Arc::clone(&generation), path, stat.mzxid);
-        let _ = delete_claim(core, &node, None).await;
+        let node = OwnedNode::by_czxid(Arc::clone(&context), path, stat.mzxid);
+        let _ = delete_by_czxid(host.setup(), &node, None).await;
     }
 }
 
 /// Deletes the node that the transaction `czxid` made, whose path begins with `prefix`.
-pub(super) async fn undo_numbered(
-    core: &Core,
-    generation: Arc<SessionGeneration>,
-    prefix: String,
-    czxid: i64,
-) {
+pub(super) async fn undo_numbered(host: &dyn Host, context: Arc<CleanupContext>, prefix: String, czxid: i64) {
     let mut pause = PAUSE;
     loop {
-        match numbered(&generation, &prefix, czxid).await {
+        match numbered(&context, &prefix, czxid).await {
             Ok(None) | Err(Cause::Ended(_)) => return,
             Ok(Some(path)) => {
-                let node = ClaimNode::new(Arc::clone(&generation), path, czxid);
-                let _ = delete_claim(core, &node, None).await;
+                let node = OwnedNode::by_czxid(Arc::clone(&context), path, czxid);
+                let _ = delete_by_czxid(host.setup(), &node, None).await;
                 return;
             }
             Err(_) => {
@@ -78,13 +69,13 @@ pub(super) async fn undo_numbered(
 /// # Errors
 /// When it could not be looked for.
 pub(crate) async fn numbered(
-    generation: &SessionGeneration,
+    context: &CleanupContext,
     prefix: &str,
     czxid: i64,
 ) -> Result<Option<String>, Cause> {
-    let paths = children(generation, parent(prefix).unwrap_or("/")).await?;
+    let paths = children(context, parent(prefix).unwrap_or("/")).await?;
     for path in paths.into_iter().filter(|path| path.starts_with(prefix)) {
-        if resolve::stat(generation, &path).await?.is_some_and(|stat| stat.czxid == czxid) {
+        if lookup::stat(context, &path).await?.is_some_and(|stat| stat.czxid == czxid) {
             return Ok(Some(path));
         }
     }

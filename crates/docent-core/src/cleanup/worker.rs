@@ -1,10 +1,9 @@
-use super::Job;
-use super::doomed::{Delete, delete_doomed};
+use super::by_name::{delete_node, undo_create};
+use super::deletion::{Delete, delete};
 use super::lost_creates::look_for_lost;
-use super::own::{delete_node, undo_create};
+use super::markers::trim;
 use super::undo::{undo_exact, undo_numbered};
-use crate::client::core::Core;
-use crate::operation::exact;
+use super::{Host, Job};
 use crate::telemetry;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -19,7 +18,7 @@ pub(crate) struct CleanupWorker {
 
 impl CleanupWorker {
     /// Runs until the client is closed.
-    pub(crate) async fn run(mut self, core: Arc<Core>) {
+    pub(crate) async fn run(mut self, host: Arc<dyn Host>) {
         let mut open: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
         // Jobs that end with the session at the latest, and that nobody waits for.
         let mut aside: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
@@ -36,60 +35,54 @@ impl CleanupWorker {
                 Some(()) = open.next() => continue,
                 Some(()) = aside.next() => continue,
                 job = self.queue.recv() => job,
-                () = core.finished.cancelled() => return,
+                () = host.setup().finished.cancelled() => return,
             };
-            let core = core.as_ref();
+            let host = host.as_ref();
             match job {
                 None => return,
                 Some(Job::Drained(done)) => waiting.push(done),
-                Some(Job::Node { node, delete, done }) => open.push(guarded(async move {
-                    let left = delete_doomed(core, node, delete).await;
+                Some(Job::Node { node, delete: sent, done }) => open.push(guarded(async move {
+                    let outcome = delete(host, &node, sent).await;
                     if let Some(done) = done {
-                        let _ = done.send(left);
+                        let _ = done.send(outcome);
                     }
                 })),
                 Some(Job::Later { node, delay }) => open.push(guarded(async move {
                     tokio::select! {
                         () = tokio::time::sleep(delay) => {}
-                        () = core.closing.cancelled() => {}
+                        () = host.setup().closing.cancelled() => {}
                     }
-                    if node.is_still_to_go() {
-                        let _ = delete_doomed(core, node, Delete::NotYet).await;
+                    if node.leave() {
+                        let _ = delete(host, &node, Delete::NotYet).await;
                     }
                 })),
-                Some(Job::Exact { generation, write, made }) => {
-                    open.push(guarded(undo_exact(core, generation, write, made)));
+                Some(Job::Exact { context, write, made }) => {
+                    open.push(guarded(undo_exact(host, context, write, made)));
                 }
-                Some(Job::Marker { generation, path, reply, place }) => open.push(guarded(async move {
-                    let _ = delete_node(core, generation, path, Some(reply)).await;
+                Some(Job::Marker { context, path, reply, place }) => open.push(guarded(async move {
+                    let _ = delete_node(host, context, path, Some(reply)).await;
                     drop(place);
                 })),
-                Some(Job::Trim(generation)) => aside.push(guarded(exact::trim(generation))),
-                Some(Job::Lost { generation, folder }) => {
-                    aside.push(guarded(look_for_lost(core, generation, folder)));
+                Some(Job::Trim(context)) => aside.push(guarded(trim(context))),
+                Some(Job::Lost { context, folder }) => {
+                    aside.push(guarded(look_for_lost(host, context, folder)));
                 }
-                Some(Job::Abandoned { generation, farewell }) => open.push(guarded(async move {
-                    let say = async {
-                        // The end of the session gives the places of its guards to others: until they are
-                        // dropped their work may be stopping.
-                        generation.held.all_dropped().await;
-                        // Kept nodes of this session are replaced by the next one while this one lives, so
-                        // that nobody sees them gone (decision 7).
-                        let replaced = core.kept.attempted(generation.number + 1);
-                        let _ = tokio::time::timeout(core.config.operation_timeout, replaced).await;
-                        farewell.say(&core.ensemble).await;
+                Some(Job::Abandoned { farewell, after }) => open.push(guarded(async move {
+                    let end = async {
+                        after.await;
+                        farewell.say(&host.setup().ensemble).await;
                     };
                     tokio::select! {
-                        () = say => {}
-                        () = core.closing.cancelled() => {}
+                        () = end => {}
+                        () = host.setup().closing.cancelled() => {}
                     }
                 })),
-                Some(Job::Create { generation, prefix, reply, place }) => open.push(guarded(async move {
-                    undo_create(core, generation, prefix, reply).await;
+                Some(Job::Create { context, prefix, reply, place }) => open.push(guarded(async move {
+                    undo_create(host, context, prefix, reply).await;
                     drop(place);
                 })),
-                Some(Job::Numbered { generation, prefix, czxid }) => {
-                    aside.push(guarded(undo_numbered(core, generation, prefix, czxid)));
+                Some(Job::Numbered { context, prefix, czxid }) => {
+                    aside.push(guarded(undo_numbered(host, context, prefix, czxid)));
                 }
             }
         }

@@ -1,13 +1,11 @@
 use super::Client;
 use super::thread::Thread;
-use crate::cleanup::Cleanup;
-use crate::client::config::{Config, ParentKind, RollbackPolicy};
-use crate::client::core::Core;
-use crate::client::state::{ConnectionState, StateWatcher};
+use crate::cleanup::{Cleanup, Host};
 use crate::client::supervisor::supervise;
 use crate::error::{Error, ErrorKind};
 use crate::node::Acl;
 use crate::node::namespace::Namespace;
+use crate::operation::Shared;
 use crate::session::Credentials;
 use crate::session::connect_string::{ConnectString, ServerAddress, without_credentials};
 #[cfg(feature = "tls")]
@@ -15,6 +13,7 @@ use crate::session::link::tls::Tls;
 use crate::session::link::transport::Transport;
 #[cfg(feature = "zookeeper-client")]
 use crate::session::zookeeper_client::ZookeeperClient;
+use crate::setup::{Config, ConnectionState, ParentKind, RollbackPolicy, Setup, StateWatcher};
 use crate::time::{Clock, RetryPolicy};
 use secrecy::{SecretSlice, SecretString};
 use std::fmt;
@@ -252,10 +251,10 @@ impl ClientBuilder {
         match tokio::time::timeout_at(client.deadline(), settled(client.state())).await {
             Ok(ConnectionState::Connected) => Ok(client),
             Ok(ConnectionState::AuthFailed) => Err(Error::new(ErrorKind::AuthFailed, "connect")),
-            Ok(_) => Err(Error::new(client.core().closed(), "connect")),
+            Ok(_) => Err(Error::new(client.shared().closed(), "connect")),
             Err(_) => {
                 let error = Error::new(ErrorKind::Timeout, "connect");
-                Err(match client.core().ensemble.last_error.why() {
+                Err(match client.shared().ensemble.last_error.why() {
                     Some(source) => error.caused_by(source),
                     None => error,
                 })
@@ -283,14 +282,15 @@ impl ClientBuilder {
         };
         let identity = self.config.identity.clone().unwrap_or_else(|| local_identity(&servers));
         let (cleanup, worker) = Cleanup::new();
-        let (core, session) = Core::new(self.config, namespace, identity, servers, cleanup, runtime.clone());
-        core.tasks.spawn_on(supervise(Arc::clone(&core), session), &runtime);
-        core.tasks.spawn_on(worker.run(Arc::clone(&core)), &runtime);
-        core.tasks.close();
+        let (shared, session) =
+            Shared::new(Setup::new(self.config, namespace, identity, servers, runtime.clone()), cleanup);
+        shared.tasks.spawn_on(supervise(Arc::clone(&shared), session), &runtime);
+        shared.tasks.spawn_on(worker.run(Arc::clone(&shared) as Arc<dyn Host>), &runtime);
+        shared.tasks.close();
         if let Some(thread) = thread {
-            thread.run(core.tasks.clone());
+            thread.run(shared.tasks.clone());
         }
-        Ok(Client::from_core(core))
+        Ok(Client::from_shared(shared))
     }
 
     /// Settles the client's identities, their secrecy on the wire, and the access control list of nodes that

@@ -3,15 +3,19 @@
     reason = "an `async fn` keeps its arguments twice, and with many calls in flight their size counts"
 )]
 
-use super::ClientBuilder;
-use crate::client::core::Core;
-use crate::client::generation::SessionGeneration;
-use crate::client::state::StateWatcher;
+use super::clock_check::{self, ClockCheck};
+use super::create::create;
+use super::ensure_absent::ensure_absent;
+use super::transaction::wire;
+use super::{ClientBuilder, Health, Transaction};
 use crate::error::{Error, ErrorKind};
+use crate::guard::SessionGeneration;
 use crate::node::{Acl, Children, CreateMode, Created, Node, NodeAcl, NodePath, Stat, namespace};
-use crate::operation::{Attempts, Make, Outcomes, Transaction, create, ensure_absent, unexpected, wire};
+use crate::operation::{Attempts, Make, Outcomes, Shared, unexpected};
 use crate::session::connect_string::ConnectString;
-use crate::telemetry::{self, Started};
+use crate::setup::StateWatcher;
+use crate::telemetry;
+use crate::telemetry::Started;
 use crate::time::deadline;
 use bytes::Bytes;
 use docent_proto::{Code, Request, Response};
@@ -38,12 +42,12 @@ pub struct Client {
 
 /// Shared by all clones: its drop is that of the last one.
 struct Handle {
-    core: Arc<Core>,
+    shared: Arc<Shared>,
 }
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        self.core.closing.cancel();
+        self.shared.closing.cancel();
     }
 }
 
@@ -65,13 +69,13 @@ impl Client {
         ClientBuilder::new(connect_string.as_ref())
     }
 
-    pub(crate) fn from_core(core: Arc<Core>) -> Self {
-        let operation_timeout = core.config.operation_timeout;
-        Self { handle: Arc::new(Handle { core }), operation_timeout, bound: None }
+    pub(crate) fn from_shared(shared: Arc<Shared>) -> Self {
+        let operation_timeout = shared.config.operation_timeout;
+        Self { handle: Arc::new(Handle { shared }), operation_timeout, bound: None }
     }
 
-    pub(crate) fn core(&self) -> &Arc<Core> {
-        &self.handle.core
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.handle.shared
     }
 
     pub(crate) fn operation_timeout(&self) -> Duration {
@@ -88,33 +92,58 @@ impl Client {
     /// with `SessionChanged`.
     #[must_use]
     pub fn in_this_session(&self) -> Self {
-        Self { bound: Some(self.core().generation().number), ..self.clone() }
+        Self { bound: Some(self.shared().generation().number), ..self.clone() }
     }
 
     /// Observes the connection state.
     pub fn state(&self) -> StateWatcher {
-        StateWatcher::new(self.core().connection.subscribe())
+        StateWatcher::new(self.shared().connection.subscribe())
     }
 
     /// The number of the present session at the servers; `None` before the first was opened.
     pub fn session_id(&self) -> Option<i64> {
-        Some(self.core().generation().session.id()).filter(|id| *id != 0)
+        Some(self.shared().generation().session.id()).filter(|id| *id != 0)
     }
 
     /// The timeout of the present session as the servers granted it; `None` before the first link.
     pub fn session_timeout(&self) -> Option<Duration> {
-        Some(self.core().generation().lease.timeout()).filter(|timeout| !timeout.is_zero())
+        Some(self.shared().generation().lease.timeout()).filter(|timeout| !timeout.is_zero())
     }
 
     /// Identity that recipes write into nodes when they are given no data: the one that the client was built
     /// with, else its local address.
     pub fn identity(&self) -> &str {
-        &self.core().identity
+        &self.shared().identity
     }
 
     /// Largest request in bytes that is sent, as the client was built with.
     pub fn max_request(&self) -> usize {
-        self.core().config.max_request
+        self.shared().config.max_request
+    }
+
+    /// The client's present health, without I/O.
+    pub fn health(&self) -> Health {
+        Health::of(self.shared())
+    }
+
+    /// Compares the pace of the client's clock with that of the servers for `period`: for operators who want
+    /// to know whether leases can be trusted on a machine. Pause or move the virtual machine meanwhile, and
+    /// see whether the clock went on.
+    ///
+    /// It writes a node at the beginning and at the end, whose times the leader of the servers sets.
+    ///
+    /// # Assumptions
+    /// The servers' time of day is not set during the check, and they have the same leader, or leaders with
+    /// the same time. It finds what happens during the check, and no less than a round trip: a clock that was
+    /// all right may be stopped later.
+    ///
+    /// # Errors
+    /// `NoAuth`, `Timeout`, `Closed`; `OutcomeUnknown` when the reply to one of the writes was lost.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: the nodes are deleted in the background.
+    pub async fn check_clock(&self, period: Duration) -> Result<ClockCheck, Error> {
+        clock_check::check_clock(self, period).await
     }
 
     /// Replaces the list of servers by those of `connect_string`, whose chroot must be empty or that of this
@@ -124,11 +153,11 @@ impl Client {
     /// `InvalidInput` when the connect string breaks a rule.
     pub fn update_servers(&self, connect_string: &str) -> Result<(), Error> {
         let ConnectString { servers, chroot } = ConnectString::parse(connect_string)?;
-        if !chroot.is_empty() && !self.core().namespace.begins_with(&chroot) {
+        if !chroot.is_empty() && !self.shared().namespace.begins_with(&chroot) {
             let detail = format!("chroot {chroot:?} must be the one that the client was built with");
             return Err(Error::invalid_input("update_servers", detail));
         }
-        self.core().ensemble.servers.set(servers);
+        self.shared().ensemble.servers.set(servers);
         Ok(())
     }
 
@@ -139,8 +168,8 @@ impl Client {
     /// # Cancel safety
     /// This method is cancel safe: closing goes on.
     pub async fn close(&self) {
-        self.core().closing.cancel();
-        self.core().tasks.wait().await;
+        self.shared().closing.cancel();
+        self.shared().tasks.wait().await;
     }
 
     /// Creates a node, and missing parents before it.
@@ -326,7 +355,7 @@ impl Client {
     /// # Cancel safety
     /// This method is cancel safe: parents may have been made.
     pub async fn ensure_parent(&self, path: &NodePath) -> Result<(), Error> {
-        let mode = self.core().config.parents.mode();
+        let mode = self.shared().config.parents.mode();
         match self.create(path.parent(), Bytes::new(), mode).await {
             // The create that follows finds out whether it is there.
             Err(error) if matches!(error.kind(), ErrorKind::NodeExists | ErrorKind::OutcomeUnknown) => Ok(()),
@@ -391,7 +420,7 @@ impl Client {
     ) -> impl Future<Output = Result<(Result<Response, Code>, Arc<SessionGeneration>), Error>> + Send {
         async move {
             let started = Started::now();
-            let mut attempts = Attempts::new(self, operation, path, outcomes);
+            let mut attempts = self.attempts(operation, path, outcomes);
             let result = loop {
                 let generation = match attempts.generation().await {
                     Ok(generation) => generation,
@@ -408,19 +437,24 @@ impl Client {
         }
     }
 
-    /// Number of the only generation in which it may act; `None` for any.
-    pub(crate) fn bound(&self) -> Option<u64> {
-        self.bound
+    /// The attempts of an operation on `path`, which end with the operation timeout from now.
+    pub(crate) fn attempts<'a>(
+        &'a self,
+        operation: &'static str,
+        path: &'a str,
+        outcomes: Outcomes,
+    ) -> Attempts<'a> {
+        Attempts::new(self.shared(), operation, path, outcomes, self.deadline()).bound_to(self.bound)
     }
 
     /// The path of a node as the servers know it.
     fn full(&self, path: &str) -> String {
-        self.core().namespace.join(path)
+        self.shared().namespace.join(path)
     }
 }
 
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client").field("core", self.core()).finish_non_exhaustive()
+        f.debug_struct("Client").field("shared", self.shared()).finish_non_exhaustive()
     }
 }

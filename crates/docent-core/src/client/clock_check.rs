@@ -1,8 +1,9 @@
 use super::Client;
-use crate::cleanup::Leaving;
+use crate::cleanup::{Deletion, OwnedNode};
 use crate::error::Error;
 use crate::node::CreateMode;
 use crate::time::Timestamp;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use uuid::Uuid;
 
@@ -45,48 +46,32 @@ struct Probe<'a> {
 
 impl Drop for Probe<'_> {
     fn drop(&mut self) {
-        let core = self.client.core();
-        drop(Leaving::new(core.generation(), core.namespace.join(&self.path)));
+        let shared = self.client.shared();
+        let (context, path) = (Arc::clone(shared.generation().context()), shared.namespace.join(&self.path));
+        drop(Deletion::new(Arc::new(OwnedNode::by_name(context, path, 0))));
     }
 }
 
-impl Client {
-    /// Compares the pace of the client's clock with that of the servers for `period`: for operators who want
-    /// to know whether leases can be trusted on a machine. Pause or move the virtual machine meanwhile, and
-    /// see whether the clock went on.
-    ///
-    /// It writes a node at the beginning and at the end, whose times the leader of the servers sets.
-    ///
-    /// # Assumptions
-    /// The servers' time of day is not set during the check, and they have the same leader, or leaders with
-    /// the same time. It finds what happens during the check, and no less than a round trip: a clock that was
-    /// all right may be stopped later.
-    ///
-    /// # Errors
-    /// `NoAuth`, `Timeout`, `Closed`; `OutcomeUnknown` when the reply to one of the writes was lost.
-    ///
-    /// # Cancel safety
-    /// This method is cancel safe: the nodes are deleted in the background.
-    pub async fn check_clock(&self, period: Duration) -> Result<ClockCheck, Error> {
-        let begin = self.sample().await?;
-        tokio::time::sleep(period).await;
-        let end = self.sample().await?;
-        // The servers' times are whole milliseconds.
-        const GRAIN: Duration = Duration::from_millis(1);
-        let (least, most) = (end.from.since(begin.to), end.to.since(begin.from));
-        let uncertainty = (most - least) / 2;
-        Ok(ClockCheck {
-            servers: end.servers.duration_since(begin.servers).unwrap_or_default(),
-            local: least + uncertainty,
-            uncertainty: uncertainty + GRAIN,
-        })
-    }
+/// Compares the clocks for `period`.
+pub(super) async fn check_clock(client: &Client, period: Duration) -> Result<ClockCheck, Error> {
+    let begin = sample(client).await?;
+    tokio::time::sleep(period).await;
+    let end = sample(client).await?;
+    // The servers' times are whole milliseconds.
+    const GRAIN: Duration = Duration::from_millis(1);
+    let (least, most) = (end.from.since(begin.to), end.to.since(begin.from));
+    let uncertainty = (most - least) / 2;
+    Ok(ClockCheck {
+        servers: end.servers.duration_since(begin.servers).unwrap_or_default(),
+        local: least + uncertainty,
+        uncertainty: uncertainty + GRAIN,
+    })
+}
 
-    async fn sample(&self) -> Result<Sample, Error> {
-        let clock = &self.core().config.clock;
-        let probe = Probe { client: self, path: format!("{FOLDER}/{}", Uuid::new_v4()) };
-        let from = clock.now();
-        let created = self.create(&probe.path, "", CreateMode::Ephemeral).await?;
-        Ok(Sample { servers: created.stat.created, from, to: clock.now() })
-    }
+async fn sample(client: &Client) -> Result<Sample, Error> {
+    let clock = &client.shared().config.clock;
+    let probe = Probe { client, path: format!("{FOLDER}/{}", Uuid::new_v4()) };
+    let from = clock.now();
+    let created = client.create(&probe.path, "", CreateMode::Ephemeral).await?;
+    Ok(Sample { servers: created.stat.created, from, to: clock.now() })
 }

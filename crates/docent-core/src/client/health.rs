@@ -1,8 +1,8 @@
-use crate::client::Client;
-use crate::client::state::ConnectionStatus;
+use crate::operation::Shared;
+use crate::setup::ConnectionStatus;
 use std::time::Duration;
 
-/// Health of a client. See [`Client::health`].
+/// Health of a client. See [`Client::health`](crate::Client::health).
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Health {
@@ -18,23 +18,21 @@ pub struct Health {
     pub last_error: Option<String>,
 }
 
-impl Client {
-    /// The client's present health, without I/O.
-    pub fn health(&self) -> Health {
-        let core = self.core();
-        let generation = core.generation();
+impl Health {
+    pub(super) fn of(shared: &Shared) -> Self {
+        let generation = shared.generation();
         let left = generation.lease.deadline().since(generation.clock.now());
-        Health {
-            connection: *core.connection.borrow(),
+        Self {
+            connection: *shared.connection.borrow(),
             lease_left: Some(left).filter(|left| !left.is_zero()),
             guards: generation.held.live(),
-            missing_nodes: core
+            missing_nodes: shared
                 .kept
                 .missing(generation.number)
                 .iter()
-                .map(|path| core.namespace.relative(path))
+                .map(|path| shared.namespace.relative(path))
                 .collect(),
-            last_error: core.ensemble.last_error.get().map(|error| error.chain()),
+            last_error: shared.ensemble.last_error.get().map(|error| error.chain()),
         }
     }
 }

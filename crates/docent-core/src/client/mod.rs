@@ -1,23 +1,26 @@
-//! The client: a cheap handle, its builder, and what its handles share with its tasks.
+//! The client: a cheap handle, its builder, its operations, and the task that owns its sessions.
 
 mod aftermath;
 mod builder;
 #[expect(clippy::module_inception, reason = "the folder is about it")]
 mod client;
 mod clock_check;
-pub(crate) mod config;
-pub(crate) mod core;
-pub(crate) mod generation;
+mod commit;
+mod create;
+mod ensure_absent;
+mod ephemeral;
 mod health;
+mod in_time;
 mod spawn;
-pub(crate) mod state;
 mod supervisor;
 mod thread;
+mod transaction;
 
 pub use builder::ClientBuilder;
 pub use client::Client;
 pub use clock_check::ClockCheck;
-pub use config::{ParentKind, RollbackPolicy};
 pub use health::Health;
+pub use in_time::in_time;
 pub use spawn::spawn;
-pub use state::{ConnectionState, ConnectionStatus, StateWatcher};
+pub(crate) use transaction::Committed;
+pub use transaction::{Transaction, TransactionResult};

@@ -1,10 +1,10 @@
-use crate::client::Client;
+use super::Client;
 use std::future::Future;
 
 /// Runs a task of a recipe that keeps something up to date, where the client's own tasks run.
 /// [`Client::close`] waits for it, at most for the operation timeout: it must end when the client is closed,
 /// as streams and caches do. It should hold no [`Client`], which would keep the client open.
 pub fn spawn(client: &Client, task: impl Future<Output = ()> + Send + 'static) {
-    let core = client.core();
-    core.tasks.spawn_on(task, &core.runtime);
+    let shared = client.shared();
+    shared.tasks.spawn_on(task, &shared.runtime);
 }

@@ -1,14 +1,13 @@
 //! The one task that owns a client's sessions: runs the present one, keeps its guards' lease, opens the next.
 
 use crate::client::aftermath::Aftermath;
-use crate::client::config::RollbackPolicy;
-use crate::client::core::{Core, SessionTask};
-use crate::client::generation::SessionGeneration;
-use crate::client::state::ConnectionState;
-use crate::guard::keeper;
+use crate::guard::{SessionGeneration, heartbeat};
+use crate::operation::{SessionTask, Shared};
 use crate::session::{LinkState, SessionEnd};
+use crate::setup::{ConnectionState, RollbackPolicy};
 use crate::task::Seldom;
 use crate::telemetry;
+use futures_util::FutureExt;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -19,17 +18,17 @@ use std::time::Duration;
 const REFUSED_PAUSE: Duration = Duration::from_secs(30);
 
 /// Runs until the client is closed and its session is.
-pub(crate) async fn supervise(core: Arc<Core>, mut task: SessionTask) {
+pub(crate) async fn supervise(shared: Arc<Shared>, mut task: SessionTask) {
     // Guards, pending operations and `close` learn of the end of this task, also when it panics.
-    let _aftermath = Aftermath(Arc::clone(&core));
-    let mut generation = core.generation();
+    let _aftermath = Aftermath(Arc::clone(&shared));
+    let mut generation = shared.generation();
     loop {
-        let end = run_generation(&core, &generation, task).await;
+        let end = run_generation(&shared, &generation, task).await;
         generation.end(end);
-        if core.closing.is_cancelled() {
+        if shared.closing.is_cancelled() {
             break;
         }
-        if end == SessionEnd::RolledBack && !goes_on(&core) {
+        if end == SessionEnd::RolledBack && !goes_on(&shared) {
             return;
         }
         tracing::warn!(generation = generation.number, session_id = %hex(&generation), ?end, "session is lost");
@@ -38,42 +37,57 @@ pub(crate) async fn supervise(core: Arc<Core>, mut task: SessionTask) {
             _ => ConnectionState::Lost,
         };
         telemetry::connection(state);
-        core.connection.send_modify(|connection| connection.state = state);
+        shared.connection.send_modify(|connection| connection.state = state);
         // The servers may keep such a session, and its nodes would stand until its timeout (decision 6).
         if matches!(end, SessionEnd::Abandoned | SessionEnd::AuthFailed) {
-            core.cleanup.end_abandoned(&generation);
+            end_abandoned(&shared, &generation);
         }
-        if end == SessionEnd::AuthFailed && !pause_after_refusal(&core).await {
+        if end == SessionEnd::AuthFailed && !pause_after_refusal(&shared).await {
             break;
         }
-        (generation, task) = core.open_next(&generation, end);
+        (generation, task) = shared.open_next(&generation, end);
     }
     tracing::info!(generation = generation.number, "client is closed");
     telemetry::connection(ConnectionState::Closed);
-    core.connection.send_modify(|connection| connection.state = ConnectionState::Closed);
+    shared.connection.send_modify(|connection| connection.state = ConnectionState::Closed);
+}
+
+/// Ends a session that was given up, in the background.
+fn end_abandoned(shared: &Arc<Shared>, generation: &Arc<SessionGeneration>) {
+    let (ours, over) = (Arc::clone(shared), Arc::clone(generation));
+    let after = async move {
+        // The end of the session gives the places of its guards to others: until they are dropped their work
+        // may be stopping.
+        over.held.all_dropped().await;
+        // Kept nodes of this session are replaced by the next one while this one lives, so that nobody sees
+        // them gone (decision 7).
+        let replaced = ours.kept.attempted(over.number + 1);
+        let _ = tokio::time::timeout(ours.config.operation_timeout, replaced).await;
+    };
+    shared.cleanup.end_abandoned(generation, after.boxed());
 }
 
 /// Counts a restore of the servers. False when that is the end of the client.
-fn goes_on(core: &Core) -> bool {
-    let stop = core.config.on_rollback == RollbackPolicy::Stop;
+fn goes_on(shared: &Shared) -> bool {
+    let stop = shared.config.on_rollback == RollbackPolicy::Stop;
     tracing::error!(?stop, "the servers were restored from an older copy");
-    core.connection.send_modify(|connection| {
+    shared.connection.send_modify(|connection| {
         connection.rollbacks += 1;
         if stop {
             connection.state = ConnectionState::RolledBack;
         }
     });
     if stop {
-        core.closing.cancel();
+        shared.closing.cancel();
     }
     !stop
 }
 
 /// Waits until credentials that were refused may be tried again. False when the client is closed before that.
-async fn pause_after_refusal(core: &Core) -> bool {
+async fn pause_after_refusal(shared: &Shared) -> bool {
     let pause = REFUSED_PAUSE.mul_f64(0.75 + fastrand::f64() / 2.0);
     tokio::select! {
-        () = core.closing.cancelled() => false,
+        () = shared.closing.cancelled() => false,
         () = tokio::time::sleep(pause) => true,
     }
 }
@@ -81,20 +95,20 @@ async fn pause_after_refusal(core: &Core) -> bool {
 /// Runs one session until it ends or, when the client closes, until it is closed or the operation timeout is
 /// over.
 async fn run_generation(
-    core: &Arc<Core>,
+    shared: &Arc<Shared>,
     generation: &Arc<SessionGeneration>,
     mut task: SessionTask,
 ) -> SessionEnd {
     let published = AtomicU64::new(0);
     // The session's task wakes for every request, the lease and the link's state hardly ever: `Seldom` polls
     // these only when they were woken themselves.
-    let mut attended = Seldom::new(attend(core, generation, &published));
+    let mut attended = Seldom::new(attend(shared, generation, &published));
     tokio::select! {
         biased;
         end = &mut task => {
             // A loss of the link that came together with the end counts, too.
             let missed = generation.losses() - published.load(Relaxed);
-            core.connection.send_modify(|connection| connection.suspensions += missed);
+            shared.connection.send_modify(|connection| connection.suspensions += missed);
             end
         }
         end = &mut attended => end,
@@ -103,27 +117,27 @@ async fn run_generation(
 
 /// Keeps the lease and publishes the link's state beside the session's task; `published` counts the losses
 /// told so far. Resolves when the client closes and that takes too long.
-async fn attend(core: &Core, generation: &Arc<SessionGeneration>, published: &AtomicU64) -> SessionEnd {
-    let mut keeper = pin!(keeper::keep(generation));
-    let mut close = pin!(close(core, generation));
+async fn attend(shared: &Shared, generation: &Arc<SessionGeneration>, published: &AtomicU64) -> SessionEnd {
+    let mut heartbeat = pin!(heartbeat::keep(generation));
+    let mut close = pin!(close(shared, generation));
     let mut link = generation.session.link();
     // Connected is published after one attempt at each kept node.
-    let mut restored = pin!(restored(core, generation));
+    let mut restored = pin!(restored(shared, generation));
     let mut is_restored = false;
     loop {
         let is_up = link.borrow().up;
         tokio::select! {
-            never = &mut keeper => match never {},
+            never = &mut heartbeat => match never {},
             Ok(()) = link.changed() => {
                 let state = *link.borrow_and_update();
                 if is_restored || !state.up {
-                    publish(core, generation, state, published);
+                    publish(shared, generation, state, published);
                 }
             }
             () = &mut restored, if is_up && !is_restored => {
                 is_restored = true;
                 let state = *link.borrow();
-                publish(core, generation, state, published);
+                publish(shared, generation, state, published);
             }
             () = &mut close => return SessionEnd::Closed,
         }
@@ -132,27 +146,28 @@ async fn attend(core: &Core, generation: &Arc<SessionGeneration>, published: &At
 
 /// Waits for the first attempt at each kept node in a session, at most for the operation timeout. A node that
 /// cannot be kept reports that on its own handle.
-async fn restored(core: &Core, generation: &SessionGeneration) {
-    let _ = tokio::time::timeout(core.config.operation_timeout, core.kept.attempted(generation.number)).await;
+async fn restored(shared: &Shared, generation: &SessionGeneration) {
+    let _ =
+        tokio::time::timeout(shared.config.operation_timeout, shared.kept.attempted(generation.number)).await;
 }
 
 /// Waits until the client is to close, then ends the session in order: no new calls, pending deletes, the
 /// session itself. Resolves when that took longer than an operation may.
-async fn close(core: &Core, generation: &SessionGeneration) {
-    core.closing.cancelled().await;
+async fn close(shared: &Shared, generation: &SessionGeneration) {
+    shared.closing.cancelled().await;
     generation.session.drain();
     let end = async {
-        core.cleanup.drained().await;
+        shared.cleanup.drained().await;
         // Guards learn of their end first, and the servers after them: once the session is closed there,
         // others get the locks.
         generation.end(SessionEnd::Closed);
         generation.session.close();
         std::future::pending::<()>().await;
     };
-    let _ = tokio::time::timeout(core.config.operation_timeout, end).await;
+    let _ = tokio::time::timeout(shared.config.operation_timeout, end).await;
 }
 
-fn publish(core: &Core, generation: &SessionGeneration, link: LinkState, published: &AtomicU64) {
+fn publish(shared: &Shared, generation: &SessionGeneration, link: LinkState, published: &AtomicU64) {
     let state = match link.up {
         true => ConnectionState::Connected,
         false if link.losses > 0 => ConnectionState::Suspended,
@@ -171,7 +186,7 @@ fn publish(core: &Core, generation: &SessionGeneration, link: LinkState, publish
         tracing::info!(generation = generation.number, session_id = %hex(generation), "suspended");
     }
     telemetry::connection(state);
-    core.connection.send_modify(|connection| {
+    shared.connection.send_modify(|connection| {
         connection.state = state;
         connection.generation = generation.number;
         connection.suspensions += link.losses - published.swap(link.losses, Relaxed);

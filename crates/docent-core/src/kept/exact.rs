@@ -1,7 +1,7 @@
 use super::trouble::Trouble;
-use crate::client::core::Core;
-use crate::client::generation::SessionGeneration;
-use crate::operation::exact::{self, Ended, ExactWrite, NoMarker};
+use crate::cleanup::{Ended, ExactWrite, Marker, NoMarker};
+use crate::guard::SessionGeneration;
+use crate::operation::Shared;
 use crate::session::Lane;
 use crate::time::deadline;
 use docent_proto::{Code, MultiOp};
@@ -17,11 +17,11 @@ pub(super) enum Written {
 
 /// Submits `ops` as an exact write.
 pub(super) async fn submit(
-    core: &Core,
+    shared: &Shared,
     generation: &Arc<SessionGeneration>,
     ops: impl IntoIterator<Item = MultiOp>,
 ) -> Result<ExactWrite, Trouble> {
-    match exact::take(core, generation, deadline(Duration::MAX)).await {
+    match Marker::take(shared, generation, deadline(Duration::MAX)).await {
         Ok(marker) => Ok(ExactWrite::submit(marker, ops, Lane::Call)),
         Err(NoMarker::Cause(cause)) => Err(cause.into()),
         Err(NoMarker::Refused(error)) => Err(Trouble::Refused(error)),

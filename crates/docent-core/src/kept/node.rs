@@ -1,10 +1,9 @@
-use super::desired::{KeptStatus, Wish};
 use super::reconcile::Reconciler;
-use super::table::Side;
 use crate::client::Client;
-use crate::client::core::Core;
+use crate::desired::{KeptStatus, Side, Wish};
 use crate::error::{Error, ErrorKind};
 use crate::node::NodePath;
+use crate::operation::Shared;
 use bytes::Bytes;
 use std::fmt;
 use std::sync::Arc;
@@ -40,8 +39,8 @@ impl KeptNode {
     /// `InvalidInput` when the path breaks a rule, `AlreadyRegistered` when this client keeps a node there
     /// already, `Closed`.
     pub fn new(client: &Client, path: &str, data: impl Into<Bytes>) -> Result<Self, Error> {
-        Self::enter(client, path, data.into(), |core, full, side| {
-            core.kept.enter(full, &side)?;
+        Self::enter(client, path, data.into(), |shared, full, side| {
+            shared.kept.enter(full, &side)?;
             Ok(Some(side))
         })
     }
@@ -54,7 +53,7 @@ impl KeptNode {
     /// # Errors
     /// As [`new`](Self::new); `AlreadyRegistered` when this client keeps a node there that stays.
     pub fn take_over(client: &Client, path: &str, data: impl Into<Bytes>) -> Result<Self, Error> {
-        Self::enter(client, path, data.into(), |core, full, side| core.kept.inherit(full, side))
+        Self::enter(client, path, data.into(), |shared, full, side| shared.kept.inherit(full, side))
     }
 
     /// Keeps a node; `enter` gives the task's side back where there is no task yet.
@@ -62,20 +61,20 @@ impl KeptNode {
         client: &Client,
         path: &str,
         data: Bytes,
-        enter: impl FnOnce(&Core, &str, Side) -> Result<Option<Side>, Error>,
+        enter: impl FnOnce(&Shared, &str, Side) -> Result<Option<Side>, Error>,
     ) -> Result<Self, Error> {
-        let core = client.core();
-        let full = core.namespace.join(NodePath::new("keep", path)?.as_str());
-        if core.closing.is_cancelled() {
+        let shared = client.shared();
+        let full = shared.namespace.join(NodePath::new("keep", path)?.as_str());
+        if shared.closing.is_cancelled() {
             return Err(Error::new(ErrorKind::Closed, "keep").at(path));
         }
         let (wanted, wish) = watch::channel(Wish { data: Some(data), anew: true, number: 1 });
         let side = Side::new(wish);
         let (fulfilled, refused) = (side.progress.fulfilled.subscribe(), side.progress.refused.subscribe());
         let status = side.status.subscribe();
-        if let Some(side) = enter(core, &full, side).map_err(|error| error.at(path))? {
-            let task = Reconciler::new(Arc::clone(core), path.to_owned(), full, side);
-            core.tasks.spawn_on(task.run(), &core.runtime);
+        if let Some(side) = enter(shared, &full, side).map_err(|error| error.at(path))? {
+            let task = Reconciler::new(Arc::clone(shared), path.to_owned(), full, side);
+            shared.tasks.spawn_on(task.run(), &shared.runtime);
         }
         Ok(Self { client: client.clone(), path: path.to_owned(), wanted, status, fulfilled, refused })
     }
@@ -89,13 +88,13 @@ impl KeptNode {
     /// # Cancel safety
     /// This method is cancel safe.
     pub async fn wait_vacant(client: &Client, path: &str) -> Result<(), Error> {
-        let core = client.core();
-        let full = core.namespace.full("keep", path)?;
+        let shared = client.shared();
+        let full = shared.namespace.full("keep", path)?;
         let error = |kind| Error::new(kind, "keep").at(path);
         tokio::select! {
             biased;
-            () = core.closing.cancelled() => Err(error(core.closed())),
-            vacated = tokio::time::timeout_at(client.deadline(), core.kept.vacated(&full)) => {
+            () = shared.closing.cancelled() => Err(error(shared.closed())),
+            vacated = tokio::time::timeout_at(client.deadline(), shared.kept.vacated(&full)) => {
                 vacated.map_err(|_| error(ErrorKind::Timeout))
             }
         }

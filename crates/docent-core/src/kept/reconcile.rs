@@ -1,15 +1,15 @@
-use super::desired::{KeptStatus, Wish};
-use super::exact::{self, Written};
+use super::entered::Entered;
+use super::exact::Written;
 use super::node::occupied;
-use super::table::{Entered, Progress, Side};
 use super::trouble::{Trouble, reply};
-use super::witness;
-use crate::client::core::Core;
-use crate::client::generation::SessionGeneration;
+use super::{exact, witness};
+use crate::cleanup::ExactWrite;
+use crate::desired::{KeptStatus, Progress, Side, Wish};
 use crate::error::{Error, ErrorKind};
-use crate::operation::exact::ExactWrite;
-use crate::operation::{create_parents_in, refused_parent, resolve};
-use crate::session::{Fired, Lane, SessionEnd, Watch};
+use crate::guard::SessionGeneration;
+use crate::operation::Shared;
+use crate::session::{Fired, Lane, SessionEnd, Watch, lookup};
+use crate::setup::{create_parents_in, refused_parent};
 use crate::time::{Backoff, RetryPolicy};
 use bytes::Bytes;
 use docent_proto::{Code, Create, CreateMode, MultiOp, Request, Response, Stat};
@@ -24,7 +24,7 @@ use tokio::time::Instant;
 /// looked up again. Every write is exact: one that is applied late could bring the node back, or change that
 /// of somebody else (decision 11).
 pub(super) struct Reconciler {
-    core: Arc<Core>,
+    shared: Arc<Shared>,
     path: String,
     full: String,
     wanted: watch::Receiver<Wish>,
@@ -51,25 +51,25 @@ enum Found {
 }
 
 impl Reconciler {
-    pub(super) fn new(core: Arc<Core>, path: String, full: String, side: Side) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, path: String, full: String, side: Side) -> Self {
         let Side { wanted, status, progress } = side;
-        let (heirs, backoff) = (core.kept.heirs(), patience());
-        Self { core, path, full, wanted, status, progress, heirs, ended: 0, occupied: None, backoff }
+        let (heirs, backoff) = (shared.kept.heirs(), patience());
+        Self { shared, path, full, wanted, status, progress, heirs, ended: 0, occupied: None, backoff }
     }
 
     pub(super) async fn run(mut self) {
-        let mut entered = Entered::new(&self.core, &self.full);
+        let mut entered = Entered::new(&self.shared, &self.full);
         loop {
-            let generation = match self.core.generation() {
+            let generation = match self.shared.generation() {
                 generation if generation.number > self.ended => generation,
-                _ => match self.core.next_generation(self.ended).await {
+                _ => match self.shared.next_generation(self.ended).await {
                     Ok(generation) => generation,
                     Err(_) => return self.closed(&mut entered),
                 },
             };
             // Marked before the look, so that an heir that comes after it ends the next pause.
             self.heirs.mark_unchanged();
-            if let Some(heir) = self.core.kept.heir(&self.full) {
+            if let Some(heir) = self.shared.kept.heir(&self.full) {
                 self.hand_on(heir);
             }
             // A handle that was dropped wants the node absent.
@@ -128,7 +128,7 @@ impl Reconciler {
     fn closed(&mut self, entered: &mut Entered) {
         loop {
             let heir = entered.leave();
-            let error = Error::new(self.core.closed(), "keep").at(&self.path);
+            let error = Error::new(self.shared.closed(), "keep").at(&self.path);
             self.progress.refused.send_replace(u64::MAX);
             self.status.send_replace(KeptStatus::Failing(error));
             match heir {
@@ -155,10 +155,10 @@ impl Reconciler {
                 self.status.send_replace(KeptStatus::Present { generation: generation.number });
                 self.progress.fulfilled.send_replace(wish);
                 self.progress.attempted.send_replace(generation.number);
-                let core = Arc::clone(&self.core);
+                let shared = Arc::clone(&self.shared);
                 tokio::select! {
                     () = self.wait(generation, watch, None) => {}
-                    () = witness::bear(&core, generation) => {}
+                    () = witness::bear(&shared, generation) => {}
                 }
                 self.progress.present.send_replace(0);
             }
@@ -197,7 +197,7 @@ impl Reconciler {
             }
             _ = self.wanted.changed() => {}
             () = late => {}
-            () = self.core.closing.cancelled() => {}
+            () = self.shared.closing.cancelled() => {}
         }
     }
 
@@ -242,16 +242,16 @@ impl Reconciler {
         generation: &Arc<SessionGeneration>,
         ops: impl IntoIterator<Item = MultiOp>,
     ) -> Result<ExactWrite, Trouble> {
-        exact::submit(&self.core, generation, ops).await
+        exact::submit(&self.shared, generation, ops).await
     }
 
     fn create(&self, data: &Bytes) -> Create {
-        Create::new(self.full.clone(), data.clone(), self.core.acl(&self.full), CreateMode::Ephemeral, 0)
+        Create::new(self.full.clone(), data.clone(), self.shared.acl(&self.full), CreateMode::Ephemeral, 0)
     }
 
     async fn make_parents(&self, generation: &Arc<SessionGeneration>) -> Result<Found, Trouble> {
-        let parents = create_parents_in(&self.core, generation, &self.full, self.core.config.parents);
-        match refused_parent(&self.core, "keep", &self.full, parents).await {
+        let parents = create_parents_in(&self.shared, generation, &self.full, self.shared.config.parents);
+        match refused_parent(&self.shared, "keep", &self.full, parents).await {
             Some(error) if error.is_throttled() => Err(Trouble::Busy),
             Some(error) => Err(Trouble::Refused(error)),
             None => Ok(Found::Changed),
@@ -269,7 +269,7 @@ impl Reconciler {
     ) -> Result<Found, Trouble> {
         let Some(watch) = watch else { return Err(Trouble::Busy) };
         let owner = stat.ephemeral_owner;
-        let older = planted!(NoOwnerCheck) && self.core.witness_of(owner).is_some();
+        let older = planted!(NoOwnerCheck) && self.shared.witness_of(owner).is_some();
         if owner == generation.session.id() || older {
             // A create whose reply was lost may not be counted yet.
             generation.session.owns(&self.full);
@@ -291,7 +291,7 @@ impl Reconciler {
         if planted!(BlindDelete) {
             return self.change(generation, self.delete(-1)).await;
         }
-        if let Some(witness) = self.core.witness_of(owner) {
+        if let Some(witness) = self.shared.witness_of(owner) {
             let ops = [self.delete(stat.version), MultiOp::Create(self.create(wanted))];
             return Ok(match self.replace(generation, witness, ops).await? {
                 true => Found::Changed,
@@ -339,14 +339,14 @@ impl Reconciler {
     async fn be_absent(&mut self, generation: &Arc<SessionGeneration>) -> Result<bool, Trouble> {
         // No earlier create is on its way: each was answered or fenced out (decision 11). So the leader's
         // tree decides.
-        let Some(stat) = resolve::stat(generation, &self.full).await? else { return Ok(true) };
+        let Some(stat) = lookup::stat(generation, &self.full).await? else { return Ok(true) };
         // An heir that came during the look wants the node, which is kept for it without being gone in
         // between.
-        if self.core.kept.has_heir(&self.full) {
+        if self.shared.kept.has_heir(&self.full) {
             return Ok(false);
         }
         let owner = stat.ephemeral_owner;
-        if let Some(witness) = self.core.witness_of(owner) {
+        if let Some(witness) = self.shared.witness_of(owner) {
             let replaced = self.replace(generation, witness, [self.delete(stat.version)]).await?;
             // Where the older session may have ended its node goes with it: look again after a pause.
             return if replaced { Ok(false) } else { Err(Trouble::Busy) };
@@ -383,7 +383,7 @@ impl Reconciler {
         let pause = self.backoff.next().unwrap_or(LONGEST_PAUSE);
         // `heirs` counts those of all nodes: only one at this path ends the pause.
         let inherited = async {
-            while !self.core.kept.has_heir(&self.full) {
+            while !self.shared.kept.has_heir(&self.full) {
                 if self.heirs.changed().await.is_err() {
                     std::future::pending::<()>().await;
                 }
@@ -393,7 +393,7 @@ impl Reconciler {
             () = tokio::time::sleep(pause) => {}
             Ok(()) = self.wanted.changed() => {}
             () = inherited => {}
-            () = self.core.closing.cancelled() => {}
+            () = self.shared.closing.cancelled() => {}
         }
     }
 }

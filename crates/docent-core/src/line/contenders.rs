@@ -1,6 +1,6 @@
 use super::name::sequence;
-use super::sides::Role;
 use crate::error::Error;
+use crate::guard::Role;
 use std::borrow::Cow;
 
 /// Kinds of nodes that count in a line, by the marker before the number in their names.

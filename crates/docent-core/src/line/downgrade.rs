@@ -1,19 +1,18 @@
 //! Step from the exclusive side of a line to its shared one, without leaving the line.
 
+use super::Line;
 use super::draw::Intent;
-use super::hold::Hold;
-use super::line::{Line, Ticket};
 use super::name::protected;
-use super::place::Place;
+use crate::cleanup::OwnedNode;
 use crate::error::{Error, ErrorKind};
 use crate::guard::LostReason;
+use crate::hold::Hold;
 use crate::operation::{Attempts, Outcomes, unexpected};
 use crate::session::{Cause, Lane, Outcome};
 use crate::telemetry;
 use bytes::Bytes;
 use docent_proto::{Code, Create, CreateMode, MultiOp, MultiResult, Request, Response};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 impl Hold {
@@ -28,24 +27,15 @@ impl Hold {
     /// This method is cancel safe, but the hold is given up.
     pub async fn downgrade(self, shared: &Line) -> Result<Self, Error> {
         let (path, czxid) = self.step_down(shared).await?;
-        let held = Arc::new(self.held().successor(path.clone()));
-        // From here on the drop of this ticket deletes the new node.
-        let ticket = Ticket {
-            line: shared.clone(),
-            generation: Arc::clone(&held.generation),
-            path,
-            czxid,
-            drawn: held.generation.clock.now(),
-            place: Place::First,
-            left: AtomicBool::new(false),
-            ahead: None,
-        };
-        let generation = Arc::clone(&held.generation);
+        let generation = Arc::clone(&self.state().generation);
+        // From here on the drop of the lower hold deletes the new node.
+        let node = Arc::new(OwnedNode::by_name(Arc::clone(&generation), path, czxid));
+        let state = Arc::new(self.state().successor(node));
         telemetry::acquired(shared.recipe(), Duration::ZERO);
-        generation.add(&held);
-        let lower = Self::new(ticket, held);
+        generation.add(&state);
+        let lower = Self::new(shared.client().clone(), shared.path().to_owned(), shared.role(), state);
         let lost = |reason| Error::new(ErrorKind::Lost(reason), "downgrade").at(shared.path());
-        self.held().hand_over().map_err(lost)?;
+        self.state().hand_over().map_err(lost)?;
         lower.check_for("downgrade")?;
         // Only now, after the new node is there: the old one is deleted in the order of calls, and that is no
         // loss.
@@ -55,8 +45,8 @@ impl Hold {
 
     /// Creates the shared node while the exclusive one exists, or not at all.
     async fn step_down(&self, shared: &Line) -> Result<(String, i64), Error> {
-        let mut attempts = Attempts::new(shared.client(), "downgrade", shared.path(), Outcomes::Repeatable);
-        let generation = &self.held().generation;
+        let mut attempts = shared.client().attempts("downgrade", shared.path(), Outcomes::Repeatable);
+        let generation = &self.state().generation;
         loop {
             self.check_for("downgrade")?;
             let mut intent = self.intent(shared);
@@ -82,7 +72,7 @@ impl Hold {
                 Ok((path.clone(), stat.as_ref().map_or(0, |stat| stat.czxid)))
             }
             [MultiResult::Failed(Code::NO_NODE), ..] => {
-                let reason = self.held().lose(LostReason::NodeDeleted);
+                let reason = self.state().mark_lost(LostReason::NodeDeleted);
                 Err(attempts.error(ErrorKind::Lost(reason)))
             }
             results => {
@@ -98,17 +88,18 @@ impl Hold {
 
     /// Submits the create. A node that nobody takes over does not stay, also where the reply is lost.
     fn intent(&self, shared: &Line) -> Intent {
-        let generation = Arc::clone(&self.held().generation);
-        let own = self.held().path.as_str();
-        let number = own.rsplit_once(self.ticket().line.marker()).map_or("", |(_, number)| number);
+        let generation = Arc::clone(&self.state().generation);
+        let own = self.state().path();
+        // Behind the marker, which does not end with a digit.
+        let number = &own[own.trim_end_matches(|last: char| last.is_ascii_digit()).len()..];
         let (number, mode) = match planted!(DowngradeTakesNewPlace) {
             true => ("", CreateMode::EphemeralSequential),
             false => (number, CreateMode::Ephemeral),
         };
         let path = format!("{}/{}{number}", shared.full_path(), protected(shared.marker()));
-        let core = shared.client().core();
-        let identity = Bytes::from(core.identity.clone());
-        let create = Create::new(path.clone(), identity, core.acl(&path), mode, 0);
+        let shared = shared.client().shared();
+        let identity = Bytes::from(shared.identity.clone());
+        let create = Create::new(path.clone(), identity, shared.acl(&path), mode, 0);
         let check = MultiOp::Check { path: own.to_owned(), version: -1 };
         let request = Request::Multi(vec![check, MultiOp::Create(create)]);
         let create = generation.session.submit(request, Lane::Call);

@@ -1,16 +1,15 @@
-use super::line::{Line, Ticket};
 use super::name::{is_in_danger_zone, is_running_out, protected, sequence};
 use super::place::Place;
-use crate::cleanup::generation_find;
-use crate::client::generation::SessionGeneration;
+use super::{Line, Ticket};
+use crate::cleanup::{OwnedNode, PAUSE, find};
 use crate::error::{Error, ErrorKind};
-use crate::operation::exact::PAUSE;
-use crate::operation::{Attempts, Outcomes, PARENT_ROUNDS, create_parents_in, refused_parent, unexpected};
+use crate::guard::SessionGeneration;
+use crate::operation::{Attempts, Outcomes, unexpected};
 use crate::session::{Cause, Lane, Outcome, Pending, SessionEnd};
+use crate::setup::{PARENT_ROUNDS, create_parents_in, refused_parent};
 use bytes::Bytes;
 use docent_proto::{Code, Create, CreateMode, Request, Response, Stat, parent};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 /// A create on its way. If it is dropped, the node is deleted as soon as its fate is known: the cleanup
 /// worker is told the node's id whatever happened to the reply.
@@ -26,7 +25,7 @@ pub(super) struct Intent {
 impl Intent {
     fn submit(line: &Line, generation: &Arc<SessionGeneration>, data: Bytes) -> Self {
         let prefix = format!("{}/{}", line.full_path(), protected(line.marker()));
-        let acl = line.client().core().acl(&prefix);
+        let acl = line.client().shared().acl(&prefix);
         let create = Create::new(prefix.clone(), data, acl, CreateMode::EphemeralSequential, 0);
         let create = generation.session.submit(Request::Create(create), Lane::Call);
         Self { generation: Arc::clone(generation), prefix, create, unknown: false }
@@ -54,7 +53,7 @@ impl Intent {
     async fn look(&self) -> Result<Option<(String, Stat)>, Cause> {
         let session = &self.generation.session;
         let folder = parent(&self.prefix).unwrap_or("/");
-        'paths: for path in generation_find(&self.generation, folder, &self.prefix).await? {
+        'paths: for path in find(&self.generation, folder, &self.prefix).await? {
             loop {
                 let request = Request::Exists { path: path.clone(), watch: false };
                 match session.submit(request, Lane::Cleanup).await {
@@ -81,7 +80,7 @@ impl Intent {
     #[cfg(docent_planted)]
     async fn take_over(&mut self, line: &Line, attempts: &Attempts<'_>) -> Result<Option<Ticket>, Error> {
         while planted!(NoOwnerCheck) && self.unknown {
-            let next = line.client().core().next_generation(self.generation.number);
+            let next = line.client().shared().next_generation(self.generation.number);
             let next = tokio::time::timeout_at(attempts.deadline, next).await;
             self.generation = next.map_err(|_| attempts.timeout())??;
             if let Some((path, stat)) = self.find(attempts).await? {
@@ -104,15 +103,15 @@ impl Drop for Intent {
 /// Creates a ticket and lists the line in one trip.
 pub(super) async fn draw(line: &Line, data: Option<Bytes>) -> Result<Ticket, Error> {
     let client = line.client();
-    let data = data.unwrap_or_else(|| Bytes::from(client.core().identity.clone()));
+    let data = data.unwrap_or_else(|| Bytes::from(client.shared().identity.clone()));
     // A create can be repeated: an earlier one that was applied is found by its id, and deleted.
-    let mut attempts = Attempts::new(client, "draw", line.path(), Outcomes::Repeatable);
+    let mut attempts = client.attempts("draw", line.path(), Outcomes::Repeatable);
     let mut missing_parents = 0;
     loop {
         let generation = attempts.generation().await?;
         let child = || format!("{}/ticket", line.full_path());
         let parents = if missing_parents > 0 {
-            create_parents_in(client.core(), &generation, &child(), line.kind())
+            create_parents_in(client.shared(), &generation, &child(), line.kind())
         } else {
             Vec::new()
         };
@@ -146,7 +145,7 @@ pub(super) async fn draw(line: &Line, data: Option<Bytes>) -> Result<Ticket, Err
                 return Ok(ticket);
             }
             Some(Err(Code::NO_NODE)) if missing_parents < PARENT_ROUNDS => {
-                let refused = Box::pin(refused_parent(client.core(), "draw", &child(), parents)).await;
+                let refused = Box::pin(refused_parent(client.shared(), "draw", &child(), parents)).await;
                 refused.map_or(Ok(()), Err)?;
                 missing_parents += 1;
             }
@@ -167,20 +166,17 @@ fn ticket(
     path: String,
     czxid: i64,
 ) -> Result<Ticket, Error> {
-    let mut ticket = Ticket {
+    let sequence = sequence(path.rsplit('/').next().unwrap_or_default(), line.marker()).unwrap_or(-1);
+    let czxid = if planted!(FenceIsSequence) { sequence.into() } else { czxid };
+    let ticket = Ticket {
         line: line.clone(),
         generation: Arc::clone(generation),
-        path,
-        czxid,
+        node: Arc::new(OwnedNode::by_name(Arc::clone(generation), path, czxid)),
         drawn: generation.clock.now(),
         place: Place::Unlisted,
-        left: AtomicBool::new(false),
         ahead: None,
+        held: false,
     };
-    let sequence = sequence(ticket.name(), line.marker()).unwrap_or(-1);
-    if planted!(FenceIsSequence) {
-        ticket.czxid = sequence.into();
-    }
     if is_in_danger_zone(sequence) {
         return Err(Error::new(ErrorKind::SequenceExhausted, "draw")
             .at(line.path())

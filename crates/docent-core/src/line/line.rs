@@ -1,19 +1,15 @@
 use super::contenders::Contenders;
-use super::draw;
-use super::hold::Hold;
+use super::name::is_in_danger_zone;
 use super::place::Place;
-use super::sides::{Role, Sides};
-use super::turn::WaitError;
-use crate::cleanup::Leaving;
+use super::sides::Sides;
+use super::{Ticket, WaitError, draw};
 use crate::client::Client;
-use crate::client::config::ParentKind;
-use crate::client::generation::SessionGeneration;
-use crate::error::Error;
-use crate::guard::Fence;
+use crate::error::{Error, ErrorKind};
+use crate::guard::Role;
+use crate::hold::Hold;
 use crate::node::NodePath;
-use crate::time::Timestamp;
+use crate::setup::ParentKind;
 use bytes::Bytes;
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -45,7 +41,7 @@ struct Inner {
 impl Inner {
     fn new(client: &Client, path: &str, recipe: &'static str, marker: &'static str) -> Result<Self, Error> {
         let path = NodePath::new("line", path)?;
-        let full = client.core().namespace.join(path.as_str());
+        let full = client.shared().namespace.join(path.as_str());
         Ok(Self {
             client: client.clone(),
             path: path.into(),
@@ -54,7 +50,7 @@ impl Inner {
             marker,
             contenders: Contenders::of([(marker, Role::Exclusive)]),
             side: None,
-            kind: client.core().config.parents,
+            kind: client.shared().config.parents,
             reported: AtomicBool::new(false),
         })
     }
@@ -151,12 +147,12 @@ impl Line {
 
     /// True for lines of the same client.
     pub fn shares_client(&self, other: &Self) -> bool {
-        self.0.client.core().id == other.0.client.core().id
+        self.0.client.shared().id == other.0.client.shared().id
     }
 
     /// Equal for lines of the same client at the same path, with the same marker.
     pub fn key(&self) -> LineKey {
-        LineKey { client: self.0.client.core().id, path: self.0.full.clone(), marker: self.0.marker }
+        LineKey { client: self.0.client.shared().id, path: self.0.full.clone(), marker: self.0.marker }
     }
 
     /// The path as the servers know it: with chroot and namespace.
@@ -266,14 +262,14 @@ impl Line {
     pub async fn pause(&self, duration: Duration) {
         tokio::select! {
             () = tokio::time::sleep(duration) => {}
-            () = self.client().core().closing.cancelled() => {}
+            () = self.client().shared().closing.cancelled() => {}
         }
     }
 
     /// The part of the session timeout that leases leave unused, as the servers granted it; `None` before the
     /// first link.
     pub fn lease_margin(&self) -> Option<Duration> {
-        let generation = self.client().core().generation();
+        let generation = self.client().shared().generation();
         Some(&generation.lease).filter(|lease| !lease.timeout().is_zero()).map(|lease| lease.margin())
     }
 
@@ -288,64 +284,46 @@ impl Line {
     pub async fn reset(&self) -> Result<(), Error> {
         self.client().ensure_absent(self.path()).await
     }
-}
 
-/// A place in a line. It is kept until it is dropped, its node is deleted or its session ends.
-///
-/// # On drop
-/// The node is deleted: submitted in order with other calls, and tried until it is done. Never blocks or
-/// panics, also outside a runtime.
-#[must_use = "dropping a ticket gives up the place in the line"]
-pub struct Ticket {
-    pub(super) line: Line,
-    pub(super) generation: Arc<SessionGeneration>,
-    /// Full path of the node.
-    pub(super) path: String,
-    pub(super) czxid: i64,
-    pub(super) drawn: Timestamp,
-    /// Place in the listing that was made together with the ticket.
-    pub(super) place: Place,
-    /// Set when the delete of the node was submitted.
-    pub(super) left: AtomicBool,
-    /// Number of contenders ahead in that listing, if the ticket was in it.
-    pub(super) ahead: Option<usize>,
-}
-
-impl Ticket {
-    /// The path of the ticket's node.
-    pub fn path(&self) -> String {
-        self.line.client().core().namespace.relative(&self.path)
+    /// Number of contenders among `names` that are ahead of `ticket`; `None` when the ticket is not among
+    /// them. Once it is drawn the number only becomes less.
+    pub fn ahead_of(&self, ticket: &Ticket, names: &[String]) -> Option<usize> {
+        let (own, _) = self.contender(ticket.name())?;
+        // A ticket of ours is never in the danger zone, and a contender that is came later.
+        let is_ahead = |name: &&String| {
+            self.contender(name).is_some_and(|(number, _)| number < own && !is_in_danger_zone(number))
+        };
+        let is_listed = names.iter().any(|name| name == ticket.name());
+        is_listed.then(|| names.iter().filter(is_ahead).count())
     }
 
-    /// The fence that the ticket's guard has or would have.
-    pub fn fence(&self) -> Fence {
-        Fence::from_czxid(self.czxid)
-    }
-
-    /// Submits the delete of the node; `None` when that was done before. A drop of the returned `Leaving`
-    /// hands the rest to the cleanup worker.
-    pub(super) fn leave(&self) -> Option<Leaving> {
-        let left = self.left.swap(true, Ordering::AcqRel);
-        (!left).then(|| Leaving::new(Arc::clone(&self.generation), self.path.clone()))
-    }
-
-    pub(super) fn name(&self) -> &str {
-        self.path.rsplit('/').next().unwrap_or_default()
+    /// Waits out an error that passes by itself, such as an outage of the servers: returns after a pause,
+    /// before the caller tries the operation that failed with `error` again. For callers that wait without a
+    /// limit of their own, however long others hold them up.
+    ///
+    /// # Errors
+    /// `error`, when waiting does not help.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn wait_out(&self, error: Error) -> Result<(), Error> {
+        if !may_pass(&error) {
+            return Err(error);
+        }
+        tracing::warn!(path = self.path(), %error, "it did not go on in the line, trying again");
+        // Different for each, so that they do not come all at once after an outage.
+        self.pause(Duration::from_millis(500 + fastrand::u64(..1000))).await;
+        Ok(())
     }
 }
 
-impl Drop for Ticket {
-    fn drop(&mut self) {
-        drop(self.leave());
-    }
-}
-
-impl fmt::Debug for Ticket {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ticket")
-            .field("path", &self.path)
-            .field("generation", &self.generation.number)
-            .field("place", &self.place)
-            .finish_non_exhaustive()
+/// True for an error that goes away by itself.
+fn may_pass(error: &Error) -> bool {
+    match error.kind() {
+        // The client is bound to a session that has ended: that does not pass.
+        ErrorKind::SessionChanged => false,
+        // Parents were deleted as fast as they were made: that passes.
+        ErrorKind::NoNode => true,
+        _ => error.is_retryable(),
     }
 }

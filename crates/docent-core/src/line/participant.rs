@@ -1,10 +1,9 @@
+use super::Line;
 use super::draw::list;
-use super::line::Line;
 use super::name::is_in_danger_zone;
-use super::sides::Role;
 use crate::client::Client;
 use crate::error::Error;
-use crate::guard::{Fence, REVOKE};
+use crate::guard::{Fence, REVOKE, Role};
 use crate::operation::Outcomes;
 use bytes::Bytes;
 use docent_proto::{Code, Request, Response};

@@ -64,8 +64,8 @@ impl Place {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sides::Role;
     use super::*;
+    use crate::guard::Role;
 
     fn place(own: &str, names: &[&str]) -> Place {
         let names: Vec<_> = names.iter().map(ToString::to_string).collect();

@@ -1,16 +1,7 @@
 use super::contenders::Contenders;
 use super::name::is_in_danger_zone;
 use super::place::Place;
-
-/// Role of a place in a line: whether others may hold beside it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum Role {
-    /// It excludes everybody else.
-    Exclusive,
-    /// It goes together with others of its kind.
-    Shared,
-}
+use crate::guard::Role;
 
 /// The two kinds of contenders in a line of readers and writers, and the kind of one ticket.
 ///

@@ -5,11 +5,11 @@
     reason = "an `async fn` keeps its arguments twice, and with many calls in flight their size counts"
 )]
 
-use super::resolve::{Resolution, resolve};
-use crate::client::Client;
-use crate::client::generation::SessionGeneration;
+use super::Shared;
+use crate::cleanup::{Marker, NoMarker};
 use crate::error::{Error, ErrorKind};
-use crate::operation::exact::{self, Marker, NoMarker};
+use crate::guard::SessionGeneration;
+use crate::session::lookup::{Resolution, resolve};
 use crate::session::{Cause, Outcome, SessionEnd};
 use crate::telemetry;
 use crate::time::{Backoff, after};
@@ -30,29 +30,11 @@ pub(crate) enum Outcomes {
     Once,
 }
 
-/// Waits for `future`, at most for the operation timeout of `client`: waits for other things than servers are
-/// limited, too.
-///
-/// # Errors
-/// That of `future`; `Timeout`, for `operation` on `path`.
-///
-/// # Cancel safety
-/// As cancel safe as `future`, which is dropped when the time is over.
-pub async fn in_time<T, E: From<Error>>(
-    client: &Client,
-    operation: &'static str,
-    path: &str,
-    future: impl Future<Output = Result<T, E>>,
-) -> Result<T, E> {
-    match tokio::time::timeout_at(client.deadline(), future).await {
-        Ok(result) => result,
-        Err(_) => Err(Attempts::new(client, operation, path, Outcomes::Repeatable).timeout().into()),
-    }
-}
-
 /// The attempts of one logical operation.
 pub(crate) struct Attempts<'a> {
-    client: &'a Client,
+    shared: &'a Shared,
+    /// Number of the only generation in which it may happen; `None` for any.
+    bound: Option<u64>,
     operation: &'static str,
     path: &'a str,
     outcomes: Outcomes,
@@ -73,14 +55,15 @@ struct Unanswered {
 
 impl<'a> Attempts<'a> {
     pub(crate) fn new(
-        client: &'a Client,
+        shared: &'a Shared,
         operation: &'static str,
         path: &'a str,
         outcomes: Outcomes,
+        deadline: Instant,
     ) -> Self {
-        let deadline = client.deadline();
         Self {
-            client,
+            shared,
+            bound: None,
             operation,
             path,
             outcomes,
@@ -92,18 +75,23 @@ impl<'a> Attempts<'a> {
         }
     }
 
+    /// The same, but they happen in the generation `bound` or not at all; `None` for any.
+    pub(crate) fn bound_to(self, bound: Option<u64>) -> Self {
+        Self { bound, ..self }
+    }
+
     /// The generation for the next attempt.
     pub(crate) async fn generation(&self) -> Result<Arc<SessionGeneration>, Error> {
-        let core = self.client.core();
-        let generation = core.generation();
-        if self.client.bound().is_some_and(|bound| bound != generation.number || bound <= self.ended) {
+        let shared = self.shared;
+        let generation = shared.generation();
+        if self.bound.is_some_and(|bound| bound != generation.number || bound <= self.ended) {
             return Err(self.error(ErrorKind::SessionChanged).maybe_applied(self.may_come_late));
         }
         if generation.number > self.ended {
             return Ok(generation);
         }
         // Rare, and boxed for that: the future of every call stays small.
-        let next = Box::pin(tokio::time::timeout_at(self.deadline, core.next_generation(self.ended)));
+        let next = Box::pin(tokio::time::timeout_at(self.deadline, shared.next_generation(self.ended)));
         match next.await {
             Ok(Ok(generation)) => Ok(generation),
             Ok(Err(error)) => Err(self.error(error.kind()).maybe_applied(self.may_come_late)),
@@ -117,7 +105,7 @@ impl<'a> Attempts<'a> {
         &mut self,
         generation: &Arc<SessionGeneration>,
     ) -> Result<Option<Marker>, Error> {
-        match exact::take(self.client.core(), generation, self.deadline).await {
+        match Marker::take(self.shared, generation, self.deadline).await {
             Ok(marker) => Ok(Some(marker)),
             Err(NoMarker::Refused(error)) => Err(error),
             Err(NoMarker::Cause(cause)) => self.retry(generation, false, cause).await.map(|()| None),
@@ -227,7 +215,7 @@ impl<'a> Attempts<'a> {
         let unknown = (sent || (self.may_come_late && ends)) && self.outcomes == Outcomes::Once;
         match cause {
             Cause::Ended(SessionEnd::Closed) => {
-                return Err(self.error(self.client.core().closed()).maybe_applied(unknown));
+                return Err(self.error(self.shared.closed()).maybe_applied(unknown));
             }
             _ if unknown => return Err(self.unknown()),
             Cause::Deadline => return Err(self.timeout()),
@@ -247,7 +235,7 @@ impl<'a> Attempts<'a> {
     }
 
     async fn pause(&mut self, cause: Cause) -> Result<(), Error> {
-        let policy = &self.client.core().config.retry;
+        let policy = &self.shared.config.retry;
         let Some(pause) = self.backoff.get_or_insert_with(|| Box::new(policy.start())).next() else {
             return Err(self.given_up(cause));
         };
@@ -266,8 +254,8 @@ impl<'a> Attempts<'a> {
         }
         tokio::select! {
             () = tokio::time::sleep(pause) => Ok(()),
-            () = self.client.core().closing.cancelled() => {
-                Err(self.error(self.client.core().closed()).maybe_applied(self.may_come_late))
+            () = self.shared.closing.cancelled() => {
+                Err(self.error(self.shared.closed()).maybe_applied(self.may_come_late))
             }
         }
     }
@@ -300,7 +288,7 @@ impl<'a> Attempts<'a> {
 
     /// Adds the reason why there is no link, if there is none.
     fn with_source(&self, error: Error) -> Error {
-        match self.client.core().ensemble.last_error.why() {
+        match self.shared.ensemble.last_error.why() {
             Some(source) => error.caused_by(source),
             None => error,
         }

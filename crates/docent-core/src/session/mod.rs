@@ -4,12 +4,14 @@
 //! is what a session has proven, by the rules of [`timing`].
 
 pub(crate) mod connect_string;
+mod context;
 mod contract;
 mod credentials;
 pub(crate) mod ephemerals;
 mod heard;
 pub(crate) mod lease;
 pub(crate) mod link;
+pub(crate) mod lookup;
 pub(crate) mod own;
 mod request;
 mod requests;
@@ -19,6 +21,7 @@ mod watch_reads;
 #[cfg(feature = "zookeeper-client")]
 pub mod zookeeper_client;
 
+pub(crate) use context::SessionContext;
 pub(crate) use contract::{LinkState, Session, SessionEnd, SessionSettings};
 pub(crate) use credentials::Credentials;
 pub(crate) use link::{Farewell, LinkError};

@@ -1,8 +1,8 @@
 use super::CasLoop;
-use crate::client::Client;
+use crate::client::{Client, Committed, Transaction, TransactionResult};
 use crate::error::{Error, ErrorKind};
 use crate::node::{CreateMode, Node, NodePath, Stat};
-use crate::operation::{Committed, PARENT_ROUNDS, Transaction, TransactionResult};
+use crate::setup::PARENT_ROUNDS;
 use bytes::Bytes;
 use std::time::Duration;
 

@@ -5,10 +5,10 @@
 //! gap; in a new session the node is read again, and only a change is emitted.
 
 use crate::client::Client;
-use crate::client::core::Core;
-use crate::client::generation::SessionGeneration;
 use crate::error::{Error, ErrorKind};
+use crate::guard::SessionGeneration;
 use crate::node::{Children, Node, Stat};
+use crate::operation::Shared;
 use crate::session::{Cause, Fired, Lane, Outcome, Reply, SessionEnd, Watch};
 use crate::time::{Backoff, RetryPolicy};
 use docent_proto::{Code, Request, Response};
@@ -34,7 +34,7 @@ impl Client {
     /// # Errors
     /// `InvalidInput` when the path breaks a rule.
     pub fn watch_data(&self, path: &str) -> Result<WatchStream<Node>, Error> {
-        let full = self.core().namespace.full("watch_data", path)?;
+        let full = self.shared().namespace.full("watch_data", path)?;
         let read = |path| Request::GetData { path, watch: true };
         Ok(Follower::new(self, "watch_data", path, full, read, data).into_stream())
     }
@@ -45,7 +45,7 @@ impl Client {
     /// # Errors
     /// `InvalidInput` when the path breaks a rule.
     pub fn watch_children(&self, path: &str) -> Result<WatchStream<Children>, Error> {
-        let full = self.core().namespace.full("watch_children", path)?;
+        let full = self.shared().namespace.full("watch_children", path)?;
         let read = |path| Request::GetChildren2 { path, watch: true };
         Ok(Follower::new(self, "watch_children", path, full, read, children).into_stream())
     }
@@ -56,7 +56,7 @@ impl Client {
     /// # Errors
     /// `InvalidInput` when the path breaks a rule.
     pub fn watch_exists(&self, path: &str) -> Result<WatchStream<Stat>, Error> {
-        let full = self.core().namespace.full("watch_exists", path)?;
+        let full = self.shared().namespace.full("watch_exists", path)?;
         Ok(Follower::new(self, "watch_exists", path, full, exists, |response| existence(&response))
             .into_stream())
     }
@@ -107,7 +107,7 @@ fn existence(response: &Response) -> Option<(Stat, Version)> {
 
 struct Follower<T> {
     // Not a `Client`: a stream does not keep its client open.
-    core: Arc<Core>,
+    shared: Arc<Shared>,
     operation: &'static str,
     path: String,
     full: String,
@@ -142,7 +142,7 @@ impl<T: Send + 'static> Follower<T> {
         understand: Understand<T>,
     ) -> Self {
         Self {
-            core: Arc::clone(client.core()),
+            shared: Arc::clone(client.shared()),
             operation,
             path: path.to_owned(),
             full,
@@ -184,11 +184,11 @@ impl<T: Send + 'static> Follower<T> {
     }
 
     async fn generation(&self) -> Option<Arc<SessionGeneration>> {
-        let generation = self.core.generation();
+        let generation = self.shared.generation();
         if generation.number > self.ended {
             Some(generation)
         } else {
-            self.core.next_generation(self.ended).await.ok()
+            self.shared.next_generation(self.ended).await.ok()
         }
     }
 
@@ -287,7 +287,7 @@ impl<T: Send + 'static> Follower<T> {
         let pause = self.backoff.next().unwrap_or(LONGEST_PAUSE);
         tokio::select! {
             () = tokio::time::sleep(pause) => Looked::Known,
-            () = self.core.closing.cancelled() => Looked::Closed,
+            () = self.shared.closing.cancelled() => Looked::Closed,
         }
     }
 }

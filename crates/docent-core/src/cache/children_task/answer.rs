@@ -150,7 +150,7 @@ impl ChildrenTask {
             }
             refused => {
                 if refused == Err(Code::UNIMPLEMENTED) {
-                    self.core.no_multi_read.store(true, Ordering::Relaxed);
+                    self.shared.no_multi_read.store(true, Ordering::Relaxed);
                 } else {
                     // Most likely the children were too large for one reply.
                     self.smaller_batches();

@@ -2,7 +2,7 @@
 
 use super::super::work::Read;
 use super::{ChildrenTask, Listing};
-use crate::client::core::Core;
+use crate::operation::Shared;
 use crate::session::{Lane, Outcome, Pending};
 use docent_proto::{MultiOp, Request};
 use futures_util::future::{BoxFuture, FutureExt};
@@ -66,7 +66,7 @@ impl ChildrenTask {
             self.listing = Listing::Asked { again: false };
             self.send(Ask::List, Request::GetChildren2 { path: self.full.clone(), watch: true });
         }
-        let most = if self.core.no_multi_read.load(Ordering::Relaxed) { 1 } else { self.batch };
+        let most = if self.shared.no_multi_read.load(Ordering::Relaxed) { 1 } else { self.batch };
         while self.asked.weight < WINDOW
             && let Some(read) = self.work.next(most)
         {
@@ -118,7 +118,7 @@ impl ChildrenTask {
 }
 
 /// Number of children that fit into a reply for certain, each as large as the servers take it.
-pub(super) fn most_in_a_reply(core: &Core) -> usize {
+pub(super) fn most_in_a_reply(shared: &Shared) -> usize {
     const HEADER_AND_STAT: usize = 256;
-    (core.config.max_reply / (core.config.max_request + HEADER_AND_STAT)).clamp(1, BATCH)
+    (shared.config.max_reply / (shared.config.max_request + HEADER_AND_STAT)).clamp(1, BATCH)
 }

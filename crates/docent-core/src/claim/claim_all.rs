@@ -1,0 +1,275 @@
+use crate::cleanup::{Deletion, Ended, ExactWrite, Made, Marker, OwnedNode};
+use crate::client::Client;
+use crate::error::{Error, ErrorKind};
+use crate::guard::{Role, SessionGeneration};
+use crate::hold::Hold;
+use crate::node::Node;
+use crate::operation::{Attempts, Outcomes};
+use crate::session::{Cause, Lane, Outcome, Pending, lookup};
+use crate::telemetry;
+use crate::time::Timestamp;
+use bytes::Bytes;
+use docent_proto::{Code, Create, CreateMode, MultiOp, Request, Response};
+use std::sync::Arc;
+use tokio::time::Instant;
+
+/// Claim to make, with the node it is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClaimRequest {
+    /// The path of the claim: an ephemeral node whose parent exists.
+    pub claim: String,
+    /// The path of the node that it is a claim of, which is read in the same trip.
+    pub node: String,
+}
+
+/// Result of an attempt to claim.
+#[derive(Debug)]
+pub enum ClaimResult {
+    /// All are ours, in the order of the `ClaimRequest`, each with its node as it was read after the claim;
+    /// `None` when there is no such node.
+    All(Vec<(Hold, Option<Node>)>),
+    /// Nothing was claimed: the claim with this index is somebody else's.
+    Taken(usize),
+    /// Nothing was claimed: the claim with this index has no parent.
+    NoParent(usize),
+}
+
+/// Claims on their way. If it is dropped they are deleted as soon as their fate is known.
+struct Intent {
+    generation: Arc<SessionGeneration>,
+    paths: Vec<String>,
+    /// The exact write; `None` once nothing is left to undo.
+    write: Option<ExactWrite>,
+    submitted: Timestamp,
+    /// Number of lost links at that time.
+    losses: u64,
+}
+
+impl Intent {
+    fn submit(
+        client: &Client,
+        marker: Marker,
+        generation: &Arc<SessionGeneration>,
+        paths: Vec<String>,
+    ) -> Self {
+        let identity = Bytes::from(client.shared().identity.clone());
+        let create = |path: &String| {
+            let acl = client.shared().acl(path);
+            MultiOp::Create(Create::new(path.clone(), identity.clone(), acl, CreateMode::Ephemeral, 0))
+        };
+        let losses = generation.losses();
+        let write = ExactWrite::submit(marker, paths.iter().map(create), Lane::Call);
+        let submitted = generation.clock.now();
+        Self { generation: Arc::clone(generation), paths, write: Some(write), submitted, losses }
+    }
+
+    fn take_paths(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.paths)
+    }
+
+    /// Deletes the nodes that the transaction `czxid` made.
+    fn undo(mut self, czxid: i64) {
+        for path in self.take_paths() {
+            let node =
+                OwnedNode::by_czxid(Arc::clone(&self.generation), path, czxid).confirmed_at(self.losses);
+            give_back(Arc::new(node));
+        }
+    }
+}
+
+impl Drop for Intent {
+    fn drop(&mut self) {
+        if let Some(mut write) = self.write.take()
+            && !write.take_back()
+        {
+            let made = Made::At(std::mem::take(&mut self.paths));
+            self.generation.cleanup.undo_exact(&self.generation, write, made);
+        }
+    }
+}
+
+/// Result of one attempt.
+enum Attempt {
+    Created(i64),
+    Refused(usize, Code),
+    Again,
+}
+
+/// Claims all of `wanted` in one write, all or none, and reads the nodes that they are claims of in the same
+/// trip. `recipe` is the label of the metrics.
+///
+/// A claim is an exclusive [`Hold`] by an ephemeral node at a fixed path, which others may use before and
+/// afterwards.
+///
+/// # Guarantees
+/// A node is taken for ours only if it is proven to be: by the reply, or after a lost one by the id in the
+/// data of the write's marker, in the same session. It is deleted in that session only, and after a lost
+/// reply only while it is the same node: never one that somebody else made at the path since.
+///
+/// # Assumptions
+/// Nobody deletes the node by hand while its session lives. A watch tells of such a delete; until then the
+/// next claim could be taken for this one.
+///
+/// # Errors
+/// `ShortLease` when the session timeout is below four ticks of the server, `NoAuth`, `TooLarge`, `Timeout`,
+/// `Closed`; `InvalidInput` when nothing is wanted or a path breaks a rule.
+///
+/// # Cancel safety
+/// This function is cancel safe: the claims are deleted, also where the reply is lost.
+pub async fn claim_all(
+    client: &Client,
+    wanted: &[ClaimRequest],
+    recipe: &'static str,
+) -> Result<ClaimResult, Error> {
+    let Some(first) = wanted.first() else {
+        return Err(Error::invalid_input("claim", "a batch of 0 must be at least 1"));
+    };
+    let namespace = &client.shared().namespace;
+    let full = |path: &String| namespace.full("claim", path);
+    let claims = wanted.iter().map(|wanted| full(&wanted.claim)).collect::<Result<Vec<_>, _>>()?;
+    let nodes = wanted.iter().map(|wanted| full(&wanted.node)).collect::<Result<Vec<_>, _>>()?;
+    // An exact write is sent again only when it is certain that the earlier one never is applied; one of
+    // unknown outcome is undone (decision 11).
+    let mut attempts = client.attempts("claim", &first.claim, Outcomes::Repeatable);
+    loop {
+        let generation = attempts.generation().await?;
+        let Some(marker) = attempts.marker(&generation).await? else { continue };
+        let mut intent = Intent::submit(client, marker, &generation, claims.clone());
+        let reads: Vec<_> =
+            nodes.iter().map(|path| generation.session.submit(read(path), Lane::Call)).collect();
+        match created(&mut intent, &mut attempts, &generation).await? {
+            Attempt::Created(czxid) => {
+                // The session's timeout is known only now that it is attached.
+                if let Some(detail) = generation.refuses_guards(client.shared().config.accept_short_lease) {
+                    intent.undo(czxid);
+                    return Err(attempts.error(ErrorKind::ShortLease).because(detail));
+                }
+                let held = hold(client, intent, wanted, czxid, recipe);
+                let read = read_all(&generation, &nodes, reads, attempts.deadline).await;
+                match (held, read) {
+                    (Some(held), Ok(read)) => {
+                        return Ok(ClaimResult::All(held.into_iter().zip(read).collect()));
+                    }
+                    (_, Err(Unread::Refused(code))) => {
+                        return Err(Error::from_code(code, "claim").at(&first.node));
+                    }
+                    // The lease ran out before the reply came, or the link did not last for the reads: the
+                    // claims are deleted, and made once more.
+                    _ if Instant::now() >= attempts.deadline => return Err(attempts.timeout()),
+                    (_, Err(Unread::Cause(cause))) => attempts.retry(&generation, false, cause).await?,
+                    (None, _) => attempts.retry(&generation, false, Cause::LinkLost).await?,
+                }
+            }
+            Attempt::Refused(index, Code::NODE_EXISTS) => return Ok(ClaimResult::Taken(index)),
+            Attempt::Refused(index, Code::NO_NODE) => return Ok(ClaimResult::NoParent(index)),
+            Attempt::Refused(index, code) => {
+                return Err(Error::from_code(code, "claim").at(&wanted[index].claim));
+            }
+            Attempt::Again => {}
+        }
+    }
+}
+
+async fn created(
+    intent: &mut Intent,
+    attempts: &mut Attempts<'_>,
+    generation: &Arc<SessionGeneration>,
+) -> Result<Attempt, Error> {
+    let Some(write) = &mut intent.write else { return Ok(Attempt::Again) };
+    let ended = write.ended(attempts.deadline).await;
+    // A write whose outcome is not certain is undone by the drop of the intent.
+    if !matches!(ended, Ended::Unknown(_)) {
+        intent.write = None;
+    }
+    let cause = match ended {
+        Ended::Applied(results, stat) => {
+            if results.is_none() {
+                // Without results the session has not counted the nodes.
+                intent.paths.iter().for_each(|path| generation.session.owns(path));
+            }
+            return Ok(Attempt::Created(stat.mzxid));
+        }
+        Ended::Failed(index, code) => return Ok(Attempt::Refused(index, code)),
+        Ended::NotApplied(Cause::LinkLost) if planted!(NoNodeIsClaim) => {
+            return Ok(Attempt::Created(generation.session.last_zxid()));
+        }
+        Ended::NoMarker => return Ok(Attempt::Again),
+        Ended::Refused(Code::THROTTLED) => Cause::QueueFull,
+        Ended::Refused(code) => return Ok(Attempt::Refused(0, code)),
+        Ended::NotApplied(cause) | Ended::Unknown(cause) => cause,
+    };
+    attempts.retry(generation, false, cause).await?;
+    Ok(Attempt::Again)
+}
+
+/// Makes guards of the claims. `None` when the lease has run out: all of them are deleted then.
+fn hold(
+    client: &Client,
+    mut intent: Intent,
+    wanted: &[ClaimRequest],
+    czxid: i64,
+    recipe: &'static str,
+) -> Option<Vec<Hold>> {
+    // From here on the drop of a guard deletes its node, and not that of the intent.
+    let paths = intent.take_paths();
+    let generation = &intent.generation;
+    let claims = paths.into_iter().zip(wanted).map(|(path, wanted)| {
+        let node = OwnedNode::by_czxid(Arc::clone(generation), path, czxid).confirmed_at(intent.losses);
+        let node = Arc::new(node);
+        match generation.hold(&node, recipe) {
+            Some(held) => {
+                telemetry::acquired(recipe, generation.clock.now().since(intent.submitted));
+                Some(Hold::new(client.clone(), wanted.claim.clone(), Role::Exclusive, held))
+            }
+            None => {
+                give_back(node);
+                None
+            }
+        }
+    });
+    // Collected twice: the first one makes a guard of each or gives its node back, also behind one that
+    // failed.
+    claims.collect::<Vec<_>>().into_iter().collect()
+}
+
+/// Deletes the node of a claim that no hold has.
+fn give_back(node: Arc<OwnedNode>) {
+    if node.leave() {
+        drop(Deletion::new(node));
+    }
+}
+
+fn read(path: &str) -> Request {
+    Request::GetData { path: path.to_owned(), watch: false }
+}
+
+enum Unread {
+    Refused(Code),
+    Cause(Cause),
+}
+
+/// The nodes; a read without a reply is repeated in the same session after a `sync`.
+async fn read_all(
+    generation: &SessionGeneration,
+    paths: &[String],
+    reads: Vec<Pending>,
+    deadline: Instant,
+) -> Result<Vec<Option<Node>>, Unread> {
+    let mut nodes = Vec::with_capacity(paths.len());
+    for (path, mut read) in paths.iter().zip(reads) {
+        let found = match read.by(deadline).await {
+            Outcome::Reply(reply) => match reply.result {
+                Ok(Response::Data { data, stat }) => Some((data, stat)),
+                Ok(_) | Err(Code::NO_NODE) => None,
+                Err(code) => return Err(Unread::Refused(code)),
+            },
+            Outcome::NotSent(Cause::LinkLost) | Outcome::Unknown(Cause::LinkLost) => {
+                let again = tokio::time::timeout_at(deadline, lookup::read(generation, path)).await;
+                again.map_err(|_| Unread::Cause(Cause::Deadline))?.map_err(Unread::Cause)?
+            }
+            Outcome::NotSent(cause) | Outcome::Unknown(cause) => return Err(Unread::Cause(cause)),
+        };
+        nodes.push(found.map(|(data, stat)| Node { data: data.unwrap_or_default(), stat: stat.into() }));
+    }
+    Ok(nodes)
+}

@@ -1,0 +1,192 @@
+//! Deletes of nodes whose names are ours alone, in whichever session there is.
+
+use super::{CleanupContext, DeleteOutcome, Host, PAUSE};
+use crate::session::lookup::sync;
+use crate::session::{Cause, Lane, Outcome, Pending, SessionEnd};
+use docent_proto::{Code, MultiResult, Request, Response, parent};
+use std::sync::Arc;
+
+pub(super) fn delete_request(path: &str) -> Request {
+    Request::Delete { path: path.to_owned(), version: -1 }
+}
+
+pub(super) async fn delete_node(
+    host: &dyn Host,
+    context: Arc<CleanupContext>,
+    path: String,
+    reply: Option<Pending>,
+) -> DeleteOutcome {
+    let owner = context.number;
+    delete_owned(host, owner, context, path, reply).await
+}
+
+/// Deletes a node that the session of the context `owner` made: only the end of that session is an end of
+/// the node.
+pub(super) async fn delete_owned(
+    host: &dyn Host,
+    owner: u64,
+    mut context: Arc<CleanupContext>,
+    path: String,
+    reply: Option<Pending>,
+) -> DeleteOutcome {
+    let mut reply = reply.unwrap_or_else(|| context.session.submit(delete_request(&path), Lane::Cleanup));
+    loop {
+        let cause = match reply.await {
+            Outcome::Reply(answer) => match answer.result {
+                // The name is ours alone: a node that is not there was deleted by us, or went with its
+                // session.
+                Ok(_) | Err(Code::NO_NODE) => return DeleteOutcome::Gone,
+                Err(Code::SESSION_EXPIRED) => Cause::Ended(SessionEnd::Expired),
+                Err(code) if is_final(code) => {
+                    tracing::error!(%path, generation = context.number, %code, "a node of ours could not be deleted");
+                    // The node goes with the session that made it: the end of a later one would not help.
+                    if host.setup().config.end_session_on_refused_delete && context.number == owner {
+                        context.session.abandon();
+                    }
+                    return DeleteOutcome::Refused(code);
+                }
+                Err(_) => Cause::QueueFull,
+            },
+            Outcome::Unknown(Cause::LinkLost) if planted!(FailedDeleteForgotten) => {
+                return DeleteOutcome::Gone;
+            }
+            Outcome::NotSent(cause) | Outcome::Unknown(cause) => cause,
+        };
+        match after(host, owner, &context, cause).await {
+            Some(next) => context = next,
+            None if host.setup().closing.is_cancelled() => return DeleteOutcome::Closed,
+            None => return DeleteOutcome::Gone,
+        }
+        reply = context.session.submit(delete_request(&path), Lane::Cleanup);
+    }
+}
+
+/// Finds nodes of a create whose reply was lost, by the id in their names, and deletes them. A create that
+/// was not found may be applied as long as its session lives: it is looked for again and again.
+pub(super) async fn undo_create(
+    host: &dyn Host,
+    mut context: Arc<CleanupContext>,
+    prefix: String,
+    reply: Option<Pending>,
+) {
+    let owner = context.number;
+    if let Some(reply) = reply {
+        match reply.await {
+            Outcome::Reply(answer) => {
+                let created = match answer.result {
+                    Ok(Response::Created { path, .. }) => Some(path),
+                    Ok(Response::Multi(results)) => results.into_iter().find_map(|result| match result {
+                        MultiResult::Created { path, .. } => Some(path),
+                        _ => None,
+                    }),
+                    _ => None,
+                };
+                if let Some(path) = created {
+                    delete_node(host, context, path, None).await;
+                }
+                return;
+            }
+            Outcome::NotSent(_) => return,
+            Outcome::Unknown(cause) => match after(host, owner, &context, cause).await {
+                Some(next) => context = next,
+                None => return,
+            },
+        }
+    }
+    let folder = parent(&prefix).unwrap_or("/");
+    loop {
+        match find(&context, folder, &prefix).await {
+            Ok(paths) => {
+                // In the session that sent it the create may be applied later (decision 11). A node of an
+                // older session that comes late goes with that session.
+                if paths.is_empty() && context.number == owner && !planted!(LostCreateForgotten) {
+                    return context.lost_creates.add(&context, folder, &prefix);
+                }
+                for path in paths {
+                    let _ = delete_owned(host, owner, Arc::clone(&context), path, None).await;
+                }
+                return;
+            }
+            // A folder too large to list is looked at again, less and less often.
+            Err(Cause::TooLarge { .. }) if context.number == owner => {
+                return context.lost_creates.add(&context, folder, &prefix);
+            }
+            Err(cause) => match after(host, owner, &context, cause).await {
+                Some(next) => context = next,
+                None => return,
+            },
+        }
+    }
+}
+
+/// The children of `folder` whose path begins with `prefix`, after the server has caught up with its leader.
+/// An empty result proves only that the create was not applied yet.
+pub(crate) async fn find(context: &CleanupContext, folder: &str, prefix: &str) -> Result<Vec<String>, Cause> {
+    let mut paths = children(context, folder).await?;
+    paths.retain(|path| path.starts_with(prefix));
+    Ok(paths)
+}
+
+/// The paths of the children of `folder`, after the server has caught up with its leader.
+pub(super) async fn children(context: &CleanupContext, folder: &str) -> Result<Vec<String>, Cause> {
+    loop {
+        let sync = context.session.submit(sync(folder), Lane::Cleanup);
+        let request = Request::GetChildren2 { path: folder.to_owned(), watch: false };
+        let list = context.session.submit(request, Lane::Cleanup);
+        let (sync, list) = (sync.await, list.await);
+        match (sync, list) {
+            (Outcome::Reply(sync), Outcome::Reply(list)) => match (sync.result, list.result) {
+                (Ok(_), Ok(Response::Children { names, .. })) => {
+                    let folder = if folder == "/" { "" } else { folder };
+                    return Ok(names.into_iter().map(|name| format!("{folder}/{name}")).collect());
+                }
+                (Ok(_), Err(Code::NO_NODE)) => return Ok(Vec::new()),
+                (_, Err(Code::SESSION_EXPIRED)) => return Err(Cause::Ended(SessionEnd::Expired)),
+                (_, Err(code)) if is_final(code) => {
+                    tracing::error!(%folder, %code, "a node of ours could not be looked for");
+                    return Ok(Vec::new());
+                }
+                (sync, list) => {
+                    tracing::debug!(%folder, ?sync, ?list, "could not look for a node of ours");
+                    tokio::time::sleep(PAUSE).await;
+                }
+            },
+            (_, Outcome::NotSent(Cause::Ended(end)) | Outcome::Unknown(Cause::Ended(end))) => {
+                return Err(Cause::Ended(end));
+            }
+            // The link was lost between the two: together they prove nothing.
+            (_, Outcome::NotSent(Cause::LinkLost) | Outcome::Unknown(Cause::LinkLost))
+            | (Outcome::NotSent(Cause::LinkLost) | Outcome::Unknown(Cause::LinkLost), _) => {}
+            (_, Outcome::Unknown(cause @ Cause::TooLarge { .. })) => return Err(cause),
+            _ => tokio::time::sleep(PAUSE).await,
+        }
+    }
+}
+
+/// CleanupContext in which to go on with a node of the context `owner` after a request in `context`
+/// failed for `cause`; `None` when nothing is left to do.
+async fn after(
+    host: &dyn Host,
+    owner: u64,
+    context: &Arc<CleanupContext>,
+    cause: Cause,
+) -> Option<Arc<CleanupContext>> {
+    match cause {
+        Cause::Ended(SessionEnd::Closed) => None,
+        // The servers ended the session that owned the node: it went with it. The end of a later one says
+        // nothing.
+        Cause::Ended(SessionEnd::Expired) if context.number == owner => None,
+        // The servers may keep the session, and its nodes, for a while.
+        Cause::Ended(_) => host.next_session(context.number).await,
+        Cause::LinkLost => Some(Arc::clone(context)),
+        Cause::Deadline | Cause::QueueFull | Cause::TooLarge { .. } | Cause::TooManyEphemerals { .. } => {
+            tokio::time::sleep(PAUSE).await;
+            Some(Arc::clone(context))
+        }
+    }
+}
+
+/// True for a refusal that will not change by itself.
+pub(super) fn is_final(code: Code) -> bool {
+    matches!(code, Code::NO_AUTH | Code::NOT_EMPTY | Code::BAD_ARGUMENTS)
+}

@@ -1,0 +1,66 @@
+use super::{Client, ephemeral};
+use crate::error::Error;
+use crate::node::{CreateMode, Created, namespace};
+use crate::operation::{Outcomes, unexpected};
+
+use crate::setup::{PARENT_ROUNDS, create_parents, refused_parent};
+use bytes::Bytes;
+use docent_proto::{Code, Create, Request, Response};
+
+/// Creates a node; on `NoNode` its parents and then the node again, in one trip.
+pub(crate) async fn create(
+    client: &Client,
+    path: &str,
+    data: Bytes,
+    mode: CreateMode,
+) -> Result<Created, Error> {
+    if let Some(ttl) = mode.bad_ttl() {
+        let detail = format!("time to live {ttl:?} must be from 1 ms to 2^40 ms");
+        return Err(Error::invalid_input("create", detail).at(path));
+    }
+    let (wire_mode, ttl) = mode.to_proto();
+    let namespace = &client.shared().namespace;
+    let is_sequential = wire_mode.is_sequential();
+    let full = || if is_sequential { namespace.join_sequential(path) } else { namespace.join(path) };
+    if is_sequential {
+        namespace::check_sequential("create", path)?;
+    } else {
+        namespace::check("create", path)?;
+    }
+    let create = || {
+        let full = full();
+        let acl = client.shared().acl(&full);
+        Create::new(full, data.clone(), acl, wire_mode, ttl)
+    };
+    if wire_mode.is_ephemeral() {
+        return Box::pin(ephemeral::create(client, path, &data, &create)).await;
+    }
+    let request = || Request::Create(create());
+    let mut attempts = client.attempts("create", path, Outcomes::Once);
+    let mut missing_parents = 0;
+    loop {
+        let generation = attempts.generation().await?;
+        let parents = if missing_parents > 0 {
+            create_parents(client.shared(), &generation, &full())
+        } else {
+            Vec::new()
+        };
+        match attempts.send(&generation, &request).await? {
+            Some(Ok(Response::Created { path, stat: Some(stat) })) => {
+                return Ok(Created { path: namespace.relative(path), stat: stat.into() });
+            }
+            Some(Ok(other)) => return Err(unexpected("create", &other)),
+            Some(Err(Code::NO_NODE)) => {}
+            Some(Err(code)) => return Err(attempts.code(code)),
+            None => continue,
+        }
+        let full = full();
+        // On the heap, because it is rare.
+        let refused = Box::pin(refused_parent(client.shared(), "create", &full, parents)).await;
+        refused.map_or(Ok(()), Err)?;
+        if missing_parents == PARENT_ROUNDS {
+            return Err(attempts.code(Code::NO_NODE));
+        }
+        missing_parents += 1;
+    }
+}

@@ -1,0 +1,43 @@
+use crate::error::Error;
+use bytes::Bytes;
+use std::fmt;
+
+/// Wanted state of a kept node.
+#[derive(Clone)]
+pub(crate) struct Wish {
+    /// Data to keep; `None` to keep the node absent.
+    pub(crate) data: Option<Bytes>,
+    /// True to make the node again when it is gone.
+    pub(crate) anew: bool,
+    /// Number of this wish among all of the node.
+    pub(crate) number: u64,
+}
+
+/// Known state of a kept node.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum KeptStatus {
+    /// The task is at work on it.
+    Pending,
+    /// It is there with the wanted data, as far as the servers told.
+    Present {
+        /// The generation of the session that owns it.
+        generation: u64,
+    },
+    /// Somebody else's node is at the path, or one of an older session of this client that may have ended
+    /// just now. It is taken over when that goes.
+    Occupied {
+        /// The session that owns it.
+        session_id: i64,
+    },
+    /// It cannot be made. Tried again.
+    Failing(Error),
+    /// It was removed.
+    Removed,
+}
+
+impl fmt::Debug for Wish {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wish").field("number", &self.number).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,155 @@
+use super::{KeptStatus, Wish};
+use crate::error::{Error, ErrorKind};
+use futures_util::future::join_all;
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tokio::sync::watch;
+
+/// The kept nodes of a client: at most one for a path.
+#[derive(Debug, Default)]
+pub(crate) struct KeptTable {
+    nodes: Mutex<HashMap<String, Entry>>,
+    /// Number of heirs that ever came, of all nodes.
+    heirs: watch::Sender<u64>,
+}
+
+/// Entry of a node in the table.
+#[derive(Debug)]
+struct Entry {
+    /// Number of the last generation in which an attempt was made.
+    attempted: watch::Receiver<u64>,
+    /// Number of the generation in which the node is present; 0 for none.
+    present: watch::Receiver<u64>,
+    wanted: watch::Receiver<Wish>,
+    /// Handle that wants the node from now on: the task at the path, which was told to remove it, has not
+    /// seen that yet.
+    heir: Option<Side>,
+}
+
+/// Side of a kept node that belongs to its task.
+#[derive(Debug)]
+pub(crate) struct Side {
+    pub(crate) wanted: watch::Receiver<Wish>,
+    pub(crate) status: watch::Sender<KeptStatus>,
+    pub(crate) progress: Progress,
+}
+
+/// Channels by which the task of a node tells its progress.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    pub(crate) attempted: watch::Sender<u64>,
+    pub(crate) present: watch::Sender<u64>,
+    /// Number of the last wish that was fulfilled.
+    pub(crate) fulfilled: watch::Sender<u64>,
+    /// Number of the last wish that failed; the highest number once the client is closed. Changed before the
+    /// status is.
+    pub(crate) refused: watch::Sender<u64>,
+}
+
+impl Side {
+    pub(crate) fn new(wanted: watch::Receiver<Wish>) -> Self {
+        Self { wanted, status: watch::Sender::new(KeptStatus::Pending), progress: Progress::default() }
+    }
+}
+
+impl Entry {
+    fn new(side: &Side) -> Self {
+        let Progress { attempted, present, .. } = &side.progress;
+        let (attempted, present) = (attempted.subscribe(), present.subscribe());
+        Self { attempted, present, wanted: side.wanted.clone(), heir: None }
+    }
+
+    /// True when the node shall be removed: its handle says so, or was dropped.
+    fn is_leaving(&self) -> bool {
+        self.wanted.has_changed().is_err() || self.wanted.borrow().data.is_none()
+    }
+}
+
+impl KeptTable {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Entry>> {
+        self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Enters a node.
+    pub(crate) fn enter(&self, full: &str, side: &Side) -> Result<(), Error> {
+        let mut table = self.lock();
+        if table.contains_key(full) {
+            return Err(Error::new(ErrorKind::AlreadyRegistered, "keep"));
+        }
+        table.insert(full.to_owned(), Entry::new(side));
+        Ok(())
+    }
+
+    /// Enters a node, also in the place of one that is leaving: then the task of that one goes on for it.
+    /// Else its side comes back, for a task of its own.
+    pub(crate) fn inherit(&self, full: &str, side: Side) -> Result<Option<Side>, Error> {
+        let mut table = self.lock();
+        let Some(entry) = table.get_mut(full) else {
+            table.insert(full.to_owned(), Entry::new(&side));
+            return Ok(Some(side));
+        };
+        if !entry.is_leaving() {
+            return Err(Error::new(ErrorKind::AlreadyRegistered, "keep"));
+        }
+        let passed_over = entry.heir.take();
+        *entry = Entry::new(&side);
+        entry.heir = Some(side);
+        self.heirs.send_modify(|heirs| *heirs += 1);
+        if let Some(Side { status, .. }) = passed_over {
+            status.send_replace(KeptStatus::Removed);
+        }
+        Ok(None)
+    }
+
+    /// Takes the heir of the node at a path: the handle that wants it in place of the one that its task
+    /// serves.
+    pub(crate) fn heir(&self, full: &str) -> Option<Side> {
+        self.lock().get_mut(full)?.heir.take()
+    }
+
+    pub(crate) fn has_heir(&self, full: &str) -> bool {
+        self.lock().get(full).is_some_and(|entry| entry.heir.is_some())
+    }
+
+    /// Tells of each new heir.
+    pub(crate) fn heirs(&self) -> watch::Receiver<u64> {
+        self.heirs.subscribe()
+    }
+
+    /// Takes a node out of the table, unless it has an heir, which is returned.
+    pub(crate) fn leave(&self, full: &str) -> Option<Side> {
+        let mut table = self.lock();
+        let heir = table.get_mut(full).and_then(|entry| entry.heir.take());
+        if heir.is_none() {
+            table.remove(full);
+        }
+        heir
+    }
+
+    /// Waits until a node that is leaving has left; returns at once for one that stays.
+    pub(crate) async fn vacated(&self, full: &str) {
+        let leaving =
+            self.lock().get(full).filter(|entry| entry.is_leaving()).map(|entry| entry.attempted.clone());
+        if let Some(mut attempted) = leaving {
+            // The task of the node has left the table when it drops its side.
+            while attempted.changed().await.is_ok() {}
+        }
+    }
+
+    /// Paths at which no node is known to be present in `generation`.
+    pub(crate) fn missing(&self, generation: u64) -> Vec<String> {
+        let table = self.lock();
+        let missing = table.iter().filter(|(_, node)| *node.present.borrow() != generation);
+        missing.map(|(path, _)| path.clone()).collect()
+    }
+
+    /// Waits until an attempt at each node was made in `generation`.
+    pub(crate) async fn attempted(&self, generation: u64) {
+        let nodes: Vec<_> = self.lock().values().map(|entry| entry.attempted.clone()).collect();
+        join_all(nodes.into_iter().map(|mut attempted| async move {
+            // An error means that the node was given up meanwhile: it needs no attempt.
+            let _ = attempted.wait_for(|number| *number >= generation).await;
+        }))
+        .await;
+    }
+}

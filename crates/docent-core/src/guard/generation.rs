@@ -1,0 +1,105 @@
+use super::{HoldState, HoldTable, LostReason};
+use crate::cleanup::{CleanupContext, OwnedNode};
+use crate::desired::Witness;
+use crate::session::SessionEnd;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// One session of a client with all that is tied to it. Everything that a session owns carries its
+/// generation.
+pub(crate) struct SessionGeneration {
+    context: Arc<CleanupContext>,
+    /// Shows to later sessions of the client whether this one lives.
+    pub(crate) witness: Witness,
+    /// Guards that this session holds.
+    pub(crate) held: HoldTable,
+}
+
+impl Deref for SessionGeneration {
+    type Target = Arc<CleanupContext>;
+
+    fn deref(&self) -> &Arc<CleanupContext> {
+        &self.context
+    }
+}
+
+impl SessionGeneration {
+    pub(crate) fn new(context: CleanupContext) -> Self {
+        Self { context: Arc::new(context), witness: Witness::new(), held: HoldTable::default() }
+    }
+
+    pub(crate) fn context(&self) -> &Arc<CleanupContext> {
+        &self.context
+    }
+
+    /// The session is over: its guards are lost.
+    pub(crate) fn end(&self, end: SessionEnd) {
+        self.lease.end(end);
+        let reason = self.lost_reason();
+        for held in self.held.all() {
+            held.mark_lost(reason);
+        }
+    }
+
+    /// Reason why a guard of this generation is lost once its lease is over.
+    pub(crate) fn lost_reason(&self) -> LostReason {
+        self.ended().map_or(LostReason::LeaseExpired, reason)
+    }
+
+    /// Adds the guard that holds by `node`, unless the session has ended or its lease has run out.
+    pub(crate) fn hold(
+        self: &Arc<Self>,
+        node: &Arc<OwnedNode>,
+        recipe: &'static str,
+    ) -> Option<Arc<HoldState>> {
+        let mark = self.lease.mark(self.clock.now())?;
+        let held = Arc::new(HoldState::new(Arc::clone(self), Arc::clone(node), recipe, mark));
+        self.add(&held).then_some(held)
+    }
+
+    /// Reason why no guard may begin in this session, if there is one: its timeout is too short for a lease
+    /// (decision 3).
+    pub(crate) fn refuses_guards(&self, accept_short_lease: bool) -> Option<String> {
+        let lease = &self.lease;
+        if lease.is_empty() {
+            let (timeout, margin) = (lease.timeout(), lease.margin());
+            return Some(format!("session timeout {timeout:?} must be longer than its margin of {margin:?}"));
+        }
+        if accept_short_lease || !lease.is_short() {
+            return None;
+        }
+        let (timeout, tick) = (lease.timeout(), lease.tick());
+        Some(format!("session timeout {timeout:?} must be at least four server ticks of {tick:?}"))
+    }
+
+    /// Adds a guard to those of the session. False when the guard is lost already.
+    pub(crate) fn add(&self, held: &Arc<HoldState>) -> bool {
+        self.held.add(held);
+        // The guard is added first, `ended` is read after it: `end` marks the end first and then loses the
+        // guards it finds. So a guard that is added during `end` is seen by one of the two.
+        let ended = self.ended().is_some();
+        if ended {
+            held.mark_lost(self.lost_reason());
+        }
+        !ended
+    }
+}
+
+fn reason(end: SessionEnd) -> LostReason {
+    match end {
+        SessionEnd::Expired => LostReason::SessionExpired,
+        SessionEnd::Abandoned | SessionEnd::RolledBack => LostReason::SessionAbandoned,
+        SessionEnd::AuthFailed => LostReason::AuthFailed,
+        SessionEnd::Closed => LostReason::Closed,
+    }
+}
+
+impl fmt::Debug for SessionGeneration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SessionGeneration")
+            .field("number", &self.number)
+            .field("session", &self.session)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,253 @@
+//! Keeps the lease of a generation while guards live, and tells guards when they are lost.
+
+use super::{HoldState, LostReason, REVOKE, SessionGeneration};
+use crate::session::{Cause, Fired, Lane, Outcome, Pending};
+use crate::time::{Timestamp, sleep_until};
+use docent_proto::{Code, EventKind, MultiOp, MultiResult, Request, Response};
+use futures_util::future::OptionFuture;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use std::collections::HashSet;
+use std::convert::Infallible;
+use std::future::pending;
+use std::sync::Arc;
+
+/// Guards checked by one heartbeat.
+const GUARDS_PER_HEARTBEAT: usize = 64;
+
+/// Runs for as long as the generation's session does, and does not end by itself. Cancel safe: it holds
+/// nothing that outlives it.
+pub(crate) async fn keep(generation: &Arc<SessionGeneration>) -> Infallible {
+    let (refused, not_before) = (HashSet::new(), Timestamp::default());
+    Heartbeat { generation, cursor: 0, refused, unreadable: None, not_before }.run().await
+}
+
+struct Heartbeat<'a> {
+    generation: &'a Arc<SessionGeneration>,
+    /// Index of the guard at which the next heartbeat begins.
+    cursor: usize,
+    /// Paths of guards whose node may not be checked, for want of permission READ; each is reported once.
+    refused: HashSet<String>,
+    /// The guard refused last: from now on its node is watched by `exists`.
+    unreadable: Option<Arc<HoldState>>,
+    /// No heartbeat before this: the last one was answered and proved nothing.
+    not_before: Timestamp,
+}
+
+struct Beat {
+    reply: Pending,
+    guards: Vec<Arc<HoldState>>,
+}
+
+impl Heartbeat<'_> {
+    async fn run(mut self) -> Infallible {
+        let generation = Arc::clone(self.generation);
+        let mut own_nodes = FuturesUnordered::new();
+        let mut heartbeat: Option<Beat> = None;
+        loop {
+            let changed = generation.lease.changed();
+            own_nodes.extend(generation.held.take_added().into_iter().map(|held| watch_own_node(held, true)));
+            own_nodes.extend(self.unreadable.take().map(|held| watch_own_node(held, false)));
+            let now = generation.clock.now();
+            if generation.held.live() > 0 && now >= generation.lease.deadline() {
+                // Marks guards lost whose lease ran out, also when nobody asks them.
+                for held in generation.held.all() {
+                    let _ = held.check_clock();
+                }
+            }
+            if heartbeat.is_none() && generation.held.live() > 0 && now >= self.due() {
+                heartbeat = self.send();
+            }
+            let wake = self.next_deadline(heartbeat.is_some());
+            let replied = OptionFuture::from(heartbeat.as_mut().map(|heartbeat| &mut heartbeat.reply));
+            tokio::select! {
+                () = generation.held.bell.notified() => {}
+                () = changed => {}
+                Some(path) = own_nodes.next() => {
+                    self.refused.remove(&path);
+                }
+                Some(outcome) = replied => {
+                    if let Outcome::NotSent(Cause::Ended(_)) | Outcome::Unknown(Cause::Ended(_)) = outcome {
+                        // Nothing is left to keep; the generation tells its guards.
+                        return pending().await;
+                    }
+                    if let Some(sent) = heartbeat.take() {
+                        heartbeat = self.judge(sent.guards, outcome);
+                    }
+                }
+                () = wait_until(&generation, wake) => {}
+            }
+        }
+    }
+
+    /// Time at which the next heartbeat is due: a sixth of the timeout after the last acknowledged write was
+    /// sent, sooner when that proved less than it could have (decision 3).
+    fn due(&self) -> Timestamp {
+        (self.generation.lease.proof() + self.generation.lease.timing().pulse()).max(self.not_before)
+    }
+
+    fn next_deadline(&self, beating: bool) -> Option<Timestamp> {
+        if self.generation.held.live() == 0 {
+            return None;
+        }
+        let lease = self.generation.lease.deadline();
+        Some(if beating { lease } else { lease.min(self.due()) })
+    }
+
+    /// Checks up to 64 guards, those first that were not checked the last time.
+    fn send(&mut self) -> Option<Beat> {
+        let all = self.generation.held.all();
+        let mut guards: Vec<_> =
+            all.iter().filter(|held| !self.refused.contains(held.path())).cloned().collect();
+        if guards.is_empty() {
+            // Permission READ is missing on all of them. A refused check renews the lease as well: only a
+            // quorum can refuse it (decision 3).
+            guards.extend(all.into_iter().take(1));
+        }
+        if guards.is_empty() {
+            return None;
+        }
+        let start = self.cursor % guards.len();
+        guards.rotate_left(start);
+        guards.truncate(self.fitting(&guards));
+        self.cursor = self.cursor.wrapping_add(guards.len());
+        Some(self.check(guards))
+    }
+
+    /// Number of guards that one request has room for.
+    fn fitting(&self, guards: &[Arc<HoldState>]) -> usize {
+        /// Bytes of a check in a multi, besides its path.
+        const FIELDS: usize = 32;
+        let mut room = self.generation.max_request;
+        let fits = guards.iter().take_while(|held| {
+            let size = held.path().len() + FIELDS;
+            let fits = size <= room;
+            room = room.saturating_sub(size);
+            fits
+        });
+        fits.count().clamp(1, GUARDS_PER_HEARTBEAT)
+    }
+
+    fn check(&self, guards: Vec<Arc<HoldState>>) -> Beat {
+        let checks =
+            guards.iter().map(|held| MultiOp::Check { path: held.path().to_owned(), version: -1 }).collect();
+        Beat { reply: self.generation.session.submit(Request::Multi(checks), Lane::Lease), guards }
+    }
+
+    /// Draws the consequences of a heartbeat's outcome. Returns the heartbeat that follows at once for the
+    /// guards behind a failed check.
+    fn judge(&mut self, mut guards: Vec<Arc<HoldState>>, outcome: Outcome) -> Option<Beat> {
+        // A request that was lost is due again at once, and waits in the queue until the link is back.
+        let Outcome::Reply(reply) = outcome else { return None };
+        // An answer that did not renew the lease, as of a server that throttles, is followed by a pause, not
+        // by the next heartbeat at once.
+        self.not_before = self.generation.clock.now() + self.generation.lease.timing().pause();
+        let Ok(Response::Multi(results)) = reply.result else { return None };
+        let (index, code) = results.iter().enumerate().find_map(|(index, result)| match result {
+            MultiResult::Failed(code) if *code != Code::OK => Some((index, *code)),
+            _ => None,
+        })?;
+        let behind = guards.split_off((index + 1).min(guards.len()));
+        let failed = guards.pop()?;
+        match code {
+            Code::NO_NODE => {
+                failed.mark_lost(LostReason::NodeDeleted);
+            }
+            Code::NO_AUTH if self.refused.insert(failed.path().to_owned()) => {
+                tracing::error!(path = %failed.path(), "the guard's node may not be checked: permission READ is missing");
+                self.unreadable = Some(failed);
+            }
+            _ => {}
+        }
+        // A multi ends at its first failure: the nodes before it were found, those behind it were not looked
+        // at.
+        (!behind.is_empty()).then(|| self.check(behind))
+    }
+}
+
+async fn wait_until(generation: &SessionGeneration, deadline: Option<Timestamp>) {
+    match deadline {
+        Some(deadline) => sleep_until(generation.clock.as_ref(), deadline).await,
+        None => pending().await,
+    }
+}
+
+/// Watches a guard's own node, so that its holder learns of a deletion as fast as the next in line does.
+/// Returns the path.
+///
+/// The watch of a released guard stays until our own delete fires it: that is one request less than removing
+/// it.
+async fn watch_own_node(held: Arc<HoldState>, readable: bool) -> String {
+    until_deleted(&held, readable).await;
+    held.mark_lost(LostReason::NodeDeleted);
+    held.path().to_owned()
+}
+
+/// Resolves when the servers say that the node is gone. Never resolves where they cannot say it: then
+/// heartbeat, lease and the end of the session tell.
+///
+/// Without permission READ the node is watched by `exists`, and looked for as often as heartbeats are due:
+/// some servers do not tell a client of changes of a node that it may not read.
+async fn until_deleted(held: &HoldState, mut readable: bool) {
+    let session = &held.generation.session;
+    loop {
+        if held.is_over() {
+            return;
+        }
+        let path = held.path().to_owned();
+        let request = if readable {
+            Request::GetData { path, watch: true }
+        } else {
+            Request::Exists { path, watch: true }
+        };
+        let watch = match session.submit(request, Lane::Cleanup).await {
+            Outcome::Reply(reply) => match reply.result {
+                Err(Code::NO_NODE) => return,
+                Err(Code::NO_AUTH) if readable => {
+                    readable = false;
+                    continue;
+                }
+                // Another claim stands at the path of this one's node, which was deleted while a link was
+                // lost (decision 8).
+                Ok(Response::Data { stat, .. } | Response::Stat(stat)) if !held.node.is_same(stat.czxid) => {
+                    return;
+                }
+                Ok(response) => {
+                    if matches!(response, Response::Data { data: Some(data), .. } if data == REVOKE) {
+                        held.revoked().cancel();
+                    }
+                    reply.watch
+                }
+                Err(_) => None,
+            },
+            Outcome::NotSent(Cause::LinkLost) | Outcome::Unknown(Cause::LinkLost) => continue,
+            Outcome::NotSent(_) | Outcome::Unknown(_) => return pending().await,
+        };
+        let Some(watch) = watch else {
+            tokio::time::sleep(held.generation.lease.timing().pause()).await;
+            continue;
+        };
+        tokio::select! {
+            fired = watch => match fired {
+                Fired::Event(EventKind::Deleted) => return,
+                Fired::Event(_) => {}
+                Fired::Ended(_) => return pending().await,
+            },
+            () = until_absent(held), if !readable => return,
+        }
+    }
+}
+
+/// Resolves when a look from time to time finds the node gone, or the guard is over.
+async fn until_absent(held: &HoldState) {
+    loop {
+        tokio::time::sleep(held.generation.lease.timing().pulse()).await;
+        let look = Request::Exists { path: held.path().to_owned(), watch: false };
+        if held.is_over() || is_absent(held.generation.session.submit(look, Lane::Cleanup).await) {
+            return;
+        }
+    }
+}
+
+fn is_absent(looked: Outcome) -> bool {
+    matches!(looked, Outcome::Reply(reply) if reply.result == Err(Code::NO_NODE))
+}

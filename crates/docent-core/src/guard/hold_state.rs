@@ -1,0 +1,401 @@
+use super::{Fence, LostReason, SessionGeneration};
+use crate::cleanup::OwnedNode;
+use crate::session::lease::LeaseMark;
+use crate::session::{Cause, Lane};
+use crate::telemetry;
+use crate::time::Timestamp;
+use docent_proto::Request;
+use std::fmt;
+use std::future::pending;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::Duration;
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
+
+/// Data written into a contender's node to ask it to give up its place.
+pub(crate) const REVOKE: &[u8] = b"__REVOKE__";
+
+/// State of one guard: its node, whether it still holds, and the tokens that its loss cancels.
+pub(crate) struct HoldState {
+    pub(crate) generation: Arc<SessionGeneration>,
+    pub(crate) node: Arc<OwnedNode>,
+    pub(crate) fence: Fence,
+    /// Label of the recipe, for metrics.
+    recipe: &'static str,
+    since: Timestamp,
+    mark: LeaseMark,
+    end: OnceLock<End>,
+    /// Cancelled when lost.
+    token: CancellationToken,
+    /// Cancelled when somebody asked for the place.
+    revoked: CancellationToken,
+    /// Tokens of the `HoldSet`s that this is in, each under its number; cancelled when this is lost.
+    sets: Mutex<Vec<(u64, CancellationToken)>>,
+    _alive: TaskTrackerToken,
+}
+
+/// End of a guard: released or lost, whichever came first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Released,
+    /// The reason, and when the loss was noticed.
+    Lost(LostReason, Timestamp),
+}
+
+impl HoldState {
+    pub(crate) fn new(
+        generation: Arc<SessionGeneration>,
+        node: Arc<OwnedNode>,
+        recipe: &'static str,
+        mark: LeaseMark,
+    ) -> Self {
+        let since = generation.clock.now();
+        let alive = generation.held.alive.token();
+        Self {
+            generation,
+            fence: Fence::from_czxid(node.czxid),
+            node,
+            recipe,
+            since,
+            mark,
+            end: OnceLock::new(),
+            token: CancellationToken::new(),
+            revoked: CancellationToken::new(),
+            sets: Mutex::default(),
+            _alive: alive,
+        }
+    }
+
+    /// State of the guard that takes over from this one with `node`, and with the same fence, lease and
+    /// token.
+    pub(crate) fn successor(&self, node: Arc<OwnedNode>) -> Self {
+        let alive = self.generation.held.alive.token();
+        Self {
+            generation: Arc::clone(&self.generation),
+            node,
+            fence: self.fence,
+            recipe: self.recipe,
+            since: self.generation.clock.now(),
+            mark: self.mark,
+            end: OnceLock::new(),
+            token: self.token.clone(),
+            revoked: CancellationToken::new(),
+            sets: Mutex::default(),
+            _alive: alive,
+        }
+    }
+
+    /// Full path of the node.
+    pub(crate) fn path(&self) -> &str {
+        &self.node.path
+    }
+
+    fn sets(&self) -> MutexGuard<'_, Vec<(u64, CancellationToken)>> {
+        self.sets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Cancels `token`, too, when this is lost, until it leaves under the same `number`.
+    pub(crate) fn join(&self, number: u64, token: &CancellationToken) {
+        // The token is added before the look: a loss at the same time cancels it in `mark_lost` or here.
+        self.sets().push((number, token.clone()));
+        if let Some(End::Lost(..)) = self.end.get() {
+            token.cancel();
+        }
+    }
+
+    pub(crate) fn leave(&self, number: u64) {
+        self.sets().retain(|(other, _)| *other != number);
+    }
+
+    /// Compares clock and generation: no I/O, and right even after the process was frozen. Once it fails it
+    /// always fails.
+    pub(crate) fn check(&self) -> Result<(), LostReason> {
+        #[cfg(docent_planted)]
+        if self.has_lease_again() {
+            return Ok(());
+        }
+        match self.end.get() {
+            Some(End::Lost(reason, _)) => return Err(*reason),
+            Some(End::Released) => return Err(LostReason::Released),
+            None => {}
+        }
+        if planted!(CheckWithoutClock) {
+            return Ok(());
+        }
+        // The clock decides, and not the task that keeps the lease: after a pause of the process a poll of
+        // the guard's work may run before that task.
+        self.check_clock()
+    }
+
+    /// As [`check`](Self::check), for a guard that is neither lost nor released.
+    pub(crate) fn check_clock(&self) -> Result<(), LostReason> {
+        if self.generation.lease.holds(self.mark, self.generation.clock.now()) {
+            return Ok(());
+        }
+        Err(self.mark_lost(self.generation.lost_reason()))
+    }
+
+    /// The defect [`LostUnLoses`](crate::planted::Planted::LostUnLoses).
+    #[cfg(docent_planted)]
+    fn has_lease_again(&self) -> bool {
+        planted!(LostUnLoses)
+            && matches!(self.end.get(), Some(End::Lost(LostReason::LeaseExpired, _)))
+            && self.generation.lease.mark(self.generation.clock.now()).is_some()
+    }
+
+    /// Marks the guard lost, unless it was released before. The first reason stays; it is returned.
+    pub(crate) fn mark_lost(&self, reason: LostReason) -> LostReason {
+        if self.end.set(End::Lost(reason, self.generation.clock.now())).is_ok() {
+            tracing::warn!(path = %self.path(), generation = self.generation.number, %reason, "guard is lost");
+            self.token.cancel();
+            self.sets().iter().for_each(|(_, token)| token.cancel());
+            self.ended(Some(reason));
+            if reason == LostReason::LeaseExpired {
+                if planted!(SessionClosedAtLoss) {
+                    std::mem::forget(self.generation.session.submit(Request::CloseSession, Lane::Cleanup));
+                }
+                // The session may live on, and its node with it. The holder's work gets a margin to stop;
+                // then the delete of the node gives others their turn (decision 3).
+                let margin =
+                    if planted!(NodeDeletedAtLoss) { Duration::ZERO } else { self.generation.lease.margin() };
+                self.generation.cleanup.delete_later(&self.node, margin);
+            }
+        }
+        match self.end.get() {
+            Some(End::Lost(reason, _)) => *reason,
+            _ => reason,
+        }
+    }
+
+    /// Finds out whether a node that shares its path is still the same; others may make a node there once it
+    /// is gone (decision 8). Asks the servers only where a link was lost since the node was last seen: on one
+    /// link its watch tells.
+    ///
+    /// # Errors
+    /// `Err(Ok(reason))` when the guard is lost; `Err(Err(cause))` when the session ended before that was
+    /// found out.
+    pub(crate) async fn confirm(&self) -> Result<(), Result<LostReason, Cause>> {
+        match self.node.confirm().await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(Ok(self.mark_lost(LostReason::NodeDeleted))),
+            Err(cause) => Err(Err(cause)),
+        }
+    }
+
+    /// As [`confirm`](Self::confirm), but always asks the servers.
+    pub(crate) async fn look(&self) -> Result<(), Result<LostReason, Cause>> {
+        self.node.doubt();
+        self.confirm().await
+    }
+
+    /// Marks the guard released: its node is deleted by us, and that is no loss.
+    pub(crate) fn release(&self) {
+        let _ = self.hand_over();
+    }
+
+    /// As [`release`](Self::release); the reason when it was lost before. In one step: its
+    /// [`successor`](Self::successor) has the same token, which no later loss of this one may cancel.
+    pub(crate) fn hand_over(&self) -> Result<(), LostReason> {
+        match self.end.set(End::Released) {
+            Ok(()) => {
+                self.ended(None);
+                Ok(())
+            }
+            Err(_) => match self.end.get() {
+                Some(End::Lost(reason, _)) => Err(*reason),
+                _ => Ok(()),
+            },
+        }
+    }
+
+    /// As [`release`](Self::release), and cancels the token, which tells all who share the guard.
+    pub(crate) fn give_up(&self) {
+        self.release();
+        self.token.cancel();
+    }
+
+    /// Time until which work under the lost guard may still be polled: `grace` after its lease ran out, at
+    /// most a margin. `None` when another holder may have its place already, or when the lease ran out so
+    /// long ago that another lease began.
+    pub(crate) fn grace_end(&self, grace: Duration) -> Option<Timestamp> {
+        match self.end.get() {
+            Some(End::Lost(LostReason::LeaseExpired, noticed)) => {
+                // An acknowledgement that the driver took for one in time may have moved the end after this
+                // guard was lost: the earlier of the two counts.
+                let end = self.generation.lease.lapsed_at(self.mark)?.min(*noticed);
+                Some(end + grace.min(self.generation.lease.margin()))
+            }
+            _ => None,
+        }
+    }
+
+    fn ended(&self, lost: Option<LostReason>) {
+        self.generation.held.ended();
+        telemetry::over(self.recipe, self.generation.clock.now().since(self.since), lost);
+    }
+
+    /// The reason why it was lost; `None` while it is not.
+    pub(crate) fn lost_reason(&self) -> Option<LostReason> {
+        match self.end.get() {
+            Some(End::Lost(reason, _)) => Some(*reason),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.end.get().is_some()
+    }
+
+    pub(crate) fn revoked(&self) -> &CancellationToken {
+        &self.revoked
+    }
+
+    pub(crate) fn token(&self) -> &CancellationToken {
+        &self.token
+    }
+
+    /// Resolves with the reason when the guard is lost, or given up by another handle that shares it; also
+    /// when the task that keeps the lease does not run any more.
+    pub(crate) async fn lost(&self) -> LostReason {
+        tokio::select! {
+            biased;
+            () = self.token.cancelled() => {}
+            () = self.lapsed() => {}
+        }
+        match self.end.get() {
+            Some(End::Lost(reason, _)) => *reason,
+            // The token is cancelled when it is lost or given up.
+            _ => LostReason::Released,
+        }
+    }
+}
+
+impl HoldState {
+    /// Resolves when the lease has run out, by the clock and a timer of the waiting task itself: the `Keeper`
+    /// may be stuck on a thread that is blocked. Never resolves when the guard was released before that.
+    async fn lapsed(&self) {
+        // Outside of a runtime there are no timers: the token alone tells then.
+        while !self.is_over() && Handle::try_current().is_ok() {
+            let left = self.generation.lease.deadline().since(self.generation.clock.now());
+            tokio::time::sleep(left).await;
+            if !self.is_over() && self.check_clock().is_err() {
+                return;
+            }
+        }
+        pending::<()>().await;
+    }
+}
+
+impl fmt::Debug for HoldState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HoldState")
+            .field("path", &self.path())
+            .field("fence", &self.fence)
+            .field("generation", &self.generation.number)
+            .field("end", &self.end.get())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Guards of one generation, for the `Keeper` that keeps their lease.
+#[derive(Debug, Default)]
+pub(crate) struct HoldTable {
+    guards: Mutex<Guards>,
+    live: AtomicUsize,
+    /// Counts guards until they are dropped.
+    alive: TaskTracker,
+    /// Rung when a guard was added.
+    pub(crate) bell: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Guards {
+    /// Guards that [`take_added`](HoldTable::take_added) has not handed out yet.
+    added: Vec<Weak<HoldState>>,
+    known: Vec<Weak<HoldState>>,
+}
+
+impl HoldTable {
+    fn lock(&self) -> MutexGuard<'_, Guards> {
+        self.guards.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn add(&self, held: &Arc<HoldState>) {
+        self.live.fetch_add(1, Ordering::Relaxed);
+        self.lock().added.push(Arc::downgrade(held));
+        self.bell.notify_one();
+    }
+
+    fn ended(&self) {
+        self.live.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Guards that are neither lost nor released.
+    pub(crate) fn live(&self) -> usize {
+        self.live.load(Ordering::Relaxed)
+    }
+
+    /// Waits until every guard, lost ones too, was dropped. No guard may be added after this was called.
+    pub(crate) async fn all_dropped(&self) {
+        self.alive.close();
+        self.alive.wait().await;
+    }
+
+    /// Guards that were added since the last call and are not over.
+    pub(crate) fn take_added(&self) -> Vec<Arc<HoldState>> {
+        let mut guards = self.lock();
+        let added: Vec<_> = guards.added.drain(..).collect();
+        let fresh = added.iter().filter_map(live).collect();
+        // Guards that are over are forgotten when the list would grow.
+        if guards.known.len() + added.len() > guards.known.capacity() {
+            guards.known.retain(|guard| live(guard).is_some());
+        }
+        guards.known.extend(added);
+        fresh
+    }
+
+    /// All guards that are not over, oldest first.
+    pub(crate) fn all(&self) -> Vec<Arc<HoldState>> {
+        let mut guards = self.lock();
+        guards.known.retain(|guard| live(guard).is_some());
+        let Guards { added, known } = &*guards;
+        known.iter().chain(added).filter_map(live).collect()
+    }
+}
+
+fn live(guard: &Weak<HoldState>) -> Option<Arc<HoldState>> {
+    guard.upgrade().filter(|held| !held.is_over())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Client;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[tokio::test]
+    async fn a_grace_runs_from_the_end_that_was_noticed_also_if_the_lease_is_renewed_at_that_moment() {
+        let client = Client::builder("127.0.0.1:1").build().unwrap();
+        let generation = client.shared().generation();
+        let (lease, now) = (&generation.lease, generation.clock.now());
+        // The lease is 20 s of 30 s, and has just run out.
+        lease.attached(SECOND * 30, now - SECOND * 20);
+        let then = now - SECOND * 20;
+        lease.renew(then, then, then);
+        let mark = lease.mark(now - SECOND).unwrap();
+        let node = OwnedNode::by_name(Arc::clone(&generation), "/lock/a".to_owned(), 1);
+        let held = HoldState::new(Arc::clone(&generation), Arc::new(node), "lock", mark);
+        assert_eq!(held.check(), Err(LostReason::LeaseExpired));
+        assert_eq!(held.grace_end(SECOND), Some(now + SECOND));
+        // The driver looked at its clock just before the end, and came to renew the lease just after the
+        // guard was lost.
+        lease.renew(now - SECOND, now - SECOND, now - Duration::from_nanos(1));
+        assert!(held.grace_end(SECOND) <= Some(generation.clock.now() + SECOND));
+        assert_eq!(held.check(), Err(LostReason::LeaseExpired));
+    }
+}

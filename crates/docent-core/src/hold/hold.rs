@@ -1,0 +1,324 @@
+use super::{gone, run_while, verify};
+use crate::cleanup::Deletion;
+use crate::client::{Client, Transaction, TransactionResult};
+use crate::error::{Error, ErrorKind};
+use crate::guard::{Fence, HoldState, Lost, LostReason, Role};
+use crate::time::{Timestamp, sleep_until};
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// Hold on a node of ours: of a ticket whose turn came, or of a claim. The guards of recipes are made of it.
+///
+/// # On drop
+/// It is given up and its node deleted, which is tried until it is done or the session has ended. The delete
+/// is submitted in order with other calls; for a claim that takes a free marker for an exact write, so that
+/// of several claims that are dropped together most are deleted a round trip later. Never blocks or panics,
+/// also outside a runtime.
+#[must_use = "dropping a hold gives it up"]
+pub struct Hold {
+    client: Client,
+    /// Path that errors name: of the line, or of the claim, as the user wrote it.
+    subject: String,
+    role: Role,
+    state: Arc<HoldState>,
+    /// Set once a delete of the node was sent together with other writes: it may be gone, and another in its
+    /// place.
+    ending: bool,
+    /// Set once `release_after` handed the node's delete to cleanup.
+    later: bool,
+}
+
+impl Hold {
+    pub(crate) fn new(client: Client, subject: String, role: Role, state: Arc<HoldState>) -> Self {
+        Self { client, subject, role, state, ending: false, later: false }
+    }
+
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    pub(crate) fn state(&self) -> &Arc<HoldState> {
+        &self.state
+    }
+
+    /// The fencing token.
+    pub fn fence(&self) -> Fence {
+        self.state.fence
+    }
+
+    /// The fence of an exclusive hold: its own, or the one it had before it stepped down. `None` for a hold
+    /// that was never more than shared.
+    pub fn exclusive_fence(&self) -> Option<Fence> {
+        let stepped_down = self.fence() != Fence::from_czxid(self.state.node.czxid);
+        (stepped_down || self.role == Role::Exclusive).then(|| self.fence())
+    }
+
+    /// True when the servers were found to be restored from an older copy since the client was built: then
+    /// the fence may be lower than those of earlier holders.
+    pub fn fence_may_have_regressed(&self) -> bool {
+        self.client.state().current().rollbacks > 0
+    }
+
+    /// The path of its node.
+    pub fn path(&self) -> String {
+        self.client.shared().namespace.relative(self.state.path())
+    }
+
+    /// True while it is certain that nobody else holds it: compares clock and session, without I/O. Right
+    /// even after the process was frozen. Once false it never becomes true again.
+    pub fn is_held(&self) -> bool {
+        self.state.check().is_ok()
+    }
+
+    /// As [`is_held`](Self::is_held), with the reason.
+    ///
+    /// # Errors
+    /// [`Lost`] with the first reason.
+    pub fn check(&self) -> Result<(), Lost> {
+        self.state.check().map_err(|reason| Lost { reason })
+    }
+
+    /// As [`check`](Self::check), as the error of an operation.
+    ///
+    /// # Errors
+    /// `Lost` with the first reason.
+    pub fn check_for(&self, operation: &'static str) -> Result<(), Error> {
+        self.state.check().map_err(|reason| self.lost_in(operation, reason))
+    }
+
+    /// Error of an operation that needs it, once it is lost.
+    pub(crate) fn lost_in(&self, operation: &'static str, reason: LostReason) -> Error {
+        Error::new(ErrorKind::Lost(reason), operation).at(&self.subject)
+    }
+
+    /// Resolves when it is lost: also when the client's task is gone, and at the end of the lease when its
+    /// threads are blocked.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn lost(&self) -> LostReason {
+        self.state.lost().await
+    }
+
+    /// Cancelled when it is lost or [given up](Self::give_up); not when it is released. Cancelling it changes
+    /// nothing about the hold.
+    pub fn token(&self) -> CancellationToken {
+        self.state.token().child_token()
+    }
+
+    /// Resolves when somebody asked for it with [`Line::revoke`](crate::recipe::Line::revoke). It is held on;
+    /// give it up when it suits.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn revoked(&self) {
+        self.state.revoked().cancelled().await;
+    }
+
+    /// Polls `future` for as long as it is held: the clock is looked at before every poll.
+    ///
+    /// # Errors
+    /// [`Lost`] as soon as it is lost; `future` is dropped then.
+    ///
+    /// # Cancel safety
+    /// As cancel safe as `future`.
+    pub async fn run<F: Future>(&self, future: F) -> Result<F::Output, Lost> {
+        self.run_with_grace(Duration::ZERO, future).await
+    }
+
+    /// As [`run`](Self::run); but when the lease ran out, `future` is polled for `grace` longer, at most for
+    /// the lease's margin, so that it can stop in its own way. The time runs from the end of the lease, also
+    /// in a process that was paused meanwhile. There is no grace when it was lost in another way: somebody
+    /// else may have its place already.
+    ///
+    /// # Errors
+    /// [`Lost`] when it was lost before `future` was done; `future` is dropped then.
+    ///
+    /// # Cancel safety
+    /// As cancel safe as `future`.
+    pub async fn run_with_grace<F: Future>(&self, grace: Duration, future: F) -> Result<F::Output, Lost> {
+        let mut future = pin!(future);
+        let done = run_while(|| self.check(), self.state.lost(), future.as_mut()).await;
+        if done.is_err()
+            && let Some(end) = self.state.grace_end(grace)
+        {
+            self.poll_until(end, future).await;
+        }
+        done
+    }
+
+    /// Polls `future` while the session is not known to have ended, and at most until `end`.
+    async fn poll_until<F: Future>(&self, end: Timestamp, mut future: Pin<&mut F>) {
+        let generation = &self.state.generation;
+        let mut over = pin!(sleep_until(generation.clock.as_ref(), end));
+        poll_fn(|cx| {
+            let is_over = generation.clock.now() >= end || generation.ended().is_some();
+            if is_over || over.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(());
+            }
+            future.as_mut().poll(cx).map(drop)
+        })
+        .await;
+    }
+
+    /// Asks a quorum whether it is held. It was, at one moment between call and return;
+    /// [`is_held`](Self::is_held) says whether it may still be.
+    ///
+    /// # Errors
+    /// `Lost`, `Timeout`, `NoAuth`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn verify(&self) -> Result<(), Error> {
+        verify(&self.client, &self.subject, &self.state).await
+    }
+
+    /// Prepares writes that are applied, all together, only while it is held.
+    pub fn transaction(&self) -> Transaction {
+        Transaction::held(self.client.clone(), [Arc::clone(&self.state)])
+    }
+
+    /// Gives it up and waits until its node is deleted.
+    ///
+    /// # Errors
+    /// `Lost` when it had been lost before. `Timeout` when no server could be reached in time, `Closed`: the
+    /// node is deleted in the background then, or goes with its session.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: the release goes on in the background.
+    pub async fn release(self) -> Result<(), Error> {
+        let was_held = self.state.check().and_then(|()| self.state.hand_over());
+        gone("release", &self.subject, self.client.deadline(), was_held, self.leave()).await
+    }
+
+    /// Gives it up after `delay`, or when the client is closed: nobody else gets it before.
+    ///
+    /// # Errors
+    /// [`Lost`] when it had been lost before.
+    pub fn release_after(mut self, delay: Duration) -> Result<(), Lost> {
+        self.state.hand_over().map_err(|reason| Lost { reason })?;
+        self.state.generation.cleanup.delete_later(&self.state.node, delay);
+        // The drop of this hold would delete the node at once.
+        self.later = true;
+        Ok(())
+    }
+
+    /// Gives it up, deletes `nodes` and applies `transaction`, all or nothing and exactly once. `None` when
+    /// it was applied but the reply with the results was lost.
+    ///
+    /// # Errors
+    /// As [`end_all`](Self::end_all).
+    ///
+    /// # Cancel safety
+    /// This method is *not* cancel safe: it may have been applied. If it was not, it is given up.
+    pub async fn end_with(
+        self,
+        nodes: &[String],
+        transaction: Transaction,
+    ) -> Result<Option<Vec<TransactionResult>>, Error> {
+        Self::end_all(vec![self], nodes, transaction).await
+    }
+
+    /// Gives up `holds`, deletes `nodes` and applies `transaction`, all or nothing and exactly once, in the
+    /// session of the holds. It happens in this order. `None` when it was applied but the reply with the
+    /// results was lost.
+    ///
+    /// # Errors
+    /// `InvalidInput` when holds and transaction are not of one client. `Lost` when one had been lost before,
+    /// or one of the nodes is gone; that of the operation that failed, with its path. Nothing was applied
+    /// then, and the holds are given up. `OutcomeUnknown` when the session ended, or the deadline passed,
+    /// before it could be found out; `Timeout`, `TooLarge`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is *not* cancel safe: it may have been applied. If it was not, the holds are given up.
+    pub async fn end_all(
+        mut holds: Vec<Self>,
+        nodes: &[String],
+        transaction: Transaction,
+    ) -> Result<Option<Vec<TransactionResult>>, Error> {
+        let Some(first) = holds.first() else {
+            return Err(Error::invalid_input("end", "a batch of 0 must be at least 1"));
+        };
+        // A client of another namespace would end other nodes at the same paths.
+        let is_ours = |hold: &Self| Arc::ptr_eq(hold.client.shared(), first.client.shared());
+        if !holds.iter().all(is_ours) || !transaction.is_of(&first.client) {
+            return Err(Error::invalid_input("end", "what ends in one step must be of one client"));
+        }
+        let generation = Arc::clone(&first.state.generation);
+        for hold in &holds {
+            hold.check_for("end")?;
+            if hold.state.generation.number != generation.number {
+                // It is sent in the session of its holds or not at all (decision 8). Holds of the older
+                // session are lost, or about to be.
+                return Err(hold.lost_in("end", LostReason::SessionAbandoned));
+            }
+        }
+        for hold in &mut holds {
+            // From here on our own delete may end the hold, of which its watch tells: that is no loss.
+            hold.state.hand_over().map_err(|reason| hold.lost_in("end", reason))?;
+            hold.ending = true;
+        }
+        let own = holds.iter().map(|hold| hold.state.path().to_owned()).collect();
+        let states: Vec<_> = holds.iter().map(|hold| Arc::clone(&hold.state)).collect();
+        let done = transaction.commit_ending(&generation, &states, own, nodes).await;
+        if done.is_ok() {
+            // The nodes were deleted with the transaction.
+            for hold in &holds {
+                hold.state.node.leave();
+            }
+        }
+        done
+    }
+
+    /// Gives it up for all who share it: [`lost`](Self::lost) and [`token`](Self::token) tell them. That is
+    /// done, and the delete of its node submitted, when this returns; the returned future waits until the
+    /// node is deleted. Never blocks or panics, also outside a runtime.
+    ///
+    /// # Errors
+    /// As [`release`](Self::release); `Lost` also when it had been given up before.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: giving up goes on in the background.
+    pub fn give_up(&self) -> impl Future<Output = Result<(), Error>> + Send + use<> {
+        let was_held = self.state.check();
+        self.state.give_up();
+        let (client, subject, deletion) = (self.client.clone(), self.subject.clone(), self.leave());
+        async move { gone("release", &subject, client.deadline(), was_held, deletion).await }
+    }
+
+    /// Submits the delete of the node; `None` when another call did so before, or there is nothing to delete.
+    fn leave(&self) -> Option<Deletion> {
+        if self.later {
+            return None;
+        }
+        let node = &self.state.node;
+        // At a path that others may use a node that is gone needs no look either.
+        let is_gone = node.shares_path() && self.state.lost_reason() == Some(LostReason::NodeDeleted);
+        if !node.leave() || is_gone {
+            return None;
+        }
+        Some(match self.ending {
+            true => Deletion::of_doubtful(Arc::clone(node)),
+            false => Deletion::new(Arc::clone(node)),
+        })
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        // It is marked released before its node is deleted: that is no loss.
+        self.state.release();
+        drop(self.leave());
+    }
+}
+
+impl fmt::Debug for Hold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.state.fmt(f)
+    }
+}

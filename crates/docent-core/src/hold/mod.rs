@@ -1,0 +1,14 @@
+//! Holds: what a recipe's guards are made of.
+
+#[expect(clippy::module_inception, reason = "the folder is about it")]
+mod hold;
+mod hold_set;
+mod release;
+mod run_while;
+mod verify;
+
+pub use hold::Hold;
+pub use hold_set::HoldSet;
+pub(crate) use release::gone;
+pub(crate) use run_while::run_while;
+pub(crate) use verify::verify;

@@ -1,0 +1,148 @@
+//! Requests of a ticket about its line and its own node, repeated until there is an answer.
+
+use super::draw::list;
+use super::place::Place;
+use super::{Ticket, WaitError};
+use crate::error::{Error, ErrorKind};
+use crate::session::{Cause, Lane, Outcome, Pending, Reply, SessionEnd};
+use docent_proto::{Code, MultiOp, MultiResult, Request, Response};
+use std::time::Duration;
+
+/// Pause before a request is sent again that a server or the own queue did not take.
+const BUSY: Duration = Duration::from_millis(200);
+
+impl Ticket {
+    pub(super) async fn look(&self) -> Result<Place, WaitError> {
+        let listed = self.generation.session.submit(list(&self.line), Lane::Call).await;
+        self.place_in(listed).await
+    }
+
+    pub(super) async fn place_in(&self, mut listed: Outcome) -> Result<Place, WaitError> {
+        loop {
+            if let Some(reply) = self.reply(listed).await? {
+                return match reply.result {
+                    Ok(Response::Children { names, .. }) => {
+                        // A node that a lost create made late may stand in this listing (decision 11).
+                        self.generation.lost_creates.pass_by(self.line.full_path(), &names);
+                        Ok(self.line.place(self.name(), &names))
+                    }
+                    // Without the line there is no ticket.
+                    Ok(_) | Err(Code::NO_NODE) => Err(WaitError::Gone),
+                    Err(code) => Err(Error::from_code(code, "acquire").at(self.line.path()).into()),
+                };
+            }
+            listed = self.generation.session.submit(list(&self.line), Lane::Call).await;
+        }
+    }
+
+    /// The place by the transactions that created the contenders: one read for each, all in one trip.
+    pub(super) async fn place_by_creation(&self, contenders: Vec<String>) -> Result<Place, WaitError> {
+        let reads = contenders.into_iter().map(|name| {
+            let path = format!("{}/{name}", self.line.full_path());
+            let stat = self.generation.session.submit(Request::Exists { path, watch: false }, Lane::Call);
+            (name, stat)
+        });
+        let mut created = Vec::new();
+        for (name, stat) in reads.collect::<Vec<_>>() {
+            match self.reply(stat.await).await? {
+                None => return Ok(Place::Unlisted),
+                Some(reply) => {
+                    // A contender that left since the listing may have stepped down, and stand in the line
+                    // under another name: the line is listed again.
+                    let Ok(Response::Stat(stat)) = reply.result else { return Ok(Place::Unlisted) };
+                    created.push((stat.czxid, name));
+                }
+            }
+        }
+        Ok(self.line.place_by_creation(self.name(), &created))
+    }
+
+    /// Returns the answer, or `None` when the caller shall send the request again: all requests about a line
+    /// can be repeated. A wait that may have taken hours is not given up because a server or the own queue is
+    /// too busy now.
+    pub(super) async fn reply(&self, outcome: Outcome) -> Result<Option<Reply>, WaitError> {
+        match outcome {
+            Outcome::Reply(reply) if reply.result == Err(Code::SESSION_EXPIRED) => Err(WaitError::Gone),
+            Outcome::Reply(reply) if reply.result != Err(Code::THROTTLED) => Ok(Some(reply)),
+            Outcome::NotSent(Cause::LinkLost) | Outcome::Unknown(Cause::LinkLost) => Ok(None),
+            Outcome::NotSent(Cause::Ended(end)) | Outcome::Unknown(Cause::Ended(end)) => Err(self.ended(end)),
+            Outcome::Unknown(Cause::TooLarge { size, limit }) => {
+                Err(Error::too_large("acquire", size, limit).at(self.line.path()).into())
+            }
+            Outcome::Reply(_) | Outcome::NotSent(_) | Outcome::Unknown(_) => {
+                tokio::time::sleep(BUSY).await;
+                Ok(None)
+            }
+        }
+    }
+
+    pub(super) fn ended(&self, end: SessionEnd) -> WaitError {
+        match end {
+            SessionEnd::Closed => self.error(ErrorKind::Closed).into(),
+            SessionEnd::AuthFailed => self.error(ErrorKind::AuthFailed).into(),
+            SessionEnd::Expired | SessionEnd::Abandoned | SessionEnd::RolledBack => WaitError::Gone,
+        }
+    }
+
+    pub(super) fn error(&self, kind: ErrorKind) -> Error {
+        Error::new(kind, "acquire").at(self.line.path())
+    }
+
+    /// True when the ticket was drawn so recently that its listing still counts.
+    pub(super) fn is_new(&self) -> bool {
+        self.generation.clock.now().since(self.drawn) < self.generation.lease.timing().pause()
+    }
+
+    /// True when a write was acknowledged so recently that the session surely lives.
+    pub(super) fn is_fresh(&self) -> bool {
+        let lease = &self.generation.lease;
+        // `proof` is the time that the newest write counts as sent at, which is earlier than it was sent
+        // where the servers had heard little before it. A new hold wants a write that is younger than the
+        // pace of heartbeats, although the lease runs longer, so that it begins with most of its lease
+        // (decision 3).
+        self.generation.clock.now().since(lease.proof()) < lease.timing().pulse()
+    }
+
+    /// Checks, at a quorum, that the own node is there. The acknowledgement renews the lease.
+    pub(super) async fn prove(&self) -> Result<(), WaitError> {
+        let lease = &self.generation.lease;
+        while !self.proven(self.submit_check().await).await? {}
+        if lease.mark(self.generation.clock.now()).is_none() {
+            // The servers had heard so little of this client before the check that it gave no lease, nor
+            // would another at once: answers count only a relay after they came (decision 3).
+            tokio::time::sleep(lease.timing().pause()).await;
+        }
+        Ok(())
+    }
+
+    pub(super) fn submit_check(&self) -> Pending {
+        let check = MultiOp::Check { path: self.node.path.clone(), version: -1 };
+        self.generation.session.submit(Request::Multi(vec![check]), Lane::Call)
+    }
+
+    /// True when the check found the node; false when the caller shall send it again.
+    pub(super) async fn proven(&self, checked: Outcome) -> Result<bool, WaitError> {
+        let Some(reply) = self.reply(checked).await? else { return Ok(false) };
+        let code = match reply.result {
+            Ok(Response::Multi(results)) => results.first().and_then(|result| match result {
+                MultiResult::Failed(code) => Some(*code),
+                _ => None,
+            }),
+            Ok(_) => None,
+            Err(code) => Some(code),
+        };
+        match code {
+            None => Ok(true),
+            Some(Code::NO_NODE) => Err(WaitError::Gone),
+            Some(code) => Err(Error::from_code(code, "acquire").at(self.line.path()).into()),
+        }
+    }
+
+    pub(super) fn refuse_short_lease(&self) -> Result<(), Error> {
+        let accepted = self.line.client().shared().config.accept_short_lease;
+        match self.generation.refuses_guards(accepted) {
+            Some(detail) => Err(self.error(ErrorKind::ShortLease).because(detail)),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,222 @@
+use super::Line;
+use super::draw::list;
+use super::place::Place;
+use super::predecessor;
+use crate::cleanup::{Deletion, OwnedNode};
+use crate::error::Error;
+use crate::guard::{Fence, SessionGeneration};
+use crate::hold::Hold;
+use crate::session::{Lane, Watch};
+use crate::telemetry;
+use crate::time::Timestamp;
+use std::fmt;
+use std::sync::Arc;
+
+/// Reason why a ticket's turn did not come.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum WaitError {
+    /// Its node or its session is gone: draw a new one.
+    #[error("the ticket is gone")]
+    Gone,
+    /// Anything else.
+    #[error(transparent)]
+    Core(#[from] Error),
+}
+
+/// Next step of a ticket on the way to its turn.
+pub(super) enum Step {
+    /// List the line again.
+    Look,
+    /// Act on this place.
+    At(Place),
+    /// Prove that the own node is there: nobody can be ahead any more.
+    Prove,
+    /// Prove it, and list in the same trip: others were ahead of the blocker that left.
+    ProveAndLook,
+}
+
+/// A place in a line. It is kept until it is dropped, its node is deleted or its session ends.
+///
+/// # On drop
+/// The node is deleted: submitted in order with other calls, and tried until it is done. Never blocks or
+/// panics, also outside a runtime.
+#[must_use = "dropping a ticket gives up the place in the line"]
+pub struct Ticket {
+    pub(super) line: Line,
+    pub(super) generation: Arc<SessionGeneration>,
+    pub(super) node: Arc<OwnedNode>,
+    pub(super) drawn: Timestamp,
+    /// Place in the listing that was made together with the ticket.
+    pub(super) place: Place,
+    /// Number of contenders ahead in that listing, if the ticket was in it.
+    pub(super) ahead: Option<usize>,
+    /// Set once it became a hold.
+    pub(super) held: bool,
+}
+
+impl Ticket {
+    /// The path of the ticket's node.
+    pub fn path(&self) -> String {
+        self.line.client().shared().namespace.relative(&self.node.path)
+    }
+
+    /// The fence that the ticket's guard has or would have.
+    pub fn fence(&self) -> Fence {
+        Fence::from_czxid(self.node.czxid)
+    }
+
+    /// Number of contenders that were ahead when it was drawn; `None` when that is not known. By now it may
+    /// be fewer.
+    pub fn ahead(&self) -> Option<usize> {
+        self.ahead
+    }
+
+    /// Waits until nobody is ahead, and then turns the ticket into a hold.
+    ///
+    /// A ticket waits for the nearest one ahead alone, so that a release wakes one waiter. It is granted
+    /// without another trip when the *deletion* of the only one ahead is seen, nothing came for the own node,
+    /// the link is the one on which both watches were set and the newest acknowledged write is younger than a
+    /// sixth of the session timeout; otherwise a check of the own node comes first. Source: the lock recipe
+    /// of ZooKeeper's documentation, with Curator's node layout.
+    ///
+    /// # Errors
+    /// [`WaitError::Gone`] when the ticket's node was deleted or its session ended. `ShortLease` when the
+    /// session timeout is below four ticks of the server, `SequenceExhausted`, `NoAuth`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe, but you lose your place in the line.
+    pub async fn wait(mut self) -> Result<Hold, WaitError> {
+        self.refuse_short_lease()?;
+        let mut step = match std::mem::replace(&mut self.place, Place::Unlisted) {
+            // A ticket that was kept for a while may have lost its node since: only a fresh write and a new
+            // listing make it first without a proof.
+            Place::First if !self.is_fresh() || !self.is_new() => Step::Prove,
+            place => Step::At(place),
+        };
+        let mut own: Option<Box<Watch>> = None;
+        loop {
+            step = match step {
+                Step::At(Place::First) => match self.hold() {
+                    Ok(hold) => return Ok(hold),
+                    // The lease ran out since the last acknowledged write: a check renews it.
+                    Err(ticket) => {
+                        self = ticket;
+                        self.refuse_short_lease()?;
+                        Step::Prove
+                    }
+                },
+                Step::At(Place::Behind { blocker, next }) => {
+                    predecessor::wait_for(&self, &blocker, next, &mut own).await?
+                }
+                Step::At(Place::Gone) => return Err(WaitError::Gone),
+                Step::At(Place::Unordered(contenders)) => match self.place_by_creation(contenders).await? {
+                    // The reads may be old as a listing may be, and do not renew the lease.
+                    Place::First => Step::Prove,
+                    place => Step::At(place),
+                },
+                Step::At(Place::Unlisted) | Step::Look => match self.look().await? {
+                    // A listing is a read: it may be old, and does not renew the lease.
+                    Place::First => Step::Prove,
+                    place => Step::At(place),
+                },
+                Step::Prove => {
+                    self.prove().await?;
+                    Step::At(Place::First)
+                }
+                Step::ProveAndLook => {
+                    let check = self.submit_check();
+                    let list = self.generation.session.submit(list(&self.line), Lane::Call);
+                    // Asked for after the check, a write at a quorum, the listing is no older than that:
+                    // `First` needs no other proof.
+                    match self.proven(check.await).await? {
+                        true => Step::At(self.place_in(list.await).await?),
+                        false => Step::ProveAndLook,
+                    }
+                }
+            };
+        }
+    }
+
+    /// Holds if nobody is ahead now; gives up the place otherwise.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait).
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe, but you lose your place in the line.
+    pub async fn try_now(mut self) -> Result<Option<Hold>, WaitError> {
+        let listed_with_the_draw = self.place == Place::First;
+        if self.place == Place::Unlisted {
+            self.place = self.look().await?;
+        }
+        if let Place::Unordered(contenders) = &self.place {
+            self.place = self.place_by_creation(contenders.clone()).await?;
+        }
+        match self.place {
+            Place::First if !listed_with_the_draw => {
+                // A listing of its own is a read: a server that was cut off may give an old one (decision 3).
+                self.prove().await?;
+                self.wait().await.map(Some)
+            }
+            Place::First => self.wait().await.map(Some),
+            Place::Gone => Err(WaitError::Gone),
+            Place::Behind { .. } | Place::Unlisted | Place::Unordered(_) => Ok(None),
+        }
+    }
+
+    /// Holds without regard to others in the line, once the own node is proven. For recipes that count the
+    /// places themselves.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait).
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe, but you lose your place in the line.
+    pub async fn hold_regardless(mut self) -> Result<Hold, WaitError> {
+        loop {
+            self.refuse_short_lease()?;
+            if !self.is_fresh() || !self.is_new() {
+                self.prove().await?;
+            }
+            match self.hold() {
+                Ok(hold) => return Ok(hold),
+                // The lease ran out since the last acknowledged write: a check renews it.
+                Err(ticket) => self = ticket,
+            }
+            self.prove().await?;
+        }
+    }
+
+    /// Turns the ticket into a hold, if the lease is running.
+    fn hold(mut self) -> Result<Hold, Self> {
+        let line = &self.line;
+        let Some(state) = self.generation.hold(&self.node, line.recipe()) else { return Err(self) };
+        self.held = true;
+        telemetry::acquired(line.recipe(), self.generation.clock.now().since(self.drawn));
+        Ok(Hold::new(line.client().clone(), line.path().to_owned(), line.role(), state))
+    }
+
+    pub(super) fn name(&self) -> &str {
+        self.node.path.rsplit('/').next().unwrap_or_default()
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        // A hold that the ticket became sees to the end of the node.
+        if !self.held && self.node.leave() {
+            drop(Deletion::new(Arc::clone(&self.node)));
+        }
+    }
+}
+
+impl fmt::Debug for Ticket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ticket")
+            .field("path", &self.node.path)
+            .field("generation", &self.generation.number)
+            .field("place", &self.place)
+            .finish_non_exhaustive()
+    }
+}

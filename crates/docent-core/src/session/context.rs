@@ -1,0 +1,36 @@
+use super::lease::Lease;
+use super::{Session, SessionEnd};
+use crate::time::Clock;
+use std::fmt;
+use std::sync::Arc;
+
+/// One session of a client, with its lease and the clock that measures it.
+pub(crate) struct SessionContext {
+    /// Counts the sessions of the client: 1, 2, 3 …
+    pub(crate) number: u64,
+    pub(crate) session: Arc<dyn Session>,
+    pub(crate) lease: Arc<Lease>,
+    pub(crate) clock: Arc<dyn Clock>,
+    /// Largest request the servers take.
+    pub(crate) max_request: usize,
+}
+
+impl SessionContext {
+    pub(crate) fn ended(&self) -> Option<SessionEnd> {
+        self.lease.ended()
+    }
+
+    /// Number of times that the link was lost.
+    pub(crate) fn losses(&self) -> u64 {
+        self.session.link().borrow().losses
+    }
+}
+
+impl fmt::Debug for SessionContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SessionContext")
+            .field("number", &self.number)
+            .field("session", &self.session)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,114 @@
+//! Look-ups of the outcome of a write whose reply was lost.
+//!
+//! While a session lives, each of its unanswered writes may be applied at any later time, also when it was
+//! not applied yet as the same session was attached elsewhere and that server had caught up with its leader.
+//! So absence proves nothing, and a write whose outcome must be certain is an exact one (decision 11).
+
+use super::{Cause, Lane, Outcome, SessionContext, SessionEnd};
+use bytes::Bytes;
+use docent_proto::{Code, Request, Response, Stat};
+
+/// Finding of a look at the servers about a write.
+#[derive(Debug)]
+pub(crate) enum Resolution {
+    /// It was not applied yet, and may be sent again: only one of the two can be applied.
+    Repeatable,
+    /// It was not applied, and would be refused now.
+    Refused(Code),
+    /// Nothing is proven.
+    Unknown,
+}
+
+/// Finds out the outcome of `request`, which was sent in the session when the newest transaction seen was
+/// `seen`. Only a write from a known version can be repeated.
+///
+/// # Errors
+/// When the session ended before the outcome could be found out.
+pub(crate) async fn resolve(
+    context: &SessionContext,
+    request: &Request,
+    seen: i64,
+) -> Result<Resolution, Cause> {
+    match request {
+        Request::SetData { path, data, version } if *version >= 0 => {
+            resolve_set(context, path, data.as_ref(), *version, seen).await
+        }
+        // Applied late, or twice, it could undo a change that somebody made since.
+        _ => Ok(Resolution::Unknown),
+    }
+}
+
+async fn resolve_set(
+    context: &SessionContext,
+    path: &str,
+    data: Option<&Bytes>,
+    expected: i32,
+    seen: i64,
+) -> Result<Resolution, Cause> {
+    let Some((found, stat)) = read(context, path).await? else { return Ok(Resolution::Unknown) };
+    // A node that was made anew has version 0 as its predecessor had: its version says nothing about the
+    // write. The next version with other data was set by somebody else, and refuses the write for good.
+    let same_node = stat.czxid <= seen;
+    Ok(if same_node && stat.version == expected {
+        Resolution::Repeatable
+    } else if same_node && stat.version == expected + 1 && found.as_ref() != data {
+        Resolution::Refused(Code::BAD_VERSION)
+    } else {
+        Resolution::Unknown
+    })
+}
+
+/// The stat of a node as the leader knew it after the link came back; `None` when there is none. Needs no
+/// permission.
+pub(crate) async fn stat(context: &SessionContext, path: &str) -> Result<Option<Stat>, Cause> {
+    let request = Request::Exists { path: path.to_owned(), watch: false };
+    Ok(match synced(context, path, request).await? {
+        Some(Response::Stat(stat)) => Some(stat),
+        _ => None,
+    })
+}
+
+/// A node as the leader knew it after the link came back; `None` when there is none.
+pub(crate) async fn read(
+    context: &SessionContext,
+    path: &str,
+) -> Result<Option<(Option<Bytes>, Stat)>, Cause> {
+    let request = Request::GetData { path: path.to_owned(), watch: false };
+    Ok(match synced(context, path, request).await? {
+        Some(Response::Data { data, stat }) => Some((data, stat)),
+        _ => None,
+    })
+}
+
+/// Lets the server catch up with its leader, so that the read after it sees all writes applied by now.
+pub(crate) fn sync(path: &str) -> Request {
+    if planted!(NoSyncBeforeLookup) {
+        return Request::Exists { path: "/".to_owned(), watch: false };
+    }
+    Request::Sync { path: path.to_owned() }
+}
+
+/// The answer to a read after a `sync` on the same link; `None` when there is no node.
+async fn synced(context: &SessionContext, path: &str, read: Request) -> Result<Option<Response>, Cause> {
+    loop {
+        // In the lane of cleanups, which look things up even where the queue of calls is full.
+        let sync = context.session.submit(sync(path), Lane::Cleanup);
+        let read = context.session.submit(read.clone(), Lane::Cleanup);
+        match (sync.await, read.await) {
+            (Outcome::Reply(sync), Outcome::Reply(read)) => match (sync.result, read.result) {
+                (Ok(_), Ok(response)) => return Ok(Some(response)),
+                (Ok(_), Err(Code::NO_NODE)) => return Ok(None),
+                (Err(Code::THROTTLED), _) | (_, Err(Code::THROTTLED)) => return Err(Cause::QueueFull),
+                (Err(Code::SESSION_EXPIRED), _) | (_, Err(Code::SESSION_EXPIRED)) => {
+                    return Err(Cause::Ended(SessionEnd::Expired));
+                }
+                // Without permission READ nothing can be found out.
+                _ => return Err(Cause::Deadline),
+            },
+            (_, Outcome::NotSent(Cause::LinkLost) | Outcome::Unknown(Cause::LinkLost)) => {}
+            (Outcome::NotSent(Cause::LinkLost) | Outcome::Unknown(Cause::LinkLost), _) => {}
+            (_, Outcome::NotSent(cause) | Outcome::Unknown(cause)) => return Err(cause),
+            (Outcome::NotSent(cause) | Outcome::Unknown(cause), _) => return Err(cause),
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Settings of a client, its state that outlives its sessions, and the parents of its nodes.
+
+mod config;
+mod parents;
+#[expect(clippy::module_inception, reason = "the folder is about it")]
+mod setup;
+mod state;
+
+pub(crate) use config::Config;
+pub use config::{ParentKind, RollbackPolicy};
+pub(crate) use parents::{
+    PARENT_ROUNDS, create_parents, create_parents_by, create_parents_in, refused_parent,
+};
+pub(crate) use setup::Setup;
+pub use state::{ConnectionState, ConnectionStatus, StateWatcher};

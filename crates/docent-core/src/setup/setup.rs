@@ -1,0 +1,78 @@
+use super::{Config, ConnectionState, ConnectionStatus};
+use crate::error::ErrorKind;
+use crate::node::namespace::Namespace;
+use crate::session::connect_string::ServerAddress;
+use crate::session::link::dialer::Ensemble;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// Settings of a client, and its state that outlives its sessions.
+pub(crate) struct Setup {
+    /// Tells clients of one process apart.
+    pub(crate) id: u64,
+    pub(crate) config: Config,
+    pub(crate) namespace: Namespace,
+    /// Written into nodes when the caller gives no data.
+    pub(crate) identity: String,
+    pub(crate) ensemble: Ensemble,
+    pub(crate) connection: watch::Sender<ConnectionStatus>,
+    /// Set once the servers, older than 3.6, refused to read many nodes in one request.
+    pub(crate) no_multi_read: AtomicBool,
+    /// Runtime of the client's tasks.
+    pub(crate) runtime: Handle,
+    /// Cancelled when the client is to close.
+    pub(crate) closing: CancellationToken,
+    /// Cancelled when nothing is left to do.
+    pub(crate) finished: CancellationToken,
+    pub(crate) tasks: TaskTracker,
+}
+
+impl Setup {
+    pub(crate) fn new(
+        config: Config,
+        namespace: Namespace,
+        identity: String,
+        servers: Vec<ServerAddress>,
+        runtime: Handle,
+    ) -> Self {
+        static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+        let ensemble = Ensemble::new(Arc::clone(&config.transport), servers);
+        let connection = ConnectionStatus {
+            state: ConnectionState::Connecting,
+            generation: 1,
+            suspensions: 0,
+            rollbacks: 0,
+        };
+        Self {
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            config,
+            namespace,
+            identity,
+            ensemble,
+            connection: watch::Sender::new(connection),
+            no_multi_read: AtomicBool::new(false),
+            runtime,
+            closing: CancellationToken::new(),
+            finished: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+        }
+    }
+
+    /// Reason why a client that has stopped refuses operations.
+    pub(crate) fn closed(&self) -> ErrorKind {
+        match self.connection.borrow().state {
+            ConnectionState::RolledBack => ErrorKind::EnsembleRolledBack,
+            _ => ErrorKind::Closed,
+        }
+    }
+
+    /// The access control list of a node to be created at the full path `full`, which is without the number
+    /// of a sequence.
+    pub(crate) fn acl(&self, full: &str) -> Arc<[docent_proto::Acl]> {
+        self.config.acl.of(&self.namespace, full)
+    }
+}
