@@ -16,8 +16,8 @@
 
 use anyhow::{Context, ensure};
 use clap::{Parser, Subcommand};
-use docent::config::Change;
-use docent::{Client, Config, ErrorKind, PublishError, Subscription};
+use docent::config::{Change, PublishError};
+use docent::{Client, Config, ErrorKind, Subscription};
 use docent_examples::{Ensemble, log_to_stderr};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;

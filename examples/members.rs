@@ -12,7 +12,8 @@
 
 use anyhow::{Context, ensure};
 use clap::{Parser, Subcommand};
-use docent::{MemberChange, MemberChanges, Members, Membership};
+use docent::discovery::{MemberChange, MemberChanges};
+use docent::{Members, Membership};
 use docent_examples::{Ensemble, clean_up, log_to_stderr, own_path};
 use futures_util::StreamExt;
 use std::time::Duration;

@@ -8,7 +8,8 @@
 //! hold.
 
 use anyhow::ensure;
-use docent::{AcquireError, Client, CreateMode, Owner, Role, RwLock};
+use docent::locks::{AcquireError, Owner, Role};
+use docent::{Client, CreateMode, RwLock};
 use docent_examples::{Ensemble, clean_up, log_to_stderr, own_path};
 use std::time::Duration;
 use tokio::time::{sleep, timeout};

@@ -8,7 +8,8 @@
 //! hold.
 
 use anyhow::ensure;
-use docent::{Client, Semaphore, SharedLimit};
+use docent::locks::SharedLimit;
+use docent::{Client, Semaphore};
 use docent_examples::{Ensemble, clean_up, log_to_stderr, own_path};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};

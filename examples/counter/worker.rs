@@ -3,7 +3,8 @@ use crate::leash::end_with_the_parent;
 use crate::ledger::Ledger;
 use crate::line::Line;
 use anyhow::ensure;
-use docent::{ErrorKind, Fence, Lost, Mutex, MutexGuard};
+use docent::locks::MutexGuard;
+use docent::{ErrorKind, Fence, Lost, Mutex};
 use std::time::Duration;
 use tokio::time::sleep;
 

@@ -1,6 +1,7 @@
 use crate::stage::Stage;
 use anyhow::ensure;
-use docent::{AcquireError, Client, Mutex, MutexGuard};
+use docent::locks::{AcquireError, MutexGuard};
+use docent::{Client, Mutex};
 use tokio::task::JoinHandle;
 
 /// A waiter that gives up is gone from the line, and those behind it move up.

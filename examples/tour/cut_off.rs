@@ -1,7 +1,8 @@
 use crate::cable::Cable;
 use crate::stage::Stage;
 use anyhow::{bail, ensure};
-use docent::{Client, ConnectionState, Fence, Lost, Mutex, MutexGuard};
+use docent::locks::MutexGuard;
+use docent::{Client, ConnectionState, Fence, Lost, Mutex};
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 

@@ -1,6 +1,7 @@
 use crate::stage::Stage;
 use anyhow::ensure;
-use docent::{MemberChange, Membership};
+use docent::Membership;
+use docent::discovery::MemberChange;
 use futures_util::StreamExt;
 
 const HOSTS: [&str; 3] = ["host-1", "host-2", "host-3"];

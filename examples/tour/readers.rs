@@ -1,6 +1,7 @@
 use crate::stage::Stage;
 use anyhow::ensure;
-use docent::{AcquireError, RwLock};
+use docent::RwLock;
+use docent::locks::AcquireError;
 
 /// A writer keeps all others out, until it steps down and reads together with them.
 pub(crate) async fn show(stage: &Stage) -> anyhow::Result<()> {

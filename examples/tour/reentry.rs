@@ -1,6 +1,7 @@
 use crate::stage::Stage;
 use anyhow::ensure;
-use docent::{AcquireError, Fence, Mutex, Owner};
+use docent::locks::{AcquireError, Owner};
+use docent::{Fence, Mutex};
 
 /// One owner acquires a lock again that it holds; others are kept out until the last of its guards is gone.
 pub(crate) async fn show(stage: &Stage) -> anyhow::Result<()> {

@@ -1,7 +1,8 @@
 use crate::cli::Seat;
 use crate::job::Job;
 use crate::said::{Said, What};
-use docent::{AckError, Queue};
+use docent::Queue;
+use docent::queue::AckError;
 use docent_examples::until_input_ends;
 use futures_util::TryStreamExt;
 use std::time::Duration;

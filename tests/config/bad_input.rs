@@ -1,8 +1,8 @@
 //! Input that breaks a rule is refused before anything is sent.
 
 use crate::support::limits;
-use docent::config::Raw;
-use docent::{Config, ConfigTree, Counter, Error, ErrorKind, SharedCount, SharedValue};
+use docent::config::{Raw, SharedCount};
+use docent::{Config, ConfigTree, Counter, Error, ErrorKind, SharedValue};
 use docent_testkit::{Backend, both_backends};
 use docent_tests::{connect, soon};
 use std::io;

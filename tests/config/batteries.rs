@@ -2,8 +2,8 @@
 //! sessions that end, futures that are dropped and clients that are closed.
 
 use crate::support::{Limits, PATH, config, json, limits};
-use docent::config::{CounterError, Revision};
-use docent::{Client, Counter, PublishError, SharedCount};
+use docent::config::{CounterError, PublishError, Revision, SharedCount, SubscribeError};
+use docent::{Client, Counter};
 use docent_proto::OpCode;
 use docent_testkit::battery::{Asked, BREAKS, Break, Fault, poll_times};
 use docent_testkit::{Backend, Proxy, TestServer, both_backends};
@@ -100,7 +100,7 @@ impl<'a> Case<'a> {
             }
             Action::PublishIf => {
                 let seen = config.get().await.map_err(|error| match error {
-                    docent::SubscribeError::Core(error) => PublishError::Core(error),
+                    SubscribeError::Core(error) => PublishError::Core(error),
                     other => panic!("{other}"),
                 })?;
                 config.publish_if(&two, &seen.unwrap()).await.map(|value| value.revision())

@@ -1,6 +1,7 @@
 //! Counters, in Curator's layout.
 
 use docent::config::{CounterError, Integer};
+use docent::node::Acl;
 use docent::{Client, Counter, CreateMode, ErrorKind};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, Rule, both_backends};
@@ -111,7 +112,7 @@ both_backends! {
         let Err(CounterError::Core(error)) = soon(Counter::<i64>::new(&client, "/ephemeral/a").unwrap().increment()).await else { panic!() };
         assert_eq!(error.kind(), ErrorKind::NoChildrenForEphemerals);
         client.create("/closed", "", CreateMode::Persistent).await.unwrap();
-        client.set_acl("/closed", [docent::Acl::read_all()], None).await.unwrap();
+        client.set_acl("/closed", [Acl::read_all()], None).await.unwrap();
         let Err(CounterError::Core(error)) = soon(Counter::<i64>::new(&client, "/closed/a").unwrap().increment()).await else { panic!() };
         assert_eq!(error.kind(), ErrorKind::NoAuth);
         let Err(CounterError::Core(error)) = soon(Counter::<i64>::new(&client, "/closed").unwrap().increment()).await else { panic!() };

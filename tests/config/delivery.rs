@@ -1,8 +1,9 @@
 //! Changes that subscribers are told: V1 to V8.
 
 use crate::support::{Limits, PATH, config, json, limits, next, until, until_stale, watches};
-use docent::config::{Change, RejectionReason};
-use docent::{Config, ConnectionState, CreateMode, ErrorKind, SubscribeError, Subscription};
+use docent::config::{Change, RejectionReason, SubscribeError};
+use docent::node::{Acl, Permissions};
+use docent::{Config, ConnectionState, CreateMode, ErrorKind, Subscription};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, Rule, TestServer, both_backends};
 use docent_tests::{SHORT_SESSION, builder, connect, soon};
@@ -197,7 +198,7 @@ both_backends! {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         soon(config(&other).publish(&limits(1))).await.unwrap();
-        other.set_acl(PATH, [docent::Acl::digest("user", "password", docent::Permissions::ALL)], None).await.unwrap();
+        other.set_acl(PATH, [Acl::digest("user", "password", Permissions::ALL)], None).await.unwrap();
         let Err(SubscribeError::Core(error)) = soon(config(&client).subscribe()).await else { panic!() };
         assert_eq!(error.kind(), ErrorKind::NoAuth);
         let config = Config::builder(&client, PATH).default_value(limits(9)).build().unwrap();

@@ -1,8 +1,8 @@
 //! The local snapshot.
 
 use crate::support::{Limits, PATH, config, in_range, json, limits, next, until, until_stale};
-use docent::config::{Change, Origin};
-use docent::{Client, Config, SubscribeError};
+use docent::config::{Change, Origin, SubscribeError};
+use docent::{Client, Config};
 use docent_testkit::{Backend, Proxy, TestServer, both_backends};
 use docent_tests::{builder, connect, soon};
 use std::fs;

@@ -1,7 +1,8 @@
 //! Earlier values, and going back to them.
 
 use crate::support::{Limits, PATH, config, in_range, json, limits};
-use docent::{Client, Config, CreateMode, PublishError};
+use docent::config::PublishError;
+use docent::{Client, Config, CreateMode};
 use docent_testkit::{Backend, both_backends};
 use docent_tests::{connect, soon};
 

@@ -1,8 +1,8 @@
 //! Operations of publishers, and their results.
 
 use crate::support::{Limits, PATH, config, in_range, json, limits};
-use docent::config::{Origin, RejectionReason};
-use docent::{Config, CreateMode, ErrorKind, PublishError, SubscribeError};
+use docent::config::{Origin, PublishError, RejectionReason, SubscribeError};
+use docent::{Config, CreateMode, ErrorKind};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, FrameKind, both_backends};
 use docent_tests::{builder, connect, soon};

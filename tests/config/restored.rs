@@ -1,8 +1,9 @@
 //! Servers that were restored from an older copy.
 
 use crate::support::{config, limits, next};
+use docent::Client;
+use docent::client::RollbackPolicy;
 use docent::config::Change;
-use docent::{Client, RollbackPolicy};
 use docent_testkit::Port;
 use docent_tests::{PATIENCE, soon, tick};
 use std::time::Duration;

@@ -1,8 +1,9 @@
 //! Shared values and numbers, in Curator's layout.
 
 use crate::support::watches;
-use docent::config::{Change, RejectionReason};
-use docent::{CreateMode, ErrorKind, PublishError, SharedCount, SharedLimit, SharedValue, SubscribeError};
+use docent::config::{Change, PublishError, RejectionReason, SharedCount, SubscribeError};
+use docent::locks::SharedLimit;
+use docent::{CreateMode, ErrorKind, SharedValue};
 use docent_testkit::{Backend, both_backends};
 use docent_tests::{builder, connect, soon};
 

@@ -1,7 +1,7 @@
 //! Helpers of the tests of configuration.
 
-use docent::config::Change;
-use docent::{Client, Config, Snapshot, Subscription};
+use docent::config::{Change, Snapshot};
+use docent::{Client, Config, Subscription};
 use docent_testkit::TestServer;
 use docent_tests::soon;
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,9 @@
 //! Folders of configurations.
 
 use crate::support::{Limits, in_range, json, limits, watches};
-use docent::config::{TreeChange, TreeSubscription};
-use docent::{ChildrenCache, Config, ConfigTree, CreateMode, ErrorKind, SubscribeError};
+use docent::cache::ChildrenCache;
+use docent::config::{SubscribeError, TreeChange, TreeSubscription};
+use docent::{Config, ConfigTree, CreateMode, ErrorKind};
 use docent_testkit::{Backend, both_backends};
 use docent_tests::{builder, connect, soon};
 use futures_util::future::try_join_all;

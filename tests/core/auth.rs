@@ -1,7 +1,8 @@
 //! Permissions: credentials, access control lists, and the errors when they are missing.
 
+use docent::node::{Acl, Permissions};
 use docent::recipe::KeptNode;
-use docent::{Acl, Client, ClientBuilder, CreateMode, ErrorKind, Mutex, Permissions};
+use docent::{Client, ClientBuilder, CreateMode, ErrorKind, Mutex};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, Rule, TestServer, both_backends};
 use docent_tests::{builder, connect, soon};

@@ -1,7 +1,9 @@
 //! Caches of the children of a node.
 
 use crate::{builder, connect};
-use docent::{Acl, ChildrenCache, ChildrenEvent, ChildrenEvents, Client, CreateMode, ErrorKind, Permissions};
+use docent::cache::{ChildrenCache, ChildrenEvent, ChildrenEvents};
+use docent::node::{Acl, Permissions};
+use docent::{Client, CreateMode, ErrorKind};
 use docent_testkit::{Backend, both_backends};
 use docent_tests::soon;
 use futures_util::StreamExt;

@@ -1,7 +1,8 @@
 //! Caches of many children. Their cost is counted in requests, never timed.
 
 use crate::children_cache::Told;
-use docent::{ChildrenCache, Client, CreateMode};
+use docent::cache::ChildrenCache;
+use docent::{Client, CreateMode};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, Fate, FrameKind, Traced, both_backends};
 use docent_tests::{as_it_goes_on, builder, connect, soon};

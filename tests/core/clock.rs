@@ -1,7 +1,7 @@
 //! A client's clock beside the servers'.
 
 use crate::{builder, connect};
-use docent::{BootClock, Clock, Timestamp};
+use docent::time::{BootClock, Clock, Timestamp};
 use docent_testkit::{Backend, both_backends};
 use docent_tests::{soon, until};
 use std::sync::Arc;

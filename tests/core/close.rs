@@ -1,7 +1,8 @@
 //! Closing ends everything: futures, streams, tasks, the session.
 
 use crate::{builder, connect};
-use docent::{AcquireError, ConnectionState, CreateMode, ErrorKind, Mutex};
+use docent::locks::AcquireError;
+use docent::{ConnectionState, CreateMode, ErrorKind, Mutex};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, Direction, both_backends};
 use docent_tests::{PATIENCE, soon};

@@ -2,7 +2,8 @@
 
 use crate::fake::{FakeLink, FakeServer, SESSION, body, reply};
 use crate::secrets::Printed;
-use docent::{Client, LostReason, Mutex, MutexGuard};
+use docent::locks::MutexGuard;
+use docent::{Client, LostReason, Mutex};
 use docent_proto::{Code, MultiOp, MultiResult, Request, Response, Stat};
 use docent_tests::{soon, tick};
 use futures_util::future::join_all;

@@ -2,6 +2,7 @@
 
 use crate::fake::{FakeLink, FakeServer, SESSION, body, connected, frame, reply};
 use bytes::{BufMut, Bytes, BytesMut};
+use docent::node::Children;
 use docent::{Client, ConnectionState, Error};
 use docent_proto::{OpCode, Request, Response, Stat};
 use docent_tests::{PATIENCE, soon};
@@ -46,7 +47,7 @@ fn event(kind: i32, state: i32, path: &[u8]) -> Vec<u8> {
 }
 
 /// The listing that the client asked for survives one bad link.
-async fn goes_on(name: &str, listing: impl Future<Output = Result<docent::Children, Error>>) {
+async fn goes_on(name: &str, listing: impl Future<Output = Result<Children, Error>>) {
     let names = listing.await.unwrap_or_else(|error| panic!("{name}: {error:?}")).names;
     assert_eq!(names, ["child"], "{name}");
 }

@@ -1,8 +1,10 @@
 //! Nodes that are kept present.
 
 use crate::{builder, connect};
+use docent::locks::MutexGuard;
+use docent::node::Acl;
 use docent::recipe::{KeptNode, KeptStatus};
-use docent::{Acl, Client, ConnectionState, CreateMode, ErrorKind, Mutex, MutexGuard};
+use docent::{Client, ConnectionState, CreateMode, ErrorKind, Mutex};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, KeptAlive, Proxy, Rule, TestServer, both_backends};
 use docent_tests::{SHORT_SESSION, soon};

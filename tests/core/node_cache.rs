@@ -2,7 +2,9 @@
 
 use crate::children_cache::all_but_read;
 use crate::{builder, connect};
-use docent::{Acl, CreateMode, ErrorKind, NodeCache, NodeChanges};
+use docent::cache::{NodeCache, NodeChanges};
+use docent::node::Acl;
+use docent::{CreateMode, ErrorKind};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, Rule, both_backends};
 use docent_tests::soon;

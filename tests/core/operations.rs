@@ -1,9 +1,11 @@
 //! Operations of a client on nodes.
 
 use crate::{builder, connect};
+use docent::client::ParentKind;
+use docent::node::{Transaction, TransactionResult};
 use docent::{
-    Barrier, Counter, CreateMode, DoubleBarrier, Election, ErrorKind, Instance, Membership, Mutex,
-    ParentKind, Queue, Registry, RwLock, Semaphore, SimpleQueue, Transaction, TransactionResult,
+    Barrier, Counter, CreateMode, DoubleBarrier, Election, ErrorKind, Instance, Membership, Mutex, Queue,
+    Registry, RwLock, Semaphore, SimpleQueue,
 };
 use docent_proto::OpCode;
 use docent_testkit::{Backend, Proxy, Rule, both_backends};

@@ -1,7 +1,8 @@
 //! Outcomes of writes whose reply is lost.
 
 use crate::{builder, connect};
-use docent::{Acl, Client, ConnectionState, CreateMode, ErrorKind};
+use docent::node::Acl;
+use docent::{Client, ConnectionState, CreateMode, ErrorKind};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, Direction, Flow, Proxy, Rule, TestServer, Traced, both_backends};
 use docent_tests::{SHORT_SESSION, as_it_goes_on, soon};

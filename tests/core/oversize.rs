@@ -1,6 +1,7 @@
 //! A reply above the client's limit is an error of the call that asked for it.
 
-use docent::{Client, CreateMode, ErrorKind, Transaction};
+use docent::node::Transaction;
+use docent::{Client, CreateMode, ErrorKind};
 use docent_testkit::{Backend, both_backends};
 use docent_tests::{builder, soon};
 use futures_util::StreamExt;

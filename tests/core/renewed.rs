@@ -1,8 +1,9 @@
 //! Nodes that are kept on although they were about to be removed.
 
 use crate::{builder, connect};
+use docent::node::{Acl, Permissions};
 use docent::recipe::{KeptNode, KeptStatus};
-use docent::{Acl, CreateMode, ErrorKind, Permissions};
+use docent::{CreateMode, ErrorKind};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, both_backends};
 use docent_tests::soon;

@@ -4,12 +4,15 @@ use crate::tls::authority::{Authority, Validity};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use docent::cache::{ChildrenCache, NodeCache};
 use docent::config::Change;
+use docent::discovery::MemberChange;
+use docent::locks::{Owner, SharedLimit};
+use docent::node::{Acl, Permissions};
 use docent::recipe::KeptNode;
 use docent::{
-    Acl, Barrier, ChildrenCache, Client, Config, ConfigTree, Counter, CreateMode, DoubleBarrier, Election,
-    Instance, MemberChange, Membership, MultiLock, Mutex, NodeCache, Owner, Permissions, Registry, RwLock,
-    SecretString, Semaphore, SharedLimit, SharedValue, Tls,
+    Barrier, Client, Config, ConfigTree, Counter, CreateMode, DoubleBarrier, Election, Instance, Membership,
+    MultiLock, Mutex, Registry, RwLock, SecretString, Semaphore, SharedValue, Tls,
 };
 use docent_proto::OpCode;
 use docent_testkit::{Backend, Rule, TestServer, both_backends};

@@ -7,9 +7,9 @@ pub(crate) mod authority;
 mod terminator;
 
 use authority::{Authority, Issued, Validity};
-use docent::{
-    Acl, Client, ClientBuilder, ConnectionState, ConnectionStatus, CreateMode, ErrorKind, Mutex, Tls,
-};
+use docent::client::ConnectionStatus;
+use docent::node::{Acl, Permissions};
+use docent::{Client, ClientBuilder, ConnectionState, CreateMode, ErrorKind, Mutex, Tls};
 use docent_testkit::{Backend, ServerOptions, TestServer};
 use docent_tests::{SESSION, builder, connect, soon, tick, with_causes, within};
 use std::fs;
@@ -270,7 +270,7 @@ async fn a_real_server_is_talked_to_over_both_versions_and_knows_the_client_by_i
         assert!(both.acl("/b").await.unwrap().entries.contains(&Acl::digest(
             "user",
             "word",
-            docent::Permissions::ALL
+            Permissions::ALL
         )));
     }
 }

@@ -1,7 +1,9 @@
 //! Streams of what nodes are.
 
 use crate::{builder, connect};
-use docent::{CreateMode, WatchStream};
+use docent::CreateMode;
+use docent::cache::WatchStream;
+use docent::node::Node;
 use docent_testkit::{Backend, ServerOptions, TestServer, both_backends};
 use docent_tests::soon;
 use futures_util::StreamExt;
@@ -10,12 +12,12 @@ async fn next<T>(stream: &mut WatchStream<T>) -> Option<T> {
     soon(stream.next()).await.expect("the client is open").expect("the node may be read")
 }
 
-pub(crate) async fn data(stream: &mut WatchStream<docent::Node>) -> Option<String> {
+pub(crate) async fn data(stream: &mut WatchStream<Node>) -> Option<String> {
     next(stream).await.map(|node| String::from_utf8(node.data.into()).unwrap())
 }
 
 /// Reads on until the stream has come to `value`: states in between may be coalesced.
-async fn until(stream: &mut WatchStream<docent::Node>, value: Option<&str>) {
+async fn until(stream: &mut WatchStream<Node>, value: Option<&str>) {
     while data(stream).await.as_deref() != value {}
 }
 

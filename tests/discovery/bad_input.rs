@@ -1,7 +1,8 @@
 //! Bad input is an error that names value and rule, and nothing is stored.
 
 use crate::scene::{BASE, orders, registry};
-use docent::{ErrorKind, Instance, Registry, ServiceType};
+use docent::discovery::ServiceType;
+use docent::{ErrorKind, Instance, Registry};
 use docent_testkit::{Backend, both_backends};
 use docent_tests::{connect, frames_since, refuses_bad_paths, soon};
 use serde_json::json;

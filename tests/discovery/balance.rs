@@ -1,7 +1,7 @@
 //! Picks from a live view.
 
 use crate::scene::{orders, registry, until_ids, view};
-use docent::{OutlierPolicy, PickPolicy};
+use docent::discovery::{OutlierPolicy, PickPolicy, Registration};
 use docent_testkit::{Backend, both_backends};
 use docent_tests::{connect, soon};
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ both_backends! {
         assert!((0..20).all(|_| sticky.pick().unwrap().id == chosen));
         let at = registrations.iter().position(|one| one.id() == chosen).unwrap();
         soon(registrations.remove(at).deregister()).await.unwrap();
-        let left: Vec<_> = registrations.iter().map(docent::Registration::id).collect();
+        let left: Vec<_> = registrations.iter().map(Registration::id).collect();
         until_ids(&sticky, &left.iter().map(String::as_str).collect::<Vec<_>>()).await;
         let next = sticky.pick().unwrap().id.clone();
         assert!(next != chosen && (0..20).all(|_| sticky.pick().unwrap().id == next));

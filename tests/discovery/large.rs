@@ -1,7 +1,9 @@
 //! Services with many instances.
 
 use crate::scene::{ORDERS, view};
-use docent::{Client, CreateMode, Service, ServiceChange, Transaction};
+use docent::discovery::{ServiceChange, ServiceChanges};
+use docent::node::Transaction;
+use docent::{Client, CreateMode, Service};
 use docent_testkit::{Backend, both_backends};
 use docent_tests::{as_it_goes_on, connect};
 use futures_util::StreamExt;
@@ -37,7 +39,7 @@ async fn change(
 async fn follow(
     view: &Service<String>,
     told: &mut BTreeMap<String, String>,
-    changes: &mut docent::ServiceChanges<String>,
+    changes: &mut ServiceChanges<String>,
     condition: impl Fn(&BTreeMap<String, String>) -> bool,
 ) {
     let count = std::cell::Cell::new(0);

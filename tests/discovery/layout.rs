@@ -1,10 +1,8 @@
 //! Dubbo's layout.
 
 use crate::scene::until_gone;
-use docent::{
-    Client, CreateMode, ErrorKind, Instance, Registration, Registry, RegistryLayout, ServiceChange,
-    ServiceType,
-};
+use docent::discovery::{Registration, RegistryLayout, ServiceChange, ServiceType};
+use docent::{Client, CreateMode, ErrorKind, Instance, Registry};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, Rule, both_backends};
 use docent_tests::{builder, connect, soon};

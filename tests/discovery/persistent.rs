@@ -1,7 +1,8 @@
 //! Static and permanent instances, which no session keeps.
 
 use crate::scene::{BASE, behind_proxy, orders, registry, until_ids, view};
-use docent::{CreateMode, ErrorKind, RegistrationStatus, ServiceType};
+use docent::discovery::{RegistrationStatus, ServiceType};
+use docent::{CreateMode, ErrorKind};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, Rule, both_backends};
 use docent_tests::{SESSION, connect, soon};

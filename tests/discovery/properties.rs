@@ -3,7 +3,8 @@
 use crate::scene::{
     ORDERS, behind_proxy, ids, next, orders, registry, until_gone, until_ids, until_owned, view,
 };
-use docent::{Client, ConnectionState, CreateMode, Registration};
+use docent::discovery::{PickPolicy, Registration, RegistrationStatus};
+use docent::{Client, ConnectionState, CreateMode};
 use docent_proto::{MultiOp, OpCode, Request};
 use docent_testkit::{Backend, Rule, both_backends};
 use docent_tests::{SESSION, SHORT_SESSION, connect, soon, within};
@@ -131,7 +132,7 @@ both_backends! {
         soon(one.deregister()).await.unwrap();
         other.create("/services/orders/1", "theirs", CreateMode::Ephemeral).await.unwrap();
         let waiting = registry(&client).announce(orders("1")).unwrap();
-        soon(async { while !matches!(waiting.status(), docent::RegistrationStatus::Occupied { .. }) { tokio::task::yield_now().await; } }).await;
+        soon(async { while !matches!(waiting.status(), RegistrationStatus::Occupied { .. }) { tokio::task::yield_now().await; } }).await;
         soon(waiting.deregister()).await.unwrap();
         assert_eq!(other.get("/services/orders/1").await.unwrap().data, "theirs");
         assert_eq!(other.exists("/services/orders/2").await.unwrap(), before);
@@ -217,7 +218,7 @@ both_backends! {
     async fn p9_only_members_of_the_present_view_are_picked(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
-        for policy in [docent::PickPolicy::RoundRobin, docent::PickPolicy::Random, docent::PickPolicy::Sticky, docent::PickPolicy::Weighted, docent::PickPolicy::PowerOfTwo] {
+        for policy in [PickPolicy::RoundRobin, PickPolicy::Random, PickPolicy::Sticky, PickPolicy::Weighted, PickPolicy::PowerOfTwo] {
             let view = soon(registry(&other).service_builder::<String>("orders").policy(policy).open()).await.unwrap();
             let mut registrations = Vec::new();
             for round in 0..12_usize {

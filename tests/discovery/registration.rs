@@ -1,7 +1,9 @@
 //! Instances that stay announced, and how that ends.
 
 use crate::scene::{ORDERS, behind_proxy, orders, registry, until_gone, until_ids, until_owned, view};
-use docent::{ConnectionState, CreateMode, ErrorKind, Instance, RegistrationStatus};
+use docent::discovery::{RegistrationStatus, ServiceType};
+use docent::node::{Acl, Permissions};
+use docent::{ConnectionState, CreateMode, ErrorKind, Instance};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, Rule, both_backends};
 use docent_tests::{SESSION, SHORT_SESSION, builder, connect, soon};
@@ -52,7 +54,7 @@ both_backends! {
         soon(registration.set_enabled(true)).await.unwrap();
         assert!(!until_owned(&client, &other, ONE).await.contains("enabled"));
         assert_eq!(other.exists(ONE).await.unwrap().unwrap().czxid, created, "it never left");
-        for wrong in [orders("2"), orders("1").service_type(docent::ServiceType::Static)] {
+        for wrong in [orders("2"), orders("1").service_type(ServiceType::Static)] {
             let error = soon(registration.update(wrong)).await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidInput);
         }
@@ -249,7 +251,7 @@ both_backends! {
         let server = backend.start().await;
         let other = connect(&server).await;
         let (client, proxy) = behind_proxy(&server, SESSION).await;
-        let read_only = docent::Acl::new(docent::Permissions::READ | docent::Permissions::ADMIN, "world", "anyone");
+        let read_only = Acl::new(Permissions::READ | Permissions::ADMIN, "world", "anyone");
         other.create(ORDERS, "", CreateMode::Persistent).await.unwrap();
         other.set_acl(ORDERS, [read_only], None).await.unwrap();
         let error = soon(registry(&client).register(orders("1"))).await.unwrap_err();
@@ -262,7 +264,7 @@ both_backends! {
         tokio::time::sleep(Duration::from_millis(500)).await;
         assert!(creates() - before <= 5, "{} attempts in half a second", creates() - before);
         // A client that may not do it now may later.
-        other.set_acl(ORDERS, [docent::Acl::open_unsafe()], None).await.unwrap();
+        other.set_acl(ORDERS, [Acl::open_unsafe()], None).await.unwrap();
         // A new instance is tried now, and earlier failures say nothing.
         soon(registration.update(orders("2").payload("new".to_owned()))).await.unwrap();
         assert!(registration.last_error().is_none());
@@ -279,7 +281,7 @@ both_backends! {
         soon(async { while !matches!(one.changed().await, RegistrationStatus::Pending) {} }).await;
         soon(async { while !matches!(one.changed().await, RegistrationStatus::Announced) {} }).await;
         assert_eq!(other.get(&one.path()).await.unwrap().stat.owner, client.session_id());
-        let permanent = orders("2").service_type(docent::ServiceType::Permanent);
+        let permanent = orders("2").service_type(ServiceType::Permanent);
         let mut two = soon(registry(&client).register(permanent)).await.unwrap();
         {
             let mut changed = Box::pin(two.changed());

@@ -1,6 +1,7 @@
 //! Helpers that the tests of this suite share.
 
-use docent::{Client, Instance, Registry, Service, ServiceChange, ServiceChanges};
+use docent::discovery::{ServiceChange, ServiceChanges};
+use docent::{Client, Instance, Registry, Service};
 use docent_testkit::TestServer;
 use docent_tests::{builder, soon};
 use futures_util::StreamExt;

@@ -1,8 +1,9 @@
 //! Updates that others supersede, in Dubbo's layout, where the data is the node's name.
 
 use crate::layout::{registry, version, versions};
+use docent::discovery::{Registration, ServiceType};
 use docent::recipe::KeptNode;
-use docent::{Client, CreateMode, Instance, Registration, ServiceType};
+use docent::{Client, CreateMode, Instance};
 use docent_testkit::{Backend, both_backends};
 use docent_tests::{connect, soon};
 use futures_util::poll;

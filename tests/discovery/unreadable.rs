@@ -1,7 +1,8 @@
 //! P8: a node that cannot be read as an instance affects only itself.
 
 use crate::scene::{ORDERS, ids, next, orders, registry, until_ids, view};
-use docent::{Acl, CreateMode, Permissions};
+use docent::CreateMode;
+use docent::node::{Acl, Permissions};
 use docent_testkit::{Backend, both_backends};
 use docent_tests::{connect, soon};
 

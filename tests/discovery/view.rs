@@ -3,7 +3,8 @@
 use crate::scene::{
     BASE, ORDERS, behind_proxy, ids, next, orders, registry, until_gone, until_ids, view, word,
 };
-use docent::{CreateMode, Instance, Registry, ServiceChange, ServiceType};
+use docent::discovery::{ServiceChange, ServiceType};
+use docent::{CreateMode, Instance, Registry};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, Rule, both_backends};
 use docent_tests::{SESSION, SHORT_SESSION, connect, soon};

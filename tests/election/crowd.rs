@@ -1,7 +1,8 @@
 //! Many candidates and many changes of leaders.
 
 use crate::candidate::{Candidate, ELECTION, Log, election, until_standing};
-use docent::{Client, CreateMode, Error, ErrorKind, Fence, Leadership, TransactionResult};
+use docent::node::TransactionResult;
+use docent::{Client, CreateMode, Error, ErrorKind, Fence, Leadership};
 use docent_testkit::{Backend, both_backends};
 use docent_tests::{connect, soon};
 use futures_util::future::join_all;

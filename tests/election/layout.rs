@@ -1,7 +1,8 @@
 //! Candidates stand in one line with Curator's.
 
 use crate::candidate::until_standing;
-use docent::{Client, CreateMode, Election, ElectionLayout, Mutex};
+use docent::election::ElectionLayout;
+use docent::{Client, CreateMode, Election, Mutex};
 use docent_testkit::{Backend, TestServer, both_backends};
 use docent_tests::{builder, connect, soon};
 use std::time::Duration;

@@ -1,7 +1,8 @@
 //! Somebody leads soon after a leader is gone, and nobody is silently out.
 
 use crate::candidate::{Candidate, ELECTION, Log, election, until_standing};
-use docent::{Acl, CreateMode, Election, ErrorKind, LostReason};
+use docent::node::Acl;
+use docent::{CreateMode, Election, ErrorKind, LostReason};
 use docent_proto::OpCode;
 use docent_testkit::battery::longest_pause;
 use docent_testkit::{Backend, Direction, FrameKind, TestServer, both_backends};

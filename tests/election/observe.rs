@@ -1,7 +1,9 @@
 //! Observers of an election's leaders.
 
 use crate::candidate::{ELECTION, election, until_standing};
-use docent::{Acl, Client, CreateMode, Election, ErrorKind, Leaders, Permissions};
+use docent::election::Leaders;
+use docent::node::{Acl, Permissions};
+use docent::{Client, CreateMode, Election, ErrorKind};
 use docent_proto::{Code, OpCode};
 use docent_testkit::{Backend, Direction, FrameKind, Proxy, TestServer, both_backends};
 use docent_tests::{builder, connect, soon, within};

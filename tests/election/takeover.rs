@@ -1,7 +1,8 @@
 //! A new leader waits when its predecessor did not resign.
 
 use crate::candidate::{ELECTION, Log, until_standing};
-use docent::{BootClock, Client, Clock, CreateMode, Election, Error, ErrorKind, Timestamp};
+use docent::time::{BootClock, Clock, Timestamp};
+use docent::{Client, CreateMode, Election, Error, ErrorKind};
 use docent_proto::{MultiOp, OpCode, Request};
 use docent_testkit::{Backend, Rule, ServerOptions, both_backends};
 use docent_tests::{builder, connect, in_time, soon};

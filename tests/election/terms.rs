@@ -1,7 +1,8 @@
 //! One leader at a time, each term higher than the last, and nothing is done under a term that is over.
 
 use crate::candidate::{Candidate, ELECTION, Event, Log, election, until_standing};
-use docent::{Client, CreateMode, ErrorKind, LostReason, TransactionResult};
+use docent::node::TransactionResult;
+use docent::{Client, CreateMode, ErrorKind, LostReason};
 use docent_testkit::{Backend, Proxy, TestServer, both_backends};
 use docent_tests::{SHORT_SESSION, builder, connect, soon};
 use futures_util::future::join_all;

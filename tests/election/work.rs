@@ -1,7 +1,8 @@
 //! Work is bound to the leadership, and how it ends says what comes next.
 
 use crate::candidate::{Candidate, ELECTION, Log, election, until_standing};
-use docent::{BootClock, Clock, Election, Error, ErrorKind, LostReason, Timestamp};
+use docent::time::{BootClock, Clock, Timestamp};
+use docent::{Election, Error, ErrorKind, LostReason};
 use docent_testkit::{Backend, both_backends};
 use docent_tests::{SHORT_SESSION, builder, connect, soon};
 use futures_util::future::join_all;

@@ -1,7 +1,8 @@
 //! Something that one holds and another one waits for.
 
 use crate::fleet::patiently;
-use docent::{Client, Election, Fence, Leadership, Mutex, MutexGuard};
+use docent::locks::MutexGuard;
+use docent::{Client, Election, Fence, Leadership, Mutex};
 use docent_tests::soon;
 use std::fmt::Debug;
 use std::future::Future;

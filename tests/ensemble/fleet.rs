@@ -3,10 +3,10 @@
 use crate::exclusive::{self, Pair};
 use crate::jobs::Jobs;
 use crate::settings::Settings;
-use docent::{
-    Client, ConnectionState, ConnectionStatus, Instance, Leadership, MutexGuard, Registration, Registry,
-    ServiceChange,
-};
+use docent::client::ConnectionStatus;
+use docent::discovery::{Registration, ServiceChange};
+use docent::locks::MutexGuard;
+use docent::{Client, ConnectionState, Instance, Leadership, Registry};
 use docent_testkit::{RealEnsemble, RealServer};
 use docent_tests::soon;
 use futures_util::StreamExt;

@@ -1,6 +1,7 @@
 //! A queue at work.
 
-use docent::{AckError, Client, PutError, Queue};
+use docent::queue::{AckError, PutError};
+use docent::{Client, Queue};
 use docent_tests::{as_it_goes_on, soon};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

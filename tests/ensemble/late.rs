@@ -4,7 +4,8 @@
 use crate::contest::Contest;
 use crate::fleet::leader_of_two;
 use crate::jobs::Jobs;
-use docent::{Client, Election, ErrorKind, Leadership, Mutex, MutexGuard};
+use docent::locks::MutexGuard;
+use docent::{Client, Election, ErrorKind, Leadership, Mutex};
 use docent_testkit::{RealEnsemble, ServerOptions};
 use docent_tests::soon;
 use futures_util::future::join_all;

@@ -1,7 +1,8 @@
 //! `Barrier` and `DistributedBarrier`, `DoubleBarrier` and `DistributedDoubleBarrier`.
 
 use crate::curator::both;
-use docent::{AcquireError, Barrier, Client, DoubleBarrier, Entered};
+use docent::locks::{AcquireError, Entered};
+use docent::{Barrier, Client, DoubleBarrier};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, Proxy};
 use docent_tests::{soon, until};

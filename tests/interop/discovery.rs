@@ -1,7 +1,8 @@
 //! `Registry` and `ServiceDiscovery`, `Membership` and `GroupMember`.
 
 use crate::curator::both;
-use docent::{Instance, Membership, Registry, Service, ServiceType};
+use docent::discovery::{Peer, ServiceType};
+use docent::{Instance, Membership, Registry, Service};
 use docent_testkit::Backend;
 use docent_tests::{soon, until};
 use serde::{Deserialize, Serialize};
@@ -106,7 +107,7 @@ async fn members_of_both_see_each_other_come_and_go() {
     let group = Membership::new(&client, "/cluster/web").unwrap();
     let members = soon(group.members()).await.unwrap();
     let until_members = async |wanted: &[&str]| {
-        let said = |peer: docent::Peer| format!("{}={}", peer.id, String::from_utf8_lossy(&peer.data));
+        let said = |peer: Peer| format!("{}={}", peer.id, String::from_utf8_lossy(&peer.data));
         let now = || members.current().into_iter().map(said).collect::<Vec<_>>();
         until(async || now() == wanted).await;
     };

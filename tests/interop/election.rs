@@ -1,7 +1,8 @@
 //! `Election`, and `LeaderLatch` and `LeaderSelector`.
 
 use crate::curator::both;
-use docent::{Election, ElectionLayout};
+use docent::Election;
+use docent::election::ElectionLayout;
 use docent_testkit::Backend;
 use docent_tests::{soon, until};
 use futures_util::StreamExt;

@@ -1,7 +1,8 @@
 //! `Mutex` and `InterProcessMutex`.
 
 use crate::curator::{Curator, IDENTITY, both};
-use docent::{AcquireError, Mutex};
+use docent::Mutex;
+use docent::locks::AcquireError;
 use docent_testkit::Backend;
 use docent_tests::{connect, in_time, soon, tick, until};
 use std::time::{Duration, Instant};

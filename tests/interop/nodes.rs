@@ -1,9 +1,12 @@
 //! Nodes of each recipe, ours and Curator's, which must be the same byte for byte.
 
 use crate::curator::{IDENTITY, both};
+use docent::config::{Raw, SharedCount};
+use docent::election::ElectionLayout;
+use docent::queue::QueueLayout;
 use docent::{
-    Barrier, Client, Counter, DoubleBarrier, Election, ElectionLayout, Membership, Mutex, Queue, QueueLayout,
-    Raw, RwLock, Semaphore, SharedCount, SharedValue, SimpleQueue,
+    Barrier, Client, Counter, DoubleBarrier, Election, Membership, Mutex, Queue, RwLock, Semaphore,
+    SharedValue, SimpleQueue,
 };
 use docent_testkit::Backend;
 use docent_tests::soon;

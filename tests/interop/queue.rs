@@ -1,7 +1,8 @@
 //! `Queue` and `DistributedQueue`, `SimpleQueue` and `SimpleDistributedQueue`.
 
 use crate::curator::both;
-use docent::{Client, DeadReason, Queue, QueueLayout, Raw, SimpleQueue};
+use docent::queue::{DeadReason, QueueLayout, Raw};
+use docent::{Client, Queue, SimpleQueue};
 use docent_testkit::Backend;
 use docent_tests::soon;
 

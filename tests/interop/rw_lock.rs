@@ -1,7 +1,8 @@
 //! `RwLock` and `InterProcessReadWriteLock`.
 
 use crate::curator::both;
-use docent::{AcquireError, RwLock};
+use docent::RwLock;
+use docent::locks::AcquireError;
 use docent_testkit::Backend;
 use docent_tests::{soon, until};
 

@@ -1,7 +1,8 @@
 //! `Semaphore` and `InterProcessSemaphoreV2`.
 
 use crate::curator::both;
-use docent::{AcquireError, Semaphore, SharedLimit};
+use docent::Semaphore;
+use docent::locks::{AcquireError, SharedLimit};
 use docent_testkit::Backend;
 use docent_tests::{soon, until};
 

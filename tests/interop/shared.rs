@@ -2,8 +2,8 @@
 //! `DistributedAtomicLong` and `DistributedAtomicInteger`.
 
 use crate::curator::both;
-use docent::config::Change;
-use docent::{Counter, PublishError, SharedCount, SharedValue};
+use docent::config::{Change, PublishError, SharedCount};
+use docent::{Counter, SharedValue};
 use docent_testkit::Backend;
 use docent_tests::soon;
 

@@ -1,7 +1,8 @@
 //! A gate that holds up everybody who comes, until it is removed.
 
 use crate::connect;
-use docent::{AcquireError, Barrier, Client, ErrorKind};
+use docent::locks::AcquireError;
+use docent::{Barrier, Client, ErrorKind};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, both_backends};
 use docent_tests::soon;

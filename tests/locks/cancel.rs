@@ -2,7 +2,8 @@
 
 use crate::order::until_waiting;
 use crate::{builder, connect};
-use docent::{AcquireError, Client, Mutex, RwLock, Semaphore};
+use docent::locks::AcquireError;
+use docent::{Client, Mutex, RwLock, Semaphore};
 use docent_testkit::battery::abandon_at;
 use docent_testkit::{Backend, both_backends};
 use docent_tests::{soon, until};

@@ -1,9 +1,7 @@
 //! Descriptions of the locks for the batteries.
 
-use docent::{
-    AcquireError, AnyLock, Client, ErrorKind, Fence, MultiGuard, MultiLock, Mutex, MutexGuard, Permit,
-    ReadGuard, RwLock, Semaphore, WriteGuard,
-};
+use docent::locks::{AcquireError, AnyLock, MultiGuard, MutexGuard, Permit, ReadGuard, WriteGuard};
+use docent::{Client, ErrorKind, Fence, MultiLock, Mutex, RwLock, Semaphore};
 use docent_proto::{Code, OpCode};
 use docent_testkit::Traced;
 use docent_testkit::battery::{Contender, Fault, Recipe, Seat, Step, unanswered};

@@ -1,7 +1,8 @@
 //! A gate that opens once enough have come, and again once all have left.
 
 use crate::{builder, connect};
-use docent::{AcquireError, Client, ConnectionState, CreateMode, DoubleBarrier, Entered, ErrorKind};
+use docent::locks::{AcquireError, Entered};
+use docent::{Client, ConnectionState, CreateMode, DoubleBarrier, ErrorKind};
 use docent_proto::{OpCode, Request};
 use docent_testkit::{Backend, Rule, both_backends};
 use docent_tests::{SHORT_SESSION, soon};

@@ -1,7 +1,8 @@
 //! A double barrier stands what happens to links, sessions, futures and clients of its members.
 
 use crate::{builder, connect};
-use docent::{AcquireError, Client, CreateMode, DoubleBarrier, Error, ErrorKind};
+use docent::locks::AcquireError;
+use docent::{Client, CreateMode, DoubleBarrier, Error, ErrorKind};
 use docent_proto::OpCode;
 use docent_testkit::battery::abandon_at;
 use docent_testkit::{Backend, FrameKind, Proxy, Rule, TestServer, both_backends};

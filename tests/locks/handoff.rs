@@ -2,6 +2,7 @@
 
 use crate::order::until_waiting;
 use docent::Mutex;
+use docent::locks::MutexGuard;
 use docent_proto::{MultiOp, OpCode, Request};
 use docent_testkit::{Backend, Rule, both_backends};
 use docent_tests::{SHORT_SESSION, builder, connect, soon};
@@ -109,8 +110,8 @@ both_backends! {
         assert!(largest <= 64);
         let most = paths.values().max().unwrap();
         assert!(*most <= 2, "one guard was checked {most} times before others were checked once");
-        assert!(guards.iter().all(docent::MutexGuard::is_held));
-        let fences: HashSet<_> = guards.iter().map(docent::MutexGuard::fence).collect();
+        assert!(guards.iter().all(MutexGuard::is_held));
+        let fences: HashSet<_> = guards.iter().map(MutexGuard::fence).collect();
         assert_eq!(fences.len(), GUARDS);
     }
 }

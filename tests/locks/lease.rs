@@ -2,7 +2,8 @@
 //! not the answers that were heard.
 
 use crate::granted_less::{LONG, loses_its_guard_in_time};
-use docent::{BootClock, Clock, LostReason, MultiLock, Mutex, Timestamp};
+use docent::time::{BootClock, Clock, Timestamp};
+use docent::{LostReason, MultiLock, Mutex};
 use docent_testkit::{Backend, both_backends};
 use docent_tests::{SESSION, builder, soon};
 use futures_util::poll;

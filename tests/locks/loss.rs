@@ -1,9 +1,9 @@
 //! A holder knows that its lock is lost before anybody else can hold it, and nothing un-loses.
 
 use crate::{builder, connect};
-use docent::{
-    Acl, Client, ConnectionState, CreateMode, ErrorKind, LostReason, Mutex, MutexGuard, Permissions,
-};
+use docent::locks::MutexGuard;
+use docent::node::{Acl, Permissions};
+use docent::{Client, ConnectionState, CreateMode, ErrorKind, LostReason, Mutex};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, Direction, Flow, Proxy, Rule, TestServer, Traced, both_backends};
 use docent_tests::{SHORT_SESSION, soon};

@@ -2,7 +2,8 @@
 
 use crate::contender::{Kind, Locks};
 use crate::{builder, connect};
-use docent::{AcquireError, AnyLock, Client, CreateMode, ErrorKind, MultiLock, Mutex, Owner, RwLock};
+use docent::locks::{AcquireError, AnyLock, Owner};
+use docent::{Client, CreateMode, ErrorKind, MultiLock, Mutex, RwLock};
 use docent_proto::{OpCode, Request};
 use docent_testkit::{Backend, Direction, Flow, Rule, battery, both_backends};
 use docent_tests::{in_time, soon};

@@ -1,6 +1,8 @@
 //! Others in the line: foreign children, Curator's contenders, revocation, numbers near their end.
 
-use docent::{Acl, AcquireError, CreateMode, Election, ErrorKind, Mutex, Permissions};
+use docent::locks::AcquireError;
+use docent::node::{Acl, Permissions};
+use docent::{CreateMode, Election, ErrorKind, Mutex};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, Rule, both_backends};
 use docent_tests::{builder, connect, soon};

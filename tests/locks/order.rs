@@ -1,7 +1,8 @@
 //! Mutual exclusion, first come first served, one wake-up.
 
 use crate::{builder, connect};
-use docent::{AcquireError, ErrorKind, Fence, LostReason, Mutex, Role};
+use docent::locks::{AcquireError, Role};
+use docent::{ErrorKind, Fence, LostReason, Mutex};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, FrameKind, Traced, both_backends};
 use docent_tests::{PATIENCE, as_it_goes_on, soon};

@@ -1,8 +1,7 @@
 //! Outages of the servers that last longer than an operation may take.
 
-use docent::{
-    AcquireError, Client, ConnectionState, ErrorKind, MultiLock, Mutex, RwLock, Semaphore, SharedLimit,
-};
+use docent::locks::{AcquireError, SharedLimit};
+use docent::{Client, ConnectionState, ErrorKind, MultiLock, Mutex, RwLock, Semaphore};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, Rule, TestServer};
 use docent_tests::{PATIENCE, builder, soon};

@@ -2,8 +2,10 @@
 //! waiters, a client that is cut off, one whose session is ended, one whose node is deleted. The simulation
 //! does the same on virtual time, and more.
 
+use docent::client::ConnectionStatus;
+use docent::locks::{AcquireError, MutexGuard};
 use docent::server::Server;
-use docent::{AcquireError, Client, ConnectionState, ConnectionStatus, Mutex, MutexGuard};
+use docent::{Client, ConnectionState, Mutex};
 use docent_checker::{
     Attempt, AttemptId, Change, ClientId, Coverage, EndState, Ending, Facts, FaultKind, FencedResource,
     Grant, LinkState, Recorder, Role, Run, Scribe, What, check, report,

@@ -2,7 +2,8 @@
 
 use crate::connect;
 use crate::order::until_waiting;
-use docent::{AcquireError, LostReason, Mutex, Owner};
+use docent::locks::{AcquireError, Owner};
+use docent::{LostReason, Mutex};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, both_backends};
 use docent_tests::soon;

@@ -1,7 +1,8 @@
 //! Releases that the servers refuse.
 
 use crate::{builder, connect};
-use docent::{Acl, Client, ConnectionState, ErrorKind, LostReason, Mutex, Permissions};
+use docent::node::{Acl, Permissions};
+use docent::{Client, ConnectionState, ErrorKind, LostReason, Mutex};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, Traced, both_backends};
 use docent_tests::soon;

@@ -1,8 +1,9 @@
 //! Two guards never hold one lock, also when a holder stood still before it became one.
 
 use crate::builder;
+use docent::locks::MutexGuard;
 use docent::server::Follower;
-use docent::{ClientBuilder, Mutex, MutexGuard};
+use docent::{ClientBuilder, Mutex};
 use docent_testkit::Backend;
 use docent_tests::soon;
 use std::sync::Arc;

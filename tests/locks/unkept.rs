@@ -1,7 +1,9 @@
 //! A guard is lost in time also when nobody is left to keep it: the client's own tasks have panicked, are
 //! gone or stuck.
 
-use docent::{BootClock, Client, Clock, ConnectionState, ErrorKind, LostReason, MultiLock, Mutex, Timestamp};
+use docent::locks::AcquireError;
+use docent::time::{BootClock, Clock, Timestamp};
+use docent::{Client, ConnectionState, ErrorKind, LostReason, MultiLock, Mutex};
 use docent_testkit::{Backend, TestServer};
 use docent_tests::{SHORT_SESSION, builder, soon};
 use std::sync::Arc;
@@ -66,7 +68,7 @@ async fn is_lost_when(end: impl FnOnce(&Panics, Runtime)) {
     assert!(!guard.is_held() && !all.is_held());
     // Nobody waits for ever for a client that does nothing any more.
     assert_eq!(soon(state.reached(ConnectionState::Closed)).await, ConnectionState::Closed);
-    let docent::AcquireError::Core(error) = soon(waiting).await.unwrap().unwrap_err() else { panic!() };
+    let AcquireError::Core(error) = soon(waiting).await.unwrap().unwrap_err() else { panic!() };
     assert_eq!(error.kind(), ErrorKind::Closed);
     assert_eq!(soon(client.get("/lock")).await.unwrap_err().kind(), ErrorKind::Closed);
     soon(client.close()).await;

@@ -1,7 +1,8 @@
 //! Transactions that go together with an acknowledgement.
 
 use crate::jobs::{QUEUE, drain, queue, take};
-use docent::{AckError, CreateMode, Delivery, ErrorKind, LostReason, Queue};
+use docent::queue::AckError;
+use docent::{CreateMode, Delivery, ErrorKind, LostReason, Queue};
 use docent_proto::{OpCode, Request};
 use docent_testkit::{Backend, Rule, both_backends};
 use docent_tests::{connect, soon};

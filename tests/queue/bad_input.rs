@@ -2,7 +2,8 @@
 
 use crate::jobs::{QUEUE, queue};
 use bytes::Bytes;
-use docent::{AckError, Delivery, ErrorKind, PutError, Queue, QueueLayout, Raw, SimpleQueue};
+use docent::queue::{AckError, PutError, QueueLayout, Raw};
+use docent::{Delivery, ErrorKind, Queue, SimpleQueue};
 use docent_testkit::{Backend, both_backends};
 use docent_tests::{connect, frames_since, refuses_bad_paths, short_of_a_lease, soon};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

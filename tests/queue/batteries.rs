@@ -1,6 +1,7 @@
 //! Deliveries stand the batteries of faults, given back and acknowledged.
 
-use docent::{AckError, Client, CreateMode, Delivery, ErrorKind, Fence, Queue};
+use docent::queue::AckError;
+use docent::{Client, CreateMode, Delivery, ErrorKind, Fence, Queue};
 use docent_proto::OpCode;
 use docent_testkit::battery::{self, Contender, Fault, Recipe, Seat, Step, unanswered};
 use docent_testkit::{Backend, FrameKind, Traced, both_backends};

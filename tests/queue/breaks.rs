@@ -2,7 +2,8 @@
 
 use crate::jobs::QUEUE;
 use bytes::Bytes;
-use docent::{Delivery, Queue, QueueBuilder, QueueLayout, Raw};
+use docent::queue::{QueueBuilder, QueueLayout, Raw};
+use docent::{Delivery, Queue};
 use docent_testkit::{Backend, Rule, TestServer, both_backends};
 use docent_tests::{builder, soon};
 use futures_util::future::join_all;

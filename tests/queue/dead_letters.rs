@@ -2,7 +2,9 @@
 
 use crate::jobs::{QUEUE, drain, queue, take};
 use bytes::Bytes;
-use docent::{Acl, Codec, CodecError, CreateMode, DeadReason, ErrorKind, PeekError, Queue, Raw};
+use docent::node::Acl;
+use docent::queue::{Codec, CodecError, DeadReason, PeekError, Raw};
+use docent::{CreateMode, ErrorKind, Queue};
 use docent_testkit::{Backend, both_backends};
 use docent_tests::{connect, soon};
 

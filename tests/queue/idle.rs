@@ -2,7 +2,9 @@
 
 use crate::jobs::{A_WHILE, QUEUE, finish, queue, take};
 use bytes::Bytes;
-use docent::{Acl, Client, CreateMode, Queue, Raw};
+use docent::node::Acl;
+use docent::queue::{AckError, Raw};
+use docent::{Client, CreateMode, Queue};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, FrameKind, TestServer, Traced, both_backends};
 use docent_tests::{SHORT_SESSION, builder, connect, in_time, soon, within};
@@ -125,7 +127,7 @@ both_backends! {
             soon(lost.lost()).await;
             assert!(!lost.is_held());
             let error = soon(lost.ack()).await.unwrap_err();
-            assert!(matches!(error, docent::AckError::Lost(_)), "{error:?}");
+            assert!(matches!(error, AckError::Lost(_)), "{error:?}");
             soon(again.ack()).await.unwrap();
             soon(kept.ack()).await.unwrap();
             assert!(jobs.is_empty().await.unwrap());

@@ -1,7 +1,8 @@
 //! Nodes of the queue, in each layout.
 
 use crate::jobs::{A_WHILE, QUEUE, drain, queue, take};
-use docent::{Client, CreateMode, DeadReason, Queue, QueueLayout};
+use docent::queue::{DeadReason, QueueLayout};
+use docent::{Client, CreateMode, Queue};
 use docent_testkit::{Backend, both_backends};
 use docent_tests::{connect, soon};
 

@@ -1,7 +1,8 @@
 //! Many items, producers and consumers, of whom some are killed.
 
 use crate::jobs::QUEUE;
-use docent::{AckError, Client, Delivery, ErrorKind, Fence, Queue};
+use docent::queue::AckError;
+use docent::{Client, Delivery, ErrorKind, Fence, Queue};
 use docent_testkit::{Backend, TestServer, both_backends};
 use docent_tests::{as_it_goes_on, builder, soon};
 use std::collections::{BTreeMap, HashMap, HashSet};

@@ -1,7 +1,8 @@
 //! Order in which items are handed out, and items that come back.
 
 use crate::jobs::{A_WHILE, QUEUE, drain, finish, queue, take};
-use docent::{AckError, CreateMode, ErrorKind, LostReason, Queue, QueueLayout};
+use docent::queue::{AckError, QueueLayout};
+use docent::{CreateMode, ErrorKind, LostReason, Queue};
 use docent_testkit::{Backend, both_backends};
 use docent_tests::{connect, soon};
 use std::pin::pin;

@@ -1,7 +1,8 @@
 //! One consumer at a time.
 
 use crate::jobs::{A_WHILE, QUEUE};
-use docent::{Client, DeadReason, Queue};
+use docent::queue::DeadReason;
+use docent::{Client, Queue};
 use docent_testkit::{Backend, both_backends};
 use docent_tests::{connect, in_time, soon};
 use std::time::{Duration, Instant};

@@ -1,7 +1,8 @@
 //! Putting under faults.
 
 use crate::jobs::{QUEUE, drain, queue};
-use docent::{Client, ErrorKind, PutError, Queue};
+use docent::queue::PutError;
+use docent::{Client, ErrorKind, Queue};
 use docent_proto::OpCode;
 use docent_testkit::battery::{Asked, BREAKS, Break, Fault, poll_times};
 use docent_testkit::{Backend, Proxy, TestServer, both_backends};

@@ -1,7 +1,8 @@
 //! Servers are told who the client is.
 
+use docent::node::{Acl, Permissions};
 use docent::zookeeper_client::{Sasl, ZookeeperClient};
-use docent::{Acl, CreateMode, ErrorKind, Permissions};
+use docent::{CreateMode, ErrorKind};
 use docent_testkit::{Backend, ServerOptions};
 use docent_tests::soon;
 

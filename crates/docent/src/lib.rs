@@ -1,65 +1,143 @@
 #![doc = include_str!("front.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-pub use docent_codec::{Codec, CodecError, Json, Raw};
-pub use docent_config::{
-    Config, ConfigTree, Counter, PublishError, SharedCount, SharedValue, Snapshot, SubscribeError,
-    Subscription,
-};
-#[cfg(feature = "tls")]
-#[cfg_attr(docsrs, doc(cfg(feature = "tls")))]
-pub use docent_core::Tls;
-pub use docent_core::{
-    Acl, BootClock, Children, ChildrenCache, ChildrenEvent, ChildrenEvents, ChildrenSnapshot, Client,
-    ClientBuilder, Clock, ClockCheck, ConnectionState, ConnectionStatus, CreateMode, Created, Error,
-    ErrorKind, Fence, Health, Lost, LostReason, Node, NodeAcl, NodeCache, NodeChanges, ParentKind,
-    ParseFenceError, Participant, Permissions, RetryPolicy, Role, RollbackPolicy, SecretString, Stat,
-    StateWatcher, Timestamp, TokioClock, Transaction, TransactionResult, WatchStream,
-};
-#[cfg(feature = "tower")]
-#[cfg_attr(docsrs, doc(cfg(feature = "tower")))]
-pub use docent_discovery::Discovered;
-pub use docent_discovery::{
-    Instance, Instances, Member, MemberChange, MemberChanges, Members, Membership, OutlierPolicy, Peer,
-    PickError, PickPolicy, Picked, Presence, Registration, RegistrationStatus, Registry, RegistryBuilder,
-    RegistryLayout, Service, ServiceBuilder, ServiceChange, ServiceChanges, ServiceNames, ServiceType,
-    Unreadable, UriPart, UriSpec,
-};
-pub use docent_election::{
-    Election, ElectionBuilder, ElectionLayout, ElectionRun, Leader, Leaders, Leadership,
-};
-pub use docent_locks::{
-    AcquireError, AnyLock, Barrier, DoubleBarrier, Entered, MultiGuard, MultiLock, Mutex, MutexBuilder,
-    MutexGuard, Owner, Permit, ReadGuard, RwLock, RwLockBuilder, Semaphore, SharedLimit, WriteGuard,
-};
-pub use docent_queue::{
-    AckError, DeadLetter, DeadLetters, DeadReason, Deliveries, Delivery, PeekError, PutError, Queue,
-    QueueBuilder, QueueLayout, SimpleQueue,
-};
-
-/// Configuration, shared values and counters: the types besides those at the top.
-pub mod config {
-    pub use docent_config::*;
-}
-
-/// Transport that reaches the servers, for applications that bring one of their own.
-pub mod transport {
-    pub use docent_core::{Dialled, Io, ServerAddress, TcpTransport, Transport};
-}
-
-/// Tickets and holds, for authors of recipes of their own.
-pub mod recipe {
-    pub use docent_core::recipe::*;
-}
-
+#[doc(no_inline)]
+pub use client::{Client, ClientBuilder, ConnectionState, Error, ErrorKind, RetryPolicy, SecretString};
+#[doc(no_inline)]
+pub use config::{Config, ConfigTree, Counter, SharedValue, Subscription};
+#[doc(no_inline)]
+pub use discovery::{Instance, Members, Membership, Registry, Service};
 #[cfg(docent_planted)]
 #[doc(hidden)]
 pub use docent_core::planted;
 #[cfg(feature = "zookeeper-client")]
 pub use docent_core::zookeeper_client;
+#[doc(no_inline)]
+pub use election::{Election, Leadership};
+#[doc(no_inline)]
+pub use guard::{Fence, Lost, LostReason};
+#[doc(no_inline)]
+pub use locks::{Barrier, DoubleBarrier, MultiLock, Mutex, RwLock, Semaphore};
+#[doc(no_inline)]
+pub use node::CreateMode;
+#[doc(no_inline)]
+pub use queue::{Delivery, Queue, SimpleQueue};
+#[cfg(feature = "tls")]
+#[cfg_attr(docsrs, doc(cfg(feature = "tls")))]
+#[doc(no_inline)]
+pub use transport::Tls;
 
-/// The embedded server, for development and tests. In memory, a single node: production means a ZooKeeper
-/// ensemble.
+/// The client, its settings and its state, and the error of its operations.
+///
+/// Guides: [connection state and
+/// retries](https://github.com/docent-rs/docent/blob/main/docs/guide/retries.md),
+/// [security](https://github.com/docent-rs/docent/blob/main/docs/guide/security.md).
+pub mod client {
+    pub use docent_core::{
+        Client, ClientBuilder, ConnectionState, ConnectionStatus, Error, ErrorKind, Health, ParentKind,
+        RetryPolicy, RollbackPolicy, SecretString, StateWatcher,
+    };
+}
+
+/// Locks: a mutex, readers and a writer, permits, several at once, and barriers.
+///
+/// Guide: [locks](https://github.com/docent-rs/docent/blob/main/docs/guide/locks.md).
+pub mod locks {
+    pub use docent_core::{Participant, Role};
+    pub use docent_locks::*;
+}
+
+/// Leader election, with work that is bound to the leadership.
+///
+/// Guide: [election](https://github.com/docent-rs/docent/blob/main/docs/guide/election.md).
+pub mod election {
+    #[doc(no_inline)]
+    pub use docent_core::{Participant, Role};
+    pub use docent_election::*;
+}
+
+/// Fences, and the reasons for which a guard is lost: common to locks, leaderships and deliveries.
+///
+/// Guides: [guarantees](https://github.com/docent-rs/docent/blob/main/docs/guide/guarantees.md), [the failure
+/// model](https://github.com/docent-rs/docent/blob/main/docs/guide/failure-model.md).
+pub mod guard {
+    pub use docent_core::{Fence, Lost, LostReason, ParseFenceError};
+}
+
+/// Queues: one with acknowledgements and dead letters, and the simple one of ZooKeeper's documentation.
+///
+/// Guide: [queue](https://github.com/docent-rs/docent/blob/main/docs/guide/queue.md).
+pub mod queue {
+    pub use docent_queue::*;
+}
+
+/// Service discovery: registry, live views of services, and membership of groups.
+///
+/// Guides: [discovery](https://github.com/docent-rs/docent/blob/main/docs/guide/discovery.md),
+/// [membership](https://github.com/docent-rs/docent/blob/main/docs/guide/membership.md).
+pub mod discovery {
+    #[cfg(feature = "tower")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "tower")))]
+    pub use docent_discovery::Discovered;
+    pub use docent_discovery::*;
+}
+
+/// Configuration that is followed live, shared values and counters.
+///
+/// Guide: [configuration](https://github.com/docent-rs/docent/blob/main/docs/guide/config.md).
+pub mod config {
+    pub use docent_config::*;
+}
+
+/// Nodes of the tree: their data, status, children and permissions, and transactions over several of them.
+///
+/// Guides: [security](https://github.com/docent-rs/docent/blob/main/docs/guide/security.md), [the failure
+/// model](https://github.com/docent-rs/docent/blob/main/docs/guide/failure-model.md).
+pub mod node {
+    pub use docent_core::{
+        Acl, Children, CreateMode, Created, Node, NodeAcl, Permissions, Stat, Transaction, TransactionResult,
+    };
+}
+
+/// Nodes and children kept in memory, and streams of watched nodes.
+///
+/// Guide: [how it works](https://github.com/docent-rs/docent/blob/main/docs/guide/how-it-works.md).
+pub mod cache {
+    pub use docent_core::{
+        ChildrenCache, ChildrenEvent, ChildrenEvents, ChildrenSnapshot, NodeCache, NodeChanges, WatchStream,
+    };
+}
+
+/// Tickets, holds, claims and kept nodes, for authors of recipes of their own.
+///
+/// Guide: [how to add a recipe](https://github.com/docent-rs/docent/blob/main/CONTRIBUTING.md).
+pub mod recipe {
+    pub use docent_core::recipe::*;
+    #[doc(no_inline)]
+    pub use docent_core::{Participant, Role};
+}
+
+/// Clocks that leases are counted by, and the check of the machine's clock.
+///
+/// Guide: [the failure model](https://github.com/docent-rs/docent/blob/main/docs/guide/failure-model.md).
+pub mod time {
+    pub use docent_core::{BootClock, Clock, ClockCheck, Timestamp, TokioClock};
+}
+
+/// Transports that reach the servers: TCP, TLS, or one of the application's own.
+///
+/// Guide: [security](https://github.com/docent-rs/docent/blob/main/docs/guide/security.md).
+pub mod transport {
+    #[cfg(feature = "tls")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "tls")))]
+    pub use docent_core::Tls;
+    pub use docent_core::{Dialled, Io, ServerAddress, TcpTransport, Transport};
+}
+
+/// The embedded server, for development and tests.
+///
+/// It is a single node in memory: production means a ZooKeeper ensemble. Guide: [getting
+/// started](https://github.com/docent-rs/docent/blob/main/docs/guide/start.md).
 #[cfg(feature = "server")]
 pub mod server {
     pub use docent_server::*;

@@ -2,7 +2,8 @@
 
 use super::{Keeping, Keeps};
 use crate::membership::{GROUP, group};
-use docent::{Client, Error, Member, Membership};
+use docent::discovery::Member;
+use docent::{Client, Error, Membership};
 use docent_testkit::{Backend, battery, both_backends};
 use futures_util::StreamExt;
 use std::marker::PhantomData;

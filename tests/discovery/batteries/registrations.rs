@@ -2,7 +2,8 @@
 
 use super::{Keeping, Keeps};
 use crate::scene::{ORDERS, orders, registry};
-use docent::{Client, Error, Registration, RegistrationStatus};
+use docent::discovery::{Registration, RegistrationStatus};
+use docent::{Client, Error};
 use docent_testkit::{Backend, battery, both_backends};
 use std::marker::PhantomData;
 

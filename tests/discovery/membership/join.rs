@@ -1,7 +1,8 @@
 //! Joining and leaving, and obstacles to them.
 
 use super::{GROUP, group, ids, next};
-use docent::{CreateMode, ErrorKind, Membership, Presence};
+use docent::discovery::Presence;
+use docent::{CreateMode, ErrorKind, Membership};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, both_backends};
 use docent_tests::{SHORT_SESSION, builder, connect, soon};

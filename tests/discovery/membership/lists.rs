@@ -1,7 +1,8 @@
 //! Lists and changes that readers of a group are given.
 
 use super::{GROUP, group, ids, next, until, until_present};
-use docent::{CreateMode, ErrorKind, Presence};
+use docent::discovery::Presence;
+use docent::{CreateMode, ErrorKind};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, Rule, both_backends};
 use docent_tests::{builder, connect, soon};

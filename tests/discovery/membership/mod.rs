@@ -4,7 +4,8 @@ mod join;
 mod lists;
 mod own;
 
-use docent::{Client, MemberChange, MemberChanges, Members, Membership};
+use docent::discovery::{MemberChange, MemberChanges};
+use docent::{Client, Members, Membership};
 use docent_tests::soon;
 use futures_util::StreamExt;
 

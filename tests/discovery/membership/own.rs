@@ -1,7 +1,9 @@
 //! Members that joined by the group that they look at.
 
 use super::{GROUP, group, ids, next, until_present};
-use docent::{Acl, CreateMode, Permissions, Presence};
+use docent::CreateMode;
+use docent::discovery::Presence;
+use docent::node::{Acl, Permissions};
 use docent_testkit::{Backend, both_backends};
 use docent_tests::{connect, soon};
 use futures_util::StreamExt;

@@ -2,7 +2,8 @@
 
 use super::until_in_line;
 use crate::{builder, connect};
-use docent::{ErrorKind, LostReason, Role, RwLock};
+use docent::locks::Role;
+use docent::{ErrorKind, LostReason, RwLock};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, Rule, both_backends};
 use docent_tests::soon;

@@ -2,7 +2,8 @@
 
 use super::until_in_line;
 use crate::{builder, connect};
-use docent::{AcquireError, Client, CreateMode, ErrorKind, Role, RwLock};
+use docent::locks::{AcquireError, Role};
+use docent::{Client, CreateMode, ErrorKind, RwLock};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, Rule, Traced, both_backends};
 use docent_tests::soon;

@@ -2,7 +2,8 @@
 
 use super::until_in_line;
 use crate::{builder, connect};
-use docent::{AcquireError, Fence, ReadGuard, Role, RwLock, WriteGuard};
+use docent::locks::{AcquireError, ReadGuard, Role, WriteGuard};
+use docent::{Fence, RwLock};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, FrameKind, Proxy, TestServer, Traced, both_backends};
 use docent_tests::soon;

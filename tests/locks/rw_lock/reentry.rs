@@ -2,7 +2,8 @@
 
 use super::until_in_line;
 use crate::connect;
-use docent::{AcquireError, LostReason, Owner, RwLock};
+use docent::locks::{AcquireError, Owner};
+use docent::{LostReason, RwLock};
 use docent_testkit::{Backend, both_backends};
 use docent_tests::soon;
 

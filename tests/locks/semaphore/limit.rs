@@ -2,7 +2,8 @@
 
 use super::until_participants;
 use crate::connect;
-use docent::{AcquireError, CreateMode, ErrorKind, Semaphore, SharedLimit};
+use docent::locks::{AcquireError, SharedLimit};
+use docent::{CreateMode, ErrorKind, Semaphore};
 use docent_testkit::{Backend, both_backends};
 use docent_tests::soon;
 

@@ -2,7 +2,8 @@
 
 use super::until_participants;
 use crate::{builder, connect};
-use docent::{AcquireError, Client, ErrorKind, Role, Semaphore};
+use docent::locks::{AcquireError, Role};
+use docent::{Client, ErrorKind, Semaphore};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, FrameKind, Traced, both_backends};
 use docent_tests::soon;

@@ -1,5 +1,5 @@
 use crate::controls::Controls;
-use docent::{Clock, Timestamp};
+use docent::time::{Clock, Timestamp};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

@@ -21,7 +21,7 @@
 //! The code of a recipe, and a test; the mutex's are in `tests/locks/batteries.rs`:
 //!
 //! ```ignore
-//! use docent::{AcquireError, Client, Error, ErrorKind, Fence, Mutex, MutexGuard};
+//! use docent::{Client, Error, ErrorKind, Fence, Mutex, locks::{AcquireError, MutexGuard}};
 //! use docent_testkit::battery::{Contender, Fault, Recipe, Seat, Step, lost_reply};
 //!
 //! struct Locks;

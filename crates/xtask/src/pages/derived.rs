@@ -14,11 +14,12 @@ Pages that are named here without a link are in the folder `docs` of the reposit
 /// The column of a table that names types, which rustdoc links.
 const TYPES: &str = "types";
 
-/// The pages that are made from `readme`, by their paths.
-pub(super) fn pages(readme: &str) -> [(&'static str, String); 2] {
+/// The pages that are made from `readme`, by their paths. `names` is the part of rustdoc's page that says
+/// where things are.
+pub(super) fn pages(readme: &str, names: &str) -> [(&'static str, String); 2] {
     let plain = format!("{}{NOTE}", without_relative(readme));
     let [registry, rustdoc] = PAGES;
-    let linked = with_items(&plain);
+    let linked = with_names(&with_items(&plain), names);
     [(registry, plain), (rustdoc, linked)]
 }
 
@@ -88,6 +89,12 @@ fn with_items(text: &str) -> String {
     page
 }
 
+/// `text` with `names` before its first part.
+fn with_names(text: &str, names: &str) -> String {
+    let (intro, parts) = text.split_once("\n## ").unwrap_or((text, ""));
+    format!("{intro}\n{names}\n## {parts}")
+}
+
 fn linked(item: &str) -> String {
     let name = item.trim();
     if name.starts_with('`') { item.replace(name, &format!("[{name}]")) } else { item.to_owned() }
@@ -112,6 +119,11 @@ mod tests {
     fn code_stays_as_it_is() {
         let text = "```rust\nlet a = b[c](d.e);\n```\n`[f](g.h)`\n";
         assert_eq!(without_relative(text), text);
+    }
+
+    #[test]
+    fn names_stand_below_the_introduction() {
+        assert_eq!(with_names("# A\n\na\n\n## B\n", "## N\n"), "# A\n\na\n\n## N\n\n## B\n");
     }
 
     #[test]

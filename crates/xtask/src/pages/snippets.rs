@@ -1,11 +1,9 @@
+use super::facade::FACADE;
 use super::markdown::{Block, Page, blocks};
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-
-/// The file that names the guides whose code is compiled.
-pub(super) const GUIDES: &str = "crates/docent/src/lib.rs";
 
 /// Folder of the README's programs, and the file there that includes them.
 const COPIES: &str = "tests/readme";
@@ -58,7 +56,7 @@ pub(super) fn check_guides(pages: &[Page], facade: &str) -> Vec<String> {
             }
         }
         if !blocks.is_empty() && !facade.contains(&format!("include_str!(\"../../../{}\")", page.path)) {
-            wrong.push(format!("{} has code, and {GUIDES} does not include it", page.path));
+            wrong.push(format!("{} has code, and {FACADE} does not include it", page.path));
         }
     }
     wrong

@@ -1,3 +1,4 @@
+use super::facade::{FACADE, Facade};
 use super::markdown::Page;
 use super::{derived, links, names, readme, snippets};
 use crate::cargo::root;
@@ -11,7 +12,8 @@ const LEFT_OUT: [&str; 2] = ["target", "node_modules"];
 /// Writes the pages that are made from the README.
 pub(crate) fn write() -> Result<()> {
     let root = root();
-    for (path, text) in derived::pages(&read(&root, "README.md")?) {
+    let facade = Facade::parse(&read(&root, FACADE)?);
+    for (path, text) in derived::pages(&read(&root, "README.md")?, &facade.table()) {
         fs::write(root.join(path), text).with_context(|| format!("cannot write {path}"))?;
     }
     Ok(())
@@ -24,12 +26,17 @@ pub(crate) fn check() -> Result<()> {
     let readme = read(&root, "README.md")?;
     let mut wrong = readme::check(&readme);
     wrong.extend(snippets::check_copies(&readme, &snippets::copies(&root)?));
-    wrong.extend(snippets::check_guides(&pages, &read(&root, snippets::GUIDES)?));
+    let text = read(&root, FACADE)?;
+    wrong.extend(snippets::check_guides(&pages, &text));
+    let facade = Facade::parse(&text);
+    wrong.extend(facade.check(|path| root.join(path).exists()));
     wrong.extend(links::check(&pages, |path| root.join(path).exists()));
     wrong.extend(names::check(&pages, &names::of_sources(&root)?));
-    for (path, text) in derived::pages(&readme) {
+    for (path, text) in derived::pages(&readme, &facade.table()) {
         if read(&root, path)? != text {
-            wrong.push(format!("{path} differs from what is made of README.md: run `cargo xtask pages`"));
+            wrong.push(format!(
+                "{path} differs from what is made of README.md and {FACADE}: run `cargo xtask pages`"
+            ));
         }
     }
     println!("{} pages, README.md has {} lines", pages.len(), readme.lines().count());

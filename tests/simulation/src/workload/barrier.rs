@@ -1,7 +1,8 @@
 use super::pace::Pace;
 use super::polls::abandon_at;
 use super::{Place, Workload};
-use docent::{AcquireError, Barrier, DoubleBarrier, Entered, ErrorKind};
+use docent::locks::{AcquireError, Entered};
+use docent::{Barrier, DoubleBarrier, ErrorKind};
 use docent_checker::{AttemptId, FaultKind, Meeting, What};
 use fastrand::Rng;
 use futures_util::FutureExt;

@@ -1,7 +1,9 @@
 use super::Place;
 use super::polls::abandon_at;
 use super::record::Record;
-use docent::{CreateMode, Leadership, MultiGuard, MutexGuard, Permit, ReadGuard, Transaction, WriteGuard};
+use docent::locks::{MultiGuard, MutexGuard, Permit, ReadGuard, WriteGuard};
+use docent::node::Transaction;
+use docent::{CreateMode, Leadership};
 use docent_checker::{FencedResource, Handle, What};
 use fastrand::Rng;
 use futures_util::FutureExt;

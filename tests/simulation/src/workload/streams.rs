@@ -1,6 +1,7 @@
 use super::shown::Shown;
 use super::{Place, Workload};
-use docent::{Error, ErrorKind, Node, TransactionResult};
+use docent::node::{Node, TransactionResult};
+use docent::{Error, ErrorKind};
 use docent_checker::{Following, Outcome, Publishing, Way, What, Written};
 use docent_server::Transaction;
 use fastrand::Rng;

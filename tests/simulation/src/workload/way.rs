@@ -1,7 +1,8 @@
 use super::Place;
 use super::polls::abandon_at;
 use super::record::Record;
-use docent::{AcquireError, ErrorKind, Owner};
+use docent::ErrorKind;
+use docent::locks::{AcquireError, Owner};
 use docent_checker::Ending;
 use fastrand::Rng;
 use std::future::Future;

@@ -1,8 +1,8 @@
 use super::workload::COUNTER;
 use crate::workload::Place;
 use crate::workload::polls::abandon_at;
-use docent::config::CounterError;
-use docent::{Config, Counter, Error, ErrorKind, PublishError, Snapshot};
+use docent::config::{CounterError, PublishError, Snapshot};
+use docent::{Config, Counter, Error, ErrorKind};
 use docent_checker::{AttemptId, FaultKind, Outcome, Publishing, Way, What};
 use fastrand::Rng;
 use std::cell::Cell;

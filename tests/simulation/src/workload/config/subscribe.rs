@@ -1,8 +1,8 @@
 use super::publish::broken;
 use crate::workload::Place;
 use crate::workload::shown::Shown;
-use docent::config::Change;
-use docent::{Config, Snapshot, SubscribeError};
+use docent::Config;
+use docent::config::{Change, Snapshot, SubscribeError};
 use docent_checker::Following;
 use fastrand::Rng;
 use std::ops::ControlFlow;

@@ -1,6 +1,7 @@
 use super::workload::{FOLDER, GROUP, SERVICE, SERVICES, settled};
 use crate::workload::Place;
-use docent::{ErrorKind, Instances, MemberChange, Membership, Registry, Service};
+use docent::discovery::{Instances, MemberChange};
+use docent::{ErrorKind, Membership, Registry, Service};
 use docent_checker::{AttemptId, Listed, Viewing, What};
 use fastrand::Rng;
 use futures_util::{FutureExt, StreamExt};

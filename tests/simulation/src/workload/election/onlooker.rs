@@ -1,7 +1,8 @@
 use super::workload::{Contest, ElectionWorkload, number};
 use crate::workload::Place;
 use crate::workload::record::Call;
-use docent::{Error, ErrorKind, Leader};
+use docent::election::Leader;
+use docent::{Error, ErrorKind};
 use docent_checker::{AttemptId, Onlooking, What};
 use fastrand::Rng;
 use futures_util::StreamExt;
