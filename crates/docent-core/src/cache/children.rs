@@ -1,5 +1,5 @@
-use super::board::Board;
 use super::children_event::ChildrenEvents;
+use super::children_store::ChildrenStore;
 use super::children_task::ChildrenTask;
 use super::snapshot::ChildrenSnapshot;
 use super::status;
@@ -71,7 +71,7 @@ pub(super) struct Handle {
     // Not a `Client`: a cache does not keep its client open.
     shared: Arc<Shared>,
     path: String,
-    pub(super) board: Arc<Board>,
+    pub(super) store: Arc<ChildrenStore>,
     abandoned: CancellationToken,
 }
 
@@ -92,17 +92,17 @@ impl ChildrenCache {
         if shared.closing.is_cancelled() {
             return Err(Error::new(shared.closed(), "cache").at(path));
         }
-        let board = Arc::new(Board::new(Arc::clone(&shared.config.clock)));
+        let store = Arc::new(ChildrenStore::new(Arc::clone(&shared.config.clock)));
         let abandoned = CancellationToken::new();
         let task = ChildrenTask::new(
             Arc::clone(&shared),
             path.to_owned(),
             full,
-            Arc::clone(&board),
+            Arc::clone(&store),
             abandoned.clone(),
         );
         shared.tasks.spawn_on(task.run(), &shared.runtime);
-        let handle = Handle { shared, path: path.to_owned(), board, abandoned };
+        let handle = Handle { shared, path: path.to_owned(), store, abandoned };
         Ok(Self { handle: Arc::new(handle), operation_timeout: client.operation_timeout() })
     }
 
@@ -113,23 +113,23 @@ impl ChildrenCache {
 
     /// The known content now, without I/O. Empty before it was [`ready`](Self::ready).
     pub fn current(&self) -> Arc<ChildrenSnapshot> {
-        self.handle.board.current()
+        self.handle.store.current()
     }
 
     /// True when the known content may be out of date: before everything was read once, from a lost link
     /// until everything was read again, while the children cannot be listed, and once the client is closed.
     pub fn is_stale(&self) -> bool {
-        self.handle.board.status().borrow().stale_since.is_some()
+        self.handle.store.status().borrow().stale_since.is_some()
     }
 
     /// Time since it became [stale](Self::is_stale); `None` when it is not.
     pub fn stale_for(&self) -> Option<Duration> {
-        self.handle.board.status().borrow().stale_for(&*self.handle.shared.config.clock)
+        self.handle.store.status().borrow().stale_for(&*self.handle.shared.config.clock)
     }
 
     /// The error of the last listing, while the children cannot be listed. It is tried again all the time.
     pub fn last_error(&self) -> Option<Error> {
-        self.handle.board.status().borrow().last_error.clone()
+        self.handle.store.status().borrow().last_error.clone()
     }
 
     /// Waits until everything was read once, at most for the operation timeout.
@@ -141,8 +141,8 @@ impl ChildrenCache {
     /// # Cancel safety
     /// This method is cancel safe.
     pub async fn ready(&self) -> Result<(), Error> {
-        let Handle { shared, path, board, .. } = &*self.handle;
-        status::ready(shared, path, board.status(), self.operation_timeout).await
+        let Handle { shared, path, store, .. } = &*self.handle;
+        status::ready(shared, path, store.status(), self.operation_timeout).await
     }
 
     /// Subscribes to the present content and its changes. Each subscriber has a stream of its own.

@@ -66,7 +66,7 @@ pub struct ChildrenEvents {
 
 impl ChildrenEvents {
     pub(super) fn new(handle: Arc<Handle>) -> Self {
-        let id = handle.board.subscribe();
+        let id = handle.store.subscribe();
         Self { handle, id, replay: None }
     }
 }
@@ -82,7 +82,7 @@ impl Stream for ChildrenEvents {
                     None => self.replay = None,
                 }
             }
-            match self.handle.board.take(self.id, cx) {
+            match self.handle.store.take(self.id, cx) {
                 Taken::Event(event) => return Poll::Ready(Some(event)),
                 Taken::Whole { missed, replay } => {
                     self.replay = Some(replay);
@@ -99,7 +99,7 @@ impl Stream for ChildrenEvents {
 
 impl Drop for ChildrenEvents {
     fn drop(&mut self) {
-        self.handle.board.unsubscribe(self.id);
+        self.handle.store.unsubscribe(self.id);
     }
 }
 

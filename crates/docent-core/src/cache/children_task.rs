@@ -8,9 +8,9 @@ mod answer;
 mod ask;
 
 use super::attachment::{Attachment, News};
-use super::board::Board;
 use super::children_event::ChildrenEvent;
-use super::work::Work;
+use super::children_store::ChildrenStore;
+use super::read_queue::ReadQueue;
 use crate::node::Stat;
 use crate::operation::Shared;
 use crate::session::{Fired, Lane, Outcome, Watch};
@@ -32,12 +32,12 @@ const STEADY: Duration = Duration::from_secs(10);
 /// Watches that are removed at a time; requests of others get in between.
 const LETTING_GO: usize = 128;
 
-/// Keeps the children of one node on a [`Board`].
+/// Keeps the children of one node on a [`ChildrenStore`].
 pub(super) struct ChildrenTask {
     shared: Arc<Shared>,
     path: String,
     full: String,
-    board: Arc<Board>,
+    store: Arc<ChildrenStore>,
     abandoned: CancellationToken,
     attachment: Attachment,
     /// True while the link is up and the session takes requests.
@@ -47,7 +47,7 @@ pub(super) struct ChildrenTask {
     listing: Listing,
     folder: Option<Stat>,
     folder_watch: Option<Box<Watch>>,
-    work: Work,
+    work: ReadQueue,
     asked: Asked,
     watches: FuturesUnordered<BoxFuture<'static, (Arc<str>, Fired)>>,
     /// Children to read again, because they could not be read.
@@ -101,7 +101,7 @@ impl ChildrenTask {
         shared: Arc<Shared>,
         path: String,
         full: String,
-        board: Arc<Board>,
+        store: Arc<ChildrenStore>,
         abandoned: CancellationToken,
     ) -> Self {
         Self {
@@ -110,14 +110,14 @@ impl ChildrenTask {
             shared,
             path,
             full,
-            board,
+            store,
             abandoned,
             up: false,
             held: true,
             listing: Listing::Wanted,
             folder: None,
             folder_watch: None,
-            work: Work::default(),
+            work: ReadQueue::default(),
             asked: Asked::default(),
             watches: FuturesUnordered::new(),
             unreadable: Vec::new(),
@@ -186,7 +186,7 @@ impl ChildrenTask {
             self.syncing = false;
             self.alarms.sync = None;
             self.alarms.busy = None;
-            self.board.stale();
+            self.store.stale();
         }
         if session {
             self.folder_watch = None;
@@ -270,12 +270,12 @@ impl ChildrenTask {
         if !self.loaded && !synced {
             return;
         }
-        self.board.publish(self.folder, &std::mem::take(&mut self.events));
+        self.store.publish(self.folder, &std::mem::take(&mut self.events));
         if synced {
             self.syncing = false;
             self.loaded = true;
             self.batch = (2 * self.batch).min(most_in_a_reply(&self.shared));
-            self.board.caught_up();
+            self.store.caught_up();
         }
     }
 
@@ -304,7 +304,7 @@ impl ChildrenTask {
 /// Ends the waits for the task, also where it panicked or was dropped.
 impl Drop for ChildrenTask {
     fn drop(&mut self) {
-        self.board.close();
+        self.store.close();
     }
 }
 

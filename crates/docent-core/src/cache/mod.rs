@@ -5,16 +5,16 @@
 //! recursive watches are not used.
 
 mod attachment;
-mod board;
 mod children;
 mod children_event;
+mod children_store;
 mod children_task;
 mod node;
 mod node_task;
+mod read_queue;
 mod snapshot;
 mod status;
 mod subscriber;
-mod work;
 
 pub use children::ChildrenCache;
 pub use children_event::{ChildrenEvent, ChildrenEvents};

@@ -81,11 +81,11 @@ impl NodeCache {
         if shared.closing.is_cancelled() {
             return Err(Error::new(shared.closed(), "cache").at(path));
         }
-        let (board, status) = watch::channel(Status::new(&*shared.config.clock));
+        let (store, status) = watch::channel(Status::new(&*shared.config.clock));
         let (values, value) = watch::channel(None);
         let abandoned = CancellationToken::new();
         let path = path.to_owned();
-        let task = NodeTask::new(Arc::clone(&shared), path.clone(), full, board, values, abandoned.clone());
+        let task = NodeTask::new(Arc::clone(&shared), path.clone(), full, store, values, abandoned.clone());
         shared.tasks.spawn_on(task.run(), &shared.runtime);
         let handle = Arc::new(Handle { shared, path, status, value, abandoned });
         Ok(Self { handle, operation_timeout: client.operation_timeout() })

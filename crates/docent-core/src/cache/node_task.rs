@@ -1,7 +1,7 @@
 use super::attachment::{Attachment, News};
 use super::node::Value;
+use super::read_queue::Version;
 use super::status::Status;
-use super::work::Version;
 use crate::error::Error;
 use crate::node::Node;
 use crate::operation::Shared;

@@ -4,7 +4,7 @@ use crate::error::{Error, ErrorKind};
 use crate::guard::{Role, SessionGeneration};
 use crate::hold::Hold;
 use crate::node::Node;
-use crate::operation::{Attempts, Outcomes};
+use crate::operation::{Attempts, Idempotency};
 use crate::session::{Cause, Lane, Outcome, Pending, lookup};
 use crate::telemetry;
 use crate::time::Timestamp;
@@ -130,7 +130,7 @@ pub async fn claim_all(
     let nodes = wanted.iter().map(|wanted| full(&wanted.node)).collect::<Result<Vec<_>, _>>()?;
     // An exact write is sent again only when it is certain that the earlier one never is applied; one of
     // unknown outcome is undone (decision 11).
-    let mut attempts = client.attempts("claim", &first.claim, Outcomes::Repeatable);
+    let mut attempts = client.attempts("claim", &first.claim, Idempotency::Idempotent);
     loop {
         let generation = attempts.generation().await?;
         let Some(marker) = attempts.marker(&generation).await? else { continue };

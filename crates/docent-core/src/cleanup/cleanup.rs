@@ -78,8 +78,8 @@ impl Cleanup {
     /// Ends a session that was given up, so that its nodes do not stand for as long as the servers keep it;
     /// once `after` is over, or when the client is closed.
     pub(crate) fn end_abandoned(&self, context: &CleanupContext, after: BoxFuture<'static, ()>) {
-        if let Some(farewell) = context.session.farewell() {
-            self.send(Job::Abandoned { farewell, after });
+        if let Some(closer) = context.session.closer() {
+            self.send(Job::Abandoned { closer, after });
         }
     }
 

@@ -1,6 +1,6 @@
 use super::deletion::Delete;
 use super::{CleanupContext, DeleteOutcome, ExactWrite, Made, OwnedNode};
-use crate::session::{Farewell, Pending};
+use crate::session::{Pending, SessionCloser};
 use futures_util::future::BoxFuture;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub(super) enum Job {
     /// Look for creates that may be applied late.
     Lost { context: Arc<CleanupContext>, folder: String },
     /// End a session that was given up, once `after` is over: guards may be stopping their work until then.
-    Abandoned { farewell: Farewell, after: BoxFuture<'static, ()> },
+    Abandoned { closer: SessionCloser, after: BoxFuture<'static, ()> },
     /// Tell when nothing is left to do.
     Drained(oneshot::Sender<()>),
 }

@@ -67,10 +67,10 @@ impl CleanupWorker {
                 Some(Job::Lost { context, folder }) => {
                     aside.push(guarded(look_for_lost(host, context, folder)));
                 }
-                Some(Job::Abandoned { farewell, after }) => open.push(guarded(async move {
+                Some(Job::Abandoned { closer, after }) => open.push(guarded(async move {
                     let end = async {
                         after.await;
-                        farewell.say(&host.setup().ensemble).await;
+                        closer.run(&host.setup().ensemble).await;
                     };
                     tokio::select! {
                         () = end => {}

@@ -11,7 +11,7 @@ use super::{ClientBuilder, Health, Transaction};
 use crate::error::{Error, ErrorKind};
 use crate::guard::SessionGeneration;
 use crate::node::{Acl, Children, CreateMode, Created, Node, NodeAcl, NodePath, Stat, namespace};
-use crate::operation::{Attempts, Make, Outcomes, Shared, unexpected};
+use crate::operation::{Attempts, Idempotency, Make, Shared, unexpected};
 use crate::session::connect_string::ConnectString;
 use crate::setup::StateWatcher;
 use crate::telemetry;
@@ -276,7 +276,7 @@ impl Client {
     pub async fn exists(&self, path: &str) -> Result<Option<Stat>, Error> {
         namespace::check("exists", path)?;
         let request = || Request::Exists { path: self.full(path), watch: false };
-        let (result, _) = self.call("exists", path, &request, Outcomes::Repeatable).await?;
+        let (result, _) = self.call("exists", path, &request, Idempotency::Idempotent).await?;
         match result {
             Ok(Response::Stat(stat)) => Ok(Some(stat.into())),
             Err(Code::NO_NODE) => Ok(None),
@@ -392,7 +392,7 @@ impl Client {
         request: &Make<'_>,
     ) -> impl Future<Output = Result<Response, Error>> + Send {
         async move {
-            let (result, _) = self.call(operation, path, request, Outcomes::Repeatable).await?;
+            let (result, _) = self.call(operation, path, request, Idempotency::Idempotent).await?;
             result.map_err(|code| Error::from_code(code, operation).at(path))
         }
     }
@@ -404,23 +404,23 @@ impl Client {
         request: &Make<'_>,
     ) -> impl Future<Output = Result<Response, Error>> + Send {
         async move {
-            let (result, _) = self.call(operation, path, request, Outcomes::Once).await?;
+            let (result, _) = self.call(operation, path, request, Idempotency::Once).await?;
             result.map_err(|code| Error::from_code(code, operation).at(path))
         }
     }
 
-    /// Sends a `request` until a server answers, as far as `outcomes` and the retry policy allow. Returns the
-    /// answer and the generation it is from. `path` is named in errors.
+    /// Sends a `request` until a server answers, as far as `idempotency` and the retry policy allow. Returns
+    /// the answer and the generation it is from. `path` is named in errors.
     pub(crate) fn call(
         &self,
         operation: &'static str,
         path: &str,
         request: &Make<'_>,
-        outcomes: Outcomes,
+        idempotency: Idempotency,
     ) -> impl Future<Output = Result<(Result<Response, Code>, Arc<SessionGeneration>), Error>> + Send {
         async move {
             let started = Started::now();
-            let mut attempts = self.attempts(operation, path, outcomes);
+            let mut attempts = self.attempts(operation, path, idempotency);
             let result = loop {
                 let generation = match attempts.generation().await {
                     Ok(generation) => generation,
@@ -442,9 +442,9 @@ impl Client {
         &'a self,
         operation: &'static str,
         path: &'a str,
-        outcomes: Outcomes,
+        idempotency: Idempotency,
     ) -> Attempts<'a> {
-        Attempts::new(self.shared(), operation, path, outcomes, self.deadline()).bound_to(self.bound)
+        Attempts::new(self.shared(), operation, path, idempotency, self.deadline()).bound_to(self.bound)
     }
 
     /// The path of a node as the servers know it.

@@ -1,7 +1,7 @@
 use super::{Client, ephemeral};
 use crate::error::Error;
 use crate::node::{CreateMode, Created, namespace};
-use crate::operation::{Outcomes, unexpected};
+use crate::operation::{Idempotency, unexpected};
 
 use crate::setup::{PARENT_ROUNDS, create_parents, refused_parent};
 use bytes::Bytes;
@@ -36,7 +36,7 @@ pub(crate) async fn create(
         return Box::pin(ephemeral::create(client, path, &data, &create)).await;
     }
     let request = || Request::Create(create());
-    let mut attempts = client.attempts("create", path, Outcomes::Once);
+    let mut attempts = client.attempts("create", path, Idempotency::Once);
     let mut missing_parents = 0;
     loop {
         let generation = attempts.generation().await?;

@@ -1,7 +1,7 @@
 use super::Client;
 use crate::cleanup::{Ended, ExactWrite};
 use crate::error::Error;
-use crate::operation::Outcomes;
+use crate::operation::Idempotency;
 use crate::session::{Cause, Lane, lookup};
 use docent_proto::{Code, MultiOp};
 use tokio::time::timeout_at;
@@ -10,7 +10,7 @@ use tokio::time::timeout_at;
 /// node at the path (decision 11). Before each attempt it looks whether the node is still the same.
 pub(crate) async fn ensure_absent(client: &Client, path: &str) -> Result<(), Error> {
     let full = client.shared().namespace.full("delete", path)?;
-    let mut attempts = client.attempts("delete", path, Outcomes::Repeatable);
+    let mut attempts = client.attempts("delete", path, Idempotency::Idempotent);
     let mut known: Option<i64> = None;
     // Set once the outcome of an attempt could not be found out.
     let mut unsettled = false;

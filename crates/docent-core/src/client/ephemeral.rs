@@ -6,7 +6,7 @@ use crate::cleanup::{Ended, ExactWrite, Made, Marker, numbered};
 use crate::error::Error;
 use crate::guard::SessionGeneration;
 use crate::node::{Created, Stat};
-use crate::operation::{Attempts, Outcomes};
+use crate::operation::{Attempts, Idempotency};
 use crate::session::{Cause, Lane, SessionEnd};
 use crate::setup::{PARENT_ROUNDS, create_parents, refused_parent};
 use bytes::Bytes;
@@ -86,7 +86,7 @@ pub(super) async fn create(
     data: &Bytes,
     request: &(dyn Fn() -> Create + Send + Sync),
 ) -> Result<Created, Error> {
-    let mut attempts = client.attempts("create", path, Outcomes::Once);
+    let mut attempts = client.attempts("create", path, Idempotency::Once);
     let mut missing_parents = 0;
     loop {
         let generation = attempts.generation().await?;

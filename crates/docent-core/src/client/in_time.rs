@@ -1,6 +1,6 @@
 use super::Client;
 use crate::error::Error;
-use crate::operation::Outcomes;
+use crate::operation::Idempotency;
 use std::future::Future;
 
 /// Waits for `future`, at most for the operation timeout of `client`: waits for other things than servers are
@@ -19,6 +19,6 @@ pub async fn in_time<T, E: From<Error>>(
 ) -> Result<T, E> {
     match tokio::time::timeout_at(client.deadline(), future).await {
         Ok(result) => result,
-        Err(_) => Err(client.attempts(operation, path, Outcomes::Repeatable).timeout().into()),
+        Err(_) => Err(client.attempts(operation, path, Idempotency::Idempotent).timeout().into()),
     }
 }

@@ -5,7 +5,7 @@ use crate::guard::{SessionGeneration, heartbeat};
 use crate::operation::{SessionTask, Shared};
 use crate::session::{LinkState, SessionEnd};
 use crate::setup::{ConnectionState, RollbackPolicy};
-use crate::task::Seldom;
+use crate::task::PollOnWake;
 use crate::telemetry;
 use futures_util::FutureExt;
 use std::pin::pin;
@@ -100,9 +100,9 @@ async fn run_generation(
     mut task: SessionTask,
 ) -> SessionEnd {
     let published = AtomicU64::new(0);
-    // The session's task wakes for every request, the lease and the link's state hardly ever: `Seldom` polls
-    // these only when they were woken themselves.
-    let mut attended = Seldom::new(attend(shared, generation, &published));
+    // The session's task wakes for every request, the lease and the link's state hardly ever: `PollOnWake`
+    // polls these only when they were woken themselves.
+    let mut attended = PollOnWake::new(attend(shared, generation, &published));
     tokio::select! {
         biased;
         end = &mut task => {

@@ -3,7 +3,7 @@ use super::{Client, commit};
 use crate::error::{Error, ErrorKind};
 use crate::guard::{HoldState, LostReason, SessionGeneration};
 use crate::node::{CreateMode, Created, Stat};
-use crate::operation::{Attempts, Outcomes, unexpected};
+use crate::operation::{Attempts, Idempotency, unexpected};
 use crate::session::Lane;
 use bytes::Bytes;
 use docent_proto::{Code, Create, MultiOp, MultiResult, Request, Response};
@@ -175,7 +175,7 @@ impl Transaction {
         let guard_checks = self.check_input()?;
         let client = self.client.clone();
         let path = self.path();
-        let mut attempts = client.attempts("transaction", &path, Outcomes::Once);
+        let mut attempts = client.attempts("transaction", &path, Idempotency::Once);
         are_held(&self.held, &attempts)?;
         let bound = self.held.first().map(|held| &held.generation);
         let done = commit::commit(&mut attempts, &self.ops, bound, &self.held).await;
@@ -220,7 +220,7 @@ impl Transaction {
         self.ops.extend(wanted);
         let client = self.client.clone();
         let path = client.shared().namespace.relative(self.ops[0].path());
-        let mut attempts = client.attempts("end", &path, Outcomes::Once);
+        let mut attempts = client.attempts("end", &path, Idempotency::Once);
         let lost = |attempts: &Attempts<'_>, reason| attempts.error(ErrorKind::Lost(reason));
         match commit::commit(&mut attempts, &self.ops, Some(generation), held).await {
             // It ended before anything was sent.
@@ -264,14 +264,14 @@ impl Transaction {
     /// Sends the operations in the guards' session or not at all.
     async fn commit_held(&self) -> Result<Vec<MultiResult>, Error> {
         let path = self.path();
-        let mut attempts = self.client.attempts("transaction", &path, Outcomes::Once);
+        let mut attempts = self.client.attempts("transaction", &path, Idempotency::Once);
         let generation = &self.held[0].generation;
         loop {
             are_held(&self.held, &attempts)?;
             commit::confirm(&mut attempts, generation, &self.held).await?;
             let request = Request::Multi(self.ops.clone());
             let outcome = generation.session.submit(request, Lane::Call).by(attempts.deadline).await;
-            match attempts.judge(generation, outcome).await? {
+            match attempts.next(generation, outcome).await? {
                 Some(Ok(Response::Multi(results))) => {
                     still_there(&self.held, &results, &attempts)?;
                     return Ok(results);

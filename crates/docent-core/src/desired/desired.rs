@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Wanted state of a kept node.
 #[derive(Clone)]
-pub(crate) struct Wish {
+pub(crate) struct Desired {
     /// Data to keep; `None` to keep the node absent.
     pub(crate) data: Option<Bytes>,
     /// True to make the node again when it is gone.
@@ -36,8 +36,8 @@ pub enum KeptStatus {
     Removed,
 }
 
-impl fmt::Debug for Wish {
+impl fmt::Debug for Desired {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Wish").field("number", &self.number).finish_non_exhaustive()
+        f.debug_struct("Desired").field("number", &self.number).finish_non_exhaustive()
     }
 }

@@ -5,7 +5,7 @@ mod desired;
 mod table;
 mod witness;
 
+pub(crate) use desired::Desired;
 pub use desired::KeptStatus;
-pub(crate) use desired::Wish;
-pub(crate) use table::{KeptTable, Progress, Side};
+pub(crate) use table::{KeptTable, Progress, TaskEnd};
 pub(crate) use witness::Witness;

@@ -1,4 +1,4 @@
-use super::{KeptStatus, Wish};
+use super::{Desired, KeptStatus};
 use crate::error::{Error, ErrorKind};
 use futures_util::future::join_all;
 use std::collections::HashMap;
@@ -9,8 +9,8 @@ use tokio::sync::watch;
 #[derive(Debug, Default)]
 pub(crate) struct KeptTable {
     nodes: Mutex<HashMap<String, Entry>>,
-    /// Number of heirs that ever came, of all nodes.
-    heirs: watch::Sender<u64>,
+    /// Number of successors that ever came, of all nodes.
+    successors: watch::Sender<u64>,
 }
 
 /// Entry of a node in the table.
@@ -20,16 +20,16 @@ struct Entry {
     attempted: watch::Receiver<u64>,
     /// Number of the generation in which the node is present; 0 for none.
     present: watch::Receiver<u64>,
-    wanted: watch::Receiver<Wish>,
+    wanted: watch::Receiver<Desired>,
     /// Handle that wants the node from now on: the task at the path, which was told to remove it, has not
     /// seen that yet.
-    heir: Option<Side>,
+    successor: Option<TaskEnd>,
 }
 
-/// Side of a kept node that belongs to its task.
+/// TaskEnd of a kept node that belongs to its task.
 #[derive(Debug)]
-pub(crate) struct Side {
-    pub(crate) wanted: watch::Receiver<Wish>,
+pub(crate) struct TaskEnd {
+    pub(crate) wanted: watch::Receiver<Desired>,
     pub(crate) status: watch::Sender<KeptStatus>,
     pub(crate) progress: Progress,
 }
@@ -46,17 +46,17 @@ pub(crate) struct Progress {
     pub(crate) refused: watch::Sender<u64>,
 }
 
-impl Side {
-    pub(crate) fn new(wanted: watch::Receiver<Wish>) -> Self {
+impl TaskEnd {
+    pub(crate) fn new(wanted: watch::Receiver<Desired>) -> Self {
         Self { wanted, status: watch::Sender::new(KeptStatus::Pending), progress: Progress::default() }
     }
 }
 
 impl Entry {
-    fn new(side: &Side) -> Self {
-        let Progress { attempted, present, .. } = &side.progress;
+    fn new(end: &TaskEnd) -> Self {
+        let Progress { attempted, present, .. } = &end.progress;
         let (attempted, present) = (attempted.subscribe(), present.subscribe());
-        Self { attempted, present, wanted: side.wanted.clone(), heir: None }
+        Self { attempted, present, wanted: end.wanted.clone(), successor: None }
     }
 
     /// True when the node shall be removed: its handle says so, or was dropped.
@@ -71,59 +71,59 @@ impl KeptTable {
     }
 
     /// Enters a node.
-    pub(crate) fn enter(&self, full: &str, side: &Side) -> Result<(), Error> {
+    pub(crate) fn enter(&self, full: &str, end: &TaskEnd) -> Result<(), Error> {
         let mut table = self.lock();
         if table.contains_key(full) {
             return Err(Error::new(ErrorKind::AlreadyRegistered, "keep"));
         }
-        table.insert(full.to_owned(), Entry::new(side));
+        table.insert(full.to_owned(), Entry::new(end));
         Ok(())
     }
 
     /// Enters a node, also in the place of one that is leaving: then the task of that one goes on for it.
-    /// Else its side comes back, for a task of its own.
-    pub(crate) fn inherit(&self, full: &str, side: Side) -> Result<Option<Side>, Error> {
+    /// Else its end comes back, for a task of its own.
+    pub(crate) fn inherit(&self, full: &str, end: TaskEnd) -> Result<Option<TaskEnd>, Error> {
         let mut table = self.lock();
         let Some(entry) = table.get_mut(full) else {
-            table.insert(full.to_owned(), Entry::new(&side));
-            return Ok(Some(side));
+            table.insert(full.to_owned(), Entry::new(&end));
+            return Ok(Some(end));
         };
         if !entry.is_leaving() {
             return Err(Error::new(ErrorKind::AlreadyRegistered, "keep"));
         }
-        let passed_over = entry.heir.take();
-        *entry = Entry::new(&side);
-        entry.heir = Some(side);
-        self.heirs.send_modify(|heirs| *heirs += 1);
-        if let Some(Side { status, .. }) = passed_over {
+        let passed_over = entry.successor.take();
+        *entry = Entry::new(&end);
+        entry.successor = Some(end);
+        self.successors.send_modify(|successors| *successors += 1);
+        if let Some(TaskEnd { status, .. }) = passed_over {
             status.send_replace(KeptStatus::Removed);
         }
         Ok(None)
     }
 
-    /// Takes the heir of the node at a path: the handle that wants it in place of the one that its task
+    /// Takes the successor of the node at a path: the handle that wants it in place of the one that its task
     /// serves.
-    pub(crate) fn heir(&self, full: &str) -> Option<Side> {
-        self.lock().get_mut(full)?.heir.take()
+    pub(crate) fn successor(&self, full: &str) -> Option<TaskEnd> {
+        self.lock().get_mut(full)?.successor.take()
     }
 
-    pub(crate) fn has_heir(&self, full: &str) -> bool {
-        self.lock().get(full).is_some_and(|entry| entry.heir.is_some())
+    pub(crate) fn has_successor(&self, full: &str) -> bool {
+        self.lock().get(full).is_some_and(|entry| entry.successor.is_some())
     }
 
-    /// Tells of each new heir.
-    pub(crate) fn heirs(&self) -> watch::Receiver<u64> {
-        self.heirs.subscribe()
+    /// Tells of each new successor.
+    pub(crate) fn successors(&self) -> watch::Receiver<u64> {
+        self.successors.subscribe()
     }
 
-    /// Takes a node out of the table, unless it has an heir, which is returned.
-    pub(crate) fn leave(&self, full: &str) -> Option<Side> {
+    /// Takes a node out of the table, unless it has a successor, which is returned.
+    pub(crate) fn leave(&self, full: &str) -> Option<TaskEnd> {
         let mut table = self.lock();
-        let heir = table.get_mut(full).and_then(|entry| entry.heir.take());
-        if heir.is_none() {
+        let successor = table.get_mut(full).and_then(|entry| entry.successor.take());
+        if successor.is_none() {
             table.remove(full);
         }
-        heir
+        successor
     }
 
     /// Waits until a node that is leaving has left; returns at once for one that stays.
@@ -131,7 +131,7 @@ impl KeptTable {
         let leaving =
             self.lock().get(full).filter(|entry| entry.is_leaving()).map(|entry| entry.attempted.clone());
         if let Some(mut attempted) = leaving {
-            // The task of the node has left the table when it drops its side.
+            // The task of the node has left the table when it drops its end.
             while attempted.changed().await.is_ok() {}
         }
     }

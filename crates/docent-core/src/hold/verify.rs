@@ -1,19 +1,19 @@
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
 use crate::guard::{HoldState, LostReason};
-use crate::operation::Outcomes;
+use crate::operation::Idempotency;
 use crate::session::Lane;
 use docent_proto::{Code, MultiOp, MultiResult, Request, Response};
 
 /// Asks a quorum whether it is held.
 pub(crate) async fn verify(client: &Client, path: &str, held: &HoldState) -> Result<(), Error> {
-    let mut attempts = client.attempts("verify", path, Outcomes::Repeatable);
+    let mut attempts = client.attempts("verify", path, Idempotency::Idempotent);
     loop {
         held.check().map_err(|reason| attempts.error(ErrorKind::Lost(reason)))?;
         let check = MultiOp::Check { path: held.path().to_owned(), version: -1 };
         let request = Request::Multi(vec![check]);
         let outcome = held.generation.session.submit(request, Lane::Call).by(attempts.deadline).await;
-        return match attempts.judge(&held.generation, outcome).await? {
+        return match attempts.next(&held.generation, outcome).await? {
             None => continue,
             Some(Ok(Response::Multi(results))) => match results.first() {
                 Some(MultiResult::Failed(Code::NO_NODE)) => {

@@ -1,6 +1,6 @@
 use super::reconcile::Reconciler;
 use crate::client::Client;
-use crate::desired::{KeptStatus, Side, Wish};
+use crate::desired::{Desired, KeptStatus, TaskEnd};
 use crate::error::{Error, ErrorKind};
 use crate::node::NodePath;
 use crate::operation::Shared;
@@ -24,7 +24,7 @@ pub struct KeptNode {
     // Keeps the client open for as long as the node is wanted.
     client: Client,
     path: String,
-    wanted: watch::Sender<Wish>,
+    wanted: watch::Sender<Desired>,
     status: watch::Receiver<KeptStatus>,
     /// Number of the last wish that was fulfilled.
     fulfilled: watch::Receiver<u64>,
@@ -39,9 +39,9 @@ impl KeptNode {
     /// `InvalidInput` when the path breaks a rule, `AlreadyRegistered` when this client keeps a node there
     /// already, `Closed`.
     pub fn new(client: &Client, path: &str, data: impl Into<Bytes>) -> Result<Self, Error> {
-        Self::enter(client, path, data.into(), |shared, full, side| {
-            shared.kept.enter(full, &side)?;
-            Ok(Some(side))
+        Self::enter(client, path, data.into(), |shared, full, end| {
+            shared.kept.enter(full, &end)?;
+            Ok(Some(end))
         })
     }
 
@@ -53,27 +53,27 @@ impl KeptNode {
     /// # Errors
     /// As [`new`](Self::new); `AlreadyRegistered` when this client keeps a node there that stays.
     pub fn take_over(client: &Client, path: &str, data: impl Into<Bytes>) -> Result<Self, Error> {
-        Self::enter(client, path, data.into(), |shared, full, side| shared.kept.inherit(full, side))
+        Self::enter(client, path, data.into(), |shared, full, end| shared.kept.inherit(full, end))
     }
 
-    /// Keeps a node; `enter` gives the task's side back where there is no task yet.
+    /// Keeps a node; `enter` gives the task's end back where there is no task yet.
     fn enter(
         client: &Client,
         path: &str,
         data: Bytes,
-        enter: impl FnOnce(&Shared, &str, Side) -> Result<Option<Side>, Error>,
+        enter: impl FnOnce(&Shared, &str, TaskEnd) -> Result<Option<TaskEnd>, Error>,
     ) -> Result<Self, Error> {
         let shared = client.shared();
         let full = shared.namespace.join(NodePath::new("keep", path)?.as_str());
         if shared.closing.is_cancelled() {
             return Err(Error::new(ErrorKind::Closed, "keep").at(path));
         }
-        let (wanted, wish) = watch::channel(Wish { data: Some(data), anew: true, number: 1 });
-        let side = Side::new(wish);
-        let (fulfilled, refused) = (side.progress.fulfilled.subscribe(), side.progress.refused.subscribe());
-        let status = side.status.subscribe();
-        if let Some(side) = enter(shared, &full, side).map_err(|error| error.at(path))? {
-            let task = Reconciler::new(Arc::clone(shared), path.to_owned(), full, side);
+        let (wanted, wish) = watch::channel(Desired { data: Some(data), anew: true, number: 1 });
+        let end = TaskEnd::new(wish);
+        let (fulfilled, refused) = (end.progress.fulfilled.subscribe(), end.progress.refused.subscribe());
+        let status = end.status.subscribe();
+        if let Some(end) = enter(shared, &full, end).map_err(|error| error.at(path))? {
+            let task = Reconciler::new(Arc::clone(shared), path.to_owned(), full, end);
             shared.tasks.spawn_on(task.run(), &shared.runtime);
         }
         Ok(Self { client: client.clone(), path: path.to_owned(), wanted, status, fulfilled, refused })

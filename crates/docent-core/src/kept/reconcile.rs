@@ -1,10 +1,10 @@
-use super::entered::Entered;
 use super::exact::Written;
 use super::node::occupied;
+use super::table_entry::TableEntry;
 use super::trouble::{Trouble, reply};
 use super::{exact, witness};
 use crate::cleanup::ExactWrite;
-use crate::desired::{KeptStatus, Progress, Side, Wish};
+use crate::desired::{Desired, KeptStatus, Progress, TaskEnd};
 use crate::error::{Error, ErrorKind};
 use crate::guard::SessionGeneration;
 use crate::operation::Shared;
@@ -18,7 +18,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// Task of a kept node: makes the node as its last `Wish` wants it, until it is wanted absent and is.
+/// Task of a kept node: makes the node as its last `Desired` wants it, until it is wanted absent and is.
 ///
 /// Every step reads before it writes and can be repeated, so that nothing depends on replies: the node is
 /// looked up again. Every write is exact: one that is applied late could bring the node back, or change that
@@ -27,11 +27,11 @@ pub(super) struct Reconciler {
     shared: Arc<Shared>,
     path: String,
     full: String,
-    wanted: watch::Receiver<Wish>,
+    wanted: watch::Receiver<Desired>,
     status: watch::Sender<KeptStatus>,
     progress: Progress,
-    /// Tells of each new heir: a handle that wants a node which is about to be removed.
-    heirs: watch::Receiver<u64>,
+    /// Tells of each new successor: a handle that wants a node which is about to be removed.
+    successors: watch::Receiver<u64>,
     /// Number of the last generation that is known to have ended.
     ended: u64,
     /// Time since when somebody else's node is at the path.
@@ -51,14 +51,14 @@ enum Found {
 }
 
 impl Reconciler {
-    pub(super) fn new(shared: Arc<Shared>, path: String, full: String, side: Side) -> Self {
-        let Side { wanted, status, progress } = side;
-        let (heirs, backoff) = (shared.kept.heirs(), patience());
-        Self { shared, path, full, wanted, status, progress, heirs, ended: 0, occupied: None, backoff }
+    pub(super) fn new(shared: Arc<Shared>, path: String, full: String, end: TaskEnd) -> Self {
+        let TaskEnd { wanted, status, progress } = end;
+        let (successors, backoff) = (shared.kept.successors(), patience());
+        Self { shared, path, full, wanted, status, progress, successors, ended: 0, occupied: None, backoff }
     }
 
     pub(super) async fn run(mut self) {
-        let mut entered = Entered::new(&self.shared, &self.full);
+        let mut entered = TableEntry::new(&self.shared, &self.full);
         loop {
             let generation = match self.shared.generation() {
                 generation if generation.number > self.ended => generation,
@@ -67,14 +67,14 @@ impl Reconciler {
                     Err(_) => return self.closed(&mut entered),
                 },
             };
-            // Marked before the look, so that an heir that comes after it ends the next pause.
-            self.heirs.mark_unchanged();
-            if let Some(heir) = self.shared.kept.heir(&self.full) {
-                self.hand_on(heir);
+            // Marked before the look, so that a successor that comes after it ends the next pause.
+            self.successors.mark_unchanged();
+            if let Some(successor) = self.shared.kept.successor(&self.full) {
+                self.hand_on(successor);
             }
             // A handle that was dropped wants the node absent.
             let dropped = self.wanted.has_changed().is_err();
-            let Wish { data, anew, number } = self.wanted.borrow_and_update().clone();
+            let Desired { data, anew, number } = self.wanted.borrow_and_update().clone();
             // A settled node is kept only while it is present in this session: once gone it is gone for good.
             let wanted = data.filter(|_| !dropped && (anew || self.is_present(&generation)));
             let done = match wanted {
@@ -85,7 +85,7 @@ impl Reconciler {
                 // The table is left first: a caller that hears that the node is removed may keep a node there
                 // at once.
                 Ok(true) => match entered.leave() {
-                    Some(heir) => self.hand_on(heir),
+                    Some(successor) => self.hand_on(successor),
                     None => {
                         self.status.send_replace(KeptStatus::Removed);
                         return;
@@ -108,14 +108,15 @@ impl Reconciler {
         }
     }
 
-    /// Goes on for `heir`: its predecessor is told that the node is removed, and the node stays for the heir.
-    fn hand_on(&mut self, heir: Side) {
+    /// Goes on for `successor`: its predecessor is told that the node is removed, and the node stays for the
+    /// successor.
+    fn hand_on(&mut self, successor: TaskEnd) {
         self.status.send_replace(KeptStatus::Removed);
-        self.serve(heir);
+        self.serve(successor);
     }
 
-    fn serve(&mut self, heir: Side) {
-        let Side { wanted, status, progress } = heir;
+    fn serve(&mut self, successor: TaskEnd) {
+        let TaskEnd { wanted, status, progress } = successor;
         (self.wanted, self.status, self.progress) = (wanted, status, progress);
         (self.occupied, self.backoff) = (None, patience());
     }
@@ -125,14 +126,14 @@ impl Reconciler {
     }
 
     /// The client is closed: the node goes with its session.
-    fn closed(&mut self, entered: &mut Entered) {
+    fn closed(&mut self, entered: &mut TableEntry) {
         loop {
-            let heir = entered.leave();
+            let successor = entered.leave();
             let error = Error::new(self.shared.closed(), "keep").at(&self.path);
             self.progress.refused.send_replace(u64::MAX);
             self.status.send_replace(KeptStatus::Failing(error));
-            match heir {
-                Some(heir) => self.serve(heir),
+            match successor {
+                Some(successor) => self.serve(successor),
                 None => return,
             }
         }
@@ -158,7 +159,7 @@ impl Reconciler {
                 let shared = Arc::clone(&self.shared);
                 tokio::select! {
                     () = self.wait(generation, watch, None) => {}
-                    () = witness::bear(&shared, generation) => {}
+                    () = witness::create_witness(&shared, generation) => {}
                 }
                 self.progress.present.send_replace(0);
             }
@@ -340,9 +341,9 @@ impl Reconciler {
         // No earlier create is on its way: each was answered or fenced out (decision 11). So the leader's
         // tree decides.
         let Some(stat) = lookup::stat(generation, &self.full).await? else { return Ok(true) };
-        // An heir that came during the look wants the node, which is kept for it without being gone in
+        // A successor that came during the look wants the node, which is kept for it without being gone in
         // between.
-        if self.shared.kept.has_heir(&self.full) {
+        if self.shared.kept.has_successor(&self.full) {
             return Ok(false);
         }
         let owner = stat.ephemeral_owner;
@@ -381,10 +382,10 @@ impl Reconciler {
     /// Waits before the next attempt, unless something else is wanted meanwhile.
     async fn pause(&mut self) {
         let pause = self.backoff.next().unwrap_or(LONGEST_PAUSE);
-        // `heirs` counts those of all nodes: only one at this path ends the pause.
+        // `successors` counts those of all nodes: only one at this path ends the pause.
         let inherited = async {
-            while !self.shared.kept.has_heir(&self.full) {
-                if self.heirs.changed().await.is_err() {
+            while !self.shared.kept.has_successor(&self.full) {
+                if self.successors.changed().await.is_err() {
                     std::future::pending::<()>().await;
                 }
             }

@@ -10,7 +10,7 @@ use std::time::Duration;
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Makes the witness of a session unless it is there. Never resolves.
-pub(super) async fn bear(shared: &Shared, generation: &SessionGeneration) {
+pub(super) async fn create_witness(shared: &Shared, generation: &SessionGeneration) {
     generation.witness.made.get_or_init(|| make(shared, generation)).await;
     std::future::pending::<()>().await;
 }

@@ -7,7 +7,7 @@ use crate::cleanup::OwnedNode;
 use crate::error::{Error, ErrorKind};
 use crate::guard::LostReason;
 use crate::hold::Hold;
-use crate::operation::{Attempts, Outcomes, unexpected};
+use crate::operation::{Attempts, Idempotency, unexpected};
 use crate::session::{Cause, Lane, Outcome};
 use crate::telemetry;
 use bytes::Bytes;
@@ -45,7 +45,7 @@ impl Hold {
 
     /// Creates the shared node while the exclusive one exists, or not at all.
     async fn step_down(&self, shared: &Line) -> Result<(String, i64), Error> {
-        let mut attempts = shared.client().attempts("downgrade", shared.path(), Outcomes::Repeatable);
+        let mut attempts = shared.client().attempts("downgrade", shared.path(), Idempotency::Idempotent);
         let generation = &self.state().generation;
         loop {
             self.check_for("downgrade")?;
@@ -57,7 +57,7 @@ impl Hold {
             {
                 return Ok((path, stat.czxid));
             }
-            match attempts.judge(generation, outcome).await? {
+            match attempts.next(generation, outcome).await? {
                 None => {}
                 Some(Ok(Response::Multi(results))) => return self.stepped_down(&results, &attempts),
                 Some(Ok(other)) => return Err(unexpected("downgrade", &other)),

@@ -1,10 +1,10 @@
 use super::name::{is_in_danger_zone, is_running_out, protected, sequence};
-use super::place::Place;
+use super::position::Position;
 use super::{Line, Ticket};
 use crate::cleanup::{OwnedNode, PAUSE, find};
 use crate::error::{Error, ErrorKind};
 use crate::guard::SessionGeneration;
-use crate::operation::{Attempts, Outcomes, unexpected};
+use crate::operation::{Attempts, Idempotency, unexpected};
 use crate::session::{Cause, Lane, Outcome, Pending, SessionEnd};
 use crate::setup::{PARENT_ROUNDS, create_parents_in, refused_parent};
 use bytes::Bytes;
@@ -105,7 +105,7 @@ pub(super) async fn draw(line: &Line, data: Option<Bytes>) -> Result<Ticket, Err
     let client = line.client();
     let data = data.unwrap_or_else(|| Bytes::from(client.shared().identity.clone()));
     // A create can be repeated: an earlier one that was applied is found by its id, and deleted.
-    let mut attempts = client.attempts("draw", line.path(), Outcomes::Repeatable);
+    let mut attempts = client.attempts("draw", line.path(), Idempotency::Idempotent);
     let mut missing_parents = 0;
     loop {
         let generation = attempts.generation().await?;
@@ -116,7 +116,7 @@ pub(super) async fn draw(line: &Line, data: Option<Bytes>) -> Result<Ticket, Err
             Vec::new()
         };
         let mut intent = Intent::submit(line, &generation, data.clone());
-        let mut list = generation.session.submit(list(line), Lane::Call);
+        let mut list = generation.session.submit(list_request(line), Lane::Call);
         let outcome = intent.create.by(attempts.deadline).await;
         // The servers may keep a session that was given up, and a node of it, for a while.
         intent.unknown = matches!(outcome, Outcome::Unknown(Cause::Ended(_)));
@@ -130,7 +130,7 @@ pub(super) async fn draw(line: &Line, data: Option<Bytes>) -> Result<Ticket, Err
         if let Some(ticket) = intent.take_over(line, &attempts).await? {
             return Ok(ticket);
         }
-        match attempts.judge(&generation, outcome).await? {
+        match attempts.next(&generation, outcome).await? {
             Some(Ok(Response::Created { path, stat: Some(stat) })) => {
                 // From here on the ticket's drop deletes the node.
                 let mut ticket = ticket(line, &generation, path, stat.czxid)?;
@@ -139,7 +139,7 @@ pub(super) async fn draw(line: &Line, data: Option<Bytes>) -> Result<Ticket, Err
                     && let Ok(Response::Children { names, .. }) = reply.result
                 {
                     generation.lost_creates.pass_by(line.full_path(), &names);
-                    ticket.place = line.place(ticket.name(), &names);
+                    ticket.position = line.position(ticket.name(), &names);
                     ticket.ahead = line.ahead_of(&ticket, &names);
                 }
                 return Ok(ticket);
@@ -156,7 +156,7 @@ pub(super) async fn draw(line: &Line, data: Option<Bytes>) -> Result<Ticket, Err
     }
 }
 
-pub(super) fn list(line: &Line) -> Request {
+pub(super) fn list_request(line: &Line) -> Request {
     Request::GetChildren2 { path: line.full_path().to_owned(), watch: false }
 }
 
@@ -173,7 +173,7 @@ fn ticket(
         generation: Arc::clone(generation),
         node: Arc::new(OwnedNode::by_name(Arc::clone(generation), path, czxid)),
         drawn: generation.clock.now(),
-        place: Place::Unlisted,
+        position: Position::Unlisted,
         ahead: None,
         held: false,
     };

@@ -1,6 +1,6 @@
 use super::contenders::Contenders;
 use super::name::is_in_danger_zone;
-use super::place::Place;
+use super::position::Position;
 use super::sides::Sides;
 use super::{Ticket, WaitError, draw};
 use crate::client::Client;
@@ -160,8 +160,9 @@ impl Line {
         &self.0.full
     }
 
-    /// Place of the ticket `own` among `names`. Names that are no contender's are ignored, and reported once.
-    pub(super) fn place(&self, own: &str, names: &[String]) -> Place {
+    /// Position of the ticket `own` among `names`. Names that are no contender's are ignored, and reported
+    /// once.
+    pub(super) fn position(&self, own: &str, names: &[String]) -> Position {
         let foreign = names.iter().find(|name| self.contender(name).is_none());
         if let Some(foreign) = foreign
             && !self.0.reported.swap(true, Ordering::Relaxed)
@@ -173,16 +174,16 @@ impl Line {
             );
         }
         match self.sides_of() {
-            None => Place::find(own, names, &self.0.contenders),
+            None => Position::find(own, names, &self.0.contenders),
             Some(sides) => sides.find(own, names),
         }
     }
 
-    /// Place of the ticket `own` when the numbers tell no order, by the transactions that created the
+    /// Position of the ticket `own` when the numbers tell no order, by the transactions that created the
     /// contenders.
-    pub(super) fn place_by_creation(&self, own: &str, created: &[(i64, String)]) -> Place {
+    pub(super) fn position_by_creation(&self, own: &str, created: &[(i64, String)]) -> Position {
         match self.sides_of() {
-            None => Place::find_by_creation(own, created),
+            None => Position::find_by_creation(own, created),
             Some(sides) => sides.find_by_creation(own, created),
         }
     }

@@ -8,7 +8,7 @@ mod draw;
 mod line;
 mod name;
 mod participant;
-mod place;
+mod position;
 mod predecessor;
 mod probe;
 mod sides;

@@ -1,10 +1,10 @@
 use super::Line;
-use super::draw::list;
+use super::draw::list_request;
 use super::name::is_in_danger_zone;
 use crate::client::Client;
 use crate::error::Error;
 use crate::guard::{Fence, REVOKE, Role};
-use crate::operation::Outcomes;
+use crate::operation::Idempotency;
 use bytes::Bytes;
 use docent_proto::{Code, Request, Response};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
@@ -97,7 +97,8 @@ impl Line {
             data: Some(Bytes::from_static(REVOKE)),
             version: -1,
         };
-        let (result, _) = self.client().call("revoke", self.path(), &request, Outcomes::Repeatable).await?;
+        let (result, _) =
+            self.client().call("revoke", self.path(), &request, Idempotency::Idempotent).await?;
         result.map(drop).map_err(|code| Error::from_code(code, "revoke").at(self.path()))
     }
 
@@ -148,7 +149,8 @@ async fn names(line: &Line) -> Result<Vec<String>, Error> {
 
 async fn names_by(line: &Line, deadline: Instant) -> Result<Vec<String>, Error> {
     let client = by(deadline, line);
-    let (result, _) = client.call("participants", line.path(), &|| list(line), Outcomes::Repeatable).await?;
+    let (result, _) =
+        client.call("participants", line.path(), &|| list_request(line), Idempotency::Idempotent).await?;
     match result {
         Ok(Response::Children { names, .. }) => Ok(names),
         Ok(_) | Err(Code::NO_NODE) => Ok(Vec::new()),
@@ -202,7 +204,7 @@ async fn read(line: &Line, name: String, deadline: Instant) -> Result<Option<Par
     let Some((sequence, role)) = line.contender(&name) else { return Ok(None) };
     let request = || Request::GetData { path: format!("{}/{name}", line.full_path()), watch: false };
     let (result, _) =
-        by(deadline, line).call("participants", line.path(), &request, Outcomes::Repeatable).await?;
+        by(deadline, line).call("participants", line.path(), &request, Idempotency::Idempotent).await?;
     match result {
         Ok(Response::Data { data, stat }) => Ok(Some(Participant {
             name,

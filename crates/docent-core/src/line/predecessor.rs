@@ -1,6 +1,6 @@
-//! Waiting for the blocker, the nearest contender ahead: a watch on its node, and one on the ticket's own.
+//! Waiting for the predecessor, the nearest contender ahead: a watch on its node, and one on the own node.
 
-use super::place::Place;
+use super::position::Position;
 use super::ticket::Step;
 use super::{Ticket, WaitError};
 use crate::error::Error;
@@ -10,70 +10,70 @@ use docent_proto::{Code, EventKind, Request};
 /// Sets both watches in one trip and waits until one fires.
 pub(super) async fn wait_for(
     ticket: &Ticket,
-    blocker: &str,
-    next: bool,
+    predecessor: &str,
+    alone_ahead: bool,
     own: &mut Option<Box<Watch>>,
 ) -> Result<Step, WaitError> {
     let session = &ticket.generation.session;
     let losses = ticket.generation.losses();
-    let blocker_path = format!("{}/{blocker}", ticket.line.full_path());
+    let predecessor_path = format!("{}/{predecessor}", ticket.line.full_path());
     let read = match planted!(ExistenceWatch) {
-        true => Request::Exists { path: blocker_path.clone(), watch: true },
-        false => watched(blocker_path.clone()),
+        true => Request::Exists { path: predecessor_path.clone(), watch: true },
+        false => watched(predecessor_path.clone()),
     };
-    let on_blocker = session.submit(read, Lane::Call);
+    let on_predecessor = session.submit(read, Lane::Call);
     if own.is_none() && !planted!(HandOffWithoutOwnWatch) {
         let on_own = session.submit(watched(ticket.node.path.clone()), Lane::Call).await;
         match ticket.reply(on_own).await? {
             None => return Ok(Step::Look),
             Some(reply) if reply.result == Err(Code::NO_NODE) => return Err(WaitError::Gone),
-            // Without a watch, because we may not read the node we created, `blocker_left` asks for a
+            // Without a watch, because we may not read the node we created, `predecessor_left` asks for a
             // proof of the node.
             Some(reply) => *own = reply.watch,
         }
     }
-    let blocker_watch = match ticket.reply(on_blocker.await).await? {
+    let predecessor_watch = match ticket.reply(on_predecessor.await).await? {
         None => return Ok(Step::Look),
         Some(reply) => match (reply.result, reply.watch) {
             (Ok(_), Some(watch)) => watch,
             (Err(Code::NO_NODE), Some(watch)) if planted!(ExistenceWatch) => watch,
             (Err(Code::NO_NODE), _) => return Ok(Step::Look),
-            (Err(Code::NO_AUTH), _) => return wait_for_unreadable(ticket, blocker_path, own).await,
+            (Err(Code::NO_AUTH), _) => return wait_for_unreadable(ticket, predecessor_path, own).await,
             (Err(code), _) => return Err(Error::from_code(code, "acquire").at(ticket.line.path()).into()),
             (Ok(_), None) => return Ok(Step::Look),
         },
     };
-    tracing::trace!(ticket = %ticket.node.path, blocker, "waiting in line");
+    tracing::trace!(ticket = %ticket.node.path, predecessor, "waiting in line");
     let fired = tokio::select! {
         biased;
         fired = fired_own(own) => return own_fired(ticket, fired, own),
-        fired = blocker_watch => fired,
+        fired = predecessor_watch => fired,
     };
     match fired {
         Fired::Event(EventKind::Deleted) => {
             // Events of a link come in the order of their transactions: a deletion of our own node before
-            // the blocker's has fired by now, though `select` may not have polled that watch since.
+            // the predecessor's has fired by now, though `select` may not have polled that watch since.
             if let Some(watch) = own
                 && let Ok(fired) = watch.fired.try_recv()
             {
                 return own_fired(ticket, fired, own);
             }
-            Ok(blocker_left(ticket, next, losses, own.is_some()))
+            Ok(predecessor_left(ticket, alone_ahead, losses, own.is_some()))
         }
         Fired::Event(_) => Ok(Step::Look),
         Fired::Ended(end) => Err(ticket.ended(end)),
     }
 }
 
-/// Waits for a blocker that we may not read. `exists` needs no permission, but leaves a watch on a
+/// Waits for a predecessor that we may not read. `exists` needs no permission, but leaves a watch on a
 /// missing node, too, which is removed then. Some servers do not tell a client of changes of a node that
 /// it may not read: so the line is listed from time to time as well.
 async fn wait_for_unreadable(
     ticket: &Ticket,
-    blocker: String,
+    predecessor: String,
     own: &mut Option<Box<Watch>>,
 ) -> Result<Step, WaitError> {
-    let exists = Request::Exists { path: blocker, watch: true };
+    let exists = Request::Exists { path: predecessor, watch: true };
     let Some(reply) = ticket.reply(ticket.generation.session.submit(exists, Lane::Call).await).await? else {
         return Ok(Step::Look);
     };
@@ -89,20 +89,20 @@ async fn wait_for_unreadable(
     }
 }
 
-/// Next step after the deletion of the blocker; `next` says that it was the only contender ahead.
-fn blocker_left(ticket: &Ticket, next: bool, losses: u64, own_watched: bool) -> Step {
+/// Next step after the deletion of the predecessor; `alone_ahead` says that it was the only contender ahead.
+fn predecessor_left(ticket: &Ticket, alone_ahead: bool, losses: u64, own_watched: bool) -> Step {
     // Granted without another trip only where our own node surely stands (decision 3). After a reconnect
-    // the server reports the changes of the gap path by path, so that the blocker's deletion may be seen
+    // the server reports the changes of the gap path by path, so that the predecessor's deletion may be seen
     // before an earlier one of our own node; sessions of `zookeeper-client` never keep the order.
     let same_link = ticket.generation.session.orders_events() && ticket.generation.losses() == losses;
     let own_watched = own_watched || planted!(HandOffWithoutOwnWatch);
     if planted!(WakeUpIsGrant) {
-        return Step::At(Place::First);
+        return Step::At(Position::First);
     }
     // Without a fresh write the hold would begin with little left of its lease; and contenders further
-    // ahead than the blocker show only in a listing.
-    match next {
-        true if same_link && own_watched && ticket.is_fresh() => Step::At(Place::First),
+    // ahead than the predecessor show only in a listing.
+    match alone_ahead {
+        true if same_link && own_watched && ticket.acked_recently() => Step::At(Position::First),
         true => Step::Prove,
         false => Step::ProveAndLook,
     }

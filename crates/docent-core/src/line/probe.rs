@@ -1,7 +1,7 @@
 //! Requests of a ticket about its line and its own node, repeated until there is an answer.
 
-use super::draw::list;
-use super::place::Place;
+use super::draw::list_request;
+use super::position::Position;
 use super::{Ticket, WaitError};
 use crate::error::{Error, ErrorKind};
 use crate::session::{Cause, Lane, Outcome, Pending, Reply, SessionEnd};
@@ -12,31 +12,31 @@ use std::time::Duration;
 const BUSY: Duration = Duration::from_millis(200);
 
 impl Ticket {
-    pub(super) async fn look(&self) -> Result<Place, WaitError> {
-        let listed = self.generation.session.submit(list(&self.line), Lane::Call).await;
-        self.place_in(listed).await
+    pub(super) async fn list(&self) -> Result<Position, WaitError> {
+        let listed = self.generation.session.submit(list_request(&self.line), Lane::Call).await;
+        self.position_in(listed).await
     }
 
-    pub(super) async fn place_in(&self, mut listed: Outcome) -> Result<Place, WaitError> {
+    pub(super) async fn position_in(&self, mut listed: Outcome) -> Result<Position, WaitError> {
         loop {
             if let Some(reply) = self.reply(listed).await? {
                 return match reply.result {
                     Ok(Response::Children { names, .. }) => {
                         // A node that a lost create made late may stand in this listing (decision 11).
                         self.generation.lost_creates.pass_by(self.line.full_path(), &names);
-                        Ok(self.line.place(self.name(), &names))
+                        Ok(self.line.position(self.name(), &names))
                     }
                     // Without the line there is no ticket.
                     Ok(_) | Err(Code::NO_NODE) => Err(WaitError::Gone),
                     Err(code) => Err(Error::from_code(code, "acquire").at(self.line.path()).into()),
                 };
             }
-            listed = self.generation.session.submit(list(&self.line), Lane::Call).await;
+            listed = self.generation.session.submit(list_request(&self.line), Lane::Call).await;
         }
     }
 
     /// The place by the transactions that created the contenders: one read for each, all in one trip.
-    pub(super) async fn place_by_creation(&self, contenders: Vec<String>) -> Result<Place, WaitError> {
+    pub(super) async fn position_by_creation(&self, contenders: Vec<String>) -> Result<Position, WaitError> {
         let reads = contenders.into_iter().map(|name| {
             let path = format!("{}/{name}", self.line.full_path());
             let stat = self.generation.session.submit(Request::Exists { path, watch: false }, Lane::Call);
@@ -45,16 +45,16 @@ impl Ticket {
         let mut created = Vec::new();
         for (name, stat) in reads.collect::<Vec<_>>() {
             match self.reply(stat.await).await? {
-                None => return Ok(Place::Unlisted),
+                None => return Ok(Position::Unlisted),
                 Some(reply) => {
                     // A contender that left since the listing may have stepped down, and stand in the line
                     // under another name: the line is listed again.
-                    let Ok(Response::Stat(stat)) = reply.result else { return Ok(Place::Unlisted) };
+                    let Ok(Response::Stat(stat)) = reply.result else { return Ok(Position::Unlisted) };
                     created.push((stat.czxid, name));
                 }
             }
         }
-        Ok(self.line.place_by_creation(self.name(), &created))
+        Ok(self.line.position_by_creation(self.name(), &created))
     }
 
     /// Returns the answer, or `None` when the caller shall send the request again: all requests about a line
@@ -89,12 +89,12 @@ impl Ticket {
     }
 
     /// True when the ticket was drawn so recently that its listing still counts.
-    pub(super) fn is_new(&self) -> bool {
+    pub(super) fn listed_recently(&self) -> bool {
         self.generation.clock.now().since(self.drawn) < self.generation.lease.timing().pause()
     }
 
     /// True when a write was acknowledged so recently that the session surely lives.
-    pub(super) fn is_fresh(&self) -> bool {
+    pub(super) fn acked_recently(&self) -> bool {
         let lease = &self.generation.lease;
         // `proof` is the time that the newest write counts as sent at, which is earlier than it was sent
         // where the servers had heard little before it. A new hold wants a write that is younger than the
@@ -104,7 +104,7 @@ impl Ticket {
     }
 
     /// Checks, at a quorum, that the own node is there. The acknowledgement renews the lease.
-    pub(super) async fn prove(&self) -> Result<(), WaitError> {
+    pub(super) async fn check_own_node(&self) -> Result<(), WaitError> {
         let lease = &self.generation.lease;
         while !self.proven(self.submit_check().await).await? {}
         if lease.mark(self.generation.clock.now()).is_none() {

@@ -1,6 +1,6 @@
 use super::contenders::Contenders;
 use super::name::is_in_danger_zone;
-use super::place::Place;
+use super::position::Position;
 use crate::guard::Role;
 
 /// The two kinds of contenders in a line of readers and writers, and the kind of one ticket.
@@ -25,14 +25,14 @@ impl Sides<'_> {
 
     /// Finds `own` among `names`. `next` is never set: a writer that is gone may have stepped down to a
     /// reader in its place, so that every wake-up lists the line again.
-    pub(super) fn find(&self, own: &str, names: &[String]) -> Place {
-        let Some(own_place) = self.contender(own) else { return Place::Gone };
+    pub(super) fn find(&self, own: &str, names: &[String]) -> Position {
+        let Some(own_place) = self.contender(own) else { return Position::Gone };
         let contenders = names.iter().filter_map(|name| Some((self.contender(name)?, name)));
         if contenders.clone().any(|((number, _), _)| is_in_danger_zone(number)) {
-            return Place::Unordered(contenders.map(|(_, name)| name.clone()).collect());
+            return Position::Unordered(contenders.map(|(_, name)| name.clone()).collect());
         }
         if !names.iter().any(|name| name == own) {
-            return Place::Gone;
+            return Position::Gone;
         }
         let ahead = contenders.filter(|(place, _)| self.waits_for(place.1) && *place < own_place);
         behind(ahead.max_by_key(|(place, _)| *place).map(|(_, name)| name))
@@ -41,11 +41,11 @@ impl Sides<'_> {
     /// Finds `own` where some numbers tell no order. Transactions tell it, except for readers that were
     /// writers: their nodes are younger than their place. So two contenders whose numbers can be relied on
     /// are still ordered by number.
-    pub(super) fn find_by_creation(&self, own: &str, created: &[(i64, String)]) -> Place {
+    pub(super) fn find_by_creation(&self, own: &str, created: &[(i64, String)]) -> Position {
         let (Some(own_place), Some((own_czxid, _))) =
             (self.contender(own), created.iter().find(|(_, name)| name == own))
         else {
-            return Place::Gone;
+            return Position::Gone;
         };
         let is_ahead = |(czxid, name): &&(i64, String)| {
             let Some(place) = self.contender(name).filter(|place| self.waits_for(place.1)) else {
@@ -61,10 +61,10 @@ impl Sides<'_> {
     }
 }
 
-fn behind(blocker: Option<&String>) -> Place {
-    match blocker {
-        None => Place::First,
-        Some(name) => Place::Behind { blocker: name.clone(), next: false },
+fn behind(predecessor: Option<&String>) -> Position {
+    match predecessor {
+        None => Position::First,
+        Some(name) => Position::Behind { predecessor: name.clone(), alone_ahead: false },
     }
 }
 
@@ -82,8 +82,8 @@ mod tests {
         names.iter().map(ToString::to_string).collect()
     }
 
-    fn behind(blocker: &str) -> Place {
-        super::behind(Some(&blocker.to_owned()))
+    fn behind(predecessor: &str) -> Position {
+        super::behind(Some(&predecessor.to_owned()))
     }
 
     #[test]
@@ -95,7 +95,7 @@ mod tests {
             "c-__READ__0000000005",
             "b-__WRIT__0000000003",
         ]);
-        assert_eq!(WRITERS.find("a-__WRIT__0000000001", &line), Place::First);
+        assert_eq!(WRITERS.find("a-__WRIT__0000000001", &line), Position::First);
         assert_eq!(WRITERS.find("b-__WRIT__0000000003", &line), behind("a-__WRIT__0000000001"));
         assert_eq!(READERS.find("c-__READ__0000000005", &line), behind("b-__WRIT__0000000003"));
         assert_eq!(READERS.find("d-__READ__0000000007", &line), behind("b-__WRIT__0000000003"));
@@ -105,14 +105,14 @@ mod tests {
     #[test]
     fn readers_with_no_writer_ahead_go_together() {
         let line = names(&["a-__READ__0000000001", "b-__READ__0000000002", "c-__WRIT__0000000003"]);
-        assert_eq!(READERS.find("a-__READ__0000000001", &line), Place::First);
-        assert_eq!(READERS.find("b-__READ__0000000002", &line), Place::First);
+        assert_eq!(READERS.find("a-__READ__0000000001", &line), Position::First);
+        assert_eq!(READERS.find("b-__READ__0000000002", &line), Position::First);
     }
 
     #[test]
     fn a_writer_that_stepped_down_is_still_ahead_of_those_behind_it() {
         let both = names(&["w-__WRIT__0000000001", "r-__READ__0000000001", "n-__WRIT__0000000002"]);
-        assert_eq!(WRITERS.find("w-__WRIT__0000000001", &both), Place::First);
+        assert_eq!(WRITERS.find("w-__WRIT__0000000001", &both), Position::First);
         assert_eq!(READERS.find("r-__READ__0000000001", &both), behind("w-__WRIT__0000000001"));
         assert_eq!(WRITERS.find("n-__WRIT__0000000002", &both), behind("r-__READ__0000000001"));
         let down = names(&["r-__READ__0000000001", "n-__WRIT__0000000002", "m-__READ__0000000003"]);
@@ -124,7 +124,7 @@ mod tests {
     fn near_the_end_of_the_counter_a_writer_that_stepped_down_keeps_its_place() {
         let line =
             names(&["r-__READ__0000000001", "n-__WRIT__0000000002", "x-__WRIT__-2147483648", "foreign"]);
-        let Place::Unordered(contenders) = WRITERS.find("n-__WRIT__0000000002", &line) else {
+        let Position::Unordered(contenders) = WRITERS.find("n-__WRIT__0000000002", &line) else {
             panic!("numbers tell no order");
         };
         assert_eq!(contenders.len(), 3);
@@ -143,12 +143,12 @@ mod tests {
             READERS.find_by_creation("r-__READ__0000000001", &created),
             behind("n-__WRIT__0000000002")
         );
-        assert_eq!(READERS.find_by_creation("gone-__READ__0000000001", &created), Place::Gone);
+        assert_eq!(READERS.find_by_creation("gone-__READ__0000000001", &created), Position::Gone);
     }
 
     #[test]
     fn a_ticket_that_is_not_listed_is_gone() {
-        assert_eq!(READERS.find("a-__READ__0000000005", &names(&["b-__READ__0000000004"])), Place::Gone);
-        assert_eq!(READERS.find("foreign", &[]), Place::Gone);
+        assert_eq!(READERS.find("a-__READ__0000000005", &names(&["b-__READ__0000000004"])), Position::Gone);
+        assert_eq!(READERS.find("foreign", &[]), Position::Gone);
     }
 }

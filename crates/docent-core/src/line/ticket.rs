@@ -1,6 +1,6 @@
 use super::Line;
-use super::draw::list;
-use super::place::Place;
+use super::draw::list_request;
+use super::position::Position;
 use super::predecessor;
 use crate::cleanup::{Deletion, OwnedNode};
 use crate::error::Error;
@@ -29,10 +29,10 @@ pub(super) enum Step {
     /// List the line again.
     Look,
     /// Act on this place.
-    At(Place),
+    At(Position),
     /// Prove that the own node is there: nobody can be ahead any more.
     Prove,
-    /// Prove it, and list in the same trip: others were ahead of the blocker that left.
+    /// Prove it, and list in the same trip: others were ahead of the predecessor that left.
     ProveAndLook,
 }
 
@@ -47,8 +47,8 @@ pub struct Ticket {
     pub(super) generation: Arc<SessionGeneration>,
     pub(super) node: Arc<OwnedNode>,
     pub(super) drawn: Timestamp,
-    /// Place in the listing that was made together with the ticket.
-    pub(super) place: Place,
+    /// Position in the listing that was made together with the ticket.
+    pub(super) position: Position,
     /// Number of contenders ahead in that listing, if the ticket was in it.
     pub(super) ahead: Option<usize>,
     /// Set once it became a hold.
@@ -88,16 +88,16 @@ impl Ticket {
     /// This method is cancel safe, but you lose your place in the line.
     pub async fn wait(mut self) -> Result<Hold, WaitError> {
         self.refuse_short_lease()?;
-        let mut step = match std::mem::replace(&mut self.place, Place::Unlisted) {
+        let mut step = match std::mem::replace(&mut self.position, Position::Unlisted) {
             // A ticket that was kept for a while may have lost its node since: only a fresh write and a new
             // listing make it first without a proof.
-            Place::First if !self.is_fresh() || !self.is_new() => Step::Prove,
-            place => Step::At(place),
+            Position::First if !self.acked_recently() || !self.listed_recently() => Step::Prove,
+            position => Step::At(position),
         };
         let mut own: Option<Box<Watch>> = None;
         loop {
             step = match step {
-                Step::At(Place::First) => match self.hold() {
+                Step::At(Position::First) => match self.hold() {
                     Ok(hold) => return Ok(hold),
                     // The lease ran out since the last acknowledged write: a check renews it.
                     Err(ticket) => {
@@ -106,31 +106,33 @@ impl Ticket {
                         Step::Prove
                     }
                 },
-                Step::At(Place::Behind { blocker, next }) => {
-                    predecessor::wait_for(&self, &blocker, next, &mut own).await?
+                Step::At(Position::Behind { predecessor, alone_ahead }) => {
+                    predecessor::wait_for(&self, &predecessor, alone_ahead, &mut own).await?
                 }
-                Step::At(Place::Gone) => return Err(WaitError::Gone),
-                Step::At(Place::Unordered(contenders)) => match self.place_by_creation(contenders).await? {
-                    // The reads may be old as a listing may be, and do not renew the lease.
-                    Place::First => Step::Prove,
-                    place => Step::At(place),
-                },
-                Step::At(Place::Unlisted) | Step::Look => match self.look().await? {
+                Step::At(Position::Gone) => return Err(WaitError::Gone),
+                Step::At(Position::Unordered(contenders)) => {
+                    match self.position_by_creation(contenders).await? {
+                        // The reads may be old as a listing may be, and do not renew the lease.
+                        Position::First => Step::Prove,
+                        position => Step::At(position),
+                    }
+                }
+                Step::At(Position::Unlisted) | Step::Look => match self.list().await? {
                     // A listing is a read: it may be old, and does not renew the lease.
-                    Place::First => Step::Prove,
-                    place => Step::At(place),
+                    Position::First => Step::Prove,
+                    position => Step::At(position),
                 },
                 Step::Prove => {
-                    self.prove().await?;
-                    Step::At(Place::First)
+                    self.check_own_node().await?;
+                    Step::At(Position::First)
                 }
                 Step::ProveAndLook => {
                     let check = self.submit_check();
-                    let list = self.generation.session.submit(list(&self.line), Lane::Call);
+                    let list = self.generation.session.submit(list_request(&self.line), Lane::Call);
                     // Asked for after the check, a write at a quorum, the listing is no older than that:
                     // `First` needs no other proof.
                     match self.proven(check.await).await? {
-                        true => Step::At(self.place_in(list.await).await?),
+                        true => Step::At(self.position_in(list.await).await?),
                         false => Step::ProveAndLook,
                     }
                 }
@@ -146,22 +148,22 @@ impl Ticket {
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line.
     pub async fn try_now(mut self) -> Result<Option<Hold>, WaitError> {
-        let listed_with_the_draw = self.place == Place::First;
-        if self.place == Place::Unlisted {
-            self.place = self.look().await?;
+        let listed_with_the_draw = self.position == Position::First;
+        if self.position == Position::Unlisted {
+            self.position = self.list().await?;
         }
-        if let Place::Unordered(contenders) = &self.place {
-            self.place = self.place_by_creation(contenders.clone()).await?;
+        if let Position::Unordered(contenders) = &self.position {
+            self.position = self.position_by_creation(contenders.clone()).await?;
         }
-        match self.place {
-            Place::First if !listed_with_the_draw => {
+        match self.position {
+            Position::First if !listed_with_the_draw => {
                 // A listing of its own is a read: a server that was cut off may give an old one (decision 3).
-                self.prove().await?;
+                self.check_own_node().await?;
                 self.wait().await.map(Some)
             }
-            Place::First => self.wait().await.map(Some),
-            Place::Gone => Err(WaitError::Gone),
-            Place::Behind { .. } | Place::Unlisted | Place::Unordered(_) => Ok(None),
+            Position::First => self.wait().await.map(Some),
+            Position::Gone => Err(WaitError::Gone),
+            Position::Behind { .. } | Position::Unlisted | Position::Unordered(_) => Ok(None),
         }
     }
 
@@ -176,15 +178,15 @@ impl Ticket {
     pub async fn hold_regardless(mut self) -> Result<Hold, WaitError> {
         loop {
             self.refuse_short_lease()?;
-            if !self.is_fresh() || !self.is_new() {
-                self.prove().await?;
+            if !self.acked_recently() || !self.listed_recently() {
+                self.check_own_node().await?;
             }
             match self.hold() {
                 Ok(hold) => return Ok(hold),
                 // The lease ran out since the last acknowledged write: a check renews it.
                 Err(ticket) => self = ticket,
             }
-            self.prove().await?;
+            self.check_own_node().await?;
         }
     }
 
@@ -216,7 +218,7 @@ impl fmt::Debug for Ticket {
         f.debug_struct("Ticket")
             .field("path", &self.node.path)
             .field("generation", &self.generation.number)
-            .field("place", &self.place)
+            .field("position", &self.position)
             .finish_non_exhaustive()
     }
 }

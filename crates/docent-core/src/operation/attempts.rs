@@ -23,9 +23,9 @@ pub(crate) type Make<'a> = dyn Fn() -> Request + Send + Sync + 'a;
 
 /// Kinds of requests, by the way in which an unknown outcome is handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcomes {
+pub(crate) enum Idempotency {
     /// It changes nothing, or doing it twice is like doing it once: send it again.
-    Repeatable,
+    Idempotent,
     /// It could be doubled: tell the caller.
     Once,
 }
@@ -37,7 +37,7 @@ pub(crate) struct Attempts<'a> {
     bound: Option<u64>,
     operation: &'static str,
     path: &'a str,
-    outcomes: Outcomes,
+    idempotency: Idempotency,
     pub(crate) deadline: Instant,
     backoff: Option<Box<Backoff>>,
     /// Number of the generation that has ended since the last attempt.
@@ -58,7 +58,7 @@ impl<'a> Attempts<'a> {
         shared: &'a Shared,
         operation: &'static str,
         path: &'a str,
-        outcomes: Outcomes,
+        idempotency: Idempotency,
         deadline: Instant,
     ) -> Self {
         Self {
@@ -66,7 +66,7 @@ impl<'a> Attempts<'a> {
             bound: None,
             operation,
             path,
-            outcomes,
+            idempotency,
             deadline,
             backoff: None,
             ended: 0,
@@ -119,7 +119,7 @@ impl<'a> Attempts<'a> {
         request: &Make<'_>,
     ) -> impl Future<Output = Result<Option<Result<Response, Code>>, Error>> + Send {
         async move {
-            let seen = if self.outcomes == Outcomes::Once { generation.session.last_zxid() } else { 0 };
+            let seen = if self.idempotency == Idempotency::Once { generation.session.last_zxid() } else { 0 };
             let outcome = generation.session.submit_until(request(), self.deadline).await;
             let unanswered = match self.answer(generation, outcome) {
                 // The refusal may be owed to an earlier attempt that was applied meanwhile: it counts as a
@@ -129,13 +129,13 @@ impl<'a> Attempts<'a> {
                 Err(unanswered) => unanswered,
             };
             // Rare, and boxed for that: the future of every call stays small.
-            Box::pin(self.unanswered(generation, request(), seen, unanswered)).await
+            Box::pin(self.resolve_unanswered(generation, request(), seen, unanswered)).await
         }
     }
 
     /// Finds out the outcome of a request without an answer, if that is possible; else decides on another
     /// attempt.
-    async fn unanswered(
+    async fn resolve_unanswered(
         &mut self,
         generation: &SessionGeneration,
         request: Request,
@@ -145,7 +145,7 @@ impl<'a> Attempts<'a> {
         if planted!(BlindCreateRetry) && matches!(request, Request::Create(_)) {
             sent = false;
         }
-        if sent && self.outcomes == Outcomes::Once && cause == Cause::LinkLost {
+        if sent && self.idempotency == Idempotency::Once && cause == Cause::LinkLost {
             match tokio::time::timeout_at(self.deadline, resolve(generation, &request, seen)).await {
                 Ok(Ok(Resolution::Refused(code))) => return Ok(Some(Err(code))),
                 Ok(Ok(Resolution::Repeatable)) => {
@@ -162,7 +162,7 @@ impl<'a> Attempts<'a> {
 
     /// Returns the answer of an `outcome`, or `None` when the caller shall send the request again. The pause
     /// before that is over when this returns.
-    pub(crate) async fn judge(
+    pub(crate) async fn next(
         &mut self,
         generation: &SessionGeneration,
         outcome: Outcome,
@@ -212,7 +212,7 @@ impl<'a> Attempts<'a> {
         // An attempt that may come late does not keep the next one from being sent, since only one of them
         // can be applied; but if there is no next one, the error must say that the outcome is unknown.
         let ends = !matches!(cause, Cause::LinkLost | Cause::QueueFull);
-        let unknown = (sent || (self.may_come_late && ends)) && self.outcomes == Outcomes::Once;
+        let unknown = (sent || (self.may_come_late && ends)) && self.idempotency == Idempotency::Once;
         match cause {
             Cause::Ended(SessionEnd::Closed) => {
                 return Err(self.error(self.shared.closed()).maybe_applied(unknown));

@@ -3,5 +3,5 @@
 mod attempts;
 mod shared;
 
-pub(crate) use attempts::{Attempts, Make, Outcomes, unexpected};
+pub(crate) use attempts::{Attempts, Idempotency, Make, unexpected};
 pub(crate) use shared::{SessionTask, Shared};

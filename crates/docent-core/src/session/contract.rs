@@ -1,4 +1,4 @@
-use super::{Credentials, Farewell, Lane, Pending};
+use super::{Credentials, Lane, Pending, SessionCloser};
 use docent_proto::Request;
 use std::fmt;
 use std::time::Duration;
@@ -43,7 +43,7 @@ pub(crate) trait Session: fmt::Debug + Send + Sync + 'static {
 
     /// Means to end the session on a link of its own, once it was given up; `None` when it was never opened,
     /// or when its password is not known.
-    fn farewell(&self) -> Option<Farewell>;
+    fn closer(&self) -> Option<SessionCloser>;
 
     /// Gives the session up: nothing is sent on it any more. The servers may keep it for a while.
     fn abandon(&self);

@@ -24,7 +24,7 @@ pub mod zookeeper_client;
 pub(crate) use context::SessionContext;
 pub(crate) use contract::{LinkState, Session, SessionEnd, SessionSettings};
 pub(crate) use credentials::Credentials;
-pub(crate) use link::{Farewell, LinkError};
+pub(crate) use link::{LinkError, SessionCloser};
 pub(crate) use own::WireSession;
 pub(crate) use request::{Cause, Lane, Outcome, Pending, Reply, Withdraw};
 pub(crate) use watch::{Fired, Registration, Watch, WatchKind};

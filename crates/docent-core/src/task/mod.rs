@@ -1,7 +1,7 @@
 //! Wake-ups of tasks.
 
-mod bell;
-mod seldom;
+mod poll_on_wake;
+mod wake_flag;
 
-pub(crate) use bell::Bell;
-pub(crate) use seldom::Seldom;
+pub(crate) use poll_on_wake::PollOnWake;
+pub(crate) use wake_flag::WakeFlag;

@@ -120,7 +120,7 @@ pub(crate) async fn sleep_until(clock: &dyn Clock, deadline: Timestamp) {
 /// A timer for a deadline that changes often, and mostly to a later one: it is set again only when it would
 /// ring too late, or has rung too early.
 #[derive(Debug, Default)]
-pub(crate) struct Alarm {
+pub(crate) struct DeadlineTimer {
     timer: Option<Timer>,
 }
 
@@ -132,7 +132,7 @@ struct Timer {
     waker: Waker,
 }
 
-impl Alarm {
+impl DeadlineTimer {
     /// Ready when `clock`, which says `now`, has reached `deadline`; never without one. As [`sleep_until`],
     /// it does not trust its timer.
     pub(crate) fn poll_by(
@@ -198,7 +198,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_alarm_rings_at_its_deadline_wherever_that_was_moved() {
-        let (clock, mut alarm) = (TokioClock::new(), Alarm::default());
+        let (clock, mut alarm) = (TokioClock::new(), DeadlineTimer::default());
         let start = clock.now();
         let at = |seconds| Some(start + Duration::from_secs(seconds));
         for (first, then) in [(5, 10), (20, 12), (13, 13)] {
@@ -217,7 +217,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_alarm_wakes_a_task_that_has_used_up_its_budget() {
-        let (clock, mut alarm) = (TokioClock::new(), Alarm::default());
+        let (clock, mut alarm) = (TokioClock::new(), DeadlineTimer::default());
         let deadline = clock.now() + Duration::from_secs(5);
         let rung = std::future::poll_fn(|cx| {
             while tokio::task::coop::has_budget_remaining() {

@@ -5,8 +5,8 @@ mod clock;
 mod deadline;
 mod retry;
 
-pub(crate) use clock::{Alarm, sleep_until};
 pub use clock::{BootClock, Clock, Timestamp, TokioClock};
+pub(crate) use clock::{DeadlineTimer, sleep_until};
 pub use deadline::after;
 pub(crate) use deadline::deadline;
 pub(crate) use retry::Backoff;

@@ -36,7 +36,7 @@ impl Client {
     pub fn watch_data(&self, path: &str) -> Result<WatchStream<Node>, Error> {
         let full = self.shared().namespace.full("watch_data", path)?;
         let read = |path| Request::GetData { path, watch: true };
-        Ok(Follower::new(self, "watch_data", path, full, read, data).into_stream())
+        Ok(WatchLoop::new(self, "watch_data", path, full, read, data).into_stream())
     }
 
     /// Follows the children of a node: `None` while there is no node. Else as
@@ -47,7 +47,7 @@ impl Client {
     pub fn watch_children(&self, path: &str) -> Result<WatchStream<Children>, Error> {
         let full = self.shared().namespace.full("watch_children", path)?;
         let read = |path| Request::GetChildren2 { path, watch: true };
-        Ok(Follower::new(self, "watch_children", path, full, read, children).into_stream())
+        Ok(WatchLoop::new(self, "watch_children", path, full, read, children).into_stream())
     }
 
     /// Follows the stat of a node: `None` while there is no node. Emits when it is created, deleted or its
@@ -57,7 +57,7 @@ impl Client {
     /// `InvalidInput` when the path breaks a rule.
     pub fn watch_exists(&self, path: &str) -> Result<WatchStream<Stat>, Error> {
         let full = self.shared().namespace.full("watch_exists", path)?;
-        Ok(Follower::new(self, "watch_exists", path, full, exists, |response| existence(&response))
+        Ok(WatchLoop::new(self, "watch_exists", path, full, exists, |response| existence(&response))
             .into_stream())
     }
 }
@@ -105,7 +105,7 @@ fn existence(response: &Response) -> Option<(Stat, Version)> {
     Some(((*stat).into(), (stat.czxid, stat.mzxid)))
 }
 
-struct Follower<T> {
+struct WatchLoop<T> {
     // Not a `Client`: a stream does not keep its client open.
     shared: Arc<Shared>,
     operation: &'static str,
@@ -132,7 +132,7 @@ enum Looked<T> {
     Closed,
 }
 
-impl<T: Send + 'static> Follower<T> {
+impl<T: Send + 'static> WatchLoop<T> {
     fn new(
         client: &Client,
         operation: &'static str,
@@ -157,9 +157,9 @@ impl<T: Send + 'static> Follower<T> {
     }
 
     fn into_stream(self) -> WatchStream<T> {
-        let stream = stream::unfold(self, |mut follower| async move {
-            let item = follower.next().await?;
-            Some((item, follower))
+        let stream = stream::unfold(self, |mut watching| async move {
+            let item = watching.next().await?;
+            Some((item, watching))
         });
         // Fused: a stream that is polled again after its end says again that it ended.
         WatchStream(stream.fuse().boxed())

@@ -79,7 +79,7 @@ impl ChildrenTask {
             Err(code) => return self.refused(code),
         };
         self.patience = patience();
-        self.board.listed();
+        self.store.listed();
         let again = self.listing == Listing::Asked { again: true };
         self.listing = if again { Listing::Wanted } else { Listing::Known };
         self.folder_watch = watch;
@@ -119,7 +119,7 @@ impl ChildrenTask {
         let error = error.at(&self.path);
         tracing::debug!(path = self.path, %error, "cannot list children");
         self.listing = Listing::Refused;
-        self.board.failed(&error);
+        self.store.failed(&error);
         self.alarms.sync = Some(Instant::now() + self.patience.next().unwrap_or(LONGEST_PAUSE));
     }
 

@@ -1,6 +1,6 @@
 //! Requests of a cache of children to the servers.
 
-use super::super::work::Read;
+use super::super::read_queue::Read;
 use super::{ChildrenTask, Listing};
 use crate::operation::Shared;
 use crate::session::{Lane, Outcome, Pending};

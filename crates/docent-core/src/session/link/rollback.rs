@@ -4,7 +4,7 @@
 //! word. After a restore all of them do, for ever. A session that claims to have seen nothing finds out.
 
 use crate::session::Credentials;
-use crate::session::link::exchange::Exchange;
+use crate::session::link::side_link::SideLink;
 use crate::session::link::transport::Io;
 use docent_proto::{Code, ConnectRequest, ReplyHeader, Request, xid};
 use std::io;
@@ -42,7 +42,7 @@ pub(in crate::session) async fn newest_transaction(
     timeout: Duration,
     credentials: &[Credentials],
 ) -> io::Result<i64> {
-    let mut exchange = Exchange::new(io);
+    let mut side_link = SideLink::new(io);
     let connect = ConnectRequest {
         last_zxid_seen: 0,
         timeout_ms: i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX),
@@ -52,10 +52,10 @@ pub(in crate::session) async fn newest_transaction(
     };
     // A server that lags behind its leader is no restored one.
     let sync = Request::Sync { path: "/".to_owned() };
-    exchange.connect_and_ask(&connect, credentials.iter().map(Credentials::request), &sync).await?;
-    while granted(exchange.reply().await?)?.xid == xid::AUTH {}
-    let newest = granted(exchange.ask(&Request::Exists { path: "/".to_owned(), watch: false }).await?)?;
-    exchange.ask(&Request::CloseSession).await?;
+    side_link.connect_and_ask(&connect, credentials.iter().map(Credentials::request), &sync).await?;
+    while granted(side_link.reply().await?)?.xid == xid::AUTH {}
+    let newest = granted(side_link.ask(&Request::Exists { path: "/".to_owned(), watch: false }).await?)?;
+    side_link.ask(&Request::CloseSession).await?;
     Ok(newest.zxid)
 }
 

@@ -2,11 +2,11 @@ use super::machine::Deliveries;
 use crate::session::link::dialer::Dialer;
 use crate::session::link::rollback::newest_transaction;
 use crate::session::link::transport::Io;
-use crate::session::own::session::Shared;
+use crate::session::own::session::SharedMachine;
 use crate::session::{LinkError, SessionEnd, Withdraw};
-use crate::task::Seldom;
+use crate::task::PollOnWake;
 use crate::telemetry;
-use crate::time::{Alarm, Timestamp};
+use crate::time::{DeadlineTimer, Timestamp};
 use bytes::BytesMut;
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -35,7 +35,7 @@ const OUTPUT_KEPT: usize = 64 * 1024;
 /// Runs the machine of one session over one link after another, until the session ends.
 #[derive(Debug)]
 pub(super) struct Driver {
-    shared: Arc<Shared>,
+    shared: Arc<SharedMachine>,
     withdraw: Arc<dyn Withdraw>,
     dialer: Dialer,
 }
@@ -55,7 +55,7 @@ enum Served {
 }
 
 impl Driver {
-    pub(super) fn new(shared: Arc<Shared>, dialer: Dialer) -> Self {
+    pub(super) fn new(shared: Arc<SharedMachine>, dialer: Dialer) -> Self {
         let withdraw = Arc::clone(&shared) as Arc<dyn Withdraw>;
         Self { shared, withdraw, dialer }
     }
@@ -63,7 +63,7 @@ impl Driver {
     pub(super) async fn run(mut self) -> SessionEnd {
         let shared = Arc::clone(&self.shared);
         // Replies mostly come long before deadlines do.
-        let mut expiry = Seldom::new(expire(&shared));
+        let mut expiry = PollOnWake::new(expire(&shared));
         tokio::select! {
             biased;
             end = self.serve_links() => end,
@@ -79,12 +79,12 @@ impl Driver {
             };
             if let Served::Lost(error) = self.serve(io).await {
                 tracing::debug!(%error, "link is down");
-                // Read before `link_down`, which takes the unanswered requests away.
+                // Read before `disconnected`, which takes the unanswered requests away.
                 let unanswered = self.shared.lock().has_unanswered_writes();
                 self.dialer.lost(error, unanswered);
             }
             let now = self.shared.clock.now();
-            self.shared.change(|machine| machine.link_down(now));
+            self.shared.change(|machine| machine.disconnected(now));
             if let Some(end) = self.shared.lock().ended() {
                 return end;
             }
@@ -125,7 +125,7 @@ impl Driver {
         let shared = Arc::clone(&self.shared);
         let timeout = shared.lock().timeout();
         let mut dial = pin!(self.dialer.next(timeout));
-        let mut alarm = Alarm::default();
+        let mut alarm = DeadlineTimer::default();
         loop {
             // A machine whose link is down has nothing to say about the link.
             let _ = shared.change(|machine| machine.tick(shared.clock.now()));
@@ -148,7 +148,7 @@ impl Driver {
     async fn serve(&mut self, io: Box<dyn Io>) -> Served {
         let timeout = self.dialer.attempt_timeout(self.shared.lock().timeout());
         let mut link = ServedLink::new(&self.shared, &self.withdraw, io, timeout);
-        let mut removed = Seldom::new(self.dialer.removed());
+        let mut removed = PollOnWake::new(self.dialer.removed());
         loop {
             let news = tokio::select! {
                 biased;
@@ -169,7 +169,7 @@ impl Driver {
 }
 
 /// Ends requests at their deadlines, whether there is a link or not.
-async fn expire(shared: &Shared) -> Infallible {
+async fn expire(shared: &SharedMachine) -> Infallible {
     loop {
         let Some(expiry) = shared.lock().next_expiry() else {
             shared.sooner.notified().await;
@@ -191,7 +191,7 @@ enum News {
 
 /// Link with its buffers: bytes received and not understood yet, and bytes to send.
 struct ServedLink<'a> {
-    shared: &'a Shared,
+    shared: &'a SharedMachine,
     withdraw: &'a Arc<dyn Withdraw>,
     io: Box<dyn Io>,
     input: BytesMut,
@@ -207,12 +207,17 @@ struct ServedLink<'a> {
     attached: bool,
     /// Time of the next call of the machine if nothing happens.
     deadline: Option<Timestamp>,
-    alarm: Alarm,
+    alarm: DeadlineTimer,
     deliveries: Deliveries,
 }
 
 impl<'a> ServedLink<'a> {
-    fn new(shared: &'a Shared, withdraw: &'a Arc<dyn Withdraw>, io: Box<dyn Io>, timeout: Duration) -> Self {
+    fn new(
+        shared: &'a SharedMachine,
+        withdraw: &'a Arc<dyn Withdraw>,
+        io: Box<dyn Io>,
+        timeout: Duration,
+    ) -> Self {
         let mut link = Self {
             shared,
             withdraw,
@@ -225,11 +230,11 @@ impl<'a> ServedLink<'a> {
             heard: false,
             attached: false,
             deadline: None,
-            alarm: Alarm::default(),
+            alarm: DeadlineTimer::default(),
             deliveries: Deliveries::default(),
         };
         let now = shared.clock.now();
-        shared.change(|machine| machine.link_up(now, now + timeout, &mut link.output));
+        shared.change(|machine| machine.connected(now, now + timeout, &mut link.output));
         link
     }
 

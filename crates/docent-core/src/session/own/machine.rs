@@ -19,7 +19,7 @@ use crate::session::heard::Heard;
 use crate::session::lease::Lease;
 use crate::session::requests::{Finished, Requests, check_size};
 use crate::session::{
-    Cause, Credentials, Farewell, Lane, LinkState, Outcome, SessionEnd, SessionSettings, WatchKind,
+    Cause, Credentials, Lane, LinkState, Outcome, SessionCloser, SessionEnd, SessionSettings, WatchKind,
 };
 use crate::time::Timestamp;
 use docent_proto::{Frames, Request};
@@ -42,8 +42,8 @@ pub(in crate::session) struct Machine {
     link: Link,
     losses: u64,
     /// State that [`link_change`](Self::link_change) returned last.
-    told: LinkState,
-    identity: Option<Identity>,
+    last_published: LinkState,
+    key: Option<SessionKey>,
     /// Smallest timeout granted so far, or the one to ask for.
     timeout: Duration,
     requests: Requests,
@@ -98,11 +98,11 @@ enum Link {
         until: Timestamp,
         unanswered: usize,
     },
-    Up,
+    Attached,
 }
 
 #[derive(Debug)]
-struct Identity {
+struct SessionKey {
     id: i64,
     /// Secret that is enough to take the session over.
     password: SecretSlice<u8>,
@@ -140,8 +140,8 @@ impl Machine {
             phase: Phase::Open,
             link: Link::Down,
             losses: 0,
-            told: LinkState { up: false, losses: 0 },
-            identity: None,
+            last_published: LinkState { up: false, losses: 0 },
+            key: None,
             requests: Requests::default(),
             ephemerals: Ephemerals::new(settings.ephemeral_limit),
             doubts: None,
@@ -252,7 +252,7 @@ impl Machine {
         self.drain();
         if self.phase == Phase::Draining {
             self.phase = Phase::Closing { written: false };
-            if self.identity.is_none() && self.link == Link::Down {
+            if self.key.is_none() && self.link == Link::Down {
                 self.end(SessionEnd::Closed);
             }
         }
@@ -263,9 +263,9 @@ impl Machine {
         self.requests.has_unanswered_writes()
     }
 
-    pub(in crate::session) fn link_down(&mut self, now: Timestamp) {
+    pub(in crate::session) fn disconnected(&mut self, now: Timestamp) {
         // An attempt that did not attach the session is no lost link, and gives the session no more time.
-        if self.link == Link::Up {
+        if self.link == Link::Attached {
             self.losses += 1;
             self.down_since = now;
         }
@@ -280,7 +280,7 @@ impl Machine {
         match self.phase {
             // The request to close may or may not have arrived; a session nobody re-attaches to ends by
             // itself.
-            Phase::Closing { written } if written || self.identity.is_none() => self.end(SessionEnd::Closed),
+            Phase::Closing { written } if written || self.key.is_none() => self.end(SessionEnd::Closed),
             _ => {}
         }
     }
@@ -310,14 +310,14 @@ impl Machine {
     }
 
     pub(in crate::session) fn link_state(&self) -> LinkState {
-        LinkState { up: self.link == Link::Up, losses: self.losses }
+        LinkState { up: self.link == Link::Attached, losses: self.losses }
     }
 
-    pub(in crate::session) fn farewell(&self) -> Option<Farewell> {
+    pub(in crate::session) fn closer(&self) -> Option<SessionCloser> {
         let refused = self.ended() == Some(SessionEnd::AuthFailed);
-        self.identity.as_ref().map(|identity| Farewell {
-            session_id: identity.id,
-            password: identity.password.clone(),
+        self.key.as_ref().map(|key| SessionCloser {
+            session_id: key.id,
+            password: key.password.clone(),
             timeout: self.timeout,
             credentials: if refused { Vec::new() } else { self.settings.credentials.clone() },
         })
@@ -330,11 +330,11 @@ impl Machine {
     /// The state of the link, if it is another than the last time.
     pub(in crate::session) fn link_change(&mut self) -> Option<LinkState> {
         let state = self.link_state();
-        (mem::replace(&mut self.told, state) != state).then_some(state)
+        (mem::replace(&mut self.last_published, state) != state).then_some(state)
     }
 
     pub(in crate::session) fn id(&self) -> i64 {
-        self.identity.as_ref().map_or(0, |identity| identity.id)
+        self.key.as_ref().map_or(0, |key| key.id)
     }
 
     pub(in crate::session) fn last_zxid(&self) -> i64 {

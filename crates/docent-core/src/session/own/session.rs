@@ -2,10 +2,10 @@ use super::driver::Driver;
 use super::machine::{Deliveries, Machine};
 use crate::session::lease::Lease;
 use crate::session::{
-    Cause, Farewell, Lane, LinkState, Outcome, Pending, Session, SessionEnd, SessionSettings, WatchKind,
+    Cause, Lane, LinkState, Outcome, Pending, Session, SessionCloser, SessionEnd, SessionSettings, WatchKind,
     Withdraw, link::dialer::Dialer,
 };
-use crate::task::Bell;
+use crate::task::WakeFlag;
 use crate::time::Clock;
 use docent_proto::Request;
 use std::fmt;
@@ -16,13 +16,13 @@ use tokio::time::Instant;
 
 /// Our own session over ZooKeeper's wire protocol.
 #[derive(Clone)]
-pub(crate) struct WireSession(Arc<Shared>);
+pub(crate) struct WireSession(Arc<SharedMachine>);
 
 /// State that calls and the driver share: the machine, and a bell for the driver.
-pub(super) struct Shared {
+pub(super) struct SharedMachine {
     machine: Mutex<Machine>,
     /// Rung when there is something new for the driver.
-    pub(super) bell: Bell,
+    pub(super) bell: WakeFlag,
     /// Notified when a request has an earlier deadline than all before it.
     pub(super) sooner: Notify,
     pub(super) clock: Arc<dyn Clock>,
@@ -39,9 +39,9 @@ impl WireSession {
     ) -> (Self, impl Future<Output = SessionEnd> + Send + use<>) {
         let machine = Machine::new(settings, lease, clock.now());
         let link = watch::Sender::new(machine.link_state());
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SharedMachine {
             machine: Mutex::new(machine),
-            bell: Bell::default(),
+            bell: WakeFlag::default(),
             sooner: Notify::new(),
             clock,
             link,
@@ -63,7 +63,7 @@ impl WireSession {
     }
 }
 
-impl Shared {
+impl SharedMachine {
     pub(super) fn lock(&self) -> MutexGuard<'_, Machine> {
         self.machine.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -139,8 +139,8 @@ impl Session for WireSession {
         true
     }
 
-    fn farewell(&self) -> Option<Farewell> {
-        self.0.lock().farewell()
+    fn closer(&self) -> Option<SessionCloser> {
+        self.0.lock().closer()
     }
 
     fn drain(&self) {
@@ -159,7 +159,7 @@ impl Session for WireSession {
     }
 }
 
-impl Withdraw for Shared {
+impl Withdraw for SharedMachine {
     fn withdraw(&self, id: u64) -> bool {
         self.lock().withdraw(id)
     }
@@ -170,7 +170,7 @@ impl Withdraw for Shared {
     }
 }
 
-impl fmt::Debug for Shared {
+impl fmt::Debug for SharedMachine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WireSession").finish_non_exhaustive()
     }

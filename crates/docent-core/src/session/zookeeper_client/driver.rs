@@ -74,13 +74,13 @@ fn follow(shared: &Arc<Shared>, connect: &Connect, state: SessionState) {
     match state {
         SessionState::SyncConnected => {
             connect.attached();
-            shared.link_up();
+            shared.connected();
         }
         // Reads of a read-only server may be arbitrarily old (decision 10). The crate is not asked to connect
         // to one.
         SessionState::Disconnected | SessionState::ConnectedReadOnly => {
             connect.lost("the connection was lost".to_owned());
-            shared.link_down();
+            shared.disconnected();
         }
         SessionState::Expired => shared.expired(),
         SessionState::AuthFailed => {

@@ -9,8 +9,8 @@ use crate::session::link::dialer::{Ensemble, Start};
 use crate::session::own::{proves_session, verdict};
 use crate::session::requests::{Finished, Queued, Requests, check_size};
 use crate::session::{
-    Cause, Farewell, Fired, Lane, LinkState, Outcome, Pending, Reply, Session, SessionEnd, SessionSettings,
-    Watch, WatchKind, Withdraw,
+    Cause, Fired, Lane, LinkState, Outcome, Pending, Reply, Session, SessionCloser, SessionEnd,
+    SessionSettings, Watch, WatchKind, Withdraw,
 };
 use crate::time::{Clock, Timestamp};
 use docent_proto::{Code, Request};
@@ -194,7 +194,7 @@ impl Session for ZookeeperClientSession {
     }
 
     /// The crate keeps the password to itself, and closes the session if it ever gets through again.
-    fn farewell(&self) -> Option<Farewell> {
+    fn closer(&self) -> Option<SessionCloser> {
         None
     }
 
@@ -435,7 +435,7 @@ impl Shared {
         }
     }
 
-    pub(super) fn link_up(self: &Arc<Self>) {
+    pub(super) fn connected(self: &Arc<Self>) {
         let mut state = self.lock();
         // The crate tells of the newest state alone: up again means that it was down.
         let missed = state.down_since.take().is_none();
@@ -454,7 +454,7 @@ impl Shared {
         });
     }
 
-    pub(super) fn link_down(&self) {
+    pub(super) fn disconnected(&self) {
         let mut finished = Vec::new();
         {
             let mut state = self.lock();

@@ -1,6 +1,6 @@
 //! Frames from the server.
 
-use super::{Identity, Link, Machine};
+use super::{Link, Machine, SessionKey};
 use crate::session::requests::WatchRequest;
 use crate::session::{LinkError, Outcome, Registration, Reply, SessionEnd, Watch, WatchKind, Withdraw};
 use crate::time::Timestamp;
@@ -42,7 +42,7 @@ impl Machine {
             match self.link {
                 Link::Down => {}
                 Link::Handshake { sent_at, until } => self.handshake(sent_at, until, frame)?,
-                Link::Authenticating { .. } | Link::Up => self.frame(now, frame, withdraw)?,
+                Link::Authenticating { .. } | Link::Attached => self.frame(now, frame, withdraw)?,
             }
             if self.ended().is_some() {
                 break;
@@ -58,7 +58,7 @@ impl Machine {
     fn handshake(&mut self, sent_at: Timestamp, until: Timestamp, frame: Bytes) -> Result<(), LinkError> {
         let response = ConnectResponse::decode(frame)?;
         if response.timeout_ms <= 0 || response.session_id == 0 {
-            if self.identity.is_none() {
+            if self.key.is_none() {
                 return Err(LinkError::Protocol("a new session was refused".to_owned()));
             }
             self.end(SessionEnd::Expired);
@@ -68,29 +68,30 @@ impl Machine {
         if response.read_only == Some(true) {
             return Err(LinkError::Protocol("the server is read-only".to_owned()));
         }
-        if self.identity.as_ref().is_some_and(|identity| identity.id != response.session_id) {
+        if self.key.as_ref().is_some_and(|key| key.id != response.session_id) {
             // Some servers hand out a new session without a word. Ours is gone.
             self.end(SessionEnd::Expired);
             return Ok(());
         }
         let granted = Duration::from_millis(u64::try_from(response.timeout_ms).unwrap_or(0));
         // The smallest timeout ever granted counts: the lease must hold for it (decision 3).
-        self.timeout = if self.identity.is_some() { self.timeout.min(granted) } else { granted };
+        self.timeout = if self.key.is_some() { self.timeout.min(granted) } else { granted };
         // From now on the timeout that was granted first is asked for. A smaller grant cuts the lease before
         // the link is used (decision 3).
-        if self.identity.is_none() {
+        if self.key.is_none() {
             self.settings.timeout = granted;
         }
         self.lease.attached(granted, sent_at);
         self.heard.attached(sent_at);
         let password = response.password.to_vec().into();
-        self.identity = Some(Identity { id: response.session_id, password });
+        self.key = Some(SessionKey { id: response.session_id, password });
         self.last_answered = sent_at;
         let unanswered = self.settings.credentials.len();
         self.to_authenticate = unanswered > 0;
         // Nothing else is sent before credentials are accepted, so that a refusal finds no requests in flight
         // (decision 6).
-        self.link = if self.to_authenticate { Link::Authenticating { until, unanswered } } else { Link::Up };
+        self.link =
+            if self.to_authenticate { Link::Authenticating { until, unanswered } } else { Link::Attached };
         // Changes since an earlier attempt to set the watches again, which was not acknowledged, are not seen
         // yet: the watches are set as of that attempt, not as of `last_zxid`.
         let since = *self.restore_from.get_or_insert(self.last_zxid);
@@ -150,7 +151,7 @@ impl Machine {
         if let Link::Authenticating { unanswered, .. } = &mut self.link {
             *unanswered -= 1;
             if *unanswered == 0 {
-                self.link = Link::Up;
+                self.link = Link::Attached;
             }
         }
     }

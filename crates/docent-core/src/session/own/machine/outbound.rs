@@ -13,18 +13,18 @@ const OUTPUT_WATERMARK: usize = 32 * 1024;
 
 impl Machine {
     /// Begins the handshake on a new connection to a server; it must be over by `until`.
-    pub(in crate::session) fn link_up(&mut self, now: Timestamp, until: Timestamp, out: &mut Vec<u8>) {
+    pub(in crate::session) fn connected(&mut self, now: Timestamp, until: Timestamp, out: &mut Vec<u8>) {
         self.link = Link::Handshake { sent_at: now, until };
         self.last_sent = now;
         self.last_received = now;
-        let identity = self.identity.as_ref();
+        let key = self.key.as_ref();
         let request = ConnectRequest {
             last_zxid_seen: if planted!(OlderAfterNewer) { 0 } else { self.last_zxid },
             timeout_ms: i32::try_from(self.settings.timeout.as_millis()).unwrap_or(i32::MAX),
-            session_id: identity.map_or(0, |identity| identity.id),
-            password: identity.map_or_else(
+            session_id: key.map_or(0, |key| key.id),
+            password: key.map_or_else(
                 || Bytes::from_static(&[0; 16]),
-                |identity| Bytes::copy_from_slice(identity.password.expose_secret()),
+                |key| Bytes::copy_from_slice(key.password.expose_secret()),
             ),
             read_only: Some(false),
         };
@@ -44,7 +44,7 @@ impl Machine {
         }
         // A stale link gets nothing more, also before `tick` gives it up: a write over it would prove little
         // (decision 3).
-        if self.link != Link::Up || self.is_stale(now) {
+        if self.link != Link::Attached || self.is_stale(now) {
             return false;
         }
         while let Some(request) = self.restore.pop_front() {

@@ -39,7 +39,7 @@ impl Machine {
     ) -> Result<bool, LinkError> {
         let (size, limit) = match error {
             DecodeError::FrameLength { length, limit } => match usize::try_from(length) {
-                Ok(size) if size <= LONGEST && size > HEADER && self.link == Link::Up => (size, limit),
+                Ok(size) if size <= LONGEST && size > HEADER && self.link == Link::Attached => (size, limit),
                 _ => return Err(error.into()),
             },
             _ => return Err(error.into()),

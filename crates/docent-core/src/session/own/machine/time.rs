@@ -8,7 +8,7 @@ use crate::time::Timestamp;
 impl Machine {
     /// Looks at the time. An error means that the link is of no use any more.
     pub(in crate::session) fn tick(&mut self, now: Timestamp) -> Result<(), LinkError> {
-        if self.link != Link::Up && self.abandon_at().is_some_and(|at| now >= at) {
+        if self.link != Link::Attached && self.abandon_at().is_some_and(|at| now >= at) {
             self.end(SessionEnd::Abandoned);
             return Ok(());
         }
@@ -17,9 +17,9 @@ impl Machine {
             Link::Handshake { until, .. } | Link::Authenticating { until, .. } if now >= until => {
                 Err(LinkError::Handshake)
             }
-            Link::Up if self.is_stale(now) => Err(LinkError::Paused),
-            Link::Up if self.silent_at().is_some_and(|at| now >= at) => Err(LinkError::Silent),
-            Link::Handshake { .. } | Link::Authenticating { .. } | Link::Up => Ok(()),
+            Link::Attached if self.is_stale(now) => Err(LinkError::Paused),
+            Link::Attached if self.silent_at().is_some_and(|at| now >= at) => Err(LinkError::Silent),
+            Link::Handshake { .. } | Link::Authenticating { .. } | Link::Attached => Ok(()),
         }
     }
 
@@ -30,7 +30,7 @@ impl Machine {
             Link::Handshake { until, .. } | Link::Authenticating { until, .. } => {
                 Some(self.abandon_at().map_or(until, |at| at.min(until)))
             }
-            Link::Up => {
+            Link::Attached => {
                 let ping = self.last_sent + self.timing().pulse();
                 Some(self.silent_at().map_or(ping, |at| at.min(ping)))
             }
@@ -48,7 +48,8 @@ impl Machine {
     ///
     /// A link that still owes replies is not left: the outcome of those requests would be unknown.
     pub(super) fn is_stale(&self, now: Timestamp) -> bool {
-        let idle = self.link == Link::Up && (self.requests.in_flight.is_empty() || planted!(StaleByTimeout));
+        let idle =
+            self.link == Link::Attached && (self.requests.in_flight.is_empty() || planted!(StaleByTimeout));
         idle && now.since(self.last_sent) > self.timing().standstill()
     }
 
@@ -66,7 +67,7 @@ impl Machine {
     /// Time at which a session that cannot be re-attached is given up: one timeout after the last possible
     /// lease.
     fn abandon_at(&self) -> Option<Timestamp> {
-        let _attached = self.identity.as_ref()?;
+        let _attached = self.key.as_ref()?;
         let at = self.last_answered + self.timeout.saturating_sub(self.lease.margin()) + self.timeout;
         // By the clock alone a process that was frozen would give the session up at once. It gets a third of
         // the timeout to attach it: the session may live all the same.

@@ -3,7 +3,7 @@ use super::*;
 #[test]
 fn a_new_session_carries_the_last_transaction_of_the_one_before() {
     let mut world = World::new();
-    let request = world.link_up();
+    let request = world.connected();
     assert_eq!((request.session_id, request.last_zxid_seen, request.timeout_ms), (0, 7, 12_000));
 }
 
@@ -26,7 +26,7 @@ fn re_attach_asks_for_the_timeout_first_granted_and_the_smallest_counts() {
 #[test]
 fn a_handshake_has_a_time_of_its_own() {
     let mut world = World::new();
-    world.link_up();
+    world.connected();
     assert_eq!(world.machine.next_deadline(), Some(world.now + T / 3));
     world.pass(T / 3);
     assert!(matches!(world.machine.tick(world.now), Err(LinkError::Handshake)));

@@ -76,14 +76,14 @@ impl World {
         world
     }
 
-    fn link_up(&mut self) -> ConnectRequest {
-        self.machine.link_up(self.now, self.now + T / 3, &mut self.output);
+    fn connected(&mut self) -> ConnectRequest {
+        self.machine.connected(self.now, self.now + T / 3, &mut self.output);
         let frame = self.frames().pop().unwrap();
         ConnectRequest::decode(frame).unwrap()
     }
 
     fn attach(&mut self, session_id: i64, timeout: Duration) -> Result<ConnectRequest, LinkError> {
-        let request = self.link_up();
+        let request = self.connected();
         let response = ConnectResponse {
             timeout_ms: i32::try_from(timeout.as_millis()).unwrap(),
             session_id,
@@ -175,7 +175,7 @@ impl World {
     }
 
     fn lose_link(&mut self) {
-        self.machine.link_down(self.now);
+        self.machine.disconnected(self.now);
         self.deliver();
     }
 }

@@ -46,12 +46,12 @@ fn whatever_a_server_sends_is_an_error_and_never_a_panic() {
 fn a_connect_response_that_makes_no_sense_is_an_error_or_a_loss() {
     for (session_id, timeout_ms) in [(0, 1_000), (1, 0), (1, -1), (0, 0)] {
         let mut world = World::new();
-        world.link_up();
+        world.connected();
         let response = ConnectResponse { timeout_ms, session_id, password: Bytes::new(), read_only: None };
         assert!(world.frame(|out| response.write(out)).is_err(), "a new session was refused");
     }
     let mut world = World::new();
-    world.link_up();
+    world.connected();
     let read_only =
         ConnectResponse { timeout_ms: 1_000, session_id: 1, password: Bytes::new(), read_only: Some(true) };
     assert!(world.frame(|out| read_only.write(out)).is_err());

@@ -51,7 +51,7 @@ fn a_request_that_a_pause_held_up_is_sent_over_the_next_link() {
     world.pass(T);
     let check = world.check();
     world.written();
-    world.machine.link_down(world.now);
+    world.machine.disconnected(world.now);
     world.attach(SESSION, T).unwrap();
     let sent = world.now;
     world.written();

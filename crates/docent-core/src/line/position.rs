@@ -1,9 +1,9 @@
 use super::contenders::Contenders;
 use super::name::is_in_danger_zone;
 
-/// Place of a ticket in its line, as one listing shows it.
+/// Position of a ticket in its line, as one listing shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Position {
     /// No listing was seen yet.
     Unlisted,
     /// The ticket's node is not there.
@@ -13,15 +13,15 @@ pub(super) enum Place {
     /// Somebody is ahead.
     Behind {
         /// Name of the nearest contender ahead.
-        blocker: String,
+        predecessor: String,
         /// True when no other contender is ahead.
-        next: bool,
+        alone_ahead: bool,
     },
     /// Some number is so near the end of the counter that numbers tell no order. These are the contenders.
     Unordered(Vec<String>),
 }
 
-impl Place {
+impl Position {
     /// Finds `own` among `names`. Names that are no contender's are ignored.
     pub(super) fn find(own: &str, names: &[String], contenders: &Contenders) -> Self {
         let Some((own_sequence, _)) = contenders.find(own) else { return Self::Gone };
@@ -31,25 +31,25 @@ impl Place {
         }
         let mut present = false;
         let mut ahead = 0;
-        let mut blocker: Option<(i32, &String)> = None;
+        let mut predecessor: Option<(i32, &String)> = None;
         for (sequence, name) in contenders {
             present |= name == own;
             if sequence < own_sequence {
                 ahead += 1;
-                if blocker.is_none_or(|(nearest, _)| sequence > nearest) {
-                    blocker = Some((sequence, name));
+                if predecessor.is_none_or(|(nearest, _)| sequence > nearest) {
+                    predecessor = Some((sequence, name));
                 }
             }
         }
-        match blocker {
+        match predecessor {
             _ if !present => Self::Gone,
             None => Self::First,
-            Some((_, name)) => Self::Behind { blocker: name.clone(), next: ahead == 1 },
+            Some((_, name)) => Self::Behind { predecessor: name.clone(), alone_ahead: ahead == 1 },
         }
     }
 }
 
-impl Place {
+impl Position {
     /// Finds `own` by the transactions that created the contenders, which always tell the order. `next` is
     /// never set, so that the ticket lists the line again before it takes its turn.
     pub(super) fn find_by_creation(own: &str, created: &[(i64, String)]) -> Self {
@@ -57,7 +57,7 @@ impl Place {
         let ahead = created.iter().filter(|(czxid, _)| czxid < own_czxid);
         match ahead.max_by_key(|(czxid, _)| *czxid) {
             None => Self::First,
-            Some((_, name)) => Self::Behind { blocker: name.clone(), next: false },
+            Some((_, name)) => Self::Behind { predecessor: name.clone(), alone_ahead: false },
         }
     }
 }
@@ -67,59 +67,59 @@ mod tests {
     use super::*;
     use crate::guard::Role;
 
-    fn place(own: &str, names: &[&str]) -> Place {
+    fn position(own: &str, names: &[&str]) -> Position {
         let names: Vec<_> = names.iter().map(ToString::to_string).collect();
-        Place::find(own, &names, &Contenders::of([("lock-", Role::Exclusive)]))
+        Position::find(own, &names, &Contenders::of([("lock-", Role::Exclusive)]))
     }
 
-    fn behind(blocker: &str, next: bool) -> Place {
-        Place::Behind { blocker: blocker.to_owned(), next }
+    fn behind(predecessor: &str, alone_ahead: bool) -> Position {
+        Position::Behind { predecessor: predecessor.to_owned(), alone_ahead }
     }
 
     #[test]
     fn a_ticket_waits_for_the_nearest_one_ahead() {
         let names = ["z-lock-0000000001", "b-lock-0000000007", "a-lock-0000000005", "m-lock-0000000009"];
-        assert_eq!(place("z-lock-0000000001", &names), Place::First);
-        assert_eq!(place("a-lock-0000000005", &names), behind("z-lock-0000000001", true));
-        assert_eq!(place("m-lock-0000000009", &names), behind("b-lock-0000000007", false));
+        assert_eq!(position("z-lock-0000000001", &names), Position::First);
+        assert_eq!(position("a-lock-0000000005", &names), behind("z-lock-0000000001", true));
+        assert_eq!(position("m-lock-0000000009", &names), behind("b-lock-0000000007", false));
     }
 
     #[test]
     fn a_ticket_that_is_not_listed_is_gone_even_with_nobody_ahead() {
-        assert_eq!(place("a-lock-0000000005", &[]), Place::Gone);
-        assert_eq!(place("a-lock-0000000005", &["b-lock-0000000004"]), Place::Gone);
+        assert_eq!(position("a-lock-0000000005", &[]), Position::Gone);
+        assert_eq!(position("a-lock-0000000005", &["b-lock-0000000004"]), Position::Gone);
     }
 
     #[test]
     fn foreign_children_are_nobody() {
         assert_eq!(
-            place("b-lock-0000000005", &["a", "lock-", "x-read-0000000001", "b-lock-0000000005"]),
-            Place::First
+            position("b-lock-0000000005", &["a", "lock-", "x-read-0000000001", "b-lock-0000000005"]),
+            Position::First
         );
     }
 
     #[test]
     fn numbers_near_the_end_of_the_counter_tell_no_order() {
         let names = ["a-lock-0000000005", "b-lock--2147483648"];
-        let unordered = Place::Unordered(names.map(str::to_owned).to_vec());
-        assert_eq!(place("a-lock-0000000005", &names), unordered);
-        let end = place("a-lock-0000000005", &["a-lock-0000000005", "b-lock-2147483647", "foreign"]);
-        assert!(matches!(end, Place::Unordered(contenders) if contenders.len() == 2));
+        let unordered = Position::Unordered(names.map(str::to_owned).to_vec());
+        assert_eq!(position("a-lock-0000000005", &names), unordered);
+        let end = position("a-lock-0000000005", &["a-lock-0000000005", "b-lock-2147483647", "foreign"]);
+        assert!(matches!(end, Position::Unordered(contenders) if contenders.len() == 2));
     }
 
     #[test]
     fn near_the_end_of_the_counter_the_order_is_that_of_creation() {
         let created = [(7, "b-lock--2147483648"), (5, "a-lock-2147483647"), (9, "c-lock-2147483647")]
             .map(|(czxid, name)| (czxid, name.to_owned()));
-        assert_eq!(Place::find_by_creation("a-lock-2147483647", &created), Place::First);
+        assert_eq!(Position::find_by_creation("a-lock-2147483647", &created), Position::First);
         assert_eq!(
-            Place::find_by_creation("b-lock--2147483648", &created),
+            Position::find_by_creation("b-lock--2147483648", &created),
             behind("a-lock-2147483647", false)
         );
         assert_eq!(
-            Place::find_by_creation("c-lock-2147483647", &created),
+            Position::find_by_creation("c-lock-2147483647", &created),
             behind("b-lock--2147483648", false)
         );
-        assert_eq!(Place::find_by_creation("d-lock-0000000001", &created), Place::Gone);
+        assert_eq!(Position::find_by_creation("d-lock-0000000001", &created), Position::Gone);
     }
 }

@@ -14,11 +14,11 @@ pub(super) const FEW: usize = 64;
 ///
 /// Answers must be told in the order in which their requests were sent: then the last one told is the newest.
 #[derive(Debug, Default)]
-pub(super) struct Work {
+pub(super) struct ReadQueue {
     children: HashMap<Arc<str>, Child>,
-    /// Children to read. May name some that are not [`Place::Unread`] any more.
+    /// Children to read. May name some that are not [`ReadState::Unread`] any more.
     unread: VecDeque<Arc<str>>,
-    /// Children that are known but not watched. May name some that are not [`Place::Unwatched`] any more.
+    /// Children that are known but not watched. May name some that are not [`ReadState::Unwatched`] any more.
     unwatched: VecDeque<Arc<str>>,
     /// Number of listings so far.
     listing: u64,
@@ -30,7 +30,7 @@ pub(super) struct Work {
 
 #[derive(Debug, Default)]
 struct Child {
-    place: Place,
+    place: ReadState,
     /// Number of the last listing it was in.
     listing: u64,
     /// Set while the sync waits for it.
@@ -43,7 +43,7 @@ struct Child {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Place {
+enum ReadState {
     #[default]
     Resting,
     Unread,
@@ -60,7 +60,7 @@ pub(super) enum Read {
     Several(Vec<Arc<str>>),
 }
 
-impl Work {
+impl ReadQueue {
     /// Number of children.
     pub(super) fn len(&self) -> usize {
         self.children.len()
@@ -81,9 +81,9 @@ impl Work {
     /// Takes note that the reads under way get no answer: they are sent again.
     pub(super) fn forget_asked(&mut self) {
         for (name, child) in &mut self.children {
-            if child.place == Place::Asked {
+            if child.place == ReadState::Asked {
                 child.again = false;
-                child.place = Place::Unread;
+                child.place = ReadState::Unread;
                 self.unread.push_back(Arc::clone(name));
             }
         }
@@ -93,8 +93,8 @@ impl Work {
     pub(super) fn forget_watches(&mut self) {
         for (name, child) in &mut self.children {
             child.watched = false;
-            if child.place == Place::Resting && !child.unreadable {
-                child.place = Place::Unwatched;
+            if child.place == ReadState::Resting && !child.unreadable {
+                child.place = ReadState::Unwatched;
                 self.unwatched.push_back(Arc::clone(name));
             }
         }
@@ -119,7 +119,7 @@ impl Work {
         self.due += usize::from(due);
         let Some(child) = self.children.get_mut(name.as_str()) else {
             let name = Arc::from(name);
-            let child = Child { place: Place::Unread, due, listing: self.listing, ..Child::default() };
+            let child = Child { place: ReadState::Unread, due, listing: self.listing, ..Child::default() };
             self.unread.push_back(Arc::clone(&name));
             self.children.insert(name, child);
             return None;
@@ -127,8 +127,8 @@ impl Work {
         child.listing = self.listing;
         if due {
             child.due = true;
-            if matches!(child.place, Place::Resting | Place::Unwatched) {
-                child.place = Place::Unread;
+            if matches!(child.place, ReadState::Resting | ReadState::Unwatched) {
+                child.place = ReadState::Unread;
                 self.unread.push_back(name.into());
             }
         }
@@ -138,23 +138,23 @@ impl Work {
     /// The next read, of at most `most` children; below two they are read one by one.
     pub(super) fn next(&mut self, most: usize) -> Option<Read> {
         if self.unread.len() > FEW && most > 1 {
-            let names: Vec<_> = std::iter::from_fn(|| self.next_in(Place::Unread)).take(most).collect();
+            let names: Vec<_> = std::iter::from_fn(|| self.next_in(ReadState::Unread)).take(most).collect();
             if !names.is_empty() {
                 return Some(Read::Several(names));
             }
         }
-        let name = self.next_in(Place::Unread).or_else(|| self.next_in(Place::Unwatched))?;
+        let name = self.next_in(ReadState::Unread).or_else(|| self.next_in(ReadState::Unwatched))?;
         let watch = self.children.get(&name).is_some_and(|child| !child.watched);
         Some(Read::One { name, watch })
     }
 
-    fn next_in(&mut self, place: Place) -> Option<Arc<str>> {
-        let queue = if place == Place::Unread { &mut self.unread } else { &mut self.unwatched };
+    fn next_in(&mut self, place: ReadState) -> Option<Arc<str>> {
+        let queue = if place == ReadState::Unread { &mut self.unread } else { &mut self.unwatched };
         while let Some(name) = queue.pop_front() {
             if let Some(child) = self.children.get_mut(&name)
                 && child.place == place
             {
-                child.place = Place::Asked;
+                child.place = ReadState::Asked;
                 return Some(name);
             }
         }
@@ -193,14 +193,15 @@ impl Work {
         self.due -= usize::from(std::mem::take(&mut child.due));
         // A change was told while the read was under way: the reply may be older than that change.
         if std::mem::take(&mut child.again) {
-            child.place = Place::Unread;
+            child.place = ReadState::Unread;
             self.unread.push_back(Arc::clone(name));
             return;
         }
         // A read of several children leaves no watches, so that these are read once more with one. A child
         // that cannot be read waits for the alarm that tries it again.
-        child.place = if child.watched || child.unreadable { Place::Resting } else { Place::Unwatched };
-        if child.place == Place::Unwatched {
+        child.place =
+            if child.watched || child.unreadable { ReadState::Resting } else { ReadState::Unwatched };
+        if child.place == ReadState::Unwatched {
             self.unwatched.push_back(Arc::clone(name));
         }
     }
@@ -224,10 +225,10 @@ impl Work {
     pub(super) fn unread(&mut self, name: &Arc<str>) {
         let Some(child) = self.children.get_mut(name) else { return };
         match child.place {
-            Place::Unread => {}
-            Place::Asked => child.again = true,
-            Place::Resting | Place::Unwatched => {
-                child.place = Place::Unread;
+            ReadState::Unread => {}
+            ReadState::Asked => child.again = true,
+            ReadState::Resting | ReadState::Unwatched => {
+                child.place = ReadState::Unread;
                 self.unread.push_back(Arc::clone(name));
             }
         }
@@ -235,9 +236,9 @@ impl Work {
 
     /// Takes note that a read has no answer: the child is read again.
     pub(super) fn unanswered(&mut self, name: &Arc<str>) {
-        if let Some(child) = self.children.get_mut(name).filter(|child| child.place == Place::Asked) {
+        if let Some(child) = self.children.get_mut(name).filter(|child| child.place == ReadState::Asked) {
             child.again = false;
-            child.place = Place::Unread;
+            child.place = ReadState::Unread;
             self.unread.push_back(Arc::clone(name));
         }
     }
@@ -255,9 +256,9 @@ mod tests {
         Arc::from(name)
     }
 
-    /// Work after a sync, with children `names` as of transaction 1, all watched.
-    fn synced(listed: &[&str]) -> Work {
-        let mut work = Work::default();
+    /// ReadQueue after a sync, with children `names` as of transaction 1, all watched.
+    fn synced(listed: &[&str]) -> ReadQueue {
+        let mut work = ReadQueue::default();
         work.begin_sync();
         assert!(work.listed(names(listed)).is_empty());
         while let Some(read) = work.next(1) {
@@ -301,7 +302,7 @@ mod tests {
     #[test]
     fn many_are_read_together_and_watched_one_by_one_afterwards() {
         let all: Vec<String> = (0..200).map(|n| n.to_string()).collect();
-        let mut work = Work::default();
+        let mut work = ReadQueue::default();
         work.begin_sync();
         work.listed(all);
         let (mut together, mut alone) = (0, 0);
@@ -346,7 +347,7 @@ mod tests {
 
     #[test]
     fn a_child_that_vanishes_during_a_sync_does_not_hold_it_up() {
-        let mut work = Work::default();
+        let mut work = ReadQueue::default();
         work.begin_sync();
         work.listed(names(&["a", "b", "c"]));
         assert!(!work.gone("a"), "nobody was told of it");

@@ -2,7 +2,7 @@
 
 use crate::session::Credentials;
 use crate::session::link::dialer::{Dialer, Ensemble, Start};
-use crate::session::link::exchange::Exchange;
+use crate::session::link::side_link::SideLink;
 use crate::session::link::transport::Io;
 use bytes::Bytes;
 use docent_proto::{Code, ConnectRequest, Request, xid};
@@ -17,11 +17,11 @@ use tokio::time::{Instant, sleep_until, timeout};
 const MOST_LINKS: usize = 3;
 
 /// Means to end a session on a link of its own.
-pub(crate) struct Farewell {
+pub(crate) struct SessionCloser {
     pub(in crate::session) session_id: i64,
     pub(in crate::session) password: SecretSlice<u8>,
     pub(in crate::session) timeout: Duration,
-    /// Credentials for the farewell: servers may take no request without them, not even this one. Empty once
+    /// Credentials: servers may take no request without them, not even this one. Empty once
     /// they were refused.
     pub(in crate::session) credentials: Vec<Credentials>,
 }
@@ -37,11 +37,11 @@ enum Kept {
     NotTold(#[from] io::Error),
 }
 
-impl Farewell {
+impl SessionCloser {
     /// Ends the session. Tries until a server says that the session is gone or that it refuses to end it; but
     /// not so often that the attempts would keep it alive, and not after the servers have ended it by
     /// themselves.
-    pub(crate) async fn say(mut self, ensemble: &Ensemble) {
+    pub(crate) async fn run(mut self, ensemble: &Ensemble) {
         let mut dialer = Dialer::new(ensemble.aside(), Start::Jittered);
         // Servers that do not answer may be down, and keep the session until they are back.
         let (mut links, mut over_at) = (0, None);
@@ -71,7 +71,7 @@ impl Farewell {
 
     async fn end(&self, io: Box<dyn Io>) -> Result<(), Kept> {
         let connect = ConnectRequest {
-            // A farewell needs no server that is up to date.
+            // The end of a session needs no server that is up to date.
             last_zxid_seen: 0,
             timeout_ms: i32::try_from(self.timeout.as_millis()).unwrap_or(i32::MAX),
             session_id: self.session_id,
@@ -79,16 +79,16 @@ impl Farewell {
             read_only: Some(false),
         };
         let credentials = self.credentials.iter().map(Credentials::request);
-        let mut exchange = Exchange::new(io);
+        let mut side_link = SideLink::new(io);
         // In one write (decision 6): over a link that carries nothing back, the session would be attached and
         // live on.
-        let response = exchange.connect_and_ask(&connect, credentials, &Request::CloseSession).await;
+        let response = side_link.connect_and_ask(&connect, credentials, &Request::CloseSession).await;
         let response = response.map_err(Kept::NotAttached)?;
         if response.timeout_ms <= 0 || response.session_id != self.session_id {
             return Ok(());
         }
         loop {
-            let reply = exchange.reply().await?;
+            let reply = side_link.reply().await?;
             match reply.code {
                 Code::OK if reply.xid == xid::AUTH => {}
                 Code::OK | Code::SESSION_EXPIRED => return Ok(()),
@@ -101,8 +101,8 @@ impl Farewell {
     }
 }
 
-impl fmt::Debug for Farewell {
+impl fmt::Debug for SessionCloser {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Farewell({:#x})", self.session_id)
+        write!(f, "SessionCloser({:#x})", self.session_id)
     }
 }

@@ -5,12 +5,12 @@ use std::task::{Context, Poll, Wake};
 
 /// Wakes the one task that listens. Rings that were not heard yet count as one, also when nobody listened.
 #[derive(Debug, Default)]
-pub(crate) struct Bell {
+pub(crate) struct WakeFlag {
     rung: AtomicBool,
     listener: AtomicWaker,
 }
 
-impl Bell {
+impl WakeFlag {
     pub(crate) fn ring(&self) {
         // Only the first ring wakes the listener: it hears all rings until then at once.
         if !self.rung.swap(true, AcqRel) {
@@ -27,7 +27,7 @@ impl Bell {
 }
 
 /// Lets a bell be a task's waker: a wake-up rings it.
-impl Wake for Bell {
+impl Wake for WakeFlag {
     fn wake(self: Arc<Self>) {
         self.ring();
     }
@@ -44,7 +44,7 @@ mod tests {
 
     #[tokio::test]
     async fn rings_before_anybody_listens_are_heard_once() {
-        let bell = Bell::default();
+        let bell = WakeFlag::default();
         bell.ring();
         bell.ring();
         poll_fn(|cx| bell.poll_rung(cx)).await;
@@ -53,7 +53,7 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn no_ring_of_another_thread_is_lost() {
-        let bells = Arc::new([Bell::default(), Bell::default()]);
+        let bells = Arc::new([WakeFlag::default(), WakeFlag::default()]);
         let there = Arc::clone(&bells);
         let echo = tokio::spawn(async move {
             for _ in 0..10_000 {

@@ -11,12 +11,12 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 const FRAME_LIMIT: usize = 4 * 1024;
 
 /// A few requests on a link of their own, one after the other, beside the client's session.
-pub(super) struct Exchange {
+pub(super) struct SideLink {
     io: Box<dyn Io>,
     received: BytesMut,
 }
 
-impl Exchange {
+impl SideLink {
     pub(super) fn new(io: Box<dyn Io>) -> Self {
         Self { io, received: BytesMut::new() }
     }

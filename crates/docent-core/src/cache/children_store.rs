@@ -13,9 +13,9 @@ use tokio::sync::watch;
 /// Least number of events kept for a slow subscriber; with more children it is their number.
 const BACKLOG: usize = 1024;
 
-/// Board on which the task of a cache puts its findings, for handles and subscribers. The task waits for none
-/// of them.
-pub(super) struct Board {
+/// ChildrenStore on which the task of a cache puts its findings, for handles and subscribers. The task waits
+/// for none of them.
+pub(super) struct ChildrenStore {
     clock: Arc<dyn Clock>,
     content: Mutex<Content>,
     /// Changed only while the content is locked, so that they agree.
@@ -29,7 +29,7 @@ struct Content {
     subscribers: HashMap<u64, Subscriber>,
 }
 
-impl Board {
+impl ChildrenStore {
     pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
         let status = watch::Sender::new(Status::new(&*clock));
         Self { clock, content: Mutex::default(), status }
@@ -196,11 +196,11 @@ mod tests {
     }
 
     /// All events that subscriber `id` can take now, in words.
-    fn take_all(board: &Board, id: u64) -> Vec<String> {
+    fn take_all(store: &ChildrenStore, id: u64) -> Vec<String> {
         let waker = noop_waker();
         let mut events = Vec::new();
         loop {
-            match board.take(id, &Context::from_waker(&waker)) {
+            match store.take(id, &Context::from_waker(&waker)) {
                 Taken::Event(event) => events.push(format!("{event:?}")),
                 Taken::Whole { missed, replay } => {
                     events.extend(missed.then(|| "Gap".to_owned()));
@@ -215,76 +215,76 @@ mod tests {
         }
     }
 
-    fn board() -> Board {
-        Board::new(Arc::new(TokioClock::new()))
+    fn store() -> ChildrenStore {
+        ChildrenStore::new(Arc::new(TokioClock::new()))
     }
 
     #[tokio::test]
     async fn a_subscriber_is_told_everything_and_then_the_changes() {
-        let board = board();
-        let early = board.subscribe();
-        board.publish(None, &[apply("b", 2), apply("a", 1)]);
-        assert!(take_all(&board, early).is_empty(), "nothing before everything is known");
-        board.caught_up();
-        let late = board.subscribe();
+        let store = store();
+        let early = store.subscribe();
+        store.publish(None, &[apply("b", 2), apply("a", 1)]);
+        assert!(take_all(&store, early).is_empty(), "nothing before everything is known");
+        store.caught_up();
+        let late = store.subscribe();
         let everything = ["Init", "Apply(\"a\", mzxid 1)", "Apply(\"b\", mzxid 2)", "Ready"];
-        assert_eq!(take_all(&board, early), everything);
-        assert_eq!(take_all(&board, late), everything);
-        board.stale();
-        board.publish(None, &[apply("a", 3), ChildrenEvent::Delete("b".into())]);
-        board.caught_up();
+        assert_eq!(take_all(&store, early), everything);
+        assert_eq!(take_all(&store, late), everything);
+        store.stale();
+        store.publish(None, &[apply("a", 3), ChildrenEvent::Delete("b".into())]);
+        store.caught_up();
         let changes = ["Gap", "Apply(\"a\", mzxid 3)", "Delete(\"b\")", "Ready"];
-        assert_eq!(take_all(&board, early), changes);
-        board.unsubscribe(late);
-        board.close();
-        assert_eq!(take_all(&board, early), ["End"]);
+        assert_eq!(take_all(&store, early), changes);
+        store.unsubscribe(late);
+        store.close();
+        assert_eq!(take_all(&store, early), ["End"]);
     }
 
     #[tokio::test]
     async fn a_slow_subscriber_is_told_that_it_missed_something_and_everything_anew() {
-        let board = board();
-        board.caught_up();
-        let (slow, quick) = (board.subscribe(), board.subscribe());
-        take_all(&board, slow);
-        take_all(&board, quick);
+        let store = store();
+        store.caught_up();
+        let (slow, quick) = (store.subscribe(), store.subscribe());
+        take_all(&store, slow);
+        take_all(&store, quick);
         for mzxid in 0..10 * BACKLOG as i64 {
-            board.publish(None, &[apply("a", mzxid)]);
-            assert_eq!(take_all(&board, quick).len(), 1);
+            store.publish(None, &[apply("a", mzxid)]);
+            assert_eq!(take_all(&store, quick).len(), 1);
         }
         let last = format!("Apply(\"a\", mzxid {})", 10 * BACKLOG - 1);
-        assert_eq!(take_all(&board, slow), ["Gap", "Init", &last, "Ready"]);
-        board.publish(None, &[ChildrenEvent::Delete("a".into())]);
-        assert_eq!(take_all(&board, slow), ["Delete(\"a\")"]);
+        assert_eq!(take_all(&store, slow), ["Gap", "Init", &last, "Ready"]);
+        store.publish(None, &[ChildrenEvent::Delete("a".into())]);
+        assert_eq!(take_all(&store, slow), ["Delete(\"a\")"]);
     }
 
     #[tokio::test]
     async fn who_begins_while_it_is_out_of_date_is_not_told_that_it_is_ready() {
-        let board = board();
-        board.publish(None, &[apply("a", 1)]);
-        board.caught_up();
-        board.stale();
-        let subscriber = board.subscribe();
-        assert_eq!(take_all(&board, subscriber), ["Init", "Apply(\"a\", mzxid 1)"]);
+        let store = store();
+        store.publish(None, &[apply("a", 1)]);
+        store.caught_up();
+        store.stale();
+        let subscriber = store.subscribe();
+        assert_eq!(take_all(&store, subscriber), ["Init", "Apply(\"a\", mzxid 1)"]);
         let refused = Error::new(ErrorKind::NoAuth, "cache");
-        board.failed(&refused);
-        board.failed(&refused);
-        assert_eq!(take_all(&board, subscriber), ["Failed(cache: permission denied)"], "once");
-        board.listed();
-        board.caught_up();
-        assert_eq!(take_all(&board, subscriber), ["Ready"]);
+        store.failed(&refused);
+        store.failed(&refused);
+        assert_eq!(take_all(&store, subscriber), ["Failed(cache: permission denied)"], "once");
+        store.listed();
+        store.caught_up();
+        assert_eq!(take_all(&store, subscriber), ["Ready"]);
     }
 
     #[tokio::test]
     async fn a_snapshot_stays_as_it_is_and_costs_a_copy_only_while_it_is_held() {
-        let board = board();
-        board.publish(None, &[apply("a", 1)]);
-        let held = board.current();
-        board.publish(None, &[apply("a", 2), apply("b", 2)]);
+        let store = store();
+        store.publish(None, &[apply("a", 1)]);
+        let held = store.current();
+        store.publish(None, &[apply("a", 2), apply("b", 2)]);
         assert_eq!((held.len(), held.get("a").unwrap().stat.mzxid), (1, 1));
         drop(held);
-        let before = Arc::as_ptr(&board.current());
-        board.publish(None, &[apply("c", 3)]);
-        assert_eq!(Arc::as_ptr(&board.current()), before, "changed in its place");
-        assert_eq!(board.current().iter().map(|(name, _)| &**name).collect::<String>(), "abc");
+        let before = Arc::as_ptr(&store.current());
+        store.publish(None, &[apply("c", 3)]);
+        assert_eq!(Arc::as_ptr(&store.current()), before, "changed in its place");
+        assert_eq!(store.current().iter().map(|(name, _)| &**name).collect::<String>(), "abc");
     }
 }

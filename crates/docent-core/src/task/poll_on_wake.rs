@@ -1,4 +1,4 @@
-use crate::task::Bell;
+use crate::task::WakeFlag;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -7,23 +7,23 @@ use std::task::{Context, Poll, Waker};
 /// A future that waits for something rare, in a task that often wakes for something else: it is polled only
 /// when it was woken itself.
 #[derive(Debug)]
-pub(crate) struct Seldom<F> {
+pub(crate) struct PollOnWake<F> {
     future: Pin<Box<F>>,
     /// Waker of the future: rung when the future can go on.
-    bell: Arc<Bell>,
+    bell: Arc<WakeFlag>,
     waker: Waker,
 }
 
-impl<F: Future> Seldom<F> {
+impl<F: Future> PollOnWake<F> {
     pub(crate) fn new(future: F) -> Self {
-        let bell = Arc::new(Bell::default());
+        let bell = Arc::new(WakeFlag::default());
         // Before its first poll nothing would wake the future: the first poll is due at once.
         bell.ring();
         Self { future: Box::pin(future), waker: Waker::from(Arc::clone(&bell)), bell }
     }
 }
 
-impl<F: Future> Future for Seldom<F> {
+impl<F: Future> Future for PollOnWake<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
@@ -47,7 +47,7 @@ mod tests {
     async fn it_is_polled_when_it_is_woken_and_not_when_its_task_is() {
         let (notify, polls) = (Notify::new(), AtomicU32::new(0));
         let mut notified = Box::pin(notify.notified());
-        let mut seldom = Seldom::new(poll_fn(|cx| {
+        let mut seldom = PollOnWake::new(poll_fn(|cx| {
             polls.fetch_add(1, Relaxed);
             notified.as_mut().poll(cx)
         }));
@@ -64,7 +64,7 @@ mod tests {
     async fn what_it_waits_for_wakes_its_task() {
         let notify = Arc::new(Notify::new());
         let notifier = Arc::clone(&notify);
-        let seldom = tokio::spawn(Seldom::new(async move { notify.notified().await }));
+        let seldom = tokio::spawn(PollOnWake::new(async move { notify.notified().await }));
         notifier.notify_one();
         seldom.await.unwrap();
     }
