@@ -1,14 +1,4 @@
-mod body;
-mod create;
-mod frame;
-mod op_code;
-mod watches;
-
-pub use create::{Create, CreateKind};
-pub use frame::{RequestFrame, xid};
-pub use op_code::OpCode;
-pub use watches::{WatchKind, Watches};
-
+use super::{Create, OpCode, WatchKind, Watches};
 use crate::Acl;
 use crate::multi::MultiOp;
 use bytes::Bytes;

@@ -1,0 +1,15 @@
+//! Requests of a client: the operations, their bodies, and the frame around them.
+
+mod body;
+mod create;
+mod frame;
+mod op_code;
+#[expect(clippy::module_inception, reason = "the folder is about it")]
+mod request;
+mod watches;
+
+pub use create::{Create, CreateKind};
+pub use frame::{RequestFrame, xid};
+pub use op_code::OpCode;
+pub use request::Request;
+pub use watches::{WatchKind, Watches};
