@@ -1,4 +1,4 @@
-use super::{Client, SESSION_TIMEOUT};
+use super::client::{Client, SESSION_TIMEOUT};
 use anyhow::{Context, Result, bail, ensure};
 use bytes::{Bytes, BytesMut};
 use docent_proto::{

@@ -1,47 +1,9 @@
-//! The clients that are compared, behind the few calls that are measured.
-
-mod bare;
-mod docent;
-mod peer;
-
-pub(crate) use bare::Bare;
-pub(crate) use docent::Docent;
-pub(crate) use peer::ZookeeperClient;
-
 use anyhow::Result;
-use clap::ValueEnum;
-use std::fmt;
 use std::future::Future;
 use std::time::Duration;
 
 /// Long enough that nothing is sent besides the measured requests.
 pub(crate) const SESSION_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// Client that takes part in the comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Which {
-    Docent,
-    Bare,
-    ZookeeperClient,
-}
-
-impl Which {
-    pub(crate) const ALL: [Self; 3] = [Self::Docent, Self::Bare, Self::ZookeeperClient];
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Docent => "docent",
-            Self::Bare => "bare",
-            Self::ZookeeperClient => "zookeeper-client",
-        }
-    }
-}
-
-impl fmt::Display for Which {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
 
 /// Operations of a ZooKeeper client that the worker measures.
 pub(crate) trait Client: Sized + Send + 'static {

@@ -1,4 +1,4 @@
-use super::{Client, SESSION_TIMEOUT};
+use super::client::{Client, SESSION_TIMEOUT};
 use anyhow::Result;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use std::future::ready;
