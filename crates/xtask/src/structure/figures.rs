@@ -1,70 +1,24 @@
-//! Figures of the code's structure: how long files and functions are, which files import each other in a
-//! circle, and which types have their methods in many files.
-
-mod circles;
-mod imports;
-mod lengths;
-mod spread;
-
-use crate::cargo::root;
-use crate::sources::rust_files;
-use anyhow::{Context, Result};
-use imports::{Import, imports};
-use std::collections::BTreeMap;
-use std::fs;
-
-/// A file below the `src` of a crate.
-#[derive(Debug)]
-struct Source {
-    /// As seen from `src`.
-    path: String,
-    text: String,
-}
-
-/// Prints the figures of all crates, or of one and its largest circle.
-pub(crate) fn run() -> Result<()> {
-    let root = root();
-    let mut crates: BTreeMap<String, Vec<Source>> = BTreeMap::new();
-    for file in rust_files(&root, "crates")? {
-        let Some((name, path)) = file.strip_prefix("crates/").and_then(|file| file.split_once("/src/"))
-        else {
-            continue;
-        };
-        if path.contains("tests/") || path.ends_with("tests.rs") {
-            continue;
-        }
-        let text = fs::read_to_string(root.join(&file)).with_context(|| file.clone())?;
-        crates.entry(name.to_owned()).or_default().push(Source { path: path.to_owned(), text });
-    }
-    println!(
-        "crate | files | lines of a file: median, p95 | functions | lines of one: median, p95 | loose files | largest circle | over folders | types in three files or more"
-    );
-    let only = std::env::args().nth(2);
-    for (name, sources) in crates.iter().filter(|(name, _)| only.as_ref().is_none_or(|only| only == *name)) {
-        let figures = Figures::of(sources);
-        println!("{name} | {figures}");
-        if only.is_some() {
-            println!("the largest circle: {}", figures.circle.join(", "));
-        }
-    }
-    Ok(())
-}
+use super::circles::circles;
+use super::imports::{Import, imports};
+use super::lengths::functions;
+use super::source::Source;
+use super::spread::spread;
 
 /// Figures of one crate.
 #[derive(Debug, PartialEq, Eq)]
-struct Figures {
+pub(super) struct Figures {
     files: Vec<usize>,
     functions: Vec<usize>,
     loose: usize,
-    circle: Vec<String>,
+    pub(super) circle: Vec<String>,
     over_folders: usize,
     spread: Vec<String>,
 }
 
 impl Figures {
-    fn of(sources: &[Source]) -> Self {
+    pub(super) fn of(sources: &[Source]) -> Self {
         let edges: Vec<Import> = imports(sources);
-        let circles = circles::circles(sources.len(), &edges);
+        let circles = circles(sources.len(), &edges);
         let names = |circle: &Vec<usize>| circle.iter().map(|file| sources[*file].path.clone()).collect();
         let crosses = |circle: &&Vec<usize>| {
             let mut folders: Vec<_> = circle.iter().map(|file| folder(&sources[*file].path)).collect();
@@ -73,8 +27,7 @@ impl Figures {
         };
         let largest = circles.iter().max_by_key(|circle| circle.len());
         let mut files: Vec<_> = sources.iter().map(|source| source.text.lines().count()).collect();
-        let mut functions: Vec<_> =
-            sources.iter().flat_map(|source| lengths::functions(&source.text)).collect();
+        let mut functions: Vec<_> = sources.iter().flat_map(|source| functions(&source.text)).collect();
         files.sort_unstable();
         functions.sort_unstable();
         Self {
@@ -83,7 +36,7 @@ impl Figures {
             loose: sources.iter().filter(|source| !source.path.contains('/')).count(),
             circle: largest.map(names).unwrap_or_default(),
             over_folders: circles.iter().filter(crosses).map(Vec::len).max().unwrap_or_default(),
-            spread: spread::spread(sources),
+            spread: spread(sources),
         }
     }
 }

@@ -1,4 +1,4 @@
-use super::Source;
+use super::source::Source;
 use crate::sources::code;
 use std::collections::BTreeMap;
 
