@@ -1,5 +1,5 @@
 use crate::Limits;
-use crate::net::Clock;
+use crate::time::{Clock, millis, timeouts_ms};
 use std::time::Duration;
 
 /// Settings that a server is started with; see [`Builder`](crate::Builder) for the meaning of the fields.
@@ -43,16 +43,4 @@ impl Config {
             None => timeouts_ms(self.tick.saturating_mul(2), self.tick.saturating_mul(20)),
         }
     }
-}
-
-/// The shortest and the longest session timeout in the unit of the wire. The longest gives way when it is the
-/// shorter one.
-pub(crate) fn timeouts_ms(min: Duration, max: Duration) -> (i32, i32) {
-    let wire = |timeout| i32::try_from(millis(timeout)).unwrap_or(i32::MAX).max(1);
-    (wire(min), wire(max).max(wire(min)))
-}
-
-/// A duration in the unit of the wire; one that is too long for it never ends anyway.
-pub(crate) fn millis(duration: Duration) -> i64 {
-    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX / 4).min(i64::MAX / 4)
 }

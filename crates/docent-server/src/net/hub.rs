@@ -1,8 +1,8 @@
-use super::clock::Clock;
 use super::link::Place;
 use super::member::{LEADER, Member, MemberId, Role};
 use crate::config::Config;
 use crate::state::State;
+use crate::time::Clock;
 use bytes::BytesMut;
 use docent_proto::Frames;
 use std::collections::{BTreeMap, HashMap};

@@ -2,7 +2,6 @@
 //! them.
 
 mod answer;
-mod clock;
 mod entrance;
 mod follow;
 mod hub;
@@ -20,7 +19,6 @@ mod tests;
 pub use listener::{Bind, Listener};
 pub use tcp::{Listening, TcpBind};
 
-pub(crate) use clock::Clock;
 pub(crate) use entrance::Entrance;
 pub(crate) use follow::{Follow, follow};
 pub(crate) use hub::Hub;

@@ -1,7 +1,8 @@
 use super::entrance::Entrance;
 use super::listener::Bind;
-use crate::config::{Config, millis};
+use crate::config::Config;
 use crate::state::Effects;
+use crate::time::millis;
 use std::io;
 use std::net::SocketAddr;
 use tokio::sync::{mpsc, oneshot};

@@ -1,5 +1,6 @@
 use crate::config::Config;
-use crate::net::{Bind, Clock, TcpBind};
+use crate::net::{Bind, TcpBind};
+use crate::time::Clock;
 use crate::{Limits, Server, StartError};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;

@@ -1,6 +1,7 @@
-use crate::config::{Config, timeouts_ms};
+use crate::config::Config;
 use crate::net::{Bind, Command, Entrance, Hub, LEADER, Listener, Serve, serve};
 use crate::state::Effects;
+use crate::time::timeouts_ms;
 use crate::{Builder, FollowerBuilder, NodeInfo, SessionInfo, StartError, Transaction};
 use std::fmt;
 use std::net::SocketAddr;

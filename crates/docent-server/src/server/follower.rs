@@ -1,5 +1,5 @@
-use crate::config::{millis, timeouts_ms};
 use crate::net::{Hub, MemberId};
+use crate::time::{millis, timeouts_ms};
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-use crate::config::{millis, timeouts_ms};
 use crate::net::{Bind, Entrance, Follow, Listener, Membership, TcpBind, follow};
+use crate::time::{millis, timeouts_ms};
 use crate::{Follower, Server, StartError};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-use crate::config::millis;
+use super::wire::millis;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};

@@ -1,0 +1,12 @@
+//! The handles: a server, its followers, and their builders.
+
+mod builder;
+mod follower;
+mod follower_builder;
+#[expect(clippy::module_inception, reason = "the folder is about it")]
+mod server;
+
+pub use builder::Builder;
+pub use follower::Follower;
+pub use follower_builder::FollowerBuilder;
+pub use server::Server;

@@ -1,0 +1,7 @@
+//! The server's clock, and durations in the units of the wire.
+
+mod clock;
+mod wire;
+
+pub(crate) use clock::Clock;
+pub(crate) use wire::{millis, timeouts_ms};
