@@ -36,7 +36,7 @@ impl Pipe {
 
     /// Takes a write. `state` is the follower's, which knows its client.
     pub(super) fn write(&mut self, state: &State, session: i64, request: Request) {
-        self.writes.push(state.keep(session, request));
+        self.writes.push(Late::new(state, session, request));
     }
 }
 
@@ -50,7 +50,7 @@ impl Inner {
         }
         for late in pipe.writes {
             let mut effects = Effects::default();
-            self.state.apply_late(late, id, now, &mut effects);
+            late.apply(&mut self.state, id, now, &mut effects);
             self.carry_out(&effects);
         }
     }

@@ -1,37 +1,21 @@
-use super::State;
 use super::acl::Identity;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use docent_proto::{Code, Response};
+use docent_proto::Code;
 use sha1::{Digest, Sha1};
 
-impl State {
-    /// Makes the link's client one more identity, if the scheme is one of ours.
-    pub(super) fn authenticate(
-        &mut self,
-        session: i64,
-        scheme: &str,
-        credentials: &[u8],
-    ) -> Result<Response, Code> {
-        let identity = match scheme {
-            "digest" => Identity { scheme: "digest".into(), id: digest(credentials) },
-            // The address is an identity of every link from the start.
-            "ip" => return Ok(Response::Empty),
-            _ => return Err(Code::AUTH_FAILED),
-        };
-        let session = self.sessions.get_mut(session).ok_or(Code::AUTH_FAILED)?;
-        if !session.identities.contains(&identity) {
-            if session.identities.len() >= MOST_IDENTITIES {
-                return Err(Code::AUTH_FAILED);
-            }
-            session.identities.push(identity);
-        }
-        Ok(Response::Empty)
+/// The identity that credentials prove; `None` where that is nothing new.
+///
+/// # Errors
+/// [`Code::AUTH_FAILED`] when the scheme is not one of ours.
+pub(crate) fn identity(scheme: &str, credentials: &[u8]) -> Result<Option<Identity>, Code> {
+    match scheme {
+        "digest" => Ok(Some(Identity { scheme: "digest".into(), id: digest(credentials) })),
+        // The address is an identity of every link from the start.
+        "ip" => Ok(None),
+        _ => Err(Code::AUTH_FAILED),
     }
 }
-
-/// More than any client has a use for, few enough to keep.
-const MOST_IDENTITIES: usize = 1_000;
 
 /// The user, and the hash of user and password, as access control lists hold them:
 /// `user:base64(sha1(user:password))`.

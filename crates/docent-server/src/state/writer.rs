@@ -1,29 +1,37 @@
 use super::commit::Commit;
+use super::database::Database;
+use super::event::Event;
 use super::prepare::{Change, Preparation};
-use super::{Effects, State};
+use crate::Limits;
 use docent_proto::{Code, CreateKind, CreateMode, MultiOp, MultiResult, Request, Response};
 
-impl State {
-    /// Makes a write. It takes up a transaction number also when it fails.
-    pub(super) fn write(
-        &mut self,
-        session: i64,
-        request: &Request,
-        now: i64,
-        effects: &mut Effects,
-    ) -> Result<Response, Code> {
-        let commit = Commit { zxid: self.next_zxid(now), session, now };
+/// Makes one write of a session.
+pub(crate) struct Writer<'a> {
+    database: &'a mut Database,
+    limits: &'a Limits,
+    commit: Commit,
+}
+
+impl<'a> Writer<'a> {
+    /// The write takes up a transaction number also when it fails.
+    pub(crate) fn begin(database: &'a mut Database, limits: &'a Limits, session: i64, now: i64) -> Self {
+        let commit = Commit { zxid: database.next_zxid(now), session, now };
+        Self { database, limits, commit }
+    }
+
+    /// Makes the write.
+    pub(crate) fn write(mut self, request: &Request, events: &mut Vec<Event>) -> Result<Response, Code> {
         if let Request::Multi(ops) = request {
-            return self.multi(commit, ops, effects);
+            return self.multi(ops, events);
         }
-        let change = self.prepare(session, |preparation| match request {
+        let change = self.prepare(|preparation| match request {
             Request::Create(create) => preparation.create(create),
             Request::Delete { path, version } => preparation.delete(path, *version),
             Request::SetData { path, data, version } => preparation.set_data(path, data.as_ref(), *version),
             Request::SetAcl { path, acl, version } => preparation.set_acl(path, acl, *version),
             _ => Err(Code::UNIMPLEMENTED),
         })?;
-        Ok(match self.commit(commit, change, &mut effects.events) {
+        Ok(match self.database.commit(self.commit, change, events) {
             MultiResult::Created { path, stat } => Response::Created { path, stat: stat.map(|stat| *stat) },
             MultiResult::Set(stat) => Response::Stat(*stat),
             _ => Response::Empty,
@@ -31,11 +39,11 @@ impl State {
     }
 
     /// Applies all operations or none. A failure is told in the results; the reply as a whole succeeds.
-    fn multi(&mut self, commit: Commit, ops: &[MultiOp], effects: &mut Effects) -> Result<Response, Code> {
+    fn multi(&mut self, ops: &[MultiOp], events: &mut Vec<Event>) -> Result<Response, Code> {
         if !ops.iter().all(can_be_written) {
             return Err(Code::MARSHALLING_ERROR);
         }
-        let prepared = self.prepare(commit.session, |preparation| {
+        let prepared = self.prepare(|preparation| {
             let mut changes = Vec::with_capacity(ops.len());
             for (index, op) in ops.iter().enumerate() {
                 changes.push(preparation.operation(op).map_err(|code| (index, code))?);
@@ -43,28 +51,19 @@ impl State {
             Ok(changes)
         });
         let results = match prepared {
-            Ok(changes) => self.commit_all(commit, changes, effects),
+            Ok(changes) => self.commit_all(changes, events),
             Err((failed, code)) => failures(ops.len(), failed, code),
         };
         Ok(Response::Multi(results))
     }
 
-    fn commit_all(
-        &mut self,
-        commit: Commit,
-        changes: Vec<Change>,
-        effects: &mut Effects,
-    ) -> Vec<MultiResult> {
-        changes.into_iter().map(|change| self.commit(commit, change, &mut effects.events)).collect()
+    fn commit_all(&mut self, changes: Vec<Change>, events: &mut Vec<Event>) -> Vec<MultiResult> {
+        changes.into_iter().map(|change| self.database.commit(self.commit, change, events)).collect()
     }
 
-    fn prepare<T, E>(
-        &self,
-        session: i64,
-        work: impl FnOnce(&mut Preparation<'_>) -> Result<T, E>,
-    ) -> Result<T, E> {
-        let identities = self.sessions.identities(session);
-        work(&mut Preparation::new(&self.tree, &self.config.limits, session, identities))
+    fn prepare<T, E>(&self, work: impl FnOnce(&mut Preparation<'_>) -> Result<T, E>) -> Result<T, E> {
+        let (Database { tree, sessions, .. }, session) = (&*self.database, self.commit.session);
+        work(&mut Preparation::new(tree, self.limits, session, sessions.identities(session)))
     }
 }
 

@@ -1,0 +1,242 @@
+use super::acl;
+use super::commit::Commit;
+use super::effects::Effects;
+use super::event::Event;
+use super::journal::Journal;
+use super::node::{Lifetime, Node};
+use super::past::Past;
+use super::prepare::Change;
+use super::session::wire_timeout;
+use super::sessions::Sessions;
+use super::tree::Tree;
+use super::watches::{Aspect, Audience, Watches};
+use crate::config::Config;
+use crate::journal::{EndCause, TransactionKind};
+use bytes::Bytes;
+use docent_proto::{Acl, MultiResult, Permissions, Stat, parent};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// The tree, the sessions and their watches as the last transaction left them. Applies changes whose checks
+/// held, and fires the watches they touch.
+pub(crate) struct Database {
+    /// The last transaction.
+    pub(super) zxid: i64,
+    pub(super) tree: Tree,
+    pub(super) past: Past,
+    pub(super) sessions: Sessions,
+    pub(super) watches: Watches,
+    pub(super) journal: Journal,
+    containers: BTreeSet<String>,
+}
+
+impl Database {
+    pub(crate) fn new(config: &Config, now: i64) -> Self {
+        Self {
+            zxid: 0,
+            tree: Tree::new(),
+            past: Past::default(),
+            sessions: Sessions::new(config.tick_ms(), config.seed, now),
+            watches: Watches::default(),
+            journal: Journal::new(config.journal),
+            containers: BTreeSet::new(),
+        }
+    }
+
+    /// Copy that neither keeps a journal nor deletes containers.
+    pub(crate) fn snapshot(&self) -> Self {
+        Self {
+            zxid: self.zxid,
+            tree: self.tree.clone(),
+            past: Past::default(),
+            sessions: self.sessions.clone(),
+            watches: self.watches.clone(),
+            journal: Journal::new(false),
+            containers: BTreeSet::new(),
+        }
+    }
+
+    /// Takes the next transaction number, before the tree changes.
+    pub(crate) fn next_zxid(&mut self, now: i64) -> i64 {
+        self.past.remember(self.zxid, &self.tree, now);
+        self.zxid += 1;
+        self.zxid
+    }
+
+    pub(crate) fn commit(&mut self, commit: Commit, change: Change, events: &mut Vec<Event>) -> MultiResult {
+        match change {
+            Change::Create { path, data, acl, lifetime, parent_creates, with_stat } => {
+                let node = Node::new(data, acl, lifetime, commit.zxid, commit.now);
+                let stat = self.add_node(commit, &path, node, parent_creates, events);
+                MultiResult::Created { path, stat: with_stat.then(|| stat.into()) }
+            }
+            Change::Delete { path } => {
+                self.remove_node(commit, &path, events);
+                MultiResult::Deleted
+            }
+            Change::SetData { path, data, version } => {
+                MultiResult::Set(self.replace_data(commit, &path, data, version, events).into())
+            }
+            Change::SetAcl { path, acl, version } => {
+                MultiResult::Set(self.replace_acl(commit, &path, acl, version).into())
+            }
+            Change::Check => MultiResult::Checked,
+        }
+    }
+
+    fn add_node(
+        &mut self,
+        commit: Commit,
+        path: &str,
+        node: Node,
+        parent_creates: i32,
+        events: &mut Vec<Event>,
+    ) -> Stat {
+        let stat = node.stat();
+        let lifetime = node.lifetime;
+        self.tree.add(path, node);
+        if let Some(parent) = self.tree.parent_mut(path) {
+            // The counter never goes back, so past its end it stays there, and so does the time of the
+            // change.
+            if parent_creates > parent.creates {
+                parent.creates = parent_creates;
+                parent.pzxid = commit.zxid;
+            }
+        }
+        match lifetime {
+            Lifetime::Persistent => {}
+            Lifetime::Container => {
+                self.containers.insert(path.to_owned());
+            }
+            Lifetime::Ephemeral(owner) => {
+                if let Some(session) = self.sessions.get_mut(owner) {
+                    session.ephemerals.insert(path.to_owned());
+                }
+            }
+        }
+        self.journal.record(commit, TransactionKind::Created, &self.tree, path, lifetime.owner());
+        let parent = parent(path).unwrap_or("/");
+        self.watches.created(
+            audience(&self.tree, &self.sessions, commit.zxid, path),
+            audience(&self.tree, &self.sessions, commit.zxid, parent),
+            events,
+        );
+        stat
+    }
+
+    fn remove_node(&mut self, commit: Commit, path: &str, events: &mut Vec<Event>) {
+        let Some(node) = self.tree.remove(path) else { return };
+        if let Some(parent) = self.tree.parent_mut(path) {
+            parent.pzxid = commit.zxid;
+        }
+        match node.lifetime {
+            Lifetime::Persistent => {}
+            Lifetime::Container => {
+                self.containers.remove(path);
+            }
+            Lifetime::Ephemeral(owner) => {
+                if let Some(session) = self.sessions.get_mut(owner) {
+                    session.ephemerals.remove(path);
+                }
+            }
+        }
+        self.journal.record(commit, TransactionKind::Deleted, &self.tree, path, node.lifetime.owner());
+        let parent = audience(&self.tree, &self.sessions, commit.zxid, parent(path).unwrap_or("/"));
+        self.watches.deleted(
+            Audience { path, acl: &node.acl, sessions: &self.sessions, zxid: commit.zxid },
+            parent,
+            events,
+        );
+    }
+
+    fn replace_data(
+        &mut self,
+        commit: Commit,
+        path: &str,
+        data: Option<Bytes>,
+        version: i32,
+        events: &mut Vec<Event>,
+    ) -> Stat {
+        self.tree.replace_data(path, data);
+        let Some(node) = self.tree.get_mut(path) else { return Stat::default() };
+        node.version = version;
+        node.mzxid = commit.zxid;
+        node.mtime = commit.now;
+        let (stat, owner) = (node.stat(), node.lifetime.owner());
+        self.journal.record(commit, TransactionKind::DataSet { version }, &self.tree, path, owner);
+        self.watches.data_set(audience(&self.tree, &self.sessions, commit.zxid, path), events);
+        stat
+    }
+
+    fn replace_acl(&mut self, commit: Commit, path: &str, acl: Arc<[Acl]>, version: i32) -> Stat {
+        let Some(node) = self.tree.get_mut(path) else { return Stat::default() };
+        node.acl = acl;
+        node.aversion = version;
+        let (stat, owner) = (node.stat(), node.lifetime.owner());
+        self.journal.record(commit, TransactionKind::AclSet { version }, &self.tree, path, owner);
+        stat
+    }
+
+    pub(crate) fn open_session(&mut self, timeout_ms: i32, now: i64) -> i64 {
+        let id = self.sessions.open(timeout_ms, now);
+        let commit = Commit { zxid: self.next_zxid(now), session: id, now };
+        let opened = TransactionKind::SessionOpened { timeout: wire_timeout(timeout_ms) };
+        self.journal.record(commit, opened, &self.tree, "", 0);
+        id
+    }
+
+    /// Ends a session and deletes its ephemeral nodes in one transaction. False when there is no such
+    /// session.
+    pub(crate) fn end_session(&mut self, id: i64, cause: EndCause, now: i64, effects: &mut Effects) -> bool {
+        let Some(session) = self.sessions.get_mut(id) else { return false };
+        let (ephemerals, timeout) = (std::mem::take(&mut session.ephemerals), session.timeout());
+        let commit = Commit { zxid: self.next_zxid(now), session: id, now };
+        self.journal.record(commit, TransactionKind::SessionEnded { cause, timeout }, &self.tree, "", 0);
+        for path in &ephemerals {
+            self.remove_node(commit, path, &mut effects.events);
+        }
+        self.watches.remove_session(id);
+        self.sessions.remove(id);
+        effects.ended.push(id);
+        true
+    }
+
+    /// Deletes the containers that have lost their last child, each in a transaction of its own.
+    pub(crate) fn reap_containers(&mut self, now: i64, events: &mut Vec<Event>) {
+        let is_done = |path: &String| {
+            self.tree.get(path).is_some_and(|node| node.children.is_empty() && node.creates > 0)
+        };
+        let done: Vec<String> = self.containers.iter().filter(|path| is_done(path)).cloned().collect();
+        for path in done {
+            let commit = Commit { zxid: self.next_zxid(now), session: 0, now };
+            self.remove_node(commit, &path, events);
+        }
+    }
+
+    /// Puts a version of the past in the present's place, or back.
+    pub(crate) fn exchange(&mut self, version: usize) {
+        self.past.exchange(version, &mut self.zxid, &mut self.tree);
+    }
+
+    /// Event that a watch set in a version of the past tells once the present is there. The watch is gone
+    /// then.
+    pub(crate) fn overtaken(
+        &mut self,
+        version: usize,
+        session: i64,
+        aspect: Aspect,
+        path: &str,
+    ) -> Option<Event> {
+        if !self.watches.has(session, aspect, path) {
+            return None;
+        }
+        let (zxid, kind, node) = self.past.first_change(version, (self.zxid, &self.tree), aspect, path)?;
+        let may_know = acl::check(&node.acl, Permissions::READ, self.sessions.identities(session)).is_ok();
+        self.watches.remove_one(session, aspect, path);
+        may_know.then(|| Event::new(session, kind, path, zxid))
+    }
+}
+
+fn audience<'a>(tree: &'a Tree, sessions: &'a Sessions, zxid: i64, path: &'a str) -> Audience<'a> {
+    Audience { path, acl: tree.get(path).map_or(&[], |node| &node.acl), sessions, zxid }
+}

@@ -1,0 +1,38 @@
+//! The server as a pure state machine: no I/O and no clock. Time comes in as milliseconds since 1970 and
+//! never goes back.
+
+mod acl;
+mod auth;
+mod commit;
+mod database;
+mod effects;
+mod event;
+mod handshake;
+mod inspect;
+mod journal;
+mod late;
+mod node;
+mod op_code;
+mod past;
+mod prepare;
+mod reader;
+mod reply;
+mod session;
+mod sessions;
+#[expect(clippy::module_inception, reason = "the folder is about it")]
+mod state;
+mod tree;
+mod watches;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use effects::Effects;
+pub(crate) use event::Event;
+pub(crate) use handshake::{Handshake, granted};
+pub(crate) use late::Late;
+pub(crate) use op_code::{is_write, needs_leader};
+pub(crate) use past::Behind;
+pub(crate) use reply::Reply;
+pub(crate) use state::State;

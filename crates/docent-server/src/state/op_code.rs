@@ -1,0 +1,33 @@
+use docent_proto::OpCode;
+
+/// True for an operation that a follower does not answer by itself but passes on to its leader.
+pub(crate) fn needs_leader(op: OpCode) -> bool {
+    is_write(op) || op == OpCode::Sync
+}
+
+/// True for an operation that is made as a transaction.
+pub(crate) fn is_write(op: OpCode) -> bool {
+    match op {
+        OpCode::Create
+        | OpCode::Create2
+        | OpCode::CreateContainer
+        | OpCode::CreateTtl
+        | OpCode::Delete
+        | OpCode::SetData
+        | OpCode::SetAcl
+        | OpCode::Multi
+        | OpCode::Check
+        | OpCode::CloseSession => true,
+        OpCode::Exists
+        | OpCode::GetData
+        | OpCode::GetAcl
+        | OpCode::GetChildren
+        | OpCode::GetChildren2
+        | OpCode::Sync
+        | OpCode::Ping
+        | OpCode::MultiRead
+        | OpCode::RemoveWatches
+        | OpCode::Auth
+        | OpCode::SetWatches => false,
+    }
+}

@@ -1,0 +1,143 @@
+use super::acl::Identity;
+use super::auth;
+use super::event::Event;
+use super::session::Session;
+use docent_proto::{Code, ConnectRequest};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The sessions by their id, and the time at which each ends.
+#[derive(Clone)]
+pub(crate) struct Sessions {
+    sessions: BTreeMap<i64, Session>,
+    tick_ms: i64,
+    last_id: i64,
+    /// Source of passwords.
+    random: fastrand::Rng,
+}
+
+impl Sessions {
+    /// The ids of sessions count up from the time, so that servers that follow each other do not give out the
+    /// same one.
+    pub(crate) fn new(tick_ms: i64, seed: Option<u64>, now: i64) -> Self {
+        const ID_BITS: i64 = 0x00ff_ffff_ffff_ffff;
+        Self {
+            sessions: BTreeMap::new(),
+            tick_ms,
+            last_id: now.wrapping_shl(16) & ID_BITS,
+            random: seed.map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed),
+        }
+    }
+
+    /// Opens a session and returns its id.
+    pub(crate) fn open(&mut self, timeout_ms: i32, now: i64) -> i64 {
+        let mut password = [0; 16];
+        self.random.fill(&mut password);
+        self.last_id += 1;
+        let session = Session {
+            password,
+            timeout_ms,
+            expires_at: self.bucket(now, timeout_ms),
+            identities: Vec::new(),
+            ephemerals: BTreeSet::new(),
+            attached: false,
+            owner: 0,
+            events_sent: 0,
+        };
+        self.sessions.insert(self.last_id, session);
+        self.last_id
+    }
+
+    /// Takes over an existing session; false when there is none with that id and password.
+    pub(crate) fn attach(&mut self, request: &ConnectRequest, timeout_ms: i32, now: i64) -> bool {
+        let Some(session) = self.get_mut(request.session_id) else { return false };
+        if request.password != session.password.as_slice() {
+            return false;
+        }
+        session.timeout_ms = timeout_ms;
+        self.touch(request.session_id, timeout_ms, now);
+        true
+    }
+
+    /// Takes note that the link of a session is gone.
+    pub(crate) fn detach(&mut self, id: i64) {
+        if let Some(session) = self.get_mut(id) {
+            session.attached = false;
+            session.identities.clear();
+        }
+    }
+
+    /// Makes the client of a session's link one more identity, if the scheme is one of ours.
+    pub(crate) fn authenticate(&mut self, id: i64, scheme: &str, credentials: &[u8]) -> Result<(), Code> {
+        let Some(identity) = auth::identity(scheme, credentials)? else { return Ok(()) };
+        self.get_mut(id).ok_or(Code::AUTH_FAILED)?.add_identity(identity)
+    }
+
+    /// Gives a session to the links of one member from here on.
+    pub(crate) fn set_owner(&mut self, id: i64, member: u32) {
+        if let Some(session) = self.get_mut(id) {
+            session.owner = member;
+        }
+    }
+
+    /// Counts events that are sent.
+    pub(crate) fn count_events(&mut self, events: &[Event]) {
+        for event in events {
+            if let Some(session) = self.get_mut(event.session) {
+                session.events_sent += 1;
+            }
+        }
+    }
+
+    /// Lets a session live for `timeout_ms` from now, whether that is longer or shorter than before.
+    pub(crate) fn touch(&mut self, id: i64, timeout_ms: i32, now: i64) {
+        let expires_at = self.bucket(now, timeout_ms);
+        if let Some(session) = self.sessions.get_mut(&id) {
+            session.expires_at = expires_at;
+        }
+    }
+
+    /// Gives every session a full timeout.
+    pub(crate) fn touch_all(&mut self, now: i64) {
+        let all: Vec<_> = self.sessions.iter().map(|(id, session)| (*id, session.timeout_ms)).collect();
+        for (id, timeout_ms) in all {
+            self.touch(id, timeout_ms, now);
+        }
+    }
+
+    /// Sessions that were not touched in time, in the order of their ids.
+    pub(crate) fn overdue(&self, now: i64) -> Vec<i64> {
+        self.sessions.iter().filter(|(_, session)| session.expires_at <= now).map(|(id, _)| *id).collect()
+    }
+
+    /// Time is cut into ticks, and a session ends at the end of the tick in which its timeout does.
+    fn bucket(&self, now: i64, timeout_ms: i32) -> i64 {
+        (now.saturating_add(i64::from(timeout_ms)) / self.tick_ms)
+            .saturating_add(1)
+            .saturating_mul(self.tick_ms)
+    }
+
+    pub(crate) fn remove(&mut self, id: i64) -> Option<Session> {
+        self.sessions.remove(&id)
+    }
+
+    pub(crate) fn get(&self, id: i64) -> Option<&Session> {
+        self.sessions.get(&id)
+    }
+
+    pub(crate) fn get_mut(&mut self, id: i64) -> Option<&mut Session> {
+        self.sessions.get_mut(&id)
+    }
+
+    /// Identities of the client of a session.
+    pub(crate) fn identities(&self, id: i64) -> &[Identity] {
+        self.get(id).map_or(&[], |session| &session.identities)
+    }
+
+    pub(crate) fn ids(&self) -> Vec<i64> {
+        self.sessions.keys().copied().collect()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.sessions.len()
+    }
+}

@@ -1,0 +1,256 @@
+use super::acl::Identity;
+use super::database::Database;
+use super::effects::Effects;
+use super::event::{Event, NO_ZXID};
+use super::handshake::{Handshake, granted};
+use super::op_code::is_write;
+use super::past::{Behind, watch_of};
+use super::reader::Reader;
+use super::reply::Reply;
+use super::writer::Writer;
+use crate::EndCause;
+use crate::config::Config;
+use bytes::Bytes;
+use docent_proto::{Code, ConnectRequest, ConnectResponse, OpCode, Request, Response};
+use std::net::IpAddr;
+
+/// Everything the server knows.
+pub(crate) struct State {
+    config: Config,
+    pub(super) database: Database,
+    frozen: bool,
+}
+
+impl State {
+    pub(crate) fn new(config: Config, now: i64) -> Self {
+        Self { database: Database::new(&config, now), config, frozen: false }
+    }
+
+    /// Copy of the state for a server that is cut off from this one. Later changes of one are not seen by the
+    /// other.
+    pub(crate) fn snapshot(&self) -> Self {
+        Self { config: self.config.clone(), database: self.database.snapshot(), frozen: true }
+    }
+
+    /// Opens the session a link asks for, or attaches the link to it, with a timeout within `timeouts_ms`.
+    pub(crate) fn connect(
+        &mut self,
+        request: &ConnectRequest,
+        timeouts_ms: (i32, i32),
+        peer: IpAddr,
+        now: i64,
+    ) -> Handshake {
+        let database = &mut self.database;
+        if request.last_zxid_seen > database.zxid {
+            return Handshake::Refused("the client has seen newer transactions than this server has");
+        }
+        let timeout_ms = granted(request, timeouts_ms);
+        let id = if request.session_id == 0 {
+            if database.sessions.len() >= self.config.limits.sessions {
+                return Handshake::Refused("there are as many sessions as the limit allows");
+            }
+            database.open_session(timeout_ms, now)
+        } else {
+            request.session_id
+        };
+        if request.session_id != 0 && !database.sessions.attach(request, timeout_ms, now) {
+            return Handshake::Gone(ConnectResponse {
+                timeout_ms: 0,
+                session_id: 0,
+                password: Bytes::from_static(&[0; 16]),
+                read_only: request.read_only.map(|_| false),
+            });
+        }
+        let Some(session) = database.sessions.get_mut(id) else {
+            return Handshake::Refused("the session is gone");
+        };
+        session.attached = true;
+        session.identities = vec![Identity { scheme: "ip".into(), id: peer.to_string() }];
+        Handshake::Attached(ConnectResponse {
+            timeout_ms,
+            session_id: id,
+            password: Bytes::copy_from_slice(&session.password),
+            read_only: request.read_only.map(|_| false),
+        })
+    }
+
+    /// Takes note that the link of a session is gone, and its watches with it.
+    pub(crate) fn detach(&mut self, id: i64) {
+        self.database.watches.remove_session(id);
+        self.database.sessions.detach(id);
+    }
+
+    /// Answers a request of a session. Its events are due before the answer. The caller says by
+    /// [`touch`](Self::touch) whether the request keeps the session alive: that depends on the server it came
+    /// through.
+    pub(crate) fn apply(
+        &mut self,
+        session: i64,
+        request: &Request,
+        now: i64,
+        effects: &mut Effects,
+    ) -> Reply {
+        let (database, limits) = (&mut self.database, &self.config.limits);
+        let result = match request {
+            Request::Create(_)
+            | Request::Delete { .. }
+            | Request::SetData { .. }
+            | Request::SetAcl { .. }
+            | Request::Multi(_) => {
+                Writer::begin(database, limits, session, now).write(request, &mut effects.events)
+            }
+            Request::CloseSession => {
+                database.end_session(session, EndCause::Closed, now, effects);
+                Ok(Response::Empty)
+            }
+            Request::Auth { scheme, credentials } => {
+                database.sessions.authenticate(session, scheme, credentials).map(|()| Response::Empty)
+            }
+            Request::Ping => Ok(Response::Empty),
+            Request::Sync { path } => Ok(Response::Synced { path: path.clone() }),
+            read => Reader::new(database, limits, session).answer(read, &mut effects.events),
+        };
+        database.sessions.count_events(&effects.events);
+        let is_auth = matches!(request, Request::Auth { .. });
+        let closes = matches!(request, Request::CloseSession) || (is_auth && result.is_err());
+        // ZooKeeper answers credentials before they reach the part that knows the transactions.
+        Reply { zxid: if is_auth { 0 } else { database.zxid }, result, closes }
+    }
+
+    /// As [`apply`](Self::apply), by a server that may be behind: reads show the tree of back then. A watch
+    /// that such a read sets fires right after the answer where the node has changed since: this is when the
+    /// server catches up.
+    pub(crate) fn apply_behind(
+        &mut self,
+        behind: Behind,
+        session: i64,
+        request: &Request,
+        now: i64,
+        effects: &mut Effects,
+    ) -> Reply {
+        let Some(version) = self.database.past.oldest(behind, now) else {
+            return self.apply(session, request, now, effects);
+        };
+        if let Some(watched) = watch_of(request) {
+            self.database.exchange(version);
+            let reply = self.apply(session, request, now, effects);
+            self.database.exchange(version);
+            effects.later.extend(
+                watched.and_then(|(aspect, path)| self.database.overtaken(version, session, aspect, path)),
+            );
+            self.database.sessions.count_events(&effects.later);
+            return reply;
+        }
+        let mut reply = self.apply(session, request, now, effects);
+        // These say nothing of the tree. Where an event tells of a change, the client knows the present.
+        let says_nothing = matches!(request, Request::Ping | Request::SetWatches(_));
+        if says_nothing && effects.events.is_empty() {
+            reply.zxid = self.database.past.zxid(version).unwrap_or(reply.zxid);
+        }
+        reply
+    }
+
+    /// The answer to an `op` whose body could not be read. It takes up a transaction number if `op` is a
+    /// write.
+    pub(crate) fn unreadable(&mut self, op: OpCode, now: i64) -> Reply {
+        if is_write(op) {
+            self.database.next_zxid(now);
+        }
+        Reply { zxid: self.database.zxid, result: Err(Code::MARSHALLING_ERROR), closes: false }
+    }
+
+    /// The answer to an operation that this server does not have.
+    pub(crate) fn unimplemented(&self) -> Reply {
+        Reply { zxid: -1, result: Err(Code::UNIMPLEMENTED), closes: true }
+    }
+
+    /// Takes note that a request of a session that moved was refused. It takes up a transaction number if it
+    /// was a write.
+    pub(crate) fn refuse(&mut self, op: OpCode, now: i64) {
+        if is_write(op) {
+            self.database.next_zxid(now);
+        }
+    }
+
+    /// True when the leader refuses a request because the session belongs to another member than the one it
+    /// came through. ZooKeeper lets the end of a session pass, because an expiry is one too, and looks at the
+    /// session of a multi with its first operation only.
+    pub(crate) fn refuses_as_moved(&self, session: i64, member: u32, request: &Request) -> bool {
+        let is_checked = match request {
+            Request::CloseSession | Request::Auth { .. } => false,
+            Request::Multi(ops) => !ops.is_empty(),
+            _ => true,
+        };
+        is_checked && self.database.sessions.get(session).is_some_and(|session| session.owner != member)
+    }
+
+    /// Gives a session to the links of one member from here on.
+    pub(crate) fn set_owner(&mut self, session: i64, member: u32) {
+        self.database.sessions.set_owner(session, member);
+    }
+
+    /// Takes a follower's word that a session was taken up there, which may not be so any more.
+    pub(crate) fn revalidate(&mut self, request: &ConnectRequest, timeout_ms: i32, member: u32, now: i64) {
+        if self.database.sessions.attach(request, timeout_ms, now) {
+            self.set_owner(request.session_id, member);
+        }
+    }
+
+    /// Transaction number in the header of an event.
+    pub(crate) fn number_of(&self, event: &Event) -> i64 {
+        if self.config.zxid_in_events { event.zxid } else { NO_ZXID }
+    }
+
+    /// Keeps the tree's versions for so long from here on; 0 for not at all.
+    pub(crate) fn keep_past(&mut self, span_ms: i64) {
+        self.database.past.keep(span_ms);
+    }
+
+    /// Puts the end of a session off by `timeout_ms`, the timeout of the link that was heard from.
+    pub(crate) fn touch(&mut self, id: i64, timeout_ms: i32, now: i64) {
+        self.database.sessions.touch(id, timeout_ms, now);
+    }
+
+    /// Ends a session from outside.
+    pub(crate) fn expire(&mut self, id: i64, now: i64, effects: &mut Effects) -> bool {
+        let existed = self.database.end_session(id, EndCause::Forced, now, effects);
+        self.database.sessions.count_events(&effects.events);
+        existed
+    }
+
+    /// Ends the sessions that were silent for too long.
+    pub(crate) fn expire_overdue(&mut self, now: i64, effects: &mut Effects) {
+        if self.frozen {
+            return;
+        }
+        for id in self.database.sessions.overdue(now) {
+            self.database.end_session(id, EndCause::Expired, now, effects);
+        }
+        self.database.sessions.count_events(&effects.events);
+    }
+
+    /// Deletes the containers that have lost their last child, each in a transaction of its own.
+    pub(crate) fn reap_containers(&mut self, now: i64, effects: &mut Effects) {
+        if self.frozen {
+            return;
+        }
+        self.database.reap_containers(now, &mut effects.events);
+        self.database.sessions.count_events(&effects.events);
+    }
+
+    /// True while no session expires.
+    pub(crate) fn is_frozen(&self) -> bool {
+        self.frozen
+    }
+
+    /// Stops the expiry of sessions, as in an ensemble without a leader.
+    pub(crate) fn freeze(&mut self) {
+        self.frozen = true;
+    }
+
+    /// Lets sessions expire again; each has its full timeout from now.
+    pub(crate) fn thaw(&mut self, now: i64) {
+        self.frozen = false;
+        self.database.sessions.touch_all(now);
+    }
+}
