@@ -1,20 +1,18 @@
-use super::hub::{Inner, Link};
-use super::member::{LEADER, MemberId};
+use super::ensemble::Ensemble;
+use super::members::{LEADER, MemberId};
 use super::words;
-use crate::state::{Behind, Effects, Event, Handshake, Reply, is_write, needs_leader};
+use crate::state::{Behind, Effects, Handshake, is_write, needs_leader};
 use bytes::{Buf, Bytes, BytesMut};
-use docent_proto::{
-    Code, ConnectRequest, DecodeError, OpCode, Reader, Record, ReplyHeader, Request, write_frame, xid,
-};
+use docent_proto::{ConnectRequest, DecodeError, OpCode, Reader, Record, Request, write_frame, xid};
 
-impl Inner {
+impl Ensemble {
     /// Answers a four-letter word at the front of `input`; false when there is none.
     pub(super) fn answer_word(&mut self, id: u64, input: &mut BytesMut) -> bool {
         let Some(text) = input.get(..words::LENGTH).and_then(|word| words::answer(word, self)) else {
             return false;
         };
         input.clear();
-        if let Some(link) = self.links.get_mut(&id) {
+        if let Some(link) = self.links.get_mut(id) {
             link.output.extend_from_slice(text.as_bytes());
             link.ending = true;
         }
@@ -23,31 +21,31 @@ impl Inner {
 
     pub(super) fn handshake(&mut self, id: u64, frame: Bytes, now: i64) {
         let Ok(request) = read_handshake(frame) else { return self.cut(id) };
-        let Some((peer, member)) = self.links.get(&id).map(|link| (link.peer.ip(), link.member)) else {
+        let Some((peer, member)) = self.links.get(id).map(|link| (link.peer.ip(), link.member)) else {
             return;
         };
-        let world = self.world(member);
+        let world = self.members.world(member);
         // As in ZooKeeper the session leaves its old link whether or not the new one proves to own it.
         let is_ahead = request.last_zxid_seen > self.state_of(world).zxid();
-        let old = self.by_session.get(&(world, request.session_id)).copied();
+        let old = self.links.of_session(world, request.session_id);
         if let Some(old) = old.filter(|_| !is_ahead) {
             self.cut(old);
         }
         if world != LEADER && !is_ahead {
             return self.hold_handshake(id, member, request);
         }
-        let timeouts = self.timeouts_ms(member);
+        let timeouts = self.members.timeouts_ms(member);
         let state = self.state_of(world);
         let handshake = state.connect(&request, timeouts, peer, now);
         // A session is opened by a transaction, which the member that serves it has seen.
         let seen = if request.session_id == 0 { state.zxid() } else { request.last_zxid_seen };
-        let Some(link) = self.links.get_mut(&id) else { return };
+        let Some(link) = self.links.get_mut(id) else { return };
         match handshake {
             Handshake::Attached(response) => {
                 write_frame(&mut link.output, |out| response.write(out));
                 let (session, timeout_ms) = (response.session_id, response.timeout_ms);
                 (link.session, link.timeout_ms, link.seen) = (Some(session), timeout_ms, seen);
-                self.by_session.insert((LEADER, session), id);
+                self.links.enter_session(LEADER, session, id);
                 self.state.set_owner(session, member);
                 // The leader knows by itself when a session was opened or moved, and hears of a new one once
                 // more.
@@ -72,21 +70,21 @@ impl Inner {
             return self.cut(id);
         }
         let (number, op) = (frame.get_i32(), frame.get_i32());
-        let Some(link) = self.links.get(&id) else { return };
+        let Some(link) = self.links.get(id) else { return };
         let (member, timeout_ms, seen, held) = (link.member, link.timeout_ms, link.seen, link.held);
         self.hear(member, session, timeout_ms, now);
-        let world = self.world(member);
+        let world = self.members.world(member);
         // Credentials do not wait in line.
         let waits = |op| needs_leader(op) || (held && op != OpCode::Auth);
         if world != LEADER && OpCode::from_number(op).is_ok_and(waits) {
             return self.hold_request(id, member, session, read_request(op, frame));
         }
-        let behind = Behind { lag_ms: self.lag_ms(member), seen };
+        let behind = Behind { lag_ms: self.members.lag_ms(member), seen };
         let mut effects = Effects::default();
         let (reply, number) = match read_request(op, frame) {
             Ok(request) if world == LEADER && self.is_refused(member, session, &request) => {
                 self.state.refuse(request.op(), now);
-                return self.end(id);
+                return self.links.end(id);
             }
             Ok(request) => {
                 let number = if request == Request::Ping { xid::PING } else { number };
@@ -99,7 +97,7 @@ impl Inner {
         // The events of a change come before the reply to a request that saw it, also on the link that caused
         // it.
         self.send_events(world, &effects.events);
-        if let Some(link) = self.links.get_mut(&id) {
+        if let Some(link) = self.links.get_mut(id) {
             link.reply(number, &reply);
         }
         self.send_events(world, &effects.later);
@@ -114,9 +112,9 @@ impl Inner {
 
     /// A follower that is cut off leaves a link without an answer to its handshake.
     fn hold_handshake(&mut self, id: u64, member: MemberId, request: ConnectRequest) {
-        self.hold(id);
-        let timeouts = self.timeouts_ms(member);
-        if let Some((_, pipe)) = self.holding(member) {
+        self.links.hold(id);
+        let timeouts = self.members.timeouts_ms(member);
+        if let Some((_, pipe)) = self.members.holding(member) {
             pipe.attach(request, timeouts);
         }
     }
@@ -129,76 +127,13 @@ impl Inner {
         session: i64,
         request: Result<Request, Unreadable>,
     ) {
-        self.hold(id);
-        if let Some((state, pipe)) = self.holding(member)
+        self.links.hold(id);
+        if let Some((state, pipe)) = self.members.holding(member)
             && let Ok(request) = request
             && is_write(request.op())
         {
             pipe.write(state, session, request);
         }
-    }
-
-    /// Leaves a link without any further answer.
-    fn hold(&mut self, id: u64) {
-        if let Some(link) = self.links.get_mut(&id) {
-            link.held = true;
-        }
-    }
-
-    /// Closes a link once its last bytes were written.
-    fn end(&mut self, id: u64) {
-        if let Some(link) = self.links.get_mut(&id) {
-            link.ending = true;
-        }
-    }
-
-    /// Carries out the effects of a step of the leader's state.
-    pub(crate) fn carry_out(&mut self, effects: &Effects) {
-        self.send_events(LEADER, &effects.events);
-        self.leave_ended(effects, None);
-    }
-
-    fn send_events(&mut self, world: MemberId, events: &[Event]) {
-        let zxid = self.state_of(world).zxid();
-        for event in events {
-            let number = self.state_of(world).number_of(event);
-            let Some(link) =
-                self.by_session.get(&(world, event.session)).and_then(|id| self.links.get_mut(id))
-            else {
-                continue;
-            };
-            write_frame(&mut link.output, |out| {
-                ReplyHeader { xid: xid::NOTIFICATION, zxid: number, code: Code::OK }.write(out);
-                event.told.write(out);
-            });
-            link.seen = link.seen.max(zxid);
-            link.wake.notify_one();
-        }
-    }
-
-    /// Closes the links of sessions that ended, except the one that still has to be told. Followers that are
-    /// cut off do not learn of it.
-    fn leave_ended(&mut self, effects: &Effects, except: Option<u64>) {
-        for session in &effects.ended {
-            match self.by_session.get(&(LEADER, *session)).copied() {
-                Some(id) if Some(id) != except => self.cut(id),
-                _ => {}
-            }
-        }
-    }
-}
-
-impl Link {
-    fn reply(&mut self, number: i32, reply: &Reply) {
-        let code = reply.result.as_ref().err().copied().unwrap_or(Code::OK);
-        write_frame(&mut self.output, |out| {
-            ReplyHeader { xid: number, zxid: reply.zxid, code }.write(out);
-            if let Ok(response) = &reply.result {
-                response.write(out);
-            }
-        });
-        self.seen = self.seen.max(reply.zxid);
-        self.ending |= reply.closes;
     }
 }
 

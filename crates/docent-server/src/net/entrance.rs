@@ -1,7 +1,7 @@
 use super::hub::Hub;
-use super::link;
+use super::link::{self, Place};
 use super::listener::Listener;
-use super::member::MemberId;
+use super::members::MemberId;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
@@ -25,7 +25,7 @@ impl Entrance {
         match listener.accept().await {
             Ok((io, peer)) => {
                 // Without a place the link is dropped, which closes it.
-                if let Some(place) = Hub::enter(&self.hub, peer, self.member) {
+                if let Some(place) = Place::enter(&self.hub, peer, self.member) {
                     self.links.spawn(link::run(io, place, self.handshake));
                 }
             }

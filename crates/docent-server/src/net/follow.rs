@@ -1,6 +1,6 @@
 use super::entrance::Entrance;
 use super::listener::Listener;
-use super::member::Membership;
+use super::membership::Membership;
 use std::sync::Arc;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -22,7 +22,7 @@ pub(crate) async fn follow<L: Listener>(mut follow: Follow<L>) {
     let (hub, id) = (Arc::clone(&follow.membership.hub), follow.membership.id);
     let mut next_relay = hub.clock.now_ms().saturating_add(follow.relay_ms);
     loop {
-        let gives_up_at = hub.lock().gives_up_at(id);
+        let gives_up_at = hub.lock().members.gives_up_at(id);
         let next = gives_up_at.map_or(next_relay, |at| at.min(next_relay));
         // In a fixed order, so that runs of a simulation repeat.
         tokio::select! {
@@ -31,12 +31,12 @@ pub(crate) async fn follow<L: Listener>(mut follow: Follow<L>) {
             () = follow.changed.notified() => {}
             () = hub.clock.sleep_until(next) => {
                 let now = hub.clock.now_ms();
-                let mut inner = hub.lock();
-                if gives_up_at.is_some_and(|at| at <= now) && inner.gives_up_at(id) == gives_up_at {
-                    inner.give_up(id);
+                let mut ensemble = hub.lock();
+                if gives_up_at.is_some_and(|at| at <= now) && ensemble.members.gives_up_at(id) == gives_up_at {
+                    ensemble.give_up(id);
                 }
                 if next_relay <= now {
-                    inner.relay(id, now);
+                    ensemble.relay(id, now);
                     next_relay = next_relay.saturating_add(follow.relay_ms).max(now + 1);
                 }
             }

@@ -1,5 +1,7 @@
 use super::hub::{Hub, Progress};
+use super::members::MemberId;
 use bytes::BytesMut;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -21,6 +23,14 @@ pub(crate) struct Place {
     pub(super) id: u64,
     /// Notified when there is something to write, or the link was cut.
     pub(super) wake: Arc<Notify>,
+}
+
+impl Place {
+    /// Takes a new link in; `None` when there are as many as allowed, or the member does not serve.
+    pub(crate) fn enter(hub: &Arc<Hub>, peer: SocketAddr, member: MemberId) -> Option<Self> {
+        let (id, wake) = hub.lock().enter(peer, member)?;
+        Some(Self { hub: Arc::clone(hub), id, wake })
+    }
 }
 
 /// Runs one link until either side ends it.

@@ -1,13 +1,16 @@
-//! The tokio shell around [`State`](crate::state::State): links, the hub they share, and the tasks that run
-//! them.
+//! The tokio shell around [`State`](crate::state::State): links, the ensemble that serves them, the hub
+//! that holds it under one lock, and the tasks that run them.
 
 mod answer;
+mod ensemble;
 mod entrance;
 mod follow;
 mod hub;
 mod link;
+mod links;
 mod listener;
-mod member;
+mod members;
+mod membership;
 mod pipe;
 mod serve;
 mod tcp;
@@ -22,5 +25,6 @@ pub use tcp::{Listening, TcpBind};
 pub(crate) use entrance::Entrance;
 pub(crate) use follow::{Follow, follow};
 pub(crate) use hub::Hub;
-pub(crate) use member::{LEADER, MemberId, Membership};
+pub(crate) use members::{LEADER, MemberId};
+pub(crate) use membership::Membership;
 pub(crate) use serve::{Command, Serve, serve};

@@ -1,6 +1,4 @@
-use super::hub::Inner;
-use super::member::MemberId;
-use crate::state::{Effects, Late, State, granted};
+use crate::state::{Late, State, granted};
 use docent_proto::{ConnectRequest, Request};
 use std::collections::BTreeMap;
 
@@ -10,9 +8,9 @@ pub(crate) struct Pipe {
     /// Sessions it heard from, as those of a follower that is not cut off.
     pub(super) heard: BTreeMap<i64, i32>,
     /// Sessions that were asked for, each with the timeout granted.
-    attaches: Vec<(ConnectRequest, i32)>,
+    pub(super) attaches: Vec<(ConnectRequest, i32)>,
     /// Writes in the order they came, over all links.
-    writes: Vec<Late>,
+    pub(super) writes: Vec<Late>,
 }
 
 impl Pipe {
@@ -37,21 +35,5 @@ impl Pipe {
     /// Takes a write. `state` is the follower's, which knows its client.
     pub(super) fn write(&mut self, state: &State, session: i64, request: Request) {
         self.writes.push(Late::new(state, session, request));
-    }
-}
-
-impl Inner {
-    /// Hands the messages that waited in a follower to the leader, which looks at the sessions first:
-    /// ZooKeeper's leader does so at once for each message of a follower, while writes wait for another
-    /// thread (ZOOKEEPER-2886).
-    pub(super) fn deliver(&mut self, id: MemberId, pipe: Pipe, now: i64) {
-        for (request, timeout_ms) in &pipe.attaches {
-            self.state.revalidate(request, *timeout_ms, id, now);
-        }
-        for late in pipe.writes {
-            let mut effects = Effects::default();
-            late.apply(&mut self.state, id, now, &mut effects);
-            self.carry_out(&effects);
-        }
     }
 }

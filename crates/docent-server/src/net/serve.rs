@@ -61,10 +61,10 @@ impl<B: Bind> Serve<B> {
         match command {
             Command::StopListening(done) => {
                 self.listener = None;
-                let mut inner = self.entrance.hub.lock();
-                inner.cut_all();
-                inner.lose_pipes();
-                inner.state.freeze();
+                let mut ensemble = self.entrance.hub.lock();
+                ensemble.cut_all();
+                ensemble.members.lose_pipes();
+                ensemble.state.freeze();
                 let _ = done.send(());
             }
             Command::ListenAgain(done) => {
@@ -91,12 +91,12 @@ impl<B: Bind> Serve<B> {
     }
 
     fn pass_time(&self, now: i64, check_containers: bool) {
-        let mut inner = self.entrance.hub.lock();
+        let mut ensemble = self.entrance.hub.lock();
         let mut effects = Effects::default();
-        inner.state.expire_overdue(now, &mut effects);
+        ensemble.state.expire_overdue(now, &mut effects);
         if check_containers {
-            inner.state.reap_containers(now, &mut effects);
+            ensemble.state.reap_containers(now, &mut effects);
         }
-        inner.carry_out(&effects);
+        ensemble.carry_out(&effects);
     }
 }

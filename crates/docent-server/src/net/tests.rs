@@ -1,6 +1,6 @@
 use super::hub::{Hub, Progress};
 use super::link::Place;
-use super::member::LEADER;
+use super::members::LEADER;
 use crate::config::Config;
 use bytes::{BufMut, Bytes, BytesMut};
 use docent_proto::{ConnectRequest, OpCode, Record, Request, RequestFrame, write_frame};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 fn entered() -> Place {
     let hub = Arc::new(Hub::new(Config::default()));
-    Hub::enter(&hub, ([127, 0, 0, 1], 1).into(), LEADER).expect("the first link is within the limit")
+    Place::enter(&hub, ([127, 0, 0, 1], 1).into(), LEADER).expect("the first link is within the limit")
 }
 
 fn connected() -> Place {

@@ -90,7 +90,7 @@ impl Follower {
     /// Number of writes and moves of sessions that wait for the leader, after
     /// [`cut_off_holding`](Self::cut_off_holding).
     pub fn held_count(&self) -> usize {
-        self.hub.lock().held_count(self.member)
+        self.hub.lock().members.held_count(self.member)
     }
 
     fn lose_leader(&self, holds: bool) {
@@ -110,7 +110,7 @@ impl Follower {
     /// Sets the shortest and the longest session timeout granted from now on to clients of this follower; see
     /// [`Server::set_session_timeouts`](crate::Server::set_session_timeouts).
     pub fn set_session_timeouts(&self, min: Duration, max: Duration) {
-        self.hub.lock().set_timeouts_ms(self.member, timeouts_ms(min, max));
+        self.hub.lock().members.set_timeouts_ms(self.member, timeouts_ms(min, max));
     }
 
     /// Sets the time by which it is behind its leader from now on; zero for not at all, which is the default.
@@ -137,7 +137,7 @@ impl Follower {
 
     /// Number of its links.
     pub fn connection_count(&self) -> usize {
-        self.hub.lock().links_of(self.member).len()
+        self.hub.lock().links.of_member(self.member).len()
     }
 
     /// Closes its listener and its links, and waits until it does not listen any more.

@@ -154,16 +154,16 @@ impl Server {
     /// session has its timeout until it is attached again: then it lives by what it is granted now, as when
     /// it moves to a server with another configuration.
     pub fn set_session_timeouts(&self, min: Duration, max: Duration) {
-        self.hub.lock().set_timeouts_ms(LEADER, timeouts_ms(min, max));
+        self.hub.lock().members.set_timeouts_ms(LEADER, timeouts_ms(min, max));
     }
 
     /// Ends a session now: its ephemeral nodes are deleted in one transaction, watches fire, its link is
     /// closed unless that is a follower's that is cut off. False when there is no such session.
     pub fn expire(&self, session: i64) -> bool {
-        let mut inner = self.hub.lock();
+        let mut ensemble = self.hub.lock();
         let mut effects = Effects::default();
-        let existed = inner.state.expire(session, self.hub.clock.now_ms(), &mut effects);
-        inner.carry_out(&effects);
+        let existed = ensemble.state.expire(session, self.hub.clock.now_ms(), &mut effects);
+        ensemble.carry_out(&effects);
         existed
     }
 
@@ -184,7 +184,7 @@ impl Server {
 
     /// Number of open links, those of followers too.
     pub fn connection_count(&self) -> usize {
-        self.hub.lock().link_count()
+        self.hub.lock().links.count()
     }
 
     /// Number of watches, over all links but those of followers that are cut off.

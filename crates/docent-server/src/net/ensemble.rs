@@ -1,0 +1,201 @@
+use super::links::Links;
+use super::members::{LEADER, MemberId, Members, Role, View};
+use super::pipe::Pipe;
+use crate::config::Config;
+use crate::state::{Effects, Event, State};
+use docent_proto::{Code, Record, ReplyHeader, write_frame, xid};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::sync::Notify;
+
+/// The leader's state, the links to it, and the members that took them in.
+pub(crate) struct Ensemble {
+    pub(crate) state: State,
+    pub(crate) links: Links,
+    pub(crate) members: Members,
+}
+
+impl Ensemble {
+    pub(super) fn new(config: Config, now: i64) -> Self {
+        Self {
+            links: Links::new(config.limits.connections),
+            members: Members::new(config.timeouts_ms()),
+            state: State::new(config, now),
+        }
+    }
+
+    /// Takes a new link in, and returns its number and its wake-up; `None` when there are as many as allowed,
+    /// or the member does not serve.
+    pub(super) fn enter(&mut self, peer: SocketAddr, member: MemberId) -> Option<(u64, Arc<Notify>)> {
+        if self.links.is_full() || !self.serves(member) {
+            return None;
+        }
+        Some(self.links.add(peer, member))
+    }
+
+    /// True when a member takes links in. Without a leader its followers do not either.
+    fn serves(&self, id: MemberId) -> bool {
+        self.members.serves(id) && !self.state.is_frozen()
+    }
+
+    /// Closes a link now. Its session goes on without it.
+    pub(crate) fn cut(&mut self, id: u64) {
+        let Some(link) = self.links.remove(id) else { return };
+        link.wake.notify_one();
+        let Some(session) = link.session else { return };
+        let world = self.members.world(link.member);
+        if self.links.of_session(world, session) == Some(id) {
+            self.links.leave_session(world, session);
+            self.state_of(world).detach(session);
+        }
+    }
+
+    /// Closes all links now, also those of followers.
+    pub(crate) fn cut_all(&mut self) {
+        for id in self.links.ids() {
+            self.cut(id);
+        }
+    }
+
+    pub(crate) fn cut_links_of(&mut self, id: MemberId) {
+        for link in self.links.of_member(id) {
+            self.cut(link);
+        }
+    }
+
+    /// The state of a [world](Members::world).
+    pub(super) fn state_of(&mut self, world: MemberId) -> &mut State {
+        match self.members.role_mut(world) {
+            Some(Role::CutOff(view)) => &mut view.state,
+            _ => &mut self.state,
+        }
+    }
+
+    /// Adds a follower; without timeouts of its own it grants those that the leader grants now.
+    pub(crate) fn add_follower(&mut self, timeouts_ms: Option<(i32, i32)>, lag_ms: i64) -> MemberId {
+        let id = self.members.add_follower(timeouts_ms, lag_ms);
+        self.keep_past();
+        id
+    }
+
+    /// Closes the links of a follower, which is no longer a member.
+    pub(super) fn remove_follower(&mut self, id: MemberId) {
+        self.cut_links_of(id);
+        self.members.remove(id);
+        self.keep_past();
+    }
+
+    /// Sets the time by which a member is behind the leader.
+    pub(crate) fn set_lag_ms(&mut self, id: MemberId, lag_ms: i64) {
+        self.members.set_lag_ms(id, lag_ms);
+        self.keep_past();
+    }
+
+    /// Makes the leader's state keep the past that its members show.
+    fn keep_past(&mut self) {
+        self.state.keep_past(self.members.longest_lag_ms());
+    }
+
+    /// Takes note that a session was heard from over a member.
+    pub(super) fn hear(&mut self, id: MemberId, session: i64, timeout_ms: i32, now: i64) {
+        match self.members.role_mut(id) {
+            Some(Role::Leader) => self.state.touch(session, timeout_ms, now),
+            Some(Role::Follower(heard)) => {
+                heard.insert(session, timeout_ms);
+            }
+            Some(Role::CutOff(view)) => {
+                if let Some(pipe) = &mut view.pipe {
+                    pipe.heard.insert(session, timeout_ms);
+                }
+            }
+            Some(Role::Down) | None => {}
+        }
+    }
+
+    /// Tells the leader which sessions a follower has heard from.
+    pub(super) fn relay(&mut self, id: MemberId, now: i64) {
+        let Some(Role::Follower(heard)) = self.members.role_mut(id) else { return };
+        for (session, timeout_ms) in std::mem::take(heard) {
+            self.state.touch(session, timeout_ms, now);
+        }
+    }
+
+    /// Cuts a follower and the leader off from each other. Sessions it had not relayed yet wait if it `holds`
+    /// messages, and are lost otherwise.
+    pub(crate) fn cut_off(&mut self, id: MemberId, until_ms: i64, holds: bool) {
+        let Some(Role::Follower(heard)) = self.members.role_mut(id) else { return };
+        let heard = std::mem::take(heard);
+        let pipe = holds.then(|| Pipe::new(heard));
+        let view = Box::new(View { state: self.state.snapshot(), until_ms, pipe });
+        for link in self.links.of_member(id) {
+            let Some(session) = self.links.get(link).and_then(|link| link.session) else { continue };
+            self.links.leave_session(LEADER, session);
+            self.links.enter_session(id, session, link);
+            self.state.detach(session);
+        }
+        self.members.set_role(id, Role::CutOff(view));
+    }
+
+    /// Stops a follower from serving.
+    pub(crate) fn give_up(&mut self, id: MemberId) {
+        self.cut_links_of(id);
+        self.members.set_role(id, Role::Down);
+    }
+
+    /// Brings a follower that was cut off back to its leader, which gets the messages that waited there.
+    pub(crate) fn rejoin(&mut self, id: MemberId, now: i64) {
+        if !self.members.is_apart(id) {
+            return;
+        }
+        self.cut_links_of(id);
+        let mut pipe = self.members.holding(id).map(|(_, pipe)| std::mem::take(pipe)).unwrap_or_default();
+        self.members.set_role(id, Role::Follower(std::mem::take(&mut pipe.heard)));
+        self.deliver(id, pipe, now);
+    }
+
+    /// Hands the messages that waited in a follower to the leader, which looks at the sessions first:
+    /// ZooKeeper's leader does so at once for each message of a follower, while writes wait for another
+    /// thread (ZOOKEEPER-2886).
+    fn deliver(&mut self, id: MemberId, pipe: Pipe, now: i64) {
+        for (request, timeout_ms) in &pipe.attaches {
+            self.state.revalidate(request, *timeout_ms, id, now);
+        }
+        for late in pipe.writes {
+            let mut effects = Effects::default();
+            late.apply(&mut self.state, id, now, &mut effects);
+            self.carry_out(&effects);
+        }
+    }
+
+    /// Carries out the effects of a step of the leader's state.
+    pub(crate) fn carry_out(&mut self, effects: &Effects) {
+        self.send_events(LEADER, &effects.events);
+        self.leave_ended(effects, None);
+    }
+
+    pub(super) fn send_events(&mut self, world: MemberId, events: &[Event]) {
+        let zxid = self.state_of(world).zxid();
+        for event in events {
+            let number = self.state_of(world).number_of(event);
+            let link = self.links.of_session(world, event.session);
+            let Some(link) = link.and_then(|id| self.links.get_mut(id)) else { continue };
+            write_frame(&mut link.output, |out| {
+                ReplyHeader { xid: xid::NOTIFICATION, zxid: number, code: Code::OK }.write(out);
+                event.told.write(out);
+            });
+            link.seen = link.seen.max(zxid);
+            link.wake.notify_one();
+        }
+    }
+
+    /// Closes the links of sessions that ended, except the one that still has to be told. Followers that are
+    /// cut off do not learn of it.
+    pub(super) fn leave_ended(&mut self, effects: &Effects, except: Option<u64>) {
+        for session in &effects.ended {
+            match self.links.of_session(LEADER, *session) {
+                Some(id) if Some(id) != except => self.cut(id),
+                _ => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! The servers of the ensemble that is played: the leader, which is the server itself, and its followers.
+
+use super::pipe::Pipe;
+use crate::state::State;
+use std::collections::BTreeMap;
+
+pub(crate) type MemberId = u32;
+
+/// The server itself.
+pub(crate) const LEADER: MemberId = 0;
+
+/// One server of the ensemble.
+struct Member {
+    /// The shortest and the longest session timeout it grants.
+    timeouts_ms: (i32, i32),
+    /// Time by which it is behind the leader while it follows.
+    lag_ms: i64,
+    role: Role,
+}
+
+/// Relation of a member to the leader.
+pub(crate) enum Role {
+    Leader,
+    /// It relays the sessions it heard from: those since the last relay, with the timeout of the link they
+    /// were heard on.
+    Follower(BTreeMap<i64, i32>),
+    /// It has lost the leader and does not know it yet.
+    CutOff(Box<View>),
+    /// It knows, and serves nobody.
+    Down,
+}
+
+/// View that a follower that was cut off goes on to show.
+pub(crate) struct View {
+    pub(super) state: State,
+    /// Time at which it gives up.
+    pub(super) until_ms: i64,
+    /// Messages that wait for the leader; `None` where they are lost.
+    pub(super) pipe: Option<Pipe>,
+}
+
+/// The members by their id.
+pub(crate) struct Members {
+    members: BTreeMap<MemberId, Member>,
+    last: MemberId,
+}
+
+impl Members {
+    /// The leader alone.
+    pub(super) fn new(timeouts_ms: (i32, i32)) -> Self {
+        let leader = Member { timeouts_ms, lag_ms: 0, role: Role::Leader };
+        Self { members: BTreeMap::from([(LEADER, leader)]), last: LEADER }
+    }
+
+    /// Adds a follower; without timeouts of its own it grants those that the leader grants now.
+    pub(super) fn add_follower(&mut self, timeouts_ms: Option<(i32, i32)>, lag_ms: i64) -> MemberId {
+        let timeouts_ms = timeouts_ms.unwrap_or_else(|| self.timeouts_ms(LEADER));
+        self.last += 1;
+        let role = Role::Follower(BTreeMap::new());
+        self.members.insert(self.last, Member { timeouts_ms, lag_ms, role });
+        self.last
+    }
+
+    pub(super) fn remove(&mut self, id: MemberId) {
+        self.members.remove(&id);
+    }
+
+    /// True for a member that takes links in so long as there is a leader.
+    pub(super) fn serves(&self, id: MemberId) -> bool {
+        !matches!(self.role(id), None | Some(Role::Down))
+    }
+
+    pub(super) fn timeouts_ms(&self, id: MemberId) -> (i32, i32) {
+        self.members.get(&id).map(|member| member.timeouts_ms).unwrap_or_default()
+    }
+
+    pub(crate) fn set_timeouts_ms(&mut self, id: MemberId, timeouts_ms: (i32, i32)) {
+        if let Some(member) = self.members.get_mut(&id) {
+            member.timeouts_ms = timeouts_ms;
+        }
+    }
+
+    /// Time by which a member is behind the leader.
+    pub(super) fn lag_ms(&self, id: MemberId) -> i64 {
+        self.members.get(&id).map_or(0, |member| member.lag_ms)
+    }
+
+    pub(super) fn set_lag_ms(&mut self, id: MemberId, lag_ms: i64) {
+        if let Some(member) = self.members.get_mut(&id) {
+            member.lag_ms = lag_ms;
+        }
+    }
+
+    /// Time by which the last of the members is behind the leader.
+    pub(super) fn longest_lag_ms(&self) -> i64 {
+        self.members.values().map(|member| member.lag_ms).max().unwrap_or(0)
+    }
+
+    fn role(&self, id: MemberId) -> Option<&Role> {
+        self.members.get(&id).map(|member| &member.role)
+    }
+
+    pub(super) fn role_mut(&mut self, id: MemberId) -> Option<&mut Role> {
+        self.members.get_mut(&id).map(|member| &mut member.role)
+    }
+
+    pub(super) fn set_role(&mut self, id: MemberId, role: Role) {
+        if let Some(member) = self.members.get_mut(&id) {
+            member.role = role;
+        }
+    }
+
+    /// Id of the member whose state the links of a member see: its own while it is cut off, else the
+    /// leader's.
+    pub(super) fn world(&self, id: MemberId) -> MemberId {
+        match self.role(id) {
+            Some(Role::CutOff(_)) => id,
+            _ => LEADER,
+        }
+    }
+
+    /// State and pipe of a follower that is cut off, if its clients' messages wait there.
+    pub(super) fn holding(&mut self, id: MemberId) -> Option<(&State, &mut Pipe)> {
+        match self.role_mut(id) {
+            Some(Role::CutOff(view)) => view.pipe.as_mut().map(|pipe| (&view.state, pipe)),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn held_count(&mut self, id: MemberId) -> usize {
+        self.holding(id).map_or(0, |(_, pipe)| pipe.len())
+    }
+
+    /// Loses the leader, and with it the messages that wait in followers.
+    pub(super) fn lose_pipes(&mut self) {
+        for member in self.members.values_mut() {
+            if let Role::CutOff(view) = &mut member.role {
+                view.pipe = view.pipe.take().map(|_| Pipe::default());
+            }
+        }
+    }
+
+    /// Time at which a follower that is cut off gives up.
+    pub(super) fn gives_up_at(&self, id: MemberId) -> Option<i64> {
+        match self.role(id)? {
+            Role::CutOff(view) => Some(view.until_ms),
+            _ => None,
+        }
+    }
+
+    /// True for a follower that has lost the leader, whether it knows that or not.
+    pub(super) fn is_apart(&self, id: MemberId) -> bool {
+        matches!(self.role(id), Some(Role::CutOff(_) | Role::Down))
+    }
+}
