@@ -79,17 +79,16 @@ pub(crate) enum Guard {
     Multi(MultiGuard),
 }
 
-/// Does the same with a guard, whichever it is.
-macro_rules! each {
-    ($guard:expr, $name:ident => $do:expr) => {
-        match $guard {
-            Guard::Mutex($name) => $do,
-            Guard::Read($name) => $do,
-            Guard::Write($name) => $do,
-            Guard::Permit($name) => $do,
-            Guard::Multi($name) => $do,
+impl Guard {
+    fn any(&self) -> &dyn docent::guard::Guard {
+        match self {
+            Self::Mutex(guard) => guard,
+            Self::Read(guard) => guard,
+            Self::Write(guard) => guard,
+            Self::Permit(guard) => guard,
+            Self::Multi(guard) => guard,
         }
-    };
+    }
 }
 
 impl Recipe for Locks {
@@ -190,19 +189,26 @@ impl Contender for Locker {
     }
 
     async fn verify(&self, held: &Guard) -> Result<(), AcquireError> {
-        Ok(each!(held, guard => guard.verify().await)?)
+        Ok(held.any().verify().await?)
     }
 
     async fn release(&self, held: Guard) -> Result<(), AcquireError> {
-        Ok(each!(held, guard => guard.release().await)?)
+        let released = match held {
+            Guard::Mutex(guard) => guard.release().await,
+            Guard::Read(guard) => guard.release().await,
+            Guard::Write(guard) => guard.release().await,
+            Guard::Permit(guard) => guard.release().await,
+            Guard::Multi(guard) => guard.release().await,
+        };
+        Ok(released?)
     }
 
     async fn lost(&self, held: &Guard) {
-        each!(held, guard => guard.lost().await);
+        held.any().lost().await;
     }
 
     fn is_held(&self, held: &Guard) -> bool {
-        each!(held, guard => guard.is_held())
+        held.any().is_held()
     }
 
     fn fence(&self, held: &Guard) -> Option<Fence> {
@@ -210,12 +216,9 @@ impl Contender for Locker {
             return None;
         }
         match held {
-            Guard::Mutex(guard) => Some(guard.fence()),
-            Guard::Write(guard) => Some(guard.fence()),
             Guard::Multi(guard) => guard.fence(LOCK),
-            // The fence of the writer it was.
-            Guard::Read(guard) => guard.fence(),
-            Guard::Permit(_) => None,
+            // For a reader the fence of the writer it was.
+            held => held.any().fence(),
         }
     }
 

@@ -31,6 +31,7 @@ pub use cache::{ChildrenCache, ChildrenEvent, ChildrenEvents, ChildrenSnapshot, 
 pub use client::{Client, ClientBuilder, ClockCheck, Health, Transaction, TransactionResult};
 pub use error::{Error, ErrorKind};
 pub use guard::{Fence, Lost, LostReason, ParseFenceError, Role};
+pub use hold::{Guard, Run};
 pub use line::Participant;
 pub use node::{Acl, Children, CreateMode, Created, Node, NodeAcl, Permissions, Stat};
 /// Passwords that are not printed and are wiped when dropped; `&str` and `String` become one by `into()`.
@@ -51,7 +52,7 @@ pub mod recipe {
     pub use crate::claim::{ClaimRequest, ClaimResult, claim_all};
     pub use crate::client::{in_time, spawn};
     pub use crate::desired::KeptStatus;
-    pub use crate::hold::{Hold, HoldSet};
+    pub use crate::hold::{AsHold, Hold, HoldRef, HoldSet};
     pub use crate::kept::KeptNode;
     pub use crate::line::{Line, LineKey, Ticket, WaitError};
     pub use crate::node::NodePath;

@@ -1,4 +1,5 @@
 use crate::term::{Share, Term};
+use docent_core::recipe::{AsHold, HoldRef};
 use docent_core::{Error, Fence, Lost, LostReason, Transaction};
 use std::future::Future;
 use tokio_util::sync::CancellationToken;
@@ -120,5 +121,19 @@ impl Leadership {
     /// This method is cancel safe: once it was polled, resigning goes on in the background.
     pub async fn resign(self) -> Result<(), Error> {
         self.term.unwrap_or_else(|| Term::of(self.share)).resign().await
+    }
+}
+
+impl AsHold for Leadership {
+    fn as_hold(&self) -> HoldRef<'_> {
+        HoldRef::One(&self.share.hold)
+    }
+
+    fn hold_token(&self) -> CancellationToken {
+        self.token()
+    }
+
+    fn into_released(self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.resign()
     }
 }

@@ -6,7 +6,6 @@ mod barrier;
 mod double_barrier;
 mod entered;
 mod error;
-mod guard;
 mod multi_guard;
 mod multi_lock;
 mod mutex;

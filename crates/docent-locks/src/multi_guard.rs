@@ -1,6 +1,7 @@
-use crate::guard::guard_methods;
-use docent_core::recipe::HoldSet;
-use docent_core::{Error, Fence};
+use docent_core::recipe::{AsHold, HoldRef, HoldSet};
+use docent_core::{Error, Fence, Lost, LostReason, Transaction};
+use std::future::Future;
+use tokio_util::sync::CancellationToken;
 
 /// Holds all locks of a [`MultiLock`](crate::MultiLock). It is lost as soon as one of them is; the others are
 /// held until it is dropped.
@@ -43,7 +44,59 @@ impl MultiGuard {
         self.hold.holds().iter().map(|hold| hold.path()).collect()
     }
 
-    guard_methods!("set of locks", "Mutex::revoke");
+    /// True while it is certain that the set of locks is held, without I/O. See [`Guard::is_held`](docent_core::Guard::is_held).
+    pub fn is_held(&self) -> bool {
+        self.hold.is_held()
+    }
+
+    /// Resolves with the reason when the set of locks is lost. See [`Guard::lost`](docent_core::Guard::lost).
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn lost(&self) -> LostReason {
+        self.hold.lost().await
+    }
+
+    /// Cancelled when the set of locks is lost; not when it is released. See [`Guard::token`](docent_core::Guard::token).
+    pub fn token(&self) -> CancellationToken {
+        self.hold.token()
+    }
+
+    /// Resolves when somebody asked for the set of locks with [`Mutex::revoke`](crate::Mutex::revoke). It is held on; release it
+    /// when it suits.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn revoked(&self) {
+        self.hold.revoked().await;
+    }
+
+    /// Runs `future` for as long as the set of locks is held. See [`Guard::run`](docent_core::Guard::run).
+    ///
+    /// # Errors
+    /// [`Lost`] as soon as the set of locks is lost; `future` is dropped then.
+    ///
+    /// # Cancel safety
+    /// As cancel safe as `future`.
+    pub async fn run<F: Future>(&self, future: F) -> Result<F::Output, Lost> {
+        self.hold.run(future).await
+    }
+
+    /// Asks the servers whether the set of locks is held: a linearizable check. See [`Guard::verify`](docent_core::Guard::verify).
+    ///
+    /// # Errors
+    /// `Lost` when it is not held any more; `Timeout`, `NoAuth`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn verify(&self) -> Result<(), Error> {
+        self.hold.verify().await
+    }
+
+    /// Prepares writes to ZooKeeper that are applied, all together, only while the set of locks is held.
+    pub fn transaction(&self) -> Transaction {
+        self.hold.transaction()
+    }
 
     /// Releases all locks and waits until their nodes are deleted.
     ///
@@ -56,5 +109,15 @@ impl MultiGuard {
     /// This method is cancel safe: the release goes on in the background.
     pub async fn release(self) -> Result<(), Error> {
         self.hold.release().await
+    }
+}
+
+impl AsHold for MultiGuard {
+    fn as_hold(&self) -> HoldRef<'_> {
+        HoldRef::Set(&self.hold)
+    }
+
+    fn into_released(self) -> impl Future<Output = Result<(), Error>> + Send {
+        Self::release(self)
     }
 }

@@ -1,8 +1,9 @@
 use crate::acquire::again;
-use crate::guard::guard_methods;
-use docent_core::recipe::Hold;
-use docent_core::{Error, Fence, Lost};
+use docent_core::recipe::{AsHold, Hold, HoldRef};
+use docent_core::{Error, Fence, Lost, LostReason, Transaction};
+use std::future::Future;
 use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 
 /// Holds a [`Mutex`](crate::Mutex). Several guards of one owner share a hold; the lock is free when the last
 /// of them is gone.
@@ -50,7 +51,59 @@ impl MutexGuard {
         self.hold.path()
     }
 
-    guard_methods!("lock", "Mutex::revoke");
+    /// True while it is certain that the lock is held, without I/O. See [`Guard::is_held`](docent_core::Guard::is_held).
+    pub fn is_held(&self) -> bool {
+        self.hold.is_held()
+    }
+
+    /// Resolves with the reason when the lock is lost. See [`Guard::lost`](docent_core::Guard::lost).
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn lost(&self) -> LostReason {
+        self.hold.lost().await
+    }
+
+    /// Cancelled when the lock is lost; not when it is released. See [`Guard::token`](docent_core::Guard::token).
+    pub fn token(&self) -> CancellationToken {
+        self.hold.token()
+    }
+
+    /// Resolves when somebody asked for the lock with [`Mutex::revoke`](crate::Mutex::revoke). It is held on; release it
+    /// when it suits.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn revoked(&self) {
+        self.hold.revoked().await;
+    }
+
+    /// Runs `future` for as long as the lock is held. See [`Guard::run`](docent_core::Guard::run).
+    ///
+    /// # Errors
+    /// [`Lost`] as soon as the lock is lost; `future` is dropped then.
+    ///
+    /// # Cancel safety
+    /// As cancel safe as `future`.
+    pub async fn run<F: Future>(&self, future: F) -> Result<F::Output, Lost> {
+        self.hold.run(future).await
+    }
+
+    /// Asks the servers whether the lock is held: a linearizable check. See [`Guard::verify`](docent_core::Guard::verify).
+    ///
+    /// # Errors
+    /// `Lost` when it is not held any more; `Timeout`, `NoAuth`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn verify(&self) -> Result<(), Error> {
+        self.hold.verify().await
+    }
+
+    /// Prepares writes to ZooKeeper that are applied, all together, only while the lock is held.
+    pub fn transaction(&self) -> Transaction {
+        self.hold.transaction()
+    }
 
     /// Another guard of the same hold, without I/O and for any owner.
     ///
@@ -71,6 +124,16 @@ impl MutexGuard {
     /// This method is cancel safe: the release goes on in the background.
     pub async fn release(self) -> Result<(), Error> {
         release(self.hold).await
+    }
+}
+
+impl AsHold for MutexGuard {
+    fn as_hold(&self) -> HoldRef<'_> {
+        HoldRef::One(&self.hold)
+    }
+
+    fn into_released(self) -> impl Future<Output = Result<(), Error>> + Send {
+        Self::release(self)
     }
 }
 

@@ -1,6 +1,7 @@
-use crate::guard::guard_methods;
-use docent_core::Error;
-use docent_core::recipe::HoldSet;
+use docent_core::recipe::{AsHold, HoldRef, HoldSet};
+use docent_core::{Error, Fence, Lost, LostReason, Transaction};
+use std::future::Future;
+use tokio_util::sync::CancellationToken;
 
 /// One or several permits of a [`Semaphore`](crate::Semaphore). It is lost as soon as one of them is; the
 /// others are kept until it is dropped.
@@ -32,7 +33,59 @@ impl Permit {
         self.hold.holds().iter().map(|hold| hold.path()).collect()
     }
 
-    guard_methods!("permit", "Semaphore::revoke");
+    /// True while it is certain that the permit is held, without I/O. See [`Guard::is_held`](docent_core::Guard::is_held).
+    pub fn is_held(&self) -> bool {
+        self.hold.is_held()
+    }
+
+    /// Resolves with the reason when the permit is lost. See [`Guard::lost`](docent_core::Guard::lost).
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn lost(&self) -> LostReason {
+        self.hold.lost().await
+    }
+
+    /// Cancelled when the permit is lost; not when it is released. See [`Guard::token`](docent_core::Guard::token).
+    pub fn token(&self) -> CancellationToken {
+        self.hold.token()
+    }
+
+    /// Resolves when somebody asked for the permit with [`Semaphore::revoke`](crate::Semaphore::revoke). It is held on; release it
+    /// when it suits.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn revoked(&self) {
+        self.hold.revoked().await;
+    }
+
+    /// Runs `future` for as long as the permit is held. See [`Guard::run`](docent_core::Guard::run).
+    ///
+    /// # Errors
+    /// [`Lost`] as soon as the permit is lost; `future` is dropped then.
+    ///
+    /// # Cancel safety
+    /// As cancel safe as `future`.
+    pub async fn run<F: Future>(&self, future: F) -> Result<F::Output, Lost> {
+        self.hold.run(future).await
+    }
+
+    /// Asks the servers whether the permit is held: a linearizable check. See [`Guard::verify`](docent_core::Guard::verify).
+    ///
+    /// # Errors
+    /// `Lost` when it is not held any more; `Timeout`, `NoAuth`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn verify(&self) -> Result<(), Error> {
+        self.hold.verify().await
+    }
+
+    /// Prepares writes to ZooKeeper that are applied, all together, only while the permit is held.
+    pub fn transaction(&self) -> Transaction {
+        self.hold.transaction()
+    }
 
     /// Gives up all permits and waits until their nodes are deleted.
     ///
@@ -44,5 +97,20 @@ impl Permit {
     /// This method is cancel safe: the release goes on in the background.
     pub async fn release(self) -> Result<(), Error> {
         self.hold.release().await
+    }
+}
+
+impl AsHold for Permit {
+    fn as_hold(&self) -> HoldRef<'_> {
+        HoldRef::Set(&self.hold)
+    }
+
+    /// Others may have permits beside it.
+    fn hold_fence(&self) -> Option<Fence> {
+        None
+    }
+
+    fn into_released(self) -> impl Future<Output = Result<(), Error>> + Send {
+        Self::release(self)
     }
 }

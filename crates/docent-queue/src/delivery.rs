@@ -1,6 +1,6 @@
 use crate::error::AckError;
 use crate::guard::Mine;
-use docent_core::recipe::Hold;
+use docent_core::recipe::{AsHold, Hold, HoldRef};
 use docent_core::{Error, Fence, Lost, LostReason, Transaction};
 use std::fmt;
 use std::future::Future;
@@ -193,6 +193,16 @@ impl<T> Delivery<T> {
     pub fn nack_after(self, delay: Duration) -> Result<(), Lost> {
         let Self { guard, mine: _mine, .. } = self;
         guard.release_after(delay)
+    }
+}
+
+impl<T: Send + Sync> AsHold for Delivery<T> {
+    fn as_hold(&self) -> HoldRef<'_> {
+        HoldRef::One(&self.guard)
+    }
+
+    fn into_released(self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.nack()
     }
 }
 

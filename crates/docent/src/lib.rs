@@ -56,12 +56,13 @@ pub mod election {
     pub use docent_election::*;
 }
 
-/// Fences, and the reasons for which a guard is lost: common to locks, leaderships and deliveries.
+/// Trait of all guards, fences, and the reasons for which a guard is lost: common to locks, leaderships and
+/// deliveries.
 ///
 /// Guides: [guarantees](https://github.com/docent-rs/docent/blob/main/docs/guide/guarantees.md), [the failure
 /// model](https://github.com/docent-rs/docent/blob/main/docs/guide/failure-model.md).
 pub mod guard {
-    pub use docent_core::{Fence, Lost, LostReason, ParseFenceError};
+    pub use docent_core::{Fence, Guard, Lost, LostReason, ParseFenceError, Run};
 }
 
 /// Queues: one with acknowledgements and dead letters, and the simple one of ZooKeeper's documentation.

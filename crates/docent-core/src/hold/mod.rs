@@ -1,5 +1,6 @@
 //! Holds: what a recipe's guards are made of.
 
+mod guard;
 #[expect(clippy::module_inception, reason = "the folder is about it")]
 mod hold;
 mod hold_set;
@@ -7,6 +8,7 @@ mod release;
 mod run_while;
 mod verify;
 
+pub use guard::{AsHold, Guard, HoldRef, Run};
 pub use hold::Hold;
 pub use hold_set::HoldSet;
 pub(crate) use release::gone;

@@ -1,9 +1,10 @@
 use crate::acquire::again;
-use crate::guard::guard_methods;
 use crate::mutex_guard::release;
-use docent_core::recipe::Hold;
-use docent_core::{Error, Fence, Lost};
+use docent_core::recipe::{AsHold, Hold, HoldRef};
+use docent_core::{Error, Fence, Lost, LostReason, Transaction};
+use std::future::Future;
 use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 
 /// Reads under an [`RwLock`](crate::RwLock). Several guards of one owner share a hold; it ends with the last
 /// of them.
@@ -40,7 +41,59 @@ impl ReadGuard {
         self.hold.path()
     }
 
-    guard_methods!("read lock", "RwLock::revoke");
+    /// True while it is certain that the read lock is held, without I/O. See [`Guard::is_held`](docent_core::Guard::is_held).
+    pub fn is_held(&self) -> bool {
+        self.hold.is_held()
+    }
+
+    /// Resolves with the reason when the read lock is lost. See [`Guard::lost`](docent_core::Guard::lost).
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn lost(&self) -> LostReason {
+        self.hold.lost().await
+    }
+
+    /// Cancelled when the read lock is lost; not when it is released. See [`Guard::token`](docent_core::Guard::token).
+    pub fn token(&self) -> CancellationToken {
+        self.hold.token()
+    }
+
+    /// Resolves when somebody asked for the read lock with [`RwLock::revoke`](crate::RwLock::revoke). It is held on; release it
+    /// when it suits.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn revoked(&self) {
+        self.hold.revoked().await;
+    }
+
+    /// Runs `future` for as long as the read lock is held. See [`Guard::run`](docent_core::Guard::run).
+    ///
+    /// # Errors
+    /// [`Lost`] as soon as the read lock is lost; `future` is dropped then.
+    ///
+    /// # Cancel safety
+    /// As cancel safe as `future`.
+    pub async fn run<F: Future>(&self, future: F) -> Result<F::Output, Lost> {
+        self.hold.run(future).await
+    }
+
+    /// Asks the servers whether the read lock is held: a linearizable check. See [`Guard::verify`](docent_core::Guard::verify).
+    ///
+    /// # Errors
+    /// `Lost` when it is not held any more; `Timeout`, `NoAuth`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn verify(&self) -> Result<(), Error> {
+        self.hold.verify().await
+    }
+
+    /// Prepares writes to ZooKeeper that are applied, all together, only while the read lock is held.
+    pub fn transaction(&self) -> Transaction {
+        self.hold.transaction()
+    }
 
     /// Another guard of the same hold, without I/O and for any owner.
     ///
@@ -60,5 +113,15 @@ impl ReadGuard {
     /// This method is cancel safe: the release goes on in the background.
     pub async fn release(self) -> Result<(), Error> {
         release(self.hold).await
+    }
+}
+
+impl AsHold for ReadGuard {
+    fn as_hold(&self) -> HoldRef<'_> {
+        HoldRef::One(&self.hold)
+    }
+
+    fn into_released(self) -> impl Future<Output = Result<(), Error>> + Send {
+        Self::release(self)
     }
 }
