@@ -1,7 +1,7 @@
 //! Helpers that the suites in the folders beside this file share.
 
+pub mod contenders;
 mod refusals;
-pub mod seats;
 
 pub use refusals::{frames_since, refuses_bad_paths};
 

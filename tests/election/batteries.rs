@@ -2,9 +2,9 @@
 
 use docent::{Client, Election, Error, Fence, Leadership};
 use docent_proto::OpCode;
-use docent_testkit::battery::{self, Contender, Fault, Recipe, Seat, Step, unanswered};
+use docent_testkit::battery::{self, Contender, ContenderSetup, Fault, Recipe, Step, unanswered};
 use docent_testkit::{Backend, Traced, both_backends};
-use docent_tests::seats;
+use docent_tests::contenders;
 use std::process::Command;
 
 const ELECTION: &str = "/election";
@@ -20,12 +20,12 @@ struct Candidate {
 impl Recipe for Elections {
     type Contender = Candidate;
 
-    async fn contender(&self, seat: &Seat) -> Candidate {
-        let client = seats::seated(seat).await;
+    async fn contender(&self, setup: &ContenderSetup) -> Candidate {
+        let client = contenders::connect(setup).await;
         Candidate {
             election: Election::new(&client, ELECTION).unwrap(),
             client,
-            namespace: seat.namespace.clone(),
+            namespace: setup.namespace.clone(),
         }
     }
 
@@ -39,11 +39,11 @@ impl Recipe for Elections {
     }
 
     fn permits(&self, step: Step, fault: Fault, error: &Error) -> bool {
-        seats::is_documented(step, fault, &error.kind())
+        contenders::is_documented(step, fault, &error.kind())
     }
 
-    fn process(&self, seat: &Seat) -> Option<Command> {
-        let mut command = seats::process(env!("CARGO_BIN_EXE_leader"), seat);
+    fn process(&self, setup: &ContenderSetup) -> Option<Command> {
+        let mut command = contenders::process(env!("CARGO_BIN_EXE_leader"), setup);
         command.arg(ELECTION);
         Some(command)
     }

@@ -4,8 +4,8 @@ use docent::locks::{AcquireError, AnyLock, MultiGuard, MutexGuard, Permit, ReadG
 use docent::{Client, ErrorKind, Fence, MultiLock, Mutex, RwLock, Semaphore};
 use docent_proto::{Code, OpCode};
 use docent_testkit::Traced;
-use docent_testkit::battery::{Contender, Fault, Recipe, Seat, Step, unanswered};
-use docent_tests::seats;
+use docent_testkit::battery::{Contender, ContenderSetup, Fault, Recipe, Step, unanswered};
+use docent_tests::contenders;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::process::Command;
@@ -50,7 +50,7 @@ pub(crate) struct Locks {
     first: Kind,
     others: Kind,
     /// How many there were in each case.
-    seats: RefCell<HashMap<String, usize>>,
+    contenders: RefCell<HashMap<String, usize>>,
 }
 
 impl Locks {
@@ -59,7 +59,7 @@ impl Locks {
     }
 
     pub(crate) fn with_first(first: Kind, others: Kind) -> Self {
-        Self { first, others, seats: RefCell::default() }
+        Self { first, others, contenders: RefCell::default() }
     }
 }
 
@@ -94,15 +94,15 @@ impl Guard {
 impl Recipe for Locks {
     type Contender = Locker;
 
-    async fn contender(&self, seat: &Seat) -> Locker {
-        let client = seats::seated(seat).await;
-        let mut seats = self.seats.borrow_mut();
-        let seat_number = seats.entry(seat.namespace.clone()).or_default();
-        let kind = if *seat_number == 0 { self.first } else { self.others };
-        *seat_number += 1;
+    async fn contender(&self, setup: &ContenderSetup) -> Locker {
+        let client = contenders::connect(setup).await;
+        let mut contenders = self.contenders.borrow_mut();
+        let number = contenders.entry(setup.namespace.clone()).or_default();
+        let kind = if *number == 0 { self.first } else { self.others };
+        *number += 1;
         let unfenced = [Kind::Read, Kind::Permit, Kind::Permits];
         let fenced = !unfenced.contains(&self.first) && !unfenced.contains(&self.others);
-        Locker { client, kind, namespace: seat.namespace.clone(), fenced }
+        Locker { client, kind, namespace: setup.namespace.clone(), fenced }
     }
 
     fn folder(&self) -> &str {
@@ -144,13 +144,13 @@ impl Recipe for Locks {
             && step == Step::Acquire
             && matches!(fault, Fault::Expired | Fault::Closed | Fault::Lost)
             && matches!(error.kind(), ErrorKind::Lost(_));
-        lost_on_the_way || seats::is_documented(step, fault, &error.kind())
+        lost_on_the_way || contenders::is_documented(step, fault, &error.kind())
     }
 
-    fn process(&self, seat: &Seat) -> Option<Command> {
-        // It takes the first seat.
-        self.seats.borrow_mut().insert(seat.namespace.clone(), 1);
-        let mut command = seats::process(env!("CARGO_BIN_EXE_holder"), seat);
+    fn process(&self, setup: &ContenderSetup) -> Option<Command> {
+        // It is the first contender.
+        self.contenders.borrow_mut().insert(setup.namespace.clone(), 1);
+        let mut command = contenders::process(env!("CARGO_BIN_EXE_holder"), setup);
         command.args([LOCK, self.first.name()]);
         Some(command)
     }

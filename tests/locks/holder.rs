@@ -4,12 +4,12 @@
 //! Prints `held` once it holds the lock; then, for each line it reads, what its guard says: `held` or `lost`.
 
 use docent::{MultiLock, Mutex, RwLock, Semaphore};
-use docent_tests::seats;
+use docent_tests::contenders;
 use std::error::Error;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let (client, [lock, kind]) = seats::in_process().await?;
+    let (client, [lock, kind]) = contenders::in_process().await?;
     let lock = lock.as_str();
     let is_held: Box<dyn Fn() -> bool> = match kind.as_str() {
         "mutex" => {
@@ -43,5 +43,5 @@ async fn main() -> Result<(), Box<dyn Error>> {
         }
         kind => return Err(format!("there is no lock of kind {kind:?}").into()),
     };
-    Ok(seats::answer(is_held).await?)
+    Ok(contenders::answer(is_held).await?)
 }

@@ -7,8 +7,8 @@ use docent::locks::{AcquireError, MutexGuard};
 use docent::server::Server;
 use docent::{Client, ConnectionState, Mutex};
 use docent_checker::{
-    Attempt, AttemptId, Change, ClientId, Coverage, EndState, Ending, Facts, FaultKind, FencedResource,
-    Grant, LinkState, Recorder, Role, Run, Scribe, What, check, report,
+    Attempt, AttemptId, Change, ClientId, ClientRecorder, Coverage, EndState, Ending, EventKind, Facts,
+    FaultKind, FencedResource, Grant, LinkState, Recorder, Role, Run, check, report,
 };
 use docent_proto::Request;
 use docent_testkit::{Proxy, RawClient};
@@ -25,18 +25,18 @@ const CLIENTS: u32 = 4;
 
 /// A client of the run.
 #[derive(Clone)]
-struct Player {
+struct RecordedClient {
     client: Client,
     mutex: Mutex,
-    scribe: Scribe,
+    recorder: ClientRecorder,
     resource: FencedResource,
     proxy: Arc<Proxy>,
     server: Arc<Server>,
     /// Fault that happens to it when it holds next.
-    blow: Arc<StdMutex<Option<FaultKind>>>,
+    fault: Arc<StdMutex<Option<FaultKind>>>,
 }
 
-impl Player {
+impl RecordedClient {
     async fn join(number: u32, server: &Arc<Server>, recorder: &Recorder, resource: &FencedResource) -> Self {
         let proxy = Proxy::start(server.local_addr()).await.unwrap();
         let client = Client::builder(proxy.connect_string())
@@ -46,10 +46,10 @@ impl Player {
             .connect()
             .await
             .unwrap();
-        let scribe = recorder.scribe(ClientId { number, life: 0 });
+        let recorder = recorder.client(ClientId { number, life: 0 });
         let mutex = Mutex::new(&client, PATH).unwrap();
-        let (resource, server, blow) = (resource.clone(), Arc::clone(server), Arc::default());
-        Self { client, mutex, scribe, resource, proxy: Arc::new(proxy), server, blow }
+        let (resource, server, fault) = (resource.clone(), Arc::clone(server), Arc::default());
+        Self { client, mutex, recorder, resource, proxy: Arc::new(proxy), server, fault }
     }
 
     /// Takes down the states of the connection until the client is closed.
@@ -67,7 +67,7 @@ impl Player {
             };
             // Between two generations the client has the session of the next one already, or none.
             let session = self.client.session_id().filter(|_| state == LinkState::Connected);
-            self.scribe.write(What::Connection { state, generation, suspensions, session });
+            self.recorder.write(EventKind::Connection { state, generation, suspensions, session });
             if state == LinkState::Closed {
                 return;
             }
@@ -75,15 +75,15 @@ impl Player {
         }
     }
 
-    async fn play(self, stop: CancellationToken) {
+    async fn run(self, stop: CancellationToken) {
         for round in 0_u32.. {
             if stop.is_cancelled() {
                 return;
             }
             let patience = (round % 3 == 1).then_some(Duration::from_millis(60));
-            let id = self.scribe.attempt();
+            let id = self.recorder.attempt();
             let attempt = Attempt { id, path: PATH.to_owned(), role: Role::Exclusive, patience };
-            self.scribe.write(What::Began(attempt));
+            self.recorder.write(EventKind::Began(attempt));
             let ending = match self.acquire(patience, round % 5 == 4).await {
                 Some(Ok(guard)) => {
                     self.hold(id, guard).await;
@@ -94,7 +94,7 @@ impl Player {
                 Some(Err(error)) => Ending::Failed(format!("{error:?}")),
                 None => Ending::Cancelled,
             };
-            self.scribe.write(What::Ended(id, ending));
+            self.recorder.write(EventKind::Ended(id, ending));
         }
     }
 
@@ -117,41 +117,43 @@ impl Player {
         let generation = self.client.state().current().generation;
         let session = self.client.session_id().unwrap_or_default();
         let fence = guard.fence().as_u64();
-        self.scribe
-            .write(What::Granted(id, Grant { node: guard.path(), session, generation, fence: Some(fence) }));
-        let blow = self.blow.lock().unwrap().take();
-        if let Some(blow) = blow {
-            self.suffer(id, &guard, blow).await;
+        self.recorder.write(EventKind::Granted(
+            id,
+            Grant { node: guard.path(), session, generation, fence: Some(fence) },
+        ));
+        let fault = self.fault.lock().unwrap().take();
+        if let Some(fault) = fault {
+            self.suffer(id, &guard, fault).await;
         }
         let work = async {
             for _ in 0..3 {
                 if !self.look(id, &guard) {
                     return;
                 }
-                self.scribe.write(What::Used(id, self.resource.use_with(PATH, fence)));
+                self.recorder.write(EventKind::Used(id, self.resource.use_with(PATH, fence)));
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
         tokio::select! {
             biased;
-            _ = guard.lost(), if blow.is_none() => self.scribe.write(What::Lost(id)),
+            _ = guard.lost(), if fault.is_none() => self.recorder.write(EventKind::Lost(id)),
             () = work => {}
         }
         self.look(id, &guard);
         if fence.is_multiple_of(2) {
-            self.scribe.write(What::Dropped(id));
+            self.recorder.write(EventKind::Dropped(id));
             drop(guard);
         } else {
-            self.scribe.write(What::Releasing(id));
+            self.recorder.write(EventKind::Releasing(id));
             let ok = guard.release().await.is_ok();
-            self.scribe.write(What::Released { attempt: id, ok });
+            self.recorder.write(EventKind::Released { attempt: id, ok });
         }
     }
 
-    /// Takes its hold away by `blow`.
-    async fn suffer(&self, id: AttemptId, guard: &MutexGuard, blow: FaultKind) {
-        self.scribe.write(What::Fault(blow));
-        match blow {
+    /// Takes its hold away by `fault`.
+    async fn suffer(&self, id: AttemptId, guard: &MutexGuard, fault: FaultKind) {
+        self.recorder.write(EventKind::Fault(fault));
+        match fault {
             FaultKind::Cut => self.proxy.blackhole(),
             FaultKind::Expired => assert!(self.server.expire(self.client.session_id().unwrap())),
             _ => {
@@ -160,31 +162,31 @@ impl Player {
             }
         }
         soon(guard.lost()).await;
-        self.scribe.write(What::Lost(id));
-        if blow == FaultKind::Cut {
+        self.recorder.write(EventKind::Lost(id));
+        if fault == FaultKind::Cut {
             // A lost guard is kept until the server has ended the session, too.
             tokio::time::sleep(SESSION).await;
             self.look(id, guard);
             self.proxy.heal().await.unwrap();
             self.proxy.reset().await;
-            self.scribe.write(What::Healed(blow));
+            self.recorder.write(EventKind::Healed(fault));
         }
     }
 
     fn look(&self, attempt: AttemptId, guard: &MutexGuard) -> bool {
         let held = guard.is_held();
-        self.scribe.write(What::Looked { attempt, held, cancelled: guard.token().is_cancelled() });
+        self.recorder.write(EventKind::Looked { attempt, held, cancelled: guard.token().is_cancelled() });
         held
     }
 }
 
-/// Deals faults while the players play: each when its player holds.
-async fn trouble(players: &[Player]) {
-    let blows = [FaultKind::Cut, FaultKind::Expired, FaultKind::Deleted];
-    for (player, blow) in players.iter().zip(blows) {
+/// Deals faults while the clients run: each when its client holds.
+async fn trouble(clients: &[RecordedClient]) {
+    let faults = [FaultKind::Cut, FaultKind::Expired, FaultKind::Deleted];
+    for (client, fault) in clients.iter().zip(faults) {
         tokio::time::sleep(Duration::from_millis(300)).await;
-        *player.blow.lock().unwrap() = Some(blow);
-        while player.blow.lock().unwrap().is_some() {
+        *client.fault.lock().unwrap() = Some(fault);
+        while client.fault.lock().unwrap().is_some() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
@@ -208,19 +210,19 @@ async fn a_recorded_run_of_a_mutex_breaks_nothing() {
     let builder = Server::builder().tick(TICK).session_timeouts(TICK * 2, SESSION).journal(true);
     let server = Arc::new(builder.clock(move || start.elapsed()).start().await.unwrap());
     let resource = FencedResource::new();
-    let (mut players, mut watchers, mut plays) = (Vec::new(), JoinSet::new(), JoinSet::new());
+    let (mut clients, mut watchers, mut runs) = (Vec::new(), JoinSet::new(), JoinSet::new());
     let stop = CancellationToken::new();
     for number in 0..CLIENTS {
-        let player = Player::join(number, &server, &recorder, &resource).await;
-        watchers.spawn(player.clone().watch());
-        plays.spawn(player.clone().play(stop.clone()));
-        players.push(player);
+        let client = RecordedClient::join(number, &server, &recorder, &resource).await;
+        watchers.spawn(client.clone().watch());
+        runs.spawn(client.clone().run(stop.clone()));
+        clients.push(client);
     }
-    soon(trouble(&players)).await;
-    recorder.world(What::Calm);
+    soon(trouble(&clients)).await;
+    recorder.world(EventKind::Calm);
     tokio::time::sleep(Duration::from_millis(500)).await;
     stop.cancel();
-    soon(plays.join_all()).await;
+    soon(runs.join_all()).await;
     // Nodes that were given up last are deleted in the background.
     let idle = async {
         while !server.nodes().iter().all(|path| !path.starts_with("/lock/")) {
@@ -229,10 +231,10 @@ async fn a_recorded_run_of_a_mutex_breaks_nothing() {
     };
     soon(idle).await;
     let end = end_state(&server, start.elapsed());
-    for player in players {
-        player.scribe.write(What::Closing);
-        soon(player.client.close()).await;
-        player.scribe.write(What::Closed);
+    for client in clients {
+        client.recorder.write(EventKind::Closing);
+        soon(client.client.close()).await;
+        client.recorder.write(EventKind::Closed);
     }
     soon(watchers.join_all()).await;
 

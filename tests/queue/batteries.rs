@@ -3,9 +3,9 @@
 use docent::queue::AckError;
 use docent::{Client, CreateMode, Delivery, ErrorKind, Fence, Queue};
 use docent_proto::OpCode;
-use docent_testkit::battery::{self, Contender, Fault, Recipe, Seat, Step, unanswered};
+use docent_testkit::battery::{self, Contender, ContenderSetup, Fault, Recipe, Step, unanswered};
 use docent_testkit::{Backend, FrameKind, Traced, both_backends};
-use docent_tests::seats;
+use docent_tests::contenders;
 use std::process::Command;
 
 const QUEUE: &str = "/queue";
@@ -36,14 +36,14 @@ struct Consumer {
 impl Recipe for Deliveries {
     type Contender = Consumer;
 
-    async fn contender(&self, seat: &Seat) -> Consumer {
-        let client = seats::seated(seat).await;
+    async fn contender(&self, setup: &ContenderSetup) -> Consumer {
+        let client = contenders::connect(setup).await;
         match client.create(ITEM, NODE, CreateMode::Persistent).await {
             Ok(_) => {}
             Err(error) => assert_eq!(error.kind(), ErrorKind::NodeExists),
         }
         let queue = Queue::builder(&client, QUEUE).unlimited_deliveries().build().unwrap();
-        Consumer { queue, client, namespace: seat.namespace.clone(), way: self.0 }
+        Consumer { queue, client, namespace: setup.namespace.clone(), way: self.0 }
     }
 
     fn folder(&self) -> &str {
@@ -63,11 +63,12 @@ impl Recipe for Deliveries {
     fn permits(&self, step: Step, fault: Fault, error: &ErrorKind) -> bool {
         let acknowledged = self.0 == Way::Ack && step == Step::Release;
         let unknown = acknowledged && *error == ErrorKind::OutcomeUnknown;
-        unknown && matches!(fault, Fault::Expired | Fault::Lost) || seats::is_documented(step, fault, error)
+        unknown && matches!(fault, Fault::Expired | Fault::Lost)
+            || contenders::is_documented(step, fault, error)
     }
 
-    fn process(&self, seat: &Seat) -> Option<Command> {
-        let mut command = seats::process(env!("CARGO_BIN_EXE_consumer"), seat);
+    fn process(&self, setup: &ContenderSetup) -> Option<Command> {
+        let mut command = contenders::process(env!("CARGO_BIN_EXE_consumer"), setup);
         command.arg(QUEUE);
         Some(command)
     }

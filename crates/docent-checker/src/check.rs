@@ -68,17 +68,14 @@ mod connection;
 mod deadlines;
 mod leftovers;
 
+use crate::analysis::Analysis;
 use crate::run::Run;
-use crate::scene::Scene;
-use crate::violation::Violation;
+use crate::violation::{Found, Violation};
 
 pub(crate) use real_time::overlaps;
 
-/// Violations that an invariant found.
-type Found = Vec<Violation>;
-
 /// All checks. One that is missing here is dead code, which the compiler reports.
-const CHECKS: &[fn(&Scene<'_>, &mut Found)] = &[
+const CHECKS: &[fn(&Analysis<'_>, &mut Found)] = &[
     record::check,
     fenced::check,
     exclusion::check,
@@ -141,10 +138,10 @@ const CHECKS: &[fn(&Scene<'_>, &mut Found)] = &[
 ///
 /// Nothing found means nothing if nothing happened: see [`Coverage`](crate::Coverage).
 pub fn check(run: &Run) -> Vec<Violation> {
-    let scene = Scene::of(run);
+    let analysis = Analysis::of(run);
     let mut found = Found::new();
     for check in CHECKS {
-        check(&scene, &mut found);
+        check(&analysis, &mut found);
     }
     found.sort_by_key(|violation| (violation.at, violation.invariant));
     found
@@ -152,15 +149,15 @@ pub fn check(run: &Run) -> Vec<Violation> {
 
 #[cfg(test)]
 mod tests {
-    use crate::sketch::Sketch;
+    use crate::history::HistoryBuilder;
 
     #[test]
     fn a_good_run_breaks_nothing() {
-        Sketch::good().holds();
+        HistoryBuilder::good().holds();
     }
 
     #[test]
     fn a_run_with_nothing_in_it_breaks_nothing() {
-        Sketch::new().end(1_000).holds();
+        HistoryBuilder::new().end(1_000).holds();
     }
 }

@@ -1,69 +1,95 @@
-use crate::event::{Delivering, Ending, Taking, What};
+use crate::analysis::{Analysis, End};
+use crate::event::{Delivering, Ending, EventKind, Taking};
 use crate::run::Run;
-use crate::scene::{End, Scene};
 use std::fmt;
 
-/// Coverage of a run: the events that it showed. A run in which nothing was granted breaks nothing and proves
-/// nothing: a caller that counts a run as a success says how much it has to show at least.
-///
-/// # Examples
-/// ```
-/// use docent_checker::{Coverage, Run};
-///
-/// let coverage = Coverage::of(&Run::default());
-/// let missing = coverage.missing(&Coverage { grants: 1, ..Coverage::default() });
-/// assert_eq!(missing, ["grants: 0 of at least 1"]);
-/// ```
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Coverage {
-    /// Attempts that began.
-    pub attempts: usize,
-    /// Attempts that were granted.
-    pub grants: usize,
-    /// Grants that another holder had to make way for: while the attempt was going on, another one held.
-    pub contended: usize,
-    /// Attempts that ended without a grant because others held or waited.
-    pub refused: usize,
-    /// Attempts whose future was dropped.
-    pub cancelled: usize,
-    /// Guards that were lost.
-    pub losses: usize,
-    /// Pairs of holders of the same thing that held at the same time, by the clock.
-    pub overlaps: usize,
-    /// Holders whose session the server ended for its silence.
-    pub expiries: usize,
-    /// Holders whose session or node somebody else took away.
-    pub taken: usize,
-    /// Uses of a fenced resource.
-    pub uses: usize,
-    /// Uses that it refused.
-    pub stale_uses: usize,
-    /// Faults that began.
-    pub faults: usize,
-    /// Attempts that were granted after all faults were over.
-    pub granted_in_calm: usize,
-    /// Attempts that neither ended nor were granted.
-    pub open: usize,
+/// Derives the names of the figures of a [`Coverage`], and its sums.
+macro_rules! coverage {
+    ($(#[$of_all:meta])* pub struct Coverage { $($(#[$of_one:meta])* pub $figure:ident: usize,)* }) => {
+        $(#[$of_all])*
+        pub struct Coverage {
+            $($(#[$of_one])* pub $figure: usize,)*
+        }
+
+        impl Coverage {
+            /// The figures, each with its name.
+            fn figures(&self) -> impl Iterator<Item = (&'static str, usize)> {
+                [$((stringify!($figure), self.$figure)),*].into_iter()
+            }
+        }
+
+        impl std::ops::AddAssign for Coverage {
+            /// Adds up the coverage of several runs.
+            fn add_assign(&mut self, other: Self) {
+                $(self.$figure += other.$figure;)*
+            }
+        }
+    };
+}
+
+coverage! {
+    /// Coverage of a run: the events that it showed. A run in which nothing was granted breaks nothing and
+    /// proves nothing: a caller that counts a run as a success says how much it has to show at least.
+    ///
+    /// # Examples
+    /// ```
+    /// use docent_checker::{Coverage, Run};
+    ///
+    /// let coverage = Coverage::of(&Run::default());
+    /// let missing = coverage.missing(&Coverage { grants: 1, ..Coverage::default() });
+    /// assert_eq!(missing, ["grants: 0 of at least 1"]);
+    /// ```
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+    pub struct Coverage {
+        /// Attempts that began.
+        pub attempts: usize,
+        /// Attempts that were granted.
+        pub grants: usize,
+        /// Grants that another holder had to make way for: while the attempt was going on, another one held.
+        pub contended: usize,
+        /// Attempts that ended without a grant because others held or waited.
+        pub refused: usize,
+        /// Attempts whose future was dropped.
+        pub cancelled: usize,
+        /// Guards that were lost.
+        pub losses: usize,
+        /// Pairs of holders of the same thing that held at the same time, by the clock.
+        pub overlaps: usize,
+        /// Holders whose session the server ended for its silence.
+        pub expiries: usize,
+        /// Holders whose session or node somebody else took away.
+        pub taken: usize,
+        /// Uses of a fenced resource.
+        pub uses: usize,
+        /// Uses that it refused.
+        pub stale_uses: usize,
+        /// Faults that began.
+        pub faults: usize,
+        /// Attempts that were granted after all faults were over.
+        pub granted_in_calm: usize,
+        /// Attempts that neither ended nor were granted.
+        pub open: usize,
+    }
 }
 
 impl Coverage {
     /// Counts the events of a run.
     pub fn of(run: &Run) -> Self {
-        let scene = Scene::of(run);
-        let mut coverage = Self { overlaps: crate::check::overlaps(&scene), ..Self::default() };
-        coverage.count_attempts(&scene);
+        let analysis = Analysis::of(run);
+        let mut coverage = Self { overlaps: crate::check::overlaps(&analysis), ..Self::default() };
+        coverage.count_attempts(&analysis);
         for event in &run.events {
-            match &event.what {
-                What::Fault(_) => coverage.faults += 1,
-                What::Used(_, used) => {
+            match &event.kind {
+                EventKind::Fault(_) => coverage.faults += 1,
+                EventKind::Used(_, used) => {
                     coverage.uses += 1;
                     coverage.stale_uses += usize::from(!used.accepted);
                 }
-                What::Took(_, Taking::Began { .. }) => coverage.attempts += 1,
-                What::Delivered(_, Delivering::Given { .. }) => {
+                EventKind::Took(_, Taking::Began { .. }) => coverage.attempts += 1,
+                EventKind::Delivered(_, Delivering::Given { .. }) => {
                     coverage.grants += 1;
                     coverage.granted_in_calm +=
-                        usize::from(scene.calm().is_some_and(|calm| calm <= event.at));
+                        usize::from(analysis.calm().is_some_and(|calm| calm <= event.at));
                 }
                 _ => {}
             }
@@ -71,27 +97,27 @@ impl Coverage {
         coverage
     }
 
-    fn count_attempts(&mut self, scene: &Scene<'_>) {
-        let calm = scene.calm();
-        for story in scene.attempts.all() {
+    fn count_attempts(&mut self, analysis: &Analysis<'_>) {
+        let calm = analysis.calm();
+        for trace in analysis.attempts.all() {
             self.attempts += 1;
-            self.losses += usize::from(story.lost.is_some());
-            match story.ended.map(|(_, ending)| ending) {
+            self.losses += usize::from(trace.lost.is_some());
+            match trace.ended.map(|(_, ending)| ending) {
                 Some(Ending::Busy | Ending::TimedOut) => self.refused += 1,
                 Some(Ending::Cancelled) => self.cancelled += 1,
                 Some(Ending::Failed(_) | Ending::Passed) => {}
-                None => self.open += usize::from(story.waited_until().is_none()),
+                None => self.open += usize::from(trace.waited_until().is_none()),
             }
-            let Some((at, _)) = story.granted else { continue };
+            let Some((at, _)) = trace.granted else { continue };
             self.grants += 1;
             self.granted_in_calm += usize::from(calm.is_some_and(|calm| calm <= at));
-            let Some((_, node)) = scene.node_of(story) else { continue };
+            let Some((_, node)) = analysis.node_of(trace) else { continue };
             self.contended += usize::from(node.first.is_some_and(|first| first > node.created));
-            let holding = story.given_up();
+            let holding = trace.given_up();
             let Some(gone) = node.gone.filter(|gone| holding.is_none_or(|until| until > gone.when.at)) else {
                 continue;
             };
-            match scene.end_of(node, gone) {
+            match analysis.end_of(node, gone) {
                 End::Expired => self.expiries += 1,
                 End::Others => self.taken += 1,
                 End::Own => {}
@@ -99,58 +125,19 @@ impl Coverage {
         }
     }
 
-    fn figures(&self) -> [(&'static str, usize); 14] {
-        [
-            ("attempts", self.attempts),
-            ("grants", self.grants),
-            ("contended", self.contended),
-            ("refused", self.refused),
-            ("cancelled", self.cancelled),
-            ("losses", self.losses),
-            ("overlaps", self.overlaps),
-            ("expiries", self.expiries),
-            ("taken", self.taken),
-            ("uses", self.uses),
-            ("stale uses", self.stale_uses),
-            ("faults", self.faults),
-            ("granted in calm", self.granted_in_calm),
-            ("open", self.open),
-        ]
-    }
-
     /// Figures in which it falls short of `least`, one line for each; none when it is enough.
     pub fn missing(&self, least: &Self) -> Vec<String> {
-        let pairs = self.figures().into_iter().zip(least.figures());
+        let pairs = self.figures().zip(least.figures());
         pairs
             .filter(|((_, is), (_, least))| is < least)
-            .map(|((name, is), (_, least))| format!("{name}: {is} of at least {least}"))
+            .map(|((name, is), (_, least))| format!("{}: {is} of at least {least}", name.replace('_', " ")))
             .collect()
-    }
-}
-
-impl std::ops::AddAssign for Coverage {
-    /// Adds up the coverage of several runs.
-    fn add_assign(&mut self, other: Self) {
-        self.attempts += other.attempts;
-        self.grants += other.grants;
-        self.contended += other.contended;
-        self.refused += other.refused;
-        self.cancelled += other.cancelled;
-        self.losses += other.losses;
-        self.overlaps += other.overlaps;
-        self.expiries += other.expiries;
-        self.taken += other.taken;
-        self.uses += other.uses;
-        self.stale_uses += other.stale_uses;
-        self.faults += other.faults;
-        self.granted_in_calm += other.granted_in_calm;
-        self.open += other.open;
     }
 }
 
 impl fmt::Display for Coverage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let figures = self.figures().map(|(name, figure)| format!("{}={figure}", name.replace(' ', "_")));
+        let figures: Vec<_> = self.figures().map(|(name, figure)| format!("{name}={figure}")).collect();
         f.write_str(&figures.join(" "))
     }
 }
@@ -158,11 +145,11 @@ impl fmt::Display for Coverage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sketch::Sketch;
+    use crate::history::HistoryBuilder;
 
     #[test]
     fn a_run_with_nothing_in_it_shows_nothing() {
-        let coverage = Coverage::of(&Sketch::new().run());
+        let coverage = Coverage::of(&HistoryBuilder::new().run());
         assert_eq!(coverage, Coverage::default());
         let least = Coverage { grants: 1, contended: 1, ..Coverage::default() };
         assert_eq!(coverage.missing(&least), ["grants: 0 of at least 1", "contended: 0 of at least 1"]);
@@ -170,16 +157,16 @@ mod tests {
 
     #[test]
     fn a_run_without_a_grant_does_not_pass_for_one() {
-        let mut sketch = Sketch::new();
-        let attempt = sketch.at(100).begin(0);
-        sketch.create(attempt);
-        let coverage = Coverage::of(&sketch.end(60_000).run());
+        let mut history = HistoryBuilder::new();
+        let attempt = history.at(100).begin(0);
+        history.create(attempt);
+        let coverage = Coverage::of(&history.end(60_000).run());
         assert_eq!(coverage, Coverage { attempts: 1, open: 1, ..Coverage::default() });
     }
 
     #[test]
     fn a_hand_over_counts_as_contended() {
-        let coverage = Coverage::of(&Sketch::good().run());
+        let coverage = Coverage::of(&HistoryBuilder::good().run());
         assert_eq!((coverage.attempts, coverage.grants, coverage.contended), (2, 2, 1));
         assert_eq!(coverage.missing(&Coverage { grants: 2, ..Coverage::default() }), [""; 0]);
         let mut twice = coverage;

@@ -1,5 +1,5 @@
-use crate::event::{AttemptId, Candidacy, ClientId, Event, Onlooking, What};
-use crate::truth::Truth;
+use crate::event::{AttemptId, Candidacy, ClientId, Event, EventKind, Onlooking};
+use crate::journal_replay::JournalReplay;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -44,21 +44,23 @@ impl<'a> Elections<'a> {
         let mut elections = Self::default();
         let mut paths: BTreeMap<AttemptId, &str> = BTreeMap::new();
         for event in events {
-            match (&event.what, event.client) {
-                (What::Began(attempt), _) => {
+            match (&event.kind, event.client) {
+                (EventKind::Began(attempt), _) => {
                     paths.insert(attempt.id, &attempt.path);
                 }
-                (What::Stood(candidate, Candidacy::Stands { attempt, bound, delay }), _) => {
+                (EventKind::Stood(candidate, Candidacy::Stands { attempt, bound, delay }), _) => {
                     let standing = Standing { candidate: *candidate, bound: *bound, delay: *delay };
                     elections.standings.insert(*attempt, standing);
                     elections.candidates.entry(*candidate).or_default().attempts.push(*attempt);
                     let longest = paths.get(attempt).map(|path| elections.delays.entry(path).or_default());
                     longest.into_iter().for_each(|longest| *longest = (*longest).max(*delay));
                 }
-                (What::Stood(candidate, Candidacy::Stopping), _) => {
+                (EventKind::Stood(candidate, Candidacy::Stopping), _) => {
                     elections.candidates.entry(*candidate).or_default().stopping.get_or_insert(event.at);
                 }
-                (What::LookedOn(id, step), Some(client)) => elections.look_on(*id, client, event.at, step),
+                (EventKind::LookedOn(id, step), Some(client)) => {
+                    elections.look_on(*id, client, event.at, step);
+                }
                 _ => {}
             }
         }
@@ -112,9 +114,9 @@ pub(crate) struct Firsts(Vec<(Duration, Option<u64>)>);
 
 impl Firsts {
     /// `None` where numbers tell no order.
-    pub(crate) fn of(truth: &Truth, path: &str) -> Option<Self> {
+    pub(crate) fn of(replay: &JournalReplay, path: &str) -> Option<Self> {
         let mut steps: Vec<(i64, Duration, bool, (i32, i64))> = Vec::new();
-        for (_, node) in truth.contenders_in(path) {
+        for (_, node) in replay.contenders_in(path) {
             let contender = node.contender.as_ref().filter(|contender| !contender.is_in_danger_zone())?;
             let (created, place) = (node.created, (contender.number, node.created.zxid));
             steps.push((created.zxid, created.at, true, place));
@@ -154,20 +156,20 @@ impl Firsts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sketch::{LOCK, Sketch};
+    use crate::history::{HistoryBuilder, LOCK};
 
     #[test]
     fn each_first_is_there_until_the_next_one_is() {
-        let mut sketch = Sketch::new();
-        let (first, second) = (sketch.at(100).begin(0), sketch.begin(1));
-        sketch.create(first).at(150).create(second).at(200).delete(first).at(300).delete(second);
-        let truth = Truth::replay(&sketch.run.journal);
-        let firsts = Firsts::of(&truth, LOCK).unwrap();
+        let mut history = HistoryBuilder::new();
+        let (first, second) = (history.at(100).begin(0), history.begin(1));
+        history.create(first).at(150).create(second).at(200).delete(first).at(300).delete(second);
+        let replay = JournalReplay::of(&history.run.journal);
+        let firsts = Firsts::of(&replay, LOCK).unwrap();
         let all = |from, until| {
             let between = firsts.between(Duration::from_millis(from), Duration::from_millis(until));
             between.map(|(.., first)| first).collect::<Vec<_>>()
         };
-        let (one, other) = (Some(sketch.fence(first)), Some(sketch.fence(second)));
+        let (one, other) = (Some(history.fence(first)), Some(history.fence(second)));
         assert_eq!(all(0, 1_000), [None, one, other, None]);
         assert_eq!(all(120, 180), [one]);
         assert_eq!(all(120, 200), [one, other]);

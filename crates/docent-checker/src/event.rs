@@ -1,24 +1,24 @@
-mod announcing;
 mod attempt;
-mod electing;
+mod config;
+mod discovery;
+mod double_barrier;
+mod election;
 mod fault;
 mod id;
+mod kind;
 mod link_state;
-mod meeting;
-mod publishing;
-mod queueing;
-mod what;
+mod queue;
 
-pub use announcing::{Announcing, Listed, Viewing};
 pub use attempt::{Attempt, Ending, Grant, Handle, Role, Use};
-pub use electing::{Candidacy, Onlooking};
+pub use config::{Following, Outcome, Publishing, Way};
+pub use discovery::{Announcing, Listed, Viewing};
+pub use double_barrier::Meeting;
+pub use election::{Candidacy, Onlooking};
 pub use fault::FaultKind;
 pub use id::{AttemptId, CallId, ClientId};
+pub use kind::EventKind;
 pub use link_state::LinkState;
-pub use meeting::Meeting;
-pub use publishing::{Following, Outcome, Publishing, Way};
-pub use queueing::{Delivering, Putting, Taking};
-pub use what::What;
+pub use queue::{Delivering, Putting, Taking};
 
 use std::fmt;
 use std::time::Duration;
@@ -31,7 +31,7 @@ pub struct Event {
     /// The client it happened at; `None` for the world as a whole.
     pub client: Option<ClientId>,
     /// The kind of the event.
-    pub what: What,
+    pub kind: EventKind,
 }
 
 impl fmt::Display for Event {
@@ -41,6 +41,6 @@ impl fmt::Display for Event {
             Some(client) => write!(f, "{:<6}", client.to_string())?,
             None => write!(f, "{:<6}", "world")?,
         }
-        write!(f, " {:?}", self.what)
+        write!(f, " {:?}", self.kind)
     }
 }

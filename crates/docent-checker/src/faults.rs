@@ -1,4 +1,4 @@
-use crate::event::{Event, FaultKind, What};
+use crate::event::{Event, EventKind, FaultKind};
 use crate::run::Facts;
 use crate::spans::{Span, Spans};
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ pub(crate) struct Faults {
 
 #[derive(Debug, Clone, Copy)]
 struct Window {
-    /// The number of the client; a client that starts again is still behind the same cable. `None` for all.
+    /// The number of the client; a client that starts again is still behind the same link. `None` for all.
     client: Option<u32>,
     kind: FaultKind,
     span: Span,
@@ -21,13 +21,13 @@ struct Window {
 impl Faults {
     /// A fault that nobody healed lasts until all is calm.
     pub(crate) fn of(events: &[Event], facts: &Facts) -> Self {
-        let calm = events.iter().find(|event| event.what == What::Calm).map(|event| event.at);
+        let calm = events.iter().find(|event| event.kind == EventKind::Calm).map(|event| event.at);
         let mut faults = Self::default();
         let mut open: BTreeMap<(Option<u32>, FaultKind), Vec<usize>> = BTreeMap::new();
         for event in events {
             let client = event.client.map(|client| client.number);
-            match &event.what {
-                What::Fault(kind) => {
+            match &event.kind {
+                EventKind::Fault(kind) => {
                     let until = match aftermath(*kind, facts) {
                         Some(time) => event.at + time,
                         None => calm.filter(|calm| *calm >= event.at).unwrap_or(Duration::MAX),
@@ -36,7 +36,7 @@ impl Faults {
                     let span = Span { from: event.at, until };
                     faults.windows.push(Window { client, kind: *kind, span });
                 }
-                What::Healed(kind) => {
+                EventKind::Healed(kind) => {
                     if let Some(index) = open.get_mut(&(client, *kind)).and_then(Vec::pop) {
                         faults.windows[index].span.until = event.at;
                     }

@@ -26,8 +26,8 @@ impl Run {
     pub fn fingerprint(&self) -> Fingerprint {
         let mut hash = Fnv(OFFSET);
         for event in &self.events {
-            let (at, client, what) = (event.at.as_nanos(), event.client, &event.what);
-            let _ = writeln!(hash, "{at} {client:?} {what:?}");
+            let (at, client, kind) = (event.at.as_nanos(), event.client, &event.kind);
+            let _ = writeln!(hash, "{at} {client:?} {kind:?}");
         }
         for change in &self.journal {
             let _ = writeln!(hash, "{change:?}");
@@ -45,7 +45,7 @@ impl fmt::Display for Fingerprint {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sketch::Sketch;
+    use crate::history::HistoryBuilder;
     use std::time::Duration;
 
     #[test]
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn every_event_and_change_counts() {
-        let run = Sketch::good().run();
+        let run = HistoryBuilder::good().run();
         let hash = run.fingerprint();
         assert_eq!(hash, run.clone().fingerprint());
         let mut other = run.clone();

@@ -1,4 +1,4 @@
-use crate::event::{Announcing, AttemptId, ClientId, Event, Listed, Viewing, What};
+use crate::event::{Announcing, AttemptId, ClientId, Event, EventKind, Listed, Viewing};
 use crate::journal::ChangeKind;
 use crate::run::Run;
 use std::collections::{BTreeMap, BTreeSet};
@@ -48,7 +48,7 @@ pub(crate) struct State {
 pub(crate) fn offers(events: &[Event]) -> Vec<Offer<'_>> {
     let mut offers: BTreeMap<AttemptId, Offer<'_>> = BTreeMap::new();
     for event in events {
-        let (What::Announced(id, step), Some(client)) = (&event.what, event.client) else { continue };
+        let (EventKind::Announced(id, step), Some(client)) = (&event.kind, event.client) else { continue };
         if let Announcing::Wants { path, number } = step {
             let new = Offer { client, path, wants: Vec::new(), told: Vec::new(), leaving: None, left: None };
             offers.entry(*id).or_insert(new).wants.push((event.at, *number));
@@ -68,7 +68,7 @@ pub(crate) fn offers(events: &[Event]) -> Vec<Offer<'_>> {
 pub(crate) fn views(events: &[Event]) -> Vec<View<'_>> {
     let mut views: BTreeMap<AttemptId, View<'_>> = BTreeMap::new();
     for event in events {
-        let (What::Viewed(id, step), Some(client)) = (&event.what, event.client) else { continue };
+        let (EventKind::Viewed(id, step), Some(client)) = (&event.kind, event.client) else { continue };
         if let Viewing::Opened { folder, grace } = step {
             let view =
                 View { client, folder, grace: *grace, opened: event.at, shown: Vec::new(), over: None };

@@ -1,4 +1,4 @@
-use crate::event::{AttemptId, ClientId, Event, Following, Outcome, Publishing, Way, What};
+use crate::event::{AttemptId, ClientId, Event, EventKind, Following, Outcome, Publishing, Way};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ pub(crate) struct Follower<'a> {
 pub(crate) fn publications(events: &[Event]) -> Vec<Publication<'_>> {
     let mut all: BTreeMap<AttemptId, Publication<'_>> = BTreeMap::new();
     for event in events {
-        let (What::Published(id, step), Some(client)) = (&event.what, event.client) else { continue };
+        let (EventKind::Published(id, step), Some(client)) = (&event.kind, event.client) else { continue };
         match step {
             Publishing::Began { path, way } => {
                 let (began, outcome) = (event.at, Outcome::Unknown);
@@ -59,7 +59,7 @@ pub(crate) fn publications(events: &[Event]) -> Vec<Publication<'_>> {
 pub(crate) fn followers(events: &[Event]) -> Vec<Follower<'_>> {
     let mut all: BTreeMap<AttemptId, Follower<'_>> = BTreeMap::new();
     for event in events {
-        let (What::Followed(id, step), Some(client)) = (&event.what, event.client) else { continue };
+        let (EventKind::Followed(id, step), Some(client)) = (&event.kind, event.client) else { continue };
         match step {
             Following::Begins(path) => {
                 let new = Follower { client, path, began: event.at, steps: Vec::new(), over: None };

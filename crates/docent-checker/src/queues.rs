@@ -1,9 +1,9 @@
 //! Queues, put together from the clients' records and the servers' journal.
 
-use crate::event::{AttemptId, ClientId, Delivering, Event, Putting, Taking, What};
+use crate::analysis::Analysis;
+use crate::event::{AttemptId, ClientId, Delivering, Event, EventKind, Putting, Taking};
+use crate::journal_replay::{IDLE, NodeLife};
 use crate::run::{Queued, QueuedAs};
-use crate::scene::Scene;
-use crate::truth::{IDLE, NodeLife};
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
@@ -75,7 +75,7 @@ pub(crate) struct Item<'s> {
 }
 
 impl<'s> Queues<'s> {
-    pub(crate) fn of(scene: &'s Scene<'_>) -> Self {
+    pub(crate) fn of(analysis: &'s Analysis<'_>) -> Self {
         let mut queues = Self {
             puts: Vec::new(),
             takes: Vec::new(),
@@ -86,37 +86,37 @@ impl<'s> Queues<'s> {
             letters: Vec::new(),
             idle: Vec::new(),
         };
-        queues.listen(scene);
-        queues.look(scene);
+        queues.listen(analysis);
+        queues.look(analysis);
         queues
     }
 
     /// Takes the events of clients.
-    fn listen(&mut self, scene: &'s Scene<'_>) {
+    fn listen(&mut self, analysis: &'s Analysis<'_>) {
         let mut places: BTreeMap<AttemptId, usize> = BTreeMap::new();
-        for event in &scene.run.events {
-            let Event { at, client: Some(client), what } = event else { continue };
-            match what {
-                What::Put(id, Putting::Began { path, items }) => {
+        for event in &analysis.run.events {
+            let Event { at, client: Some(client), kind } = event else { continue };
+            match kind {
+                EventKind::Put(id, Putting::Began { path, items }) => {
                     places.insert(*id, self.puts.len());
                     self.puts.push(Put { client: *client, path, items, began: *at, ended: None });
                 }
-                What::Put(id, Putting::Ended(put)) => {
+                EventKind::Put(id, Putting::Ended(put)) => {
                     if let Some(place) = places.get(id) {
                         self.puts[*place].ended = Some((*at, *put));
                     }
                 }
-                What::Took(id, Taking::Began { path, waits }) => {
+                EventKind::Took(id, Taking::Began { path, waits }) => {
                     places.insert(*id, self.takes.len());
-                    let over = scene.life(*client).and_then(|life| life.crashed);
+                    let over = analysis.life(*client).and_then(|life| life.crashed);
                     self.takes.push(Take { client: *client, path, waits: *waits, began: *at, over });
                 }
-                What::Took(id, Taking::Over) => {
+                EventKind::Took(id, Taking::Over) => {
                     if let Some(place) = places.get(id) {
                         self.takes[*place].over = Some(*at);
                     }
                 }
-                What::Delivered(id, Delivering::Given { item, node, fence, deliveries }) => {
+                EventKind::Delivered(id, Delivering::Given { item, node, fence, deliveries }) => {
                     places.insert(*id, self.deliveries.len());
                     self.by_node.entry(node).or_default().push(self.deliveries.len());
                     self.by_item.entry(*item).or_default().push(self.deliveries.len());
@@ -133,7 +133,7 @@ impl<'s> Queues<'s> {
                         given_back: None,
                     });
                 }
-                What::Delivered(id, step) => {
+                EventKind::Delivered(id, step) => {
                     if let Some(place) = places.get(id) {
                         self.deliveries[*place].note(*at, step);
                     }
@@ -144,11 +144,11 @@ impl<'s> Queues<'s> {
     }
 
     /// Takes the changes of the journal.
-    fn look(&mut self, scene: &'s Scene<'_>) {
-        let facts = scene.facts();
+    fn look(&mut self, analysis: &'s Analysis<'_>) {
+        let facts = analysis.facts();
         let kinds: BTreeMap<(&str, i64), &Queued> =
             facts.queued.iter().map(|queued| ((queued.node.as_str(), queued.zxid), queued)).collect();
-        for node in scene.truth.nodes() {
+        for node in analysis.replay.nodes() {
             if let Some(queued) = kinds.get(&(node.path.as_str(), node.created.zxid)) {
                 match queued.kind {
                     QueuedAs::Item { decodable } => {

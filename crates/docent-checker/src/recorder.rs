@@ -1,4 +1,4 @@
-use crate::event::{AttemptId, CallId, ClientId, Event, What};
+use crate::event::{AttemptId, CallId, ClientId, Event, EventKind};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -28,13 +28,13 @@ impl Recorder {
     }
 
     /// Takes down an event of the world as a whole.
-    pub fn world(&self, what: What) {
-        self.write(None, what);
+    pub fn world(&self, kind: EventKind) {
+        self.write(None, kind);
     }
 
-    /// The scribe of a client.
-    pub fn scribe(&self, client: ClientId) -> Scribe {
-        Scribe { recorder: self.clone(), client }
+    /// The recorder of a client.
+    pub fn client(&self, client: ClientId) -> ClientRecorder {
+        ClientRecorder { recorder: self.clone(), client }
     }
 
     /// The time since the run began.
@@ -47,9 +47,9 @@ impl Recorder {
         self.pages().events.clone()
     }
 
-    fn write(&self, client: Option<ClientId>, what: What) {
+    fn write(&self, client: Option<ClientId>, kind: EventKind) {
         let at = self.now();
-        self.pages().events.push(Event { at, client, what });
+        self.pages().events.push(Event { at, client, kind });
     }
 
     fn pages(&self) -> MutexGuard<'_, Pages> {
@@ -63,14 +63,14 @@ impl fmt::Debug for Recorder {
     }
 }
 
-/// Scribe that takes down the events of one client.
+/// Recorder of the events of one client.
 #[derive(Debug, Clone)]
-pub struct Scribe {
+pub struct ClientRecorder {
     recorder: Recorder,
     client: ClientId,
 }
 
-impl Scribe {
+impl ClientRecorder {
     /// The client it writes for.
     pub fn client(&self) -> ClientId {
         self.client
@@ -82,8 +82,8 @@ impl Scribe {
     }
 
     /// Takes an event down.
-    pub fn write(&self, what: What) {
-        self.recorder.write(Some(self.client), what);
+    pub fn write(&self, kind: EventKind) {
+        self.recorder.write(Some(self.client), kind);
     }
 
     /// A number for a new attempt.

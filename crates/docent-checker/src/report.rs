@@ -1,8 +1,8 @@
+use crate::analysis::Analysis;
 use crate::attempts::attempt_of;
-use crate::event::{ClientId, Event, What};
+use crate::event::{ClientId, Event, EventKind};
 use crate::journal::{Change, ChangeKind};
 use crate::run::Run;
-use crate::scene::Scene;
 use crate::violation::Violation;
 use std::fmt::Write;
 use std::time::Duration;
@@ -10,8 +10,8 @@ use std::time::Duration;
 /// Text of a violation for people: the sentence, and the last `lines` entries before it that concern the same
 /// attempts, clients or paths, from the record and from the journal.
 pub fn report(run: &Run, violation: &Violation, lines: usize) -> String {
-    let scene = Scene::of(run);
-    let concern = Concern { scene: &scene, violation };
+    let analysis = Analysis::of(run);
+    let concern = Concern { analysis: &analysis, violation };
     let until = violation.at + run.facts.tolerances.grain;
     let events = run.events.iter().filter(|event| event.at <= until && concern.has(event));
     let changes = run.journal.iter().filter(|change| change.at <= until && concern.has_change(change));
@@ -27,7 +27,7 @@ pub fn report(run: &Run, violation: &Violation, lines: usize) -> String {
 
 /// Attempts, clients and paths that a violation is about.
 struct Concern<'a> {
-    scene: &'a Scene<'a>,
+    analysis: &'a Analysis<'a>,
     violation: &'a Violation,
 }
 
@@ -35,12 +35,12 @@ impl Concern<'_> {
     fn has(&self, event: &Event) -> bool {
         let Violation { attempts, clients, .. } = self.violation;
         let Some(client) = event.client else { return true };
-        let path = match &event.what {
-            What::Asked { path, .. } => path.as_deref(),
-            What::Notified { path } => Some(path.as_str()),
+        let path = match &event.kind {
+            EventKind::Asked { path, .. } => path.as_deref(),
+            EventKind::Notified { path } => Some(path.as_str()),
             _ => None,
         };
-        match (attempt_of(&event.what), path) {
+        match (attempt_of(&event.kind), path) {
             (Some(_), _) if attempts.is_empty() => self.concerns(client),
             (Some(attempt), _) => attempts.contains(&attempt),
             (None, Some(path)) => {
@@ -55,7 +55,7 @@ impl Concern<'_> {
             ChangeKind::Opened | ChangeKind::Ended(_) => change.session,
             _ => return self.is_near(&change.path),
         };
-        self.scene.client_of(session).is_some_and(|client| self.concerns(client))
+        self.analysis.client_of(session).is_some_and(|client| self.concerns(client))
     }
 
     fn concerns(&self, client: ClientId) -> bool {
@@ -81,19 +81,19 @@ fn line(change: &Change) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sketch::Sketch;
+    use crate::history::HistoryBuilder;
     use crate::{Invariant, check};
 
     #[test]
     fn a_report_shows_what_led_to_it_and_nothing_of_others() {
-        let mut sketch = Sketch::new();
-        let first = sketch.at(100).begin(0);
-        sketch.create(first).at(110).grant(first);
-        let second = sketch.at(120).begin(1);
-        sketch.create(second).at(130).grant(second);
-        let elsewhere = sketch.begin_at(2, "/elsewhere");
-        sketch.create(elsewhere).at(135).grant(elsewhere);
-        let run = sketch.end(1_000).run();
+        let mut history = HistoryBuilder::new();
+        let first = history.at(100).begin(0);
+        history.create(first).at(110).grant(first);
+        let second = history.at(120).begin(1);
+        history.create(second).at(130).grant(second);
+        let elsewhere = history.begin_at(2, "/elsewhere");
+        history.create(elsewhere).at(135).grant(elsewhere);
+        let run = history.end(1_000).run();
         let violations = check(&run);
         let violation = violations.iter().find(|found| found.invariant == Invariant::M2).unwrap();
         let text = report(&run, violation, 30);

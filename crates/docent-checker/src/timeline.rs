@@ -1,4 +1,4 @@
-use crate::event::{ClientId, Event, LinkState, What};
+use crate::event::{ClientId, Event, EventKind, LinkState};
 use crate::faults::Faults;
 use crate::spans::{Span, Spans};
 use std::collections::BTreeMap;
@@ -52,15 +52,15 @@ impl Timeline {
 
     fn note(&mut self, index: usize, event: &Event) {
         let at = event.at;
-        match event.what {
-            What::Crashed => self.crashed = Some(at),
-            What::Closing => {
+        match event.kind {
+            EventKind::Crashed => self.crashed = Some(at),
+            EventKind::Closing => {
                 self.closing.get_or_insert(at);
             }
-            What::Closed => {
+            EventKind::Closed => {
                 self.closed.get_or_insert(at);
             }
-            What::Connection { state, generation, suspensions, session } => {
+            EventKind::Connection { state, generation, suspensions, session } => {
                 self.links.push(Link { at, index, state, generation, suspensions, session });
             }
             _ => {}

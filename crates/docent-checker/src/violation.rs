@@ -138,6 +138,9 @@ pub struct Violation {
     pub paths: Vec<String>,
 }
 
+/// Violations that the check of an invariant found.
+pub(crate) type Found = Vec<Violation>;
+
 impl Violation {
     pub(crate) fn new(invariant: Invariant, at: Duration, what: impl Into<String>) -> Self {
         let what = what.into();

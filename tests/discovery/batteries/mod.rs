@@ -7,8 +7,8 @@ mod registrations;
 use docent::{Client, Error, ErrorKind};
 use docent_proto::OpCode;
 use docent_testkit::Traced;
-use docent_testkit::battery::{Contender, Fault, Recipe, Seat, Step, unanswered};
-use docent_tests::seats;
+use docent_testkit::battery::{Contender, ContenderSetup, Fault, Recipe, Step, unanswered};
+use docent_tests::contenders;
 use std::marker::PhantomData;
 
 /// A handle that keeps an ephemeral node of a given name.
@@ -51,14 +51,14 @@ struct Kept<K> {
 impl<K: Keeps> Recipe for Keeping<K> {
     type Contender = Process<K>;
 
-    async fn contender(&self, seat: &Seat) -> Process<K> {
-        let client = seats::seated(seat).await;
+    async fn contender(&self, setup: &ContenderSetup) -> Process<K> {
+        let client = contenders::connect(setup).await;
         let markers =
             async || client.children("/_docent/markers").await.map_or(0, |markers| markers.names.len());
         let before = markers().await;
         let _other = K::keep_other(&client, &format!("{:x}", client.session_id().unwrap())).await.unwrap();
         while markers().await <= before {}
-        Process { client, namespace: seat.namespace.clone(), _other }
+        Process { client, namespace: setup.namespace.clone(), _other }
     }
 
     fn folder(&self) -> &str {

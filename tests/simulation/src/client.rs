@@ -3,9 +3,9 @@ use crate::controls::Controls;
 use crate::server;
 use crate::setting::Setting;
 use crate::transport::SimulatedTransport;
-use crate::workload::{Place, Workload};
+use crate::workload::{ClientCtx, Workload};
 use docent::{Client, ClientBuilder, ConnectionState};
-use docent_checker::{ClientId, LinkState, Recorder, Scribe, What};
+use docent_checker::{ClientId, ClientRecorder, EventKind, LinkState, Recorder};
 use fastrand::Rng;
 use futures_util::StreamExt;
 use futures_util::future::join;
@@ -88,7 +88,7 @@ impl Process {
         loop {
             let id = ClientId { number: self.number, life: self.life.get() };
             let mut rng = Rng::with_seed(self.seed.wrapping_add(u64::from(id.life)));
-            self.live(self.common.recorder.scribe(id), &mut rng).await?;
+            self.live(self.common.recorder.client(id), &mut rng).await?;
             if self.common.stop.is_cancelled() {
                 return Ok(());
             }
@@ -97,28 +97,29 @@ impl Process {
     }
 
     /// From the start of a client to its close.
-    async fn live(&self, scribe: Scribe, rng: &mut Rng) -> turmoil::Result {
-        scribe.write(What::Started);
+    async fn live(&self, recorder: ClientRecorder, rng: &mut Rng) -> turmoil::Result {
+        recorder.write(EventKind::Started);
         let client =
-            builder(&self.common.setting, &self.name, &self.controls, Some(scribe.clone())).build()?;
-        let watching = tokio::task::spawn_local(watch(client.clone(), scribe.clone(), self.controls.clone()));
-        let place = Place {
+            builder(&self.common.setting, &self.name, &self.controls, Some(recorder.clone())).build()?;
+        let watching =
+            tokio::task::spawn_local(watch(client.clone(), recorder.clone(), self.controls.clone()));
+        let ctx = ClientCtx {
             client: client.clone(),
-            scribe: scribe.clone(),
+            recorder: recorder.clone(),
             setting: self.common.setting.clone(),
             controls: self.controls.clone(),
             stop: self.common.stop.clone(),
         };
-        self.spend(place, rng).await;
+        self.spend(ctx, rng).await;
         Ok(watching.await?)
     }
 
     /// Works and closes, in this order or not.
-    async fn spend(&self, place: Place, rng: &mut Rng) {
-        let (client, scribe) = (place.client.clone(), place.scribe.clone());
+    async fn spend(&self, ctx: ClientCtx, rng: &mut Rng) {
+        let (client, recorder) = (ctx.client.clone(), ctx.recorder.clone());
         let end = End::draw(&self.common.setting, rng);
         let end = if self.common.workload.lasts() { End::Done } else { end };
-        let mut work = self.common.workload.run(place, rng);
+        let mut work = self.common.workload.run(ctx, rng);
         let left = match end {
             End::Done => {
                 work.await;
@@ -130,12 +131,12 @@ impl Process {
             }
             End::Closed(after) => timeout(after, &mut work).await.is_err().then_some(work),
         };
-        scribe.write(What::Closing);
+        recorder.write(EventKind::Closing);
         match left {
             Some(work) => drop(join(client.close(), work).await),
             None => client.close().await,
         }
-        scribe.write(What::Closed);
+        recorder.write(EventKind::Closed);
     }
 }
 
@@ -162,7 +163,7 @@ impl End {
 }
 
 /// Records the state of a client's connection until that is closed.
-async fn watch(client: Client, scribe: Scribe, controls: Controls) {
+async fn watch(client: Client, recorder: ClientRecorder, controls: Controls) {
     let mut states = client.state();
     let following = async {
         while let Some(connection) = states.next().await {
@@ -176,7 +177,7 @@ async fn watch(client: Client, scribe: Scribe, controls: Controls) {
             // A client that is closed while it opens its next session never says so: that session is not of
             // the generation that it told last.
             let session = client.session_id().filter(|_| state != LinkState::Closed);
-            scribe.write(What::Connection {
+            recorder.write(EventKind::Connection {
                 state,
                 generation: connection.generation,
                 suspensions: connection.suspensions,
@@ -192,7 +193,7 @@ pub(crate) fn builder(
     setting: &Setting,
     name: &str,
     controls: &Controls,
-    scribe: Option<Scribe>,
+    recorder: Option<ClientRecorder>,
 ) -> ClientBuilder {
     Client::builder(server::connect_string(setting))
         .session_timeout(setting.timeout)
@@ -200,5 +201,5 @@ pub(crate) fn builder(
         .operation_timeout(setting.operation_timeout)
         .identity(name)
         .clock(ProcessClock::new(controls.clone()))
-        .transport(SimulatedTransport::new(controls.clone(), scribe))
+        .transport(SimulatedTransport::new(controls.clone(), recorder))
 }

@@ -3,7 +3,7 @@ use crate::operator::{Operator, claims, victim};
 use crate::plan::{Disturbance, Fault, Link, Planned};
 use crate::server::{self, Servers};
 use crate::setting::Setting;
-use docent_checker::{FaultKind, Recorder, What};
+use docent_checker::{EventKind, FaultKind, Recorder};
 use docent_server::Follower;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -114,7 +114,7 @@ impl Victims<'_, '_> {
                 follower.cut_off_holding();
             }
         }
-        self.record(fault, What::Fault);
+        self.record(fault, EventKind::Fault);
         true
     }
 
@@ -135,7 +135,7 @@ impl Victims<'_, '_> {
             }
             Fault::Trap(..) | Fault::Expire(_) | Fault::Delete(..) | Fault::Steal(_) => return,
         }
-        self.record(fault, What::Healed);
+        self.record(fault, EventKind::Healed);
     }
 
     /// Whether something was granted to one of these clients since this was asked last.
@@ -159,7 +159,7 @@ impl Victims<'_, '_> {
             return false;
         };
         // Its fault is on record before its end is in the journal.
-        self.record(&Fault::Expire(client), What::Fault);
+        self.record(&Fault::Expire(client), EventKind::Fault);
         server.expire(session)
     }
 
@@ -168,9 +168,9 @@ impl Victims<'_, '_> {
         if !self.sim.is_host_running(client.name.as_str()) {
             return false;
         }
-        let scribe = self.recorder.scribe(client.id());
-        scribe.write(What::Fault(FaultKind::Crashed));
-        scribe.write(What::Crashed);
+        let recorder = self.recorder.client(client.id());
+        recorder.write(EventKind::Fault(FaultKind::Crashed));
+        recorder.write(EventKind::Crashed);
         client.controls.dies();
         self.sim.crash(client.name.as_str());
         client.died();
@@ -185,7 +185,7 @@ impl Victims<'_, '_> {
         let Some(path) = victim(server, session, first) else { return false };
         let owner = server.node(&path).map(|node| node.stat.ephemeral_owner);
         let struck = self.clients.iter().find(|client| client.controls.session() == owner).unwrap_or(client);
-        self.recorder.scribe(struck.id()).write(What::Fault(FaultKind::Deleted));
+        self.recorder.client(struck.id()).write(EventKind::Fault(FaultKind::Deleted));
         self.operator.delete(path);
         true
     }
@@ -197,13 +197,13 @@ impl Victims<'_, '_> {
         };
         let claims = claims(server, session);
         if !claims.is_empty() {
-            self.recorder.scribe(client.id()).write(What::Fault(FaultKind::Deleted));
+            self.recorder.client(client.id()).write(EventKind::Fault(FaultKind::Deleted));
         }
         claims.into_iter().for_each(|claim| self.operator.delete(claim));
         true
     }
 
-    fn record(&self, fault: &Fault, what: impl FnOnce(FaultKind) -> What) {
+    fn record(&self, fault: &Fault, event: impl FnOnce(FaultKind) -> EventKind) {
         let (client, kind) = match fault {
             Fault::Link(link, disturbance) => (Some(link.client), kind(*disturbance)),
             Fault::Freeze(client) => (Some(*client), FaultKind::Frozen),
@@ -215,8 +215,8 @@ impl Victims<'_, '_> {
             Fault::Trap(..) | Fault::Delete(..) | Fault::Steal(_) => return,
         };
         match client {
-            Some(client) => self.recorder.scribe(self.clients[client].id()).write(what(kind)),
-            None => self.recorder.world(what(kind)),
+            Some(client) => self.recorder.client(self.clients[client].id()).write(event(kind)),
+            None => self.recorder.world(event(kind)),
         }
     }
 }

@@ -1,5 +1,5 @@
 use crate::setting::Setting;
-use docent_checker::{Coverage, FaultKind, Invariant, Run, Violation, What, check, report};
+use docent_checker::{Coverage, EventKind, FaultKind, Invariant, Run, Violation, check, report};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -51,7 +51,7 @@ impl Outcome {
     fn faults(&self) -> BTreeMap<String, usize> {
         let mut faults = BTreeMap::new();
         for event in &self.run.events {
-            if let What::Fault(kind) = &event.what {
+            if let EventKind::Fault(kind) = &event.kind {
                 *faults.entry(name(*kind)).or_default() += 1;
             }
         }

@@ -68,26 +68,39 @@ pub(crate) enum Disturbance {
     Slow(Duration),
 }
 
-/// Lane of faults that exclude each other: faults of different lanes can strike at the same time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Lane {
-    Network,
-    Process,
-    Requests,
-    Session,
-}
+/// Kind of faults: draws one that strikes the client with a number.
+type Kind = fn(&Setting, &mut Rng, usize) -> Fault;
 
-impl Lane {
-    const ALL: [Self; 4] = [Self::Network, Self::Process, Self::Requests, Self::Session];
+/// Lanes of kinds of faults. Those of one lane exclude each other, those of different lanes can strike at the
+/// same time.
+const LANES: &[&[Kind]] = &[NETWORK, PROCESS, REQUESTS, SESSION];
 
-    /// The kinds of its faults are numbered from 0.
-    fn kinds(self) -> usize {
-        match self {
-            Self::Network => 5,
-            Self::Process => 2,
-            Self::Requests => 3,
-            Self::Session => 2,
-        }
+const NETWORK: &[Kind] = &[
+    |setting, rng, client| disturbed(setting, rng, client, Disturbance::Cut),
+    |setting, rng, client| disturbed(setting, rng, client, Disturbance::CutToServer),
+    |setting, rng, client| disturbed(setting, rng, client, Disturbance::CutToClient),
+    |setting, rng, client| disturbed(setting, rng, client, Disturbance::Hold),
+    |setting, rng, client| {
+        let slow = Disturbance::Slow(setting.timeout.mul_f64(0.2 * rng.f64()));
+        disturbed(setting, rng, client, slow)
+    },
+];
+
+const PROCESS: &[Kind] = &[|_, _, client| Fault::Freeze(client), |_, _, client| Fault::Crash(client)];
+
+const REQUESTS: &[Kind] = &[
+    |_, rng, client| Fault::Trap(client, trap(rng, Effect::ResetBefore)),
+    |_, rng, client| Fault::Trap(client, trap(rng, Effect::ResetAfter)),
+    |_, rng, client| Fault::Trap(client, trap(rng, Effect::Swallow)),
+];
+
+const SESSION: &[Kind] =
+    &[|_, _, client| Fault::Expire(client), |_, rng, client| Fault::Delete(client, rng.bool())];
+
+impl Fault {
+    /// False for what only happens.
+    fn lasts(&self) -> bool {
+        !matches!(self, Self::Trap(..) | Self::Expire(_) | Self::Delete(..) | Self::Steal(_))
     }
 }
 
@@ -98,8 +111,8 @@ pub(crate) fn draw(setting: &Setting, rng: &mut Rng) -> Vec<Planned> {
         return theme.plan(setting);
     }
     let mut plan = Vec::new();
-    for lane in Lane::ALL {
-        let kinds: Vec<usize> = (0..lane.kinds()).filter(|_| rng.u8(..5) < 3).collect();
+    for lane in LANES {
+        let kinds: Vec<Kind> = lane.iter().copied().filter(|_| rng.u8(..5) < 3).collect();
         if kinds.is_empty() {
             continue;
         }
@@ -107,7 +120,7 @@ pub(crate) fn draw(setting: &Setting, rng: &mut Rng) -> Vec<Planned> {
             let mut rng = rng.fork();
             fill(setting, &mut rng, &mut plan, |rng| {
                 let kind = kinds[rng.usize(..kinds.len())];
-                strike(setting, rng, lane, kind, client)
+                strike(setting, rng, kind, client)
             });
         }
     }
@@ -180,27 +193,18 @@ fn fill(
     }
 }
 
-fn strike(setting: &Setting, rng: &mut Rng, lane: Lane, kind: usize, client: usize) -> (Fault, Duration) {
+fn strike(setting: &Setting, rng: &mut Rng, kind: Kind, client: usize) -> (Fault, Duration) {
     let lasts = setting.span(rng);
-    match (lane, kind) {
-        (Lane::Network, kind) => {
-            let disturbance = match kind {
-                0 => Disturbance::Cut,
-                1 => Disturbance::CutToServer,
-                2 => Disturbance::CutToClient,
-                3 => Disturbance::Hold,
-                _ => Disturbance::Slow(setting.timeout.mul_f64(0.2 * rng.f64())),
-            };
-            let servers = if setting.relay.is_some() { 2 } else { 1 };
-            let server = (rng.u8(..3) == 0).then(|| rng.usize(..servers));
-            (Fault::Link(Link { client, server }, disturbance), lasts)
-        }
-        (Lane::Process, 0) => (Fault::Freeze(client), lasts),
-        (Lane::Process, _) => (Fault::Crash(client), lasts),
-        (Lane::Requests, kind) => (Fault::Trap(client, trap(rng, kind)), Duration::ZERO),
-        (Lane::Session, 0) => (Fault::Expire(client), Duration::ZERO),
-        (Lane::Session, _) => (Fault::Delete(client, rng.bool()), Duration::ZERO),
-    }
+    let fault = kind(setting, rng, client);
+    let lasts = if fault.lasts() { lasts } else { Duration::ZERO };
+    (fault, lasts)
+}
+
+/// A disturbance of a client's links to all servers, or to one of them.
+fn disturbed(setting: &Setting, rng: &mut Rng, client: usize, disturbance: Disturbance) -> Fault {
+    let servers = if setting.relay.is_some() { 2 } else { 1 };
+    let server = (rng.u8(..3) == 0).then(|| rng.usize(..servers));
+    Fault::Link(Link { client, server }, disturbance)
 }
 
 /// A write is applied and its reply lost, so that its client goes on by a server that may not know of it yet.
@@ -210,8 +214,7 @@ fn lost_reply(rng: &mut Rng, client: usize) -> Fault {
     Fault::Trap(client, Trap::new(Bait::Op(op), rng.u32(1..=3), effect))
 }
 
-fn trap(rng: &mut Rng, kind: usize) -> Trap {
-    let effect = [Effect::ResetBefore, Effect::ResetAfter, Effect::Swallow][kind];
+fn trap(rng: &mut Rng, effect: Effect) -> Trap {
     let bait = match rng.u8(..10) {
         0 => Bait::Handshake,
         1 | 2 => Bait::Any,

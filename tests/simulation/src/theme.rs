@@ -45,13 +45,13 @@ impl Theme {
         let mut rng = rng(setting).fork();
         let (mut plan, mut begin) = (Vec::new(), setting.timeout);
         while begin < setting.turbulence {
-            let mut scene = Scene { setting, begin, rng: rng.fork(), plan: &mut plan };
+            let mut sequence = Sequence { setting, begin, rng: rng.fork(), plan: &mut plan };
             let ends = match self {
-                Self::SmallerTimeouts => scene.smaller_timeouts(),
-                Self::GivenUpAlive => scene.given_up_alive(),
-                Self::LateWrites => scene.late_writes(),
-                Self::StallThenCutOff => scene.stall_then_cut_off(),
-                Self::StolenClaims => scene.stolen_claims(),
+                Self::SmallerTimeouts => sequence.smaller_timeouts(),
+                Self::GivenUpAlive => sequence.given_up_alive(),
+                Self::LateWrites => sequence.late_writes(),
+                Self::StallThenCutOff => sequence.stall_then_cut_off(),
+                Self::StolenClaims => sequence.stolen_claims(),
             };
             // Time for new sessions, and for holds to begin.
             begin = ends + setting.timeout.mul_f64(1.0 + 2.0 * rng.f64());
@@ -69,7 +69,7 @@ fn outlasts_clients(setting: &Setting) -> bool {
     setting.relay.is_some() && setting.sync_limit > setting.timeout.mul_f64(0.8)
 }
 
-/// Place of the leader among the servers.
+/// Position of the leader among the servers.
 const LEADER: usize = 0;
 
 fn rng(setting: &Setting) -> Rng {
@@ -77,14 +77,14 @@ fn rng(setting: &Setting) -> Rng {
 }
 
 /// One sequence of faults. Times are counted from its begin, in timeouts.
-struct Scene<'a> {
+struct Sequence<'a> {
     setting: &'a Setting,
     begin: Duration,
     rng: Rng,
     plan: &'a mut Vec<Planned>,
 }
 
-impl Scene<'_> {
+impl Sequence<'_> {
     /// Returns when it is over, as do the others.
     fn smaller_timeouts(&mut self) -> Duration {
         let granted = self.between(0.4, 0.6);

@@ -1,7 +1,7 @@
 use crate::controls::Controls;
 use crate::wire::Wire;
 use docent::transport::{Dialled, Io, ServerAddress, Transport};
-use docent_checker::Scribe;
+use docent_checker::ClientRecorder;
 use std::future::{pending, poll_fn};
 use std::io;
 use std::net::SocketAddr;
@@ -11,13 +11,13 @@ use turmoil::net::TcpStream;
 #[derive(Debug, Clone)]
 pub(crate) struct SimulatedTransport {
     controls: Controls,
-    scribe: Option<Scribe>,
+    recorder: Option<ClientRecorder>,
 }
 
 impl SimulatedTransport {
-    /// The link's traffic is recorded by `scribe`, where there is one.
-    pub(crate) fn new(controls: Controls, scribe: Option<Scribe>) -> Self {
-        Self { controls, scribe }
+    /// The link's traffic is recorded by `recorder`, where there is one.
+    pub(crate) fn new(controls: Controls, recorder: Option<ClientRecorder>) -> Self {
+        Self { controls, recorder }
     }
 }
 
@@ -36,7 +36,7 @@ impl Transport for SimulatedTransport {
                 Err(error) => return Err(error),
             };
             poll_fn(|cx| self.controls.poll_running(cx)).await;
-            let wire = Wire::new(stream, self.controls.clone(), self.scribe.clone());
+            let wire = Wire::new(stream, self.controls.clone(), self.recorder.clone());
             Ok(Box::new(wire) as Box<dyn Io>)
         })
     }

@@ -1,7 +1,7 @@
 use crate::controls::Controls;
 use crate::trap::Effect;
 use bytes::{Buf, Bytes, BytesMut};
-use docent_checker::{FaultKind, Scribe, What};
+use docent_checker::{ClientRecorder, EventKind, FaultKind};
 use docent_proto::{
     ConnectResponse, Frames, Record, ReplyHeader, Request, RequestFrame, WatchEvent, write_frame, xid,
 };
@@ -24,7 +24,7 @@ pub(crate) struct Wire {
     /// `None` once the link was reset.
     stream: Option<TcpStream>,
     controls: Controls,
-    scribe: Option<Scribe>,
+    recorder: Option<ClientRecorder>,
     /// Written by the client and not a whole frame yet.
     written: BytesMut,
     /// On its way into the network.
@@ -45,12 +45,12 @@ pub(crate) struct Wire {
 const HANDSHAKE: i32 = i32::MIN;
 
 impl Wire {
-    pub(crate) fn new(stream: TcpStream, controls: Controls, scribe: Option<Scribe>) -> Self {
+    pub(crate) fn new(stream: TcpStream, controls: Controls, recorder: Option<ClientRecorder>) -> Self {
         let empty = BytesMut::new;
         Self {
             stream: Some(stream),
             controls,
-            scribe,
+            recorder,
             written: empty(),
             sending: empty(),
             received: empty(),
@@ -62,9 +62,9 @@ impl Wire {
         }
     }
 
-    fn record(&self, what: impl FnOnce() -> What) {
-        if let Some(scribe) = &self.scribe {
-            scribe.write(what());
+    fn record(&self, kind: impl FnOnce() -> EventKind) {
+        if let Some(recorder) = &self.recorder {
+            recorder.write(kind());
         }
     }
 
@@ -90,7 +90,7 @@ impl Wire {
         let Ok(RequestFrame { xid, request }) = RequestFrame::decode(frame.clone()) else { return (0, None) };
         if request != Request::Ping {
             let path = request.path().map(str::to_owned);
-            self.record(|| What::Asked { op: request.op() as i32, path });
+            self.record(|| EventKind::Asked { op: request.op() as i32, path });
         }
         (xid, self.controls.spring(Some(&request)))
     }
@@ -115,7 +115,7 @@ impl Wire {
             let trapped = self.trapped.iter().position(|(asked, _)| Some(*asked) == number);
             match trapped.map(|index| self.trapped.remove(index).1) {
                 None => write_frame(&mut self.ready, |out| out.extend_from_slice(&frame)),
-                Some(Effect::Swallow) => self.record(|| What::Fault(FaultKind::Swallowed)),
+                Some(Effect::Swallow) => self.record(|| EventKind::Fault(FaultKind::Swallowed)),
                 // Bytes that are ready are read first.
                 Some(_) => {
                     self.reset(FaultKind::Reset { applied: true });
@@ -137,11 +137,11 @@ impl Wire {
         }
         self.connected = true;
         let lost = self.trapped.iter().any(|(number, _)| *number == HANDSHAKE);
-        if let (Some(scribe), Ok(response)) = (&self.scribe, ConnectResponse::decode(frame.clone()))
+        if let (Some(recorder), Ok(response)) = (&self.recorder, ConnectResponse::decode(frame.clone()))
             && response.session_id != 0
             && !lost
         {
-            self.controls.attached(response.session_id, scribe.client());
+            self.controls.attached(response.session_id, recorder.client());
         }
         Some(HANDSHAKE)
     }
@@ -149,12 +149,12 @@ impl Wire {
     fn record_event(&self, mut frame: Bytes) {
         frame.advance(HEADER);
         if let Ok(event) = WatchEvent::decode(frame) {
-            self.record(|| What::Notified { path: event.path });
+            self.record(|| EventKind::Notified { path: event.path });
         }
     }
 
     fn reset(&mut self, fault: FaultKind) -> io::Error {
-        self.record(|| What::Fault(fault));
+        self.record(|| EventKind::Fault(fault));
         self.stream = None;
         was_reset()
     }

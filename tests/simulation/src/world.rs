@@ -9,7 +9,7 @@ use crate::server::Servers;
 use crate::setting::Setting;
 use crate::workload::{self, Workload};
 use anyhow::{Context, Result, bail};
-use docent_checker::{Change, Facts, Recorder, Run, What};
+use docent_checker::{Change, EventKind, Facts, Recorder, Run};
 use docent_server::{Server, Transaction, TransactionKind};
 use fastrand::Rng;
 use std::rc::Rc;
@@ -106,7 +106,7 @@ impl World {
             self.let_faults_happen(Faults::apply);
         }
         self.let_faults_happen(|faults, _, victims| faults.end(victims));
-        self.recorder.world(What::Calm);
+        self.recorder.world(EventKind::Calm);
         self.stop.cancel();
         self.until("the end of all clients", self.patience(), |world| !world.any_client_runs())?;
         self.operator.dismiss();

@@ -1,25 +1,28 @@
-use super::Found;
+use crate::analysis::Analysis;
 use crate::queues::{Delivered, Queues};
-use crate::scene::Scene;
-use crate::violation::{Invariant, Violation};
+use crate::violation::{Found, Invariant, Violation};
 use std::time::Duration;
 
 /// **Acknowledgements** are exact: one that succeeded deleted the item together with the delivery's own
 /// claim, in one step between call and return; one that surely failed deleted nothing. An item that was
 /// acknowledged is never handed out again.
-pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
-    let queues = Queues::of(scene);
+pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
+    let queues = Queues::of(analysis);
     for delivered in &queues.deliveries {
-        if let Some((at, what)) = wrong(scene, &queues, delivered).or_else(|| again(&queues, delivered)) {
+        if let Some((at, what)) = wrong(analysis, &queues, delivered).or_else(|| again(&queues, delivered)) {
             let violation = Violation::new(Invariant::Q5, at, what);
             found.push(violation.client(delivered.client).path(delivered.node));
         }
     }
 }
 
-fn wrong(scene: &Scene<'_>, queues: &Queues<'_>, delivered: &Delivered<'_>) -> Option<(Duration, String)> {
+fn wrong(
+    analysis: &Analysis<'_>,
+    queues: &Queues<'_>,
+    delivered: &Delivered<'_>,
+) -> Option<(Duration, String)> {
     let ((at, outcome), acking) = delivered.acked.zip(delivered.acking)?;
-    let grain = scene.tolerances().grain;
+    let grain = analysis.tolerances().grain;
     let item = queues.items.get(delivered.node)?;
     let gone = item.node.gone.map(|gone| gone.when);
     let ended = item.ended_with();
@@ -54,43 +57,43 @@ fn again(queues: &Queues<'_>, delivered: &Delivered<'_>) -> Option<(Duration, St
 
 #[cfg(test)]
 mod tests {
-    use crate::sketch::{Given, Sketch};
+    use crate::history::{Given, HistoryBuilder, QueueEvents};
     use crate::violation::Invariant::Q5;
 
-    fn given() -> (Sketch, Given) {
-        let (mut sketch, given) = Sketch::of_delivery();
-        sketch.at(300).acking(&given);
-        (sketch, given)
+    fn given() -> (HistoryBuilder, Given) {
+        let (mut history, given) = HistoryBuilder::of_delivery();
+        history.at(300).acking(&given);
+        (history, given)
     }
 
     #[test]
     fn an_acknowledgement_that_deletes_nothing_is_caught() {
-        let (mut sketch, given) = given();
-        sketch.at(310).acked(&given, Some(true)).delete_claim(&given).end(1_000).breaks(Q5);
+        let (mut history, given) = given();
+        history.at(310).acked(&given, Some(true)).delete_claim(&given).end(1_000).breaks(Q5);
     }
 
     #[test]
     fn an_acknowledgement_that_failed_and_deletes_nothing_is_none() {
-        let (mut sketch, given) = given();
-        sketch.at(310).acked(&given, Some(false)).delete_claim(&given).end(1_000).holds();
+        let (mut history, given) = given();
+        history.at(310).acked(&given, Some(false)).delete_claim(&given).end(1_000).holds();
     }
 
     #[test]
     fn an_acknowledgement_by_a_claim_that_is_over_is_caught() {
-        let (mut sketch, first) = given();
-        sketch.delete_claim(&first);
-        let second = sketch.at(303).give(2, &first.item, 2);
-        sketch.at(305).acking(&second).end_item(&second).at(310).acked(&second, Some(true));
-        sketch.clone().at(311).acked(&first, Some(false)).end(1_000).holds();
-        sketch.at(311).acked(&first, Some(true)).end(1_000).breaks(Q5);
+        let (mut history, first) = given();
+        history.delete_claim(&first);
+        let second = history.at(303).give(2, &first.item, 2);
+        history.at(305).acking(&second).end_item(&second).at(310).acked(&second, Some(true));
+        history.clone().at(311).acked(&first, Some(false)).end(1_000).holds();
+        history.at(311).acked(&first, Some(true)).end(1_000).breaks(Q5);
     }
 
     #[test]
     fn an_item_that_is_handed_out_again_is_caught() {
-        let (mut sketch, first) = given();
-        sketch.end_item(&first).at(310).acked(&first, Some(true));
-        let again = sketch.at(400).put(0, 7);
-        sketch.at(500).give(2, &again, 1);
-        sketch.end(1_000).breaks_also(Q5);
+        let (mut history, first) = given();
+        history.end_item(&first).at(310).acked(&first, Some(true));
+        let again = history.at(400).put(0, 7);
+        history.at(500).give(2, &again, 1);
+        history.end(1_000).breaks_also(Q5);
     }
 }

@@ -1,9 +1,8 @@
-use super::Found;
+use crate::analysis::Analysis;
 use crate::event::{ClientId, LinkState};
 use crate::journal::EndCause;
-use crate::scene::Scene;
 use crate::timeline::{Link, Timeline};
-use crate::violation::{Invariant, Violation};
+use crate::violation::{Found, Invariant, Violation};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -13,12 +12,12 @@ use std::time::Duration;
 /// that its client does not see.
 ///
 /// A watcher may skip states. Clients that crashed or closed see nothing any more.
-pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
-    for (client, life) in &scene.clients {
+pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
+    for (client, life) in &analysis.clients {
         let mut wrong = order(life);
-        wrong.extend(sessions(scene, life));
-        wrong.extend(life.links.iter().filter_map(|link| unfounded(scene, life, link)));
-        wrong.extend(unseen(scene, *client, life));
+        wrong.extend(sessions(analysis, life));
+        wrong.extend(life.links.iter().filter_map(|link| unfounded(analysis, life, link)));
+        wrong.extend(unseen(analysis, *client, life));
         found.extend(
             wrong.into_iter().map(|(at, what)| Violation::new(Invariant::K1, at, what).client(*client)),
         );
@@ -49,7 +48,7 @@ fn order(life: &Timeline) -> Vec<Wrong> {
     wrong
 }
 
-fn sessions(scene: &Scene<'_>, life: &Timeline) -> Vec<Wrong> {
+fn sessions(analysis: &Analysis<'_>, life: &Timeline) -> Vec<Wrong> {
     let mut wrong = Vec::new();
     let mut of_generation: BTreeMap<u64, i64> = BTreeMap::new();
     let mut of_session: BTreeMap<i64, u64> = BTreeMap::new();
@@ -64,8 +63,8 @@ fn sessions(scene: &Scene<'_>, life: &Timeline) -> Vec<Wrong> {
                 format!("has session {session:#x} in generation {generation}, and another before:"),
             ));
         }
-        let opened = scene.truth.sessions().get(&session).map(|session| session.opened.at);
-        if opened.is_none_or(|opened| opened > link.at + scene.tolerances().grain) {
+        let opened = analysis.replay.sessions().get(&session).map(|session| session.opened.at);
+        if opened.is_none_or(|opened| opened > link.at + analysis.tolerances().grain) {
             wrong.push((link.at, format!("has session {session:#x}, which was never opened:")));
         }
     }
@@ -73,32 +72,32 @@ fn sessions(scene: &Scene<'_>, life: &Timeline) -> Vec<Wrong> {
 }
 
 /// A loss without a reason.
-fn unfounded(scene: &Scene<'_>, life: &Timeline, link: &Link) -> Option<Wrong> {
+fn unfounded(analysis: &Analysis<'_>, life: &Timeline, link: &Link) -> Option<Wrong> {
     if link.state != LinkState::Lost {
         return None;
     }
     let session = link.session.or_else(|| life.session_of(link.generation))?;
-    let ended = scene.truth.sessions().get(&session).and_then(|session| session.ended);
-    if ended.is_some_and(|(ended, _)| ended.at <= link.at + scene.tolerances().grain) {
+    let ended = analysis.replay.sessions().get(&session).and_then(|session| session.ended);
+    if ended.is_some_and(|(ended, _)| ended.at <= link.at + analysis.tolerances().grain) {
         return None;
     }
     // A session is given up a whole timeout after the last possible lease, or a third of it after a process
     // woke up.
-    let third = scene.facts().shortest_timeout / 3;
+    let third = analysis.facts().shortest_timeout / 3;
     let before = link.at.saturating_sub(Duration::from_nanos(1));
     let away = life.apart.covered(before.saturating_sub(third), before);
-    let given_up = away >= third.saturating_sub(scene.tolerances().scheduling);
-    let since = link.at.saturating_sub(scene.facts().shortest_timeout);
+    let given_up = away >= third.saturating_sub(analysis.tolerances().scheduling);
+    let since = link.at.saturating_sub(analysis.facts().shortest_timeout);
     let long = life.apart.covered(since, before)
-        >= scene.facts().shortest_timeout.saturating_sub(scene.tolerances().scheduling);
+        >= analysis.facts().shortest_timeout.saturating_sub(analysis.tolerances().scheduling);
     let woke = life.frozen.last_by(link.at).is_some_and(|frozen| frozen.until > since);
     let reason = given_up && (long || woke);
     (!reason).then(|| (link.at, format!("lost session {session:#x}, which lives:")))
 }
 
 /// An end of a session that its client did not see.
-fn unseen(scene: &Scene<'_>, client: ClientId, life: &Timeline) -> Vec<Wrong> {
-    let tolerances = scene.tolerances();
+fn unseen(analysis: &Analysis<'_>, client: ClientId, life: &Timeline) -> Vec<Wrong> {
+    let tolerances = analysis.tolerances();
     let mut wrong = Vec::new();
     let mut first = BTreeMap::new();
     for link in &life.links {
@@ -106,8 +105,8 @@ fn unseen(scene: &Scene<'_>, client: ClientId, life: &Timeline) -> Vec<Wrong> {
             first.entry(session).or_insert(link.generation);
         }
     }
-    for session in scene.sessions_of(client) {
-        let Some((ended, _)) = scene.cause(session).filter(|(_, cause)| *cause != EndCause::Closed) else {
+    for session in analysis.sessions_of(client) {
+        let Some((ended, _)) = analysis.cause(session).filter(|(_, cause)| *cause != EndCause::Closed) else {
             continue;
         };
         let Some(generation) = first.get(&session) else { continue };
@@ -115,7 +114,7 @@ fn unseen(scene: &Scene<'_>, client: ClientId, life: &Timeline) -> Vec<Wrong> {
         let due = life.awake(due, tolerances.scheduling);
         let seen = life.end_of(*generation).map(|link| link.at);
         let gone = life.leaving().is_some_and(|gone| gone <= due);
-        let late = seen.map_or_else(|| scene.shows(due), |seen| seen > due);
+        let late = seen.map_or_else(|| analysis.shows(due), |seen| seen > due);
         if late && !gone {
             wrong.push((due, format!("does not see that session {session:#x} ended at {:?}:", ended.at)));
         }
@@ -125,74 +124,74 @@ fn unseen(scene: &Scene<'_>, client: ClientId, life: &Timeline) -> Vec<Wrong> {
 
 #[cfg(test)]
 mod tests {
-    use crate::event::{FaultKind, LinkState, What};
+    use crate::event::{EventKind, FaultKind, LinkState};
+    use crate::history::HistoryBuilder;
     use crate::journal::EndCause::{Expired, Forced};
-    use crate::sketch::Sketch;
     use crate::violation::Invariant::K1;
 
-    fn tell(sketch: &mut Sketch, state: LinkState, generation: u64, suspensions: u64, session: i64) {
-        sketch.tell(0, What::Connection { state, generation, suspensions, session: Some(session) });
+    fn tell(history: &mut HistoryBuilder, state: LinkState, generation: u64, suspensions: u64, session: i64) {
+        history.tell(0, EventKind::Connection { state, generation, suspensions, session: Some(session) });
     }
 
     #[test]
     fn a_session_that_ends_is_lost_and_the_next_one_comes() {
-        let mut sketch = Sketch::new();
-        sketch
+        let mut history = HistoryBuilder::new();
+        history
             .at(100)
             .end_session(1, Forced)
             .at(110)
             .link(0, LinkState::Suspended)
             .at(150)
             .link(0, LinkState::Lost);
-        sketch.at(300).connect(0, 9, 2).end(9_000).holds();
+        history.at(300).connect(0, 9, 2).end(9_000).holds();
     }
 
     #[test]
     fn epochs_and_counts_do_not_go_back() {
-        let mut sketch = Sketch::new();
-        sketch.at(100).end_session(1, Forced).at(110).connect(0, 9, 2);
-        tell(&mut sketch, LinkState::Suspended, 1, 0, 1);
-        sketch.end(200).breaks(K1);
-        let mut sketch = Sketch::new();
-        sketch.at(100);
-        tell(&mut sketch, LinkState::Suspended, 1, 1, 1);
-        tell(&mut sketch, LinkState::Connected, 1, 0, 1);
-        sketch.end(200).breaks(K1);
+        let mut history = HistoryBuilder::new();
+        history.at(100).end_session(1, Forced).at(110).connect(0, 9, 2);
+        tell(&mut history, LinkState::Suspended, 1, 0, 1);
+        history.end(200).breaks(K1);
+        let mut history = HistoryBuilder::new();
+        history.at(100);
+        tell(&mut history, LinkState::Suspended, 1, 1, 1);
+        tell(&mut history, LinkState::Connected, 1, 0, 1);
+        history.end(200).breaks(K1);
     }
 
     #[test]
     fn a_lost_generation_does_not_come_back() {
-        let mut sketch = Sketch::new();
-        sketch.at(100).end_session(1, Forced).link(0, LinkState::Lost).at(110).link(0, LinkState::Connected);
-        sketch.end(200).breaks(K1);
+        let mut history = HistoryBuilder::new();
+        history.at(100).end_session(1, Forced).link(0, LinkState::Lost).at(110).link(0, LinkState::Connected);
+        history.end(200).breaks(K1);
     }
 
     #[test]
     fn nothing_follows_closed() {
-        let mut sketch = Sketch::good();
-        sketch.at(500);
-        tell(&mut sketch, LinkState::Connected, 1, 0, 1);
-        sketch.end(1_000).breaks(K1);
+        let mut history = HistoryBuilder::good();
+        history.at(500);
+        tell(&mut history, LinkState::Connected, 1, 0, 1);
+        history.end(1_000).breaks(K1);
     }
 
     #[test]
     fn an_generation_has_one_session_that_was_opened() {
-        let mut sketch = Sketch::new();
-        sketch.at(100).connect(0, 9, 1).end(200).breaks(K1);
-        let mut sketch = Sketch::new();
-        sketch.at(100);
-        tell(&mut sketch, LinkState::Connected, 2, 0, 77);
-        sketch.end(200).breaks(K1);
-        let mut sketch = Sketch::new();
-        sketch.at(100);
-        tell(&mut sketch, LinkState::Connected, 2, 0, 1);
-        sketch.end(200).breaks(K1);
+        let mut history = HistoryBuilder::new();
+        history.at(100).connect(0, 9, 1).end(200).breaks(K1);
+        let mut history = HistoryBuilder::new();
+        history.at(100);
+        tell(&mut history, LinkState::Connected, 2, 0, 77);
+        history.end(200).breaks(K1);
+        let mut history = HistoryBuilder::new();
+        history.at(100);
+        tell(&mut history, LinkState::Connected, 2, 0, 1);
+        history.end(200).breaks(K1);
     }
 
     #[test]
     fn a_session_that_lives_is_not_lost() {
-        let mut sketch = Sketch::new();
-        sketch
+        let mut history = HistoryBuilder::new();
+        history
             .at(5_000)
             .link(0, LinkState::Suspended)
             .at(5_500)
@@ -204,10 +203,10 @@ mod tests {
     #[test]
     fn who_is_cut_off_for_long_gives_its_session_up() {
         let cut = |lost_at: u64| {
-            let mut sketch = Sketch::new();
-            sketch.at(1_000).fault(0, FaultKind::Cut).at(3_000).link(0, LinkState::Suspended);
-            sketch.at(lost_at).link(0, LinkState::Lost);
-            sketch.end(lost_at + 100)
+            let mut history = HistoryBuilder::new();
+            history.at(1_000).fault(0, FaultKind::Cut).at(3_000).link(0, LinkState::Suspended);
+            history.at(lost_at).link(0, LinkState::Lost);
+            history.end(lost_at + 100)
         };
         cut(11_000).holds();
         cut(4_000).breaks(K1);
@@ -215,16 +214,16 @@ mod tests {
 
     #[test]
     fn an_end_is_seen_once_a_client_is_back() {
-        let mut sketch = Sketch::new();
-        sketch.at(1_000).fault(0, FaultKind::Cut).at(7_000).end_session(1, Expired);
-        sketch.at(8_000).heal(0, FaultKind::Cut);
-        sketch.clone().at(9_000).link(0, LinkState::Lost).end(20_000).holds();
-        sketch.end(20_000).breaks(K1);
+        let mut history = HistoryBuilder::new();
+        history.at(1_000).fault(0, FaultKind::Cut).at(7_000).end_session(1, Expired);
+        history.at(8_000).heal(0, FaultKind::Cut);
+        history.clone().at(9_000).link(0, LinkState::Lost).end(20_000).holds();
+        history.end(20_000).breaks(K1);
     }
 
     #[test]
     fn the_dead_see_nothing() {
-        let mut sketch = Sketch::new();
-        sketch.at(1_000).tell(0, What::Crashed).at(7_000).end_session(1, Expired).end(20_000).holds();
+        let mut history = HistoryBuilder::new();
+        history.at(1_000).tell(0, EventKind::Crashed).at(7_000).end_session(1, Expired).end(20_000).holds();
     }
 }

@@ -1,18 +1,17 @@
-use super::Found;
+use crate::analysis::Analysis;
 use crate::event::{Outcome, Way};
 use crate::publications::{Publication, publications};
-use crate::scene::Scene;
-use crate::violation::{Invariant, Violation};
+use crate::violation::{Found, Invariant, Violation};
 use std::collections::BTreeSet;
 
 /// **Counted exactly**: a counter goes up by one with each transaction, and its last number is that of the
 /// acknowledged calls, and of at most all calls of unknown outcome besides.
-pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
-    let all = publications(&scene.run.events);
+pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
+    let all = publications(&analysis.run.events);
     let counts = || all.iter().filter(|publication| publication.way == Way::Count);
     let paths: BTreeSet<&str> = counts().map(|publication| publication.path).collect();
     for path in paths {
-        let numbers = scene.facts().written.iter().filter(|write| write.path == path);
+        let numbers = analysis.facts().written.iter().filter(|write| write.path == path);
         let numbers: Vec<_> = numbers.map(|write| write.number).collect();
         let last = numbers.last().copied().flatten().unwrap_or_default();
         let of = |is: fn(&Publication<'_>) -> bool| {
@@ -24,7 +23,7 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
         let in_turn = numbers.iter().zip(1..).all(|(is, number)| *is == Some(number));
         if !in_turn || !(least..=most).contains(&last) {
             let what = format!("counted {numbers:?}, and not each to {least}, or {most} at most:");
-            found.push(Violation::new(Invariant::C5, scene.facts().end.at, what).path(path));
+            found.push(Violation::new(Invariant::C5, analysis.facts().end.at, what).path(path));
         }
     }
 }
@@ -32,21 +31,21 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
 #[cfg(test)]
 mod tests {
     use crate::event::{Outcome, Way};
-    use crate::sketch::Sketch;
+    use crate::history::{ConfigEvents, HistoryBuilder};
     use crate::violation::Invariant::C5;
 
-    fn counted(numbers: &[u64], outcomes: &[Outcome]) -> Sketch {
-        let mut sketch = Sketch::new();
+    fn counted(numbers: &[u64], outcomes: &[Outcome]) -> HistoryBuilder {
+        let mut history = HistoryBuilder::new();
         for (id, _) in (7..).zip(outcomes) {
-            sketch.at(100).publish(0, id, "/n", Way::Count);
+            history.at(100).publish(0, id, "/n", Way::Count);
         }
         for number in numbers {
-            sketch.at(150).write_again("/n", 0, Some(*number));
+            history.at(150).write_again("/n", 0, Some(*number));
         }
         for (id, outcome) in (7..).zip(outcomes) {
-            sketch.at(200).published(0, id, *outcome);
+            history.at(200).published(0, id, *outcome);
         }
-        sketch.end(1_000)
+        history.end(1_000)
     }
 
     #[test]

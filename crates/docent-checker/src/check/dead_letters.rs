@@ -1,15 +1,14 @@
-use super::Found;
+use crate::analysis::Analysis;
 use crate::queues::{Item, Queues};
 use crate::run::{Queued, QueuedAs};
-use crate::scene::Scene;
-use crate::violation::{Invariant, Violation};
+use crate::violation::{Found, Invariant, Violation};
 use std::collections::BTreeSet;
 
 /// **Dead letters**: one is written in the step that deletes its item, once for each, and for a reason: the
 /// item was claimed more often than it may be handed out, or cannot be decoded. Of those nobody is handed
 /// one.
-pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
-    let queues = Queues::of(scene);
+pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
+    let queues = Queues::of(analysis);
     let mut seen = BTreeSet::new();
     for letter in &queues.letters {
         let of = |item: &&Item<'_>| {
@@ -20,11 +19,11 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
         let what = match queues.items.values().find(of) {
             _ if !seen.insert(letter.item) => "twice",
             None => "and its item is not deleted in that step",
-            Some(item) if !has_reason(scene, letter, item) => "without a reason",
+            Some(item) if !has_reason(analysis, letter, item) => "without a reason",
             Some(_) => continue,
         };
-        let at = scene.truth.node_at(&letter.node, std::time::Duration::MAX);
-        let at = at.map(|index| scene.truth.nodes()[index].created.at).unwrap_or_default();
+        let at = analysis.replay.node_at(&letter.node, std::time::Duration::MAX);
+        let at = at.map(|index| analysis.replay.nodes()[index].created.at).unwrap_or_default();
         let what = format!("item {} became a dead letter, {what}:", letter.item);
         found.push(Violation::new(Invariant::Q7, at, what).path(&letter.node));
     }
@@ -37,8 +36,8 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     }
 }
 
-fn has_reason(scene: &Scene<'_>, letter: &Queued, item: &Item<'_>) -> bool {
-    let most = scene.facts().queues.get(&letter.queue).copied().unwrap_or(u32::MAX);
+fn has_reason(analysis: &Analysis<'_>, letter: &Queued, item: &Item<'_>) -> bool {
+    let most = analysis.facts().queues.get(&letter.queue).copied().unwrap_or(u32::MAX);
     match letter.kind {
         QueuedAs::DeadLetter { undecodable: true } => !item.decodable,
         _ => item.claims_by(letter.zxid) > most as usize,
@@ -47,51 +46,51 @@ fn has_reason(scene: &Scene<'_>, letter: &Queued, item: &Item<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::sketch::{Sketch, Stored};
+    use crate::history::{HistoryBuilder, QueueEvents, Stored};
     use crate::violation::Invariant::Q7;
 
     /// An item that was handed out so often, and given back.
-    fn tried(times: u32) -> (Sketch, Stored) {
-        let mut sketch = Sketch::new();
-        let item = sketch.at(100).put(0, 7);
+    fn tried(times: u32) -> (HistoryBuilder, Stored) {
+        let mut history = HistoryBuilder::new();
+        let item = history.at(100).put(0, 7);
         for count in 1..=times {
-            let given = sketch.at(u64::from(count) * 200).give(1, &item, count);
-            sketch.given_back(&given).delete_claim(&given);
+            let given = history.at(u64::from(count) * 200).give(1, &item, count);
+            history.given_back(&given).delete_claim(&given);
         }
-        sketch.at(900);
-        (sketch, item)
+        history.at(900);
+        (history, item)
     }
 
     #[test]
     fn an_item_that_was_handed_out_too_often_goes_to_the_dead_letters() {
-        let (mut sketch, item) = tried(2);
-        sketch.bury(1, &item, false).end(1_000).holds();
+        let (mut history, item) = tried(2);
+        history.bury(1, &item, false).end(1_000).holds();
     }
 
     #[test]
     fn one_that_goes_there_too_early_is_caught() {
-        let (mut sketch, item) = tried(1);
-        sketch.bury(1, &item, false).end(1_000).breaks(Q7);
+        let (mut history, item) = tried(1);
+        history.bury(1, &item, false).end(1_000).breaks(Q7);
     }
 
     #[test]
     fn one_that_can_be_decoded_and_goes_there_for_that_is_caught() {
-        let (mut sketch, item) = tried(1);
-        sketch.bury(1, &item, true).end(1_000).breaks(Q7);
+        let (mut history, item) = tried(1);
+        history.bury(1, &item, true).end(1_000).breaks(Q7);
     }
 
     #[test]
     fn one_that_cannot_be_decoded_is_handed_to_nobody() {
-        let (mut sketch, item) = tried(0);
-        sketch.undecodable(&item);
-        sketch.clone().bury(1, &item, true).end(1_000).holds();
-        sketch.give(1, &item, 1);
-        sketch.end(1_000).breaks(Q7);
+        let (mut history, item) = tried(0);
+        history.undecodable(&item);
+        history.clone().bury(1, &item, true).end(1_000).holds();
+        history.give(1, &item, 1);
+        history.end(1_000).breaks(Q7);
     }
 
     #[test]
     fn a_letter_whose_item_stays_is_caught() {
-        let (mut sketch, item) = tried(2);
-        sketch.letter(&item, false).end(1_000).breaks(Q7);
+        let (mut history, item) = tried(2);
+        history.letter(&item, false).end(1_000).breaks(Q7);
     }
 }

@@ -1,22 +1,21 @@
-use super::Found;
-use crate::event::{CallId, ClientId, What};
-use crate::scene::Scene;
-use crate::violation::{Invariant, Violation};
+use crate::analysis::Analysis;
+use crate::event::{CallId, ClientId, EventKind};
+use crate::violation::{Found, Invariant, Violation};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// **Deadlines**: every call returns once, within its deadline and the time for scheduling, under any fault,
 /// unless it is abandoned, or its process stands still or dies.
-pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
+pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let mut calls: BTreeMap<CallId, Call> = BTreeMap::new();
-    for (_, event) in scene.events() {
+    for (_, event) in analysis.events() {
         let (at, Some(client)) = (event.at, event.client) else { continue };
-        match &event.what {
-            What::Called { call, operation, within } => {
-                let due = at + *within + scene.tolerances().scheduling;
+        match &event.kind {
+            EventKind::Called { call, operation, within } => {
+                let due = at + *within + analysis.tolerances().scheduling;
                 calls.insert(*call, Call { client, operation, due, over: None });
             }
-            What::Returned { call, .. } | What::Abandoned(call) => match calls.get_mut(call) {
+            EventKind::Returned { call, .. } | EventKind::Abandoned(call) => match calls.get_mut(call) {
                 Some(Call { over: over @ None, .. }) => *over = Some(at),
                 _ => {
                     let what = format!("call {} returns without being under way:", call.0);
@@ -26,7 +25,7 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
             _ => {}
         }
     }
-    found.extend(calls.into_iter().filter_map(|(id, call)| late(scene, id, &call)));
+    found.extend(calls.into_iter().filter_map(|(id, call)| late(analysis, id, &call)));
 }
 
 struct Call {
@@ -36,12 +35,12 @@ struct Call {
     over: Option<Duration>,
 }
 
-fn late(scene: &Scene<'_>, id: CallId, call: &Call) -> Option<Violation> {
-    let life = scene.life(call.client)?;
-    let due = life.awake(call.due, scene.tolerances().scheduling);
+fn late(analysis: &Analysis<'_>, id: CallId, call: &Call) -> Option<Violation> {
+    let life = analysis.life(call.client)?;
+    let due = life.awake(call.due, analysis.tolerances().scheduling);
     let what = match call.over {
         Some(over) if over > due => format!("returned {:?} after its deadline", over - due),
-        None if scene.shows(due) && life.crashed.is_none_or(|crashed| crashed > due) => {
+        None if analysis.shows(due) && life.crashed.is_none_or(|crashed| crashed > due) => {
             "never returns".to_owned()
         }
         _ => return None,
@@ -52,20 +51,20 @@ fn late(scene: &Scene<'_>, id: CallId, call: &Call) -> Option<Violation> {
 
 #[cfg(test)]
 mod tests {
-    use crate::event::{CallId, FaultKind, What};
-    use crate::sketch::Sketch;
+    use crate::event::{CallId, EventKind, FaultKind};
+    use crate::history::HistoryBuilder;
     use crate::violation::Invariant::K2;
     use std::time::Duration;
 
-    fn called() -> Sketch {
-        let mut sketch = Sketch::new();
+    fn called() -> HistoryBuilder {
+        let mut history = HistoryBuilder::new();
         let within = Duration::from_secs(2);
-        sketch.at(100).tell(0, What::Called { call: CallId(1), operation: "create", within });
-        sketch
+        history.at(100).tell(0, EventKind::Called { call: CallId(1), operation: "create", within });
+        history
     }
 
-    fn returned() -> What {
-        What::Returned { call: CallId(1), outcome: "ok".to_owned() }
+    fn returned() -> EventKind {
+        EventKind::Returned { call: CallId(1), outcome: "ok".to_owned() }
     }
 
     #[test]
@@ -79,22 +78,22 @@ mod tests {
     #[test]
     fn it_returns_once() {
         called().at(200).tell(0, returned()).tell(0, returned()).end(9_000).breaks(K2);
-        Sketch::new().tell(0, returned()).end(9_000).breaks(K2);
+        HistoryBuilder::new().tell(0, returned()).end(9_000).breaks(K2);
     }
 
     #[test]
     fn what_is_abandoned_or_dead_need_not_return() {
-        called().at(200).tell(0, What::Abandoned(CallId(1))).end(9_000).holds();
-        called().at(200).tell(0, What::Crashed).end(2_500).holds();
+        called().at(200).tell(0, EventKind::Abandoned(CallId(1))).end(9_000).holds();
+        called().at(200).tell(0, EventKind::Crashed).end(2_500).holds();
     }
 
     #[test]
     fn who_stands_still_returns_when_it_goes_on() {
         let frozen = |at: u64| {
-            let mut sketch = called();
-            sketch.at(1_000).fault(0, FaultKind::Frozen).at(4_000).heal(0, FaultKind::Frozen);
-            sketch.at(at).tell(0, returned());
-            sketch.end(9_000)
+            let mut history = called();
+            history.at(1_000).fault(0, FaultKind::Frozen).at(4_000).heal(0, FaultKind::Frozen);
+            history.at(at).tell(0, returned());
+            history.end(9_000)
         };
         frozen(4_050).holds();
         frozen(4_200).breaks(K2);

@@ -1,17 +1,16 @@
-use super::Found;
+use crate::analysis::Analysis;
 use crate::queues::Queues;
-use crate::scene::Scene;
-use crate::violation::{Invariant, Violation};
+use crate::violation::{Found, Invariant, Violation};
 
 /// **Counts**: a delivery says how many claims of its item there were, its own included, and no item is
 /// handed out more often than the queue allows.
-pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
-    let queues = Queues::of(scene);
+pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
+    let queues = Queues::of(analysis);
     for delivered in &queues.deliveries {
         // Without a claim there is nothing to count: see Q6.
         let Some((item, claim)) = queues.claim_of(delivered) else { continue };
         let count = item.claims_by(claim.created.zxid);
-        let most = scene.facts().queues.get(&item.queued.queue).copied().unwrap_or(u32::MAX);
+        let most = analysis.facts().queues.get(&item.queued.queue).copied().unwrap_or(u32::MAX);
         let said = delivered.count.map(|count| count as usize);
         let what = if said != Some(count) {
             format!("delivery {count} of item {} says it is {said:?}:", delivered.item)
@@ -28,17 +27,17 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
 
 #[cfg(test)]
 mod tests {
-    use crate::sketch::Sketch;
+    use crate::history::{HistoryBuilder, QueueEvents};
     use crate::violation::Invariant::Q4;
 
-    fn handed_out(times: u32, say: impl Fn(u32) -> u32) -> Sketch {
-        let mut sketch = Sketch::new();
-        let item = sketch.at(100).put(0, 7);
+    fn handed_out(times: u32, say: impl Fn(u32) -> u32) -> HistoryBuilder {
+        let mut history = HistoryBuilder::new();
+        let item = history.at(100).put(0, 7);
         for count in 1..=times {
-            let given = sketch.at(u64::from(count) * 200).give(1, &item, say(count));
-            sketch.given_back(&given).delete_claim(&given);
+            let given = history.at(u64::from(count) * 200).give(1, &item, say(count));
+            history.given_back(&given).delete_claim(&given);
         }
-        sketch.end(2_000)
+        history.end(2_000)
     }
 
     #[test]

@@ -1,8 +1,7 @@
-use super::Found;
+use crate::analysis::Analysis;
 use crate::event::ClientId;
-use crate::scene::Scene;
 use crate::spans::Span;
-use crate::violation::{Invariant, Violation};
+use crate::violation::{Found, Invariant, Violation};
 use std::time::Duration;
 
 /// **Nobody is silently out**: a candidate that stands in an election has a node in its line, or is about to
@@ -10,10 +9,10 @@ use std::time::Duration;
 /// in the line as it has candidates, a moment after it came back or lost one.
 ///
 /// A candidate whose attempt failed tries again after up to 1.5 s.
-pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
-    for (client, path) in scene.attempts.seats() {
-        if scene.elections.delays().contains_key(path) {
-            found.extend(missing(scene, client, path));
+pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
+    for (client, path) in analysis.attempts.clients_and_paths() {
+        if analysis.elections.delays().contains_key(path) {
+            found.extend(missing(analysis, client, path));
         }
     }
 }
@@ -21,11 +20,11 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
 /// Longest pause between two attempts of one candidate.
 const PAUSE: Duration = Duration::from_millis(1_500);
 
-fn missing(scene: &Scene<'_>, client: ClientId, path: &str) -> Option<Violation> {
-    let life = scene.life(client)?;
-    let end = [life.leaving(), Some(scene.facts().end.at)].into_iter().flatten().min()?;
-    let moment = scene.tolerances().reconnect + scene.tolerances().cleanup + PAUSE;
-    deficits(scene, client, path, end).into_iter().find_map(|Span { from, until }| {
+fn missing(analysis: &Analysis<'_>, client: ClientId, path: &str) -> Option<Violation> {
+    let life = analysis.life(client)?;
+    let end = [life.leaving(), Some(analysis.facts().end.at)].into_iter().flatten().min()?;
+    let moment = analysis.tolerances().reconnect + analysis.tolerances().cleanup + PAUSE;
+    deficits(analysis, client, path, end).into_iter().find_map(|Span { from, until }| {
         let due = life.apart.quiet(from, moment)?;
         let what = format!("it has fewer nodes in the line than candidates for {:?}:", until - from);
         (due < until).then(|| Violation::new(Invariant::E6, due, what).client(client).path(path))
@@ -33,24 +32,24 @@ fn missing(scene: &Scene<'_>, client: ClientId, path: &str) -> Option<Violation>
 }
 
 /// Times at which a client had fewer nodes in a line than candidates there.
-fn deficits(scene: &Scene<'_>, client: ClientId, path: &str, end: Duration) -> Vec<Span> {
+fn deficits(analysis: &Analysis<'_>, client: ClientId, path: &str, end: Duration) -> Vec<Span> {
     let mut steps: Vec<(Duration, i64)> = Vec::new();
-    for (_, node) in scene.truth.contenders_in(path) {
-        if scene.client_of(node.owner) == Some(client) {
+    for (_, node) in analysis.replay.contenders_in(path) {
+        if analysis.client_of(node.owner) == Some(client) {
             steps.push((node.created.at, -1));
             steps.extend(node.gone.map(|gone| (gone.when.at, 1)));
         }
     }
-    for story in scene.attempts.at_seat(client, path) {
+    for trace in analysis.attempts.of_client_at(client, path) {
         // A leader needs its node for as long as it claims to lead.
-        let gone = scene.node_of(story).and_then(|(_, node)| node.gone).map(|gone| gone.when.at);
-        let over = match story.granted {
+        let gone = analysis.node_of(trace).and_then(|(_, node)| node.gone).map(|gone| gone.when.at);
+        let over = match trace.granted {
             Some((granted, _)) => {
-                [story.until(), gone.map(|gone| gone.max(granted))].into_iter().flatten().min()
+                [trace.until(), gone.map(|gone| gone.max(granted))].into_iter().flatten().min()
             }
-            None => story.waited_until(),
+            None => trace.waited_until(),
         };
-        steps.push((story.began, 1));
+        steps.push((trace.began, 1));
         steps.extend(over.map(|over| (over, -1)));
     }
     steps.sort_unstable();
@@ -75,53 +74,53 @@ fn deficits(scene: &Scene<'_>, client: ClientId, path: &str, end: Duration) -> V
 #[cfg(test)]
 mod tests {
     use crate::event::{AttemptId, Ending, FaultKind, LinkState};
+    use crate::history::{ElectionEvents, HistoryBuilder};
     use crate::journal::EndCause::Forced;
-    use crate::sketch::Sketch;
     use crate::violation::Invariant::{E6, M11};
 
     /// The first one leads, the second one waits, and loses its session at 1 s.
-    fn ended() -> (Sketch, AttemptId) {
-        let mut sketch = Sketch::new();
-        let (first, second) = (sketch.at(100).run_at(0, 7), sketch.run_at(1, 8));
-        sketch.create(first).create(second).at(110).grant(first);
-        sketch.at(1_000).fault(1, FaultKind::Expired).end_session(2, Forced);
-        sketch.at(1_010).link(1, LinkState::Suspended).at(1_020).link(1, LinkState::Lost);
-        sketch.at(1_100).connect(1, 9, 2);
-        (sketch, second)
+    fn ended() -> (HistoryBuilder, AttemptId) {
+        let mut history = HistoryBuilder::new();
+        let (first, second) = (history.at(100).run_at(0, 7), history.run_at(1, 8));
+        history.create(first).create(second).at(110).grant(first);
+        history.at(1_000).fault(1, FaultKind::Expired).end_session(2, Forced);
+        history.at(1_010).link(1, LinkState::Suspended).at(1_020).link(1, LinkState::Lost);
+        history.at(1_100).connect(1, 9, 2);
+        (history, second)
     }
 
     #[test]
     fn who_loses_its_session_stands_again() {
-        let (mut sketch, second) = ended();
-        sketch.at(3_000).create(second).end(9_000).holds();
+        let (mut history, second) = ended();
+        history.at(3_000).create(second).end(9_000).holds();
     }
 
     #[test]
     fn who_does_not_stand_again_is_caught() {
-        let (mut sketch, _) = ended();
-        sketch.clone().end(6_000).holds();
-        sketch.end(9_000).breaks(E6);
+        let (mut history, _) = ended();
+        history.clone().end(6_000).holds();
+        history.end(9_000).breaks(E6);
     }
 
     #[test]
     fn who_says_why_not_is_not_out() {
-        let (mut sketch, second) = ended();
-        sketch.at(2_000).ended(second, Ending::Failed("NoAuth".to_owned())).end(9_000).holds();
+        let (mut history, second) = ended();
+        history.at(2_000).ended(second, Ending::Failed("NoAuth".to_owned())).end(9_000).holds();
     }
 
     #[test]
     fn who_is_cut_off_cannot_stand() {
-        let (mut sketch, second) = ended();
-        sketch.at(1_200).fault(1, FaultKind::Cut).at(20_000).heal(1, FaultKind::Cut);
-        sketch.at(21_000).create(second).end(22_000).holds();
+        let (mut history, second) = ended();
+        history.at(1_200).fault(1, FaultKind::Cut).at(20_000).heal(1, FaultKind::Cut);
+        history.at(21_000).create(second).end(22_000).holds();
     }
 
     #[test]
     fn a_leader_that_was_lost_stands_again_too() {
-        let mut sketch = Sketch::new();
-        let term = sketch.at(100).run_at(0, 7);
-        let node = sketch.create(term).node(term);
-        sketch
+        let mut history = HistoryBuilder::new();
+        let term = history.at(100).run_at(0, 7);
+        let node = history.create(term).node(term);
+        history
             .at(110)
             .grant(term)
             .at(200)
@@ -130,9 +129,9 @@ mod tests {
             .at(250)
             .lost(term)
             .dropped(term);
-        let again = sketch.run_at(0, 7);
-        sketch.clone().at(300).create(again).at(310).grant(again).end(9_000).holds();
-        sketch.end(9_000).breaks(E6);
-        assert!(!sketch.broken().contains(&M11));
+        let again = history.run_at(0, 7);
+        history.clone().at(300).create(again).at(310).grant(again).end(9_000).holds();
+        history.end(9_000).breaks(E6);
+        assert!(!history.broken().contains(&M11));
     }
 }

@@ -1,10 +1,9 @@
-use super::Found;
-use crate::attempts::Story;
+use crate::analysis::{Analysis, End};
+use crate::attempt_trace::AttemptTrace;
 use crate::event::Grant;
+use crate::journal_replay::NodeLife;
 use crate::run::Tolerances;
-use crate::scene::{End, Scene};
-use crate::truth::NodeLife;
-use crate::violation::{Invariant, Violation};
+use crate::violation::{Found, Invariant, Violation};
 use std::time::Duration;
 
 /// **Exclusion in the order of transactions**: for each grant there is a transaction at which its node was
@@ -15,27 +14,27 @@ use std::time::Duration;
 /// is gone already did not know it yet: it knows at once that its client deleted the node or its session ran
 /// out, and of deeds of others within the time that news take. For shared roles ownership and presence are
 /// checked; R1, R3 and S1 ask which of them are admitted.
-pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
-    for story in scene.attempts.all() {
-        let Some((at, grant)) = story.granted else { continue };
+pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
+    for trace in analysis.attempts.all() {
+        let Some((at, grant)) = trace.granted else { continue };
         let wrong = |what: String| {
             Violation::new(Invariant::M2, at, what)
-                .attempt(story.id())
-                .client(story.client)
-                .path(story.attempt.path.clone())
+                .attempt(trace.id())
+                .client(trace.client)
+                .path(trace.attempt.path.clone())
                 .path(grant.node.clone())
         };
-        let Some((index, node)) = scene.node_of(story) else {
+        let Some((index, node)) = analysis.node_of(trace) else {
             found.push(wrong("granted by a node that there never was:".to_owned()));
             continue;
         };
         let sentences = [
-            place(scene, story, at, node),
-            ownership(scene, story, grant, node),
-            presence(scene, story, at, node),
+            place(analysis, trace, at, node),
+            ownership(analysis, trace, grant, node),
+            presence(analysis, trace, at, node),
         ];
         found.extend(sentences.into_iter().flatten().map(wrong));
-        if let Some(other) = scene.holders(index).iter().find(|other| **other < story.id()) {
+        if let Some(other) = analysis.holders(index).iter().find(|other| **other < trace.id()) {
             found.push(
                 wrong("granted by the node that another one was granted by:".to_owned()).attempt(*other),
             );
@@ -44,14 +43,14 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
 }
 
 /// Was it first in its line, and before it was granted?
-fn place(scene: &Scene<'_>, story: &Story<'_>, at: Duration, node: &NodeLife) -> Option<String> {
-    if node.folder() != story.attempt.path || node.contender.is_none() {
+fn place(analysis: &Analysis<'_>, trace: &AttemptTrace<'_>, at: Duration, node: &NodeLife) -> Option<String> {
+    if node.folder() != trace.attempt.path || node.contender.is_none() {
         return Some("granted by a node that stands in no line for it:".to_owned());
     }
     match node.first {
-        _ if !story.is_exclusive() => None,
+        _ if !trace.is_exclusive() => None,
         None => Some("granted by a node that never was the first of its line:".to_owned()),
-        Some(first) if first.at > at + scene.tolerances().grain => {
+        Some(first) if first.at > at + analysis.tolerances().grain => {
             Some(format!("granted {:?} before its node was the first of its line:", first.at - at))
         }
         Some(_) => None,
@@ -59,12 +58,17 @@ fn place(scene: &Scene<'_>, story: &Story<'_>, at: Duration, node: &NodeLife) ->
 }
 
 /// Did the node belong to the session that the client had?
-fn ownership(scene: &Scene<'_>, story: &Story<'_>, grant: &Grant, node: &NodeLife) -> Option<String> {
+fn ownership(
+    analysis: &Analysis<'_>,
+    trace: &AttemptTrace<'_>,
+    grant: &Grant,
+    node: &NodeLife,
+) -> Option<String> {
     let (owner, session) = (node.owner, grant.session);
     if owner != session {
         return Some(format!("granted to session {session:#x} by a node of session {owner:#x}:"));
     }
-    let generation = scene.life(story.client)?.generation_of(session)?;
+    let generation = analysis.life(trace.client)?.generation_of(session)?;
     (generation < grant.generation).then(|| {
         format!(
             "granted in generation {} with session {session:#x} of generation {generation}:",
@@ -74,17 +78,22 @@ fn ownership(scene: &Scene<'_>, story: &Story<'_>, grant: &Grant, node: &NodeLif
 }
 
 /// Was the node still there, as far as its client could know?
-fn presence(scene: &Scene<'_>, story: &Story<'_>, at: Duration, node: &NodeLife) -> Option<String> {
+fn presence(
+    analysis: &Analysis<'_>,
+    trace: &AttemptTrace<'_>,
+    at: Duration,
+    node: &NodeLife,
+) -> Option<String> {
     let gone = node.gone?;
-    let Tolerances { grain, news, reconnect, .. } = *scene.tolerances();
+    let Tolerances { grain, news, reconnect, .. } = *analysis.tolerances();
     let since = at.saturating_sub(gone.when.at);
-    match scene.end_of(node, gone) {
+    match analysis.end_of(node, gone) {
         End::Own if since > grain => {
             Some(format!("granted {since:?} after its client had deleted its node:"))
         }
         End::Expired if since > grain => Some(format!("granted {since:?} after its session had run out:")),
         End::Others if since > news => {
-            let life = scene.life(story.client)?;
+            let life = analysis.life(trace.client)?;
             let heard = life.rough.spare(gone.when.at.saturating_sub(reconnect), at);
             heard.then(|| format!("granted {since:?} after its node was gone:"))
         }
@@ -95,74 +104,74 @@ fn presence(scene: &Scene<'_>, story: &Story<'_>, at: Duration, node: &NodeLife)
 #[cfg(test)]
 mod tests {
     use crate::event::{FaultKind, LinkState};
+    use crate::history::HistoryBuilder;
     use crate::journal::EndCause::{Expired, Forced};
-    use crate::sketch::Sketch;
     use crate::violation::Invariant::M2;
 
     #[test]
     fn a_wake_up_is_no_grant() {
-        let mut sketch = Sketch::new();
-        let attempts = [0, 1, 2].map(|client| sketch.at(100).begin(client));
+        let mut history = HistoryBuilder::new();
+        let attempts = [0, 1, 2].map(|client| history.at(100).begin(client));
         for attempt in attempts {
-            sketch.create(attempt);
+            history.create(attempt);
         }
-        sketch.at(110).grant(attempts[0]);
+        history.at(110).grant(attempts[0]);
         // The second one leaves, the third one takes it for its turn.
-        sketch.at(200).ended(attempts[1], crate::Ending::Cancelled).delete(attempts[1]);
-        sketch.at(210).grant(attempts[2]).lost(attempts[2]).end(300).breaks_also(M2);
-        assert_eq!(sketch.sentences(M2), ["granted by a node that never was the first of its line:"]);
+        history.at(200).ended(attempts[1], crate::Ending::Cancelled).delete(attempts[1]);
+        history.at(210).grant(attempts[2]).lost(attempts[2]).end(300).breaks_also(M2);
+        assert_eq!(history.sentences(M2), ["granted by a node that never was the first of its line:"]);
     }
 
     #[test]
     fn a_grant_before_its_turn_is_caught() {
-        let mut sketch = Sketch::new();
-        let (first, second) = (sketch.at(100).begin(0), sketch.begin(1));
-        sketch.create(first).create(second).at(110).grant(first).at(150).lost(first).grant(second);
-        sketch.at(200).dropped(first).delete(first).end(300).breaks_also(M2);
+        let mut history = HistoryBuilder::new();
+        let (first, second) = (history.at(100).begin(0), history.begin(1));
+        history.create(first).create(second).at(110).grant(first).at(150).lost(first).grant(second);
+        history.at(200).dropped(first).delete(first).end(300).breaks_also(M2);
     }
 
     #[test]
     fn the_node_of_an_older_session_is_no_place() {
-        let mut sketch = Sketch::new();
-        let attempt = sketch.at(100).begin(0);
-        sketch.create(attempt).at(120).link(0, LinkState::Lost).connect(0, 9, 2);
-        sketch.at(130).grant(attempt).end(300).breaks_also(M2);
-        assert!(sketch.sentences(M2)[0].contains("by a node of session 0x1"));
+        let mut history = HistoryBuilder::new();
+        let attempt = history.at(100).begin(0);
+        history.create(attempt).at(120).link(0, LinkState::Lost).connect(0, 9, 2);
+        history.at(130).grant(attempt).end(300).breaks_also(M2);
+        assert!(history.sentences(M2)[0].contains("by a node of session 0x1"));
     }
 
     #[test]
     fn the_session_of_an_older_generation_is_caught() {
-        let mut sketch = Sketch::new();
-        let attempt = sketch.at(100).begin(0);
-        sketch.create(attempt).at(110).grant(attempt);
-        sketch.clone().end(300).holds();
-        for event in &mut sketch.run.events {
-            if let crate::What::Granted(_, grant) = &mut event.what {
+        let mut history = HistoryBuilder::new();
+        let attempt = history.at(100).begin(0);
+        history.create(attempt).at(110).grant(attempt);
+        history.clone().end(300).holds();
+        for event in &mut history.run.events {
+            if let crate::EventKind::Granted(_, grant) = &mut event.kind {
                 grant.generation = 2;
             }
         }
-        sketch.end(300).breaks(M2);
+        history.end(300).breaks(M2);
     }
 
     #[test]
     fn a_node_that_was_gone_before_its_turn_is_no_place() {
         // A hand-off that does not look at the own node.
-        let mut sketch = Sketch::new();
-        let (first, second) = (sketch.at(100).begin(0), sketch.begin(1));
-        sketch.create(first).create(second).at(110).grant(first);
-        let (ahead, own) = (sketch.node(first), sketch.node(second));
-        sketch.at(200).delete_path(&own, 7).at(201).releasing(first).delete_path(&ahead, 1);
-        sketch.released(first, true).at(203).grant(second).at(204).lost(second).end(300).breaks(M2);
+        let mut history = HistoryBuilder::new();
+        let (first, second) = (history.at(100).begin(0), history.begin(1));
+        history.create(first).create(second).at(110).grant(first);
+        let (ahead, own) = (history.node(first), history.node(second));
+        history.at(200).delete_path(&own, 7).at(201).releasing(first).delete_path(&ahead, 1);
+        history.released(first, true).at(203).grant(second).at(204).lost(second).end(300).breaks(M2);
     }
 
     #[test]
     fn a_grant_may_cross_with_the_news_that_its_node_is_gone() {
         let taken = |granted_at| {
-            let mut sketch = Sketch::new();
-            let attempt = sketch.at(100).begin(0);
-            let own = sketch.create(attempt).node(attempt);
-            sketch.at(101).delete_path(&own, 7).at(granted_at).grant(attempt).lost(attempt);
-            sketch.end(900)
+            let mut history = HistoryBuilder::new();
+            let attempt = history.at(100).begin(0);
+            let own = history.create(attempt).node(attempt);
+            history.at(101).delete_path(&own, 7).at(granted_at).grant(attempt).lost(attempt);
+            history.end(900)
         };
         taken(150).holds();
         taken(400).breaks(M2);
@@ -170,31 +179,31 @@ mod tests {
 
     #[test]
     fn a_link_that_is_cut_delays_the_news() {
-        let mut sketch = Sketch::new();
-        let attempt = sketch.at(100).begin(0);
-        sketch.create(attempt).fault(0, FaultKind::Held).at(101).fault(0, FaultKind::Expired);
-        sketch.end_session(1, Forced).at(800).heal(0, FaultKind::Held);
-        sketch.grant(attempt).at(801).lost(attempt).end(900).holds();
+        let mut history = HistoryBuilder::new();
+        let attempt = history.at(100).begin(0);
+        history.create(attempt).fault(0, FaultKind::Held).at(101).fault(0, FaultKind::Expired);
+        history.end_session(1, Forced).at(800).heal(0, FaultKind::Held);
+        history.grant(attempt).at(801).lost(attempt).end(900).holds();
     }
 
     #[test]
     fn nobody_is_granted_by_a_session_that_ran_out() {
-        let mut sketch = Sketch::new();
-        let attempt = sketch.at(100).begin(0);
-        sketch.create(attempt).fault(0, FaultKind::Frozen).at(7_000).end_session(1, Expired);
-        sketch.at(8_000).heal(0, FaultKind::Frozen).grant(attempt).lost(attempt).end(8_100).breaks(M2);
+        let mut history = HistoryBuilder::new();
+        let attempt = history.at(100).begin(0);
+        history.create(attempt).fault(0, FaultKind::Frozen).at(7_000).end_session(1, Expired);
+        history.at(8_000).heal(0, FaultKind::Frozen).grant(attempt).lost(attempt).end(8_100).breaks(M2);
     }
 
     #[test]
     fn one_node_is_one_grant() {
-        let mut sketch = Sketch::new();
-        let first = sketch.at(100).begin(0);
-        sketch.create(first).at(110).grant(first);
-        let mut copy = sketch.run.events.last().unwrap().clone();
-        let second = sketch.at(120).begin(0);
-        if let crate::What::Granted(id, _) = &mut copy.what {
+        let mut history = HistoryBuilder::new();
+        let first = history.at(100).begin(0);
+        history.create(first).at(110).grant(first);
+        let mut copy = history.run.events.last().unwrap().clone();
+        let second = history.at(120).begin(0);
+        if let crate::EventKind::Granted(id, _) = &mut copy.kind {
             *id = second;
         }
-        sketch.tell(0, copy.what).end(300).breaks_also(M2);
+        history.tell(0, copy.kind).end(300).breaks_also(M2);
     }
 }

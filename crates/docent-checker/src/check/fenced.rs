@@ -1,8 +1,7 @@
-use super::Found;
-use crate::attempts::{Deed, Story};
+use crate::analysis::Analysis;
+use crate::attempt_trace::{AttemptTrace, Deed};
 use crate::event::{AttemptId, Use};
-use crate::scene::Scene;
-use crate::violation::{Invariant, Violation};
+use crate::violation::{Found, Invariant, Violation};
 use std::collections::HashMap;
 
 /// **Fenced exclusion**: among the uses that a fenced resource accepts, fences never decrease, and one fence
@@ -10,116 +9,116 @@ use std::collections::HashMap;
 ///
 /// Assumed: one resource for each path, which all guards of the path use. Holds whatever is paused, cut off
 /// or late.
-pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
-    let mut uses: Vec<(usize, &Story<'_>, Use)> = Vec::new();
+pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
+    let mut uses: Vec<(usize, &AttemptTrace<'_>, Use)> = Vec::new();
     let mut owners: HashMap<(&str, u64), AttemptId> = HashMap::new();
-    for story in scene.attempts.all() {
-        let Some((at, grant)) = story.granted else { continue };
-        let used = story.acts.iter().filter_map(|act| match act.what {
-            Deed::Used(used) => Some((act.index, story, used)),
+    for trace in analysis.attempts.all() {
+        let Some((at, grant)) = trace.granted else { continue };
+        let used = trace.acts.iter().filter_map(|act| match act.deed {
+            Deed::Used(used) => Some((act.index, trace, used)),
             _ => None,
         });
         uses.extend(used);
-        let Some(fence) = grant.fence.filter(|_| story.is_exclusive()) else { continue };
-        if let Some(other) = owners.insert((&story.attempt.path, fence), story.id()) {
+        let Some(fence) = grant.fence.filter(|_| trace.is_exclusive()) else { continue };
+        if let Some(other) = owners.insert((&trace.attempt.path, fence), trace.id()) {
             let what = format!("two acquisitions have the fence {fence}:");
-            found.push(violation(story, at, what).attempt(other));
+            found.push(violation(trace, at, what).attempt(other));
         }
     }
     uses.sort_by_key(|(index, ..)| *index);
     let mut highest: HashMap<&str, (u64, AttemptId)> = HashMap::new();
-    for (index, story, used) in uses {
-        let at = scene.run.events[index].at;
-        let fence = story.granted.and_then(|(_, grant)| grant.fence);
+    for (index, trace, used) in uses {
+        let at = analysis.run.events[index].at;
+        let fence = trace.granted.and_then(|(_, grant)| grant.fence);
         if fence != Some(used.fence) {
             let what = format!("used with the fence {}, granted with {fence:?}:", used.fence);
-            found.push(violation(story, at, what));
+            found.push(violation(trace, at, what));
         }
-        let (top, by) = *highest.entry(&story.attempt.path).or_insert((used.fence, story.id()));
+        let (top, by) = *highest.entry(&trace.attempt.path).or_insert((used.fence, trace.id()));
         match (used.accepted, used.fence < top) {
             (true, true) => {
                 let what = format!("the fence {} was accepted after {top}:", used.fence);
-                found.push(violation(story, at, what).attempt(by));
+                found.push(violation(trace, at, what).attempt(by));
             }
             (false, false) => {
                 let what =
                     format!("the fence {} was refused after {top}: not a fenced resource:", used.fence);
-                found.push(violation(story, at, what).attempt(by));
+                found.push(violation(trace, at, what).attempt(by));
             }
             _ => {}
         }
         if used.fence > top {
-            highest.insert(&story.attempt.path, (used.fence, story.id()));
+            highest.insert(&trace.attempt.path, (used.fence, trace.id()));
         }
     }
 }
 
-fn violation(story: &Story<'_>, at: std::time::Duration, what: String) -> Violation {
+fn violation(trace: &AttemptTrace<'_>, at: std::time::Duration, what: String) -> Violation {
     Violation::new(Invariant::M1, at, what)
-        .attempt(story.id())
-        .client(story.client)
-        .path(story.attempt.path.clone())
+        .attempt(trace.id())
+        .client(trace.client)
+        .path(trace.attempt.path.clone())
 }
 
 #[cfg(test)]
 mod tests {
     use crate::event::{AttemptId, FaultKind};
+    use crate::history::HistoryBuilder;
     use crate::journal::EndCause::Expired;
-    use crate::sketch::Sketch;
     use crate::violation::Invariant::{M1, M4};
 
     /// A holder that was frozen wakes up and uses what the next one holds.
-    fn frozen() -> (Sketch, AttemptId, AttemptId) {
-        let mut sketch = Sketch::new();
-        let first = sketch.at(100).begin(0);
-        sketch.create(first).at(110).grant(first).used(first);
-        let second = sketch.at(120).begin(1);
-        sketch.create(second).at(200).fault(0, FaultKind::Frozen).at(6_500).end_session(1, Expired);
-        sketch.at(6_510).grant(second).used(second).at(9_000).heal(0, FaultKind::Frozen);
-        (sketch, first, second)
+    fn frozen() -> (HistoryBuilder, AttemptId, AttemptId) {
+        let mut history = HistoryBuilder::new();
+        let first = history.at(100).begin(0);
+        history.create(first).at(110).grant(first).used(first);
+        let second = history.at(120).begin(1);
+        history.create(second).at(200).fault(0, FaultKind::Frozen).at(6_500).end_session(1, Expired);
+        history.at(6_510).grant(second).used(second).at(9_000).heal(0, FaultKind::Frozen);
+        (history, first, second)
     }
 
-    fn end(sketch: &mut Sketch, first: AttemptId) -> Sketch {
-        sketch.lost(first).at(9_001).dropped(first).end(9_010)
+    fn end(history: &mut HistoryBuilder, first: AttemptId) -> HistoryBuilder {
+        history.lost(first).at(9_001).dropped(first).end(9_010)
     }
 
     #[test]
     fn a_late_use_that_is_refused_is_right() {
-        let (mut sketch, first, _) = frozen();
+        let (mut history, first, _) = frozen();
         let fence = 5;
-        sketch.used_with(first, fence, false);
-        end(&mut sketch, first).holds();
+        history.used_with(first, fence, false);
+        end(&mut history, first).holds();
     }
 
     #[test]
     fn a_late_use_that_is_accepted_is_caught() {
-        let (mut sketch, first, _) = frozen();
-        sketch.used_with(first, 5, true);
-        end(&mut sketch, first).breaks(M1);
+        let (mut history, first, _) = frozen();
+        history.used_with(first, 5, true);
+        end(&mut history, first).breaks(M1);
     }
 
     #[test]
     fn a_refusal_without_a_higher_fence_is_caught() {
-        let (mut sketch, first, second) = frozen();
-        sketch.used_with(second, 6, false);
-        end(&mut sketch, first).breaks(M1);
+        let (mut history, first, second) = frozen();
+        history.used_with(second, 6, false);
+        end(&mut history, first).breaks(M1);
     }
 
     #[test]
     fn a_fence_of_ones_own_making_is_caught() {
-        let (mut sketch, first, second) = frozen();
-        sketch.used_with(second, 7, true);
-        end(&mut sketch, first).breaks(M1);
+        let (mut history, first, second) = frozen();
+        history.used_with(second, 7, true);
+        end(&mut history, first).breaks(M1);
     }
 
     #[test]
     fn numbers_as_fences_repeat_when_the_line_is_made_anew() {
-        let mut sketch = Sketch::new();
+        let mut history = HistoryBuilder::new();
         for (at, number) in [(100, 0), (200, 1)] {
-            let attempt = sketch.at(at).reset().begin(number);
-            sketch.create(attempt).at(at + 10).grant_with(attempt, 0).used_with(attempt, 0, true);
-            sketch.at(at + 20).dropped(attempt).delete(attempt);
+            let attempt = history.at(at).reset().begin(number);
+            history.create(attempt).at(at + 10).grant_with(attempt, 0).used_with(attempt, 0, true);
+            history.at(at + 20).dropped(attempt).delete(attempt);
         }
-        assert_eq!(sketch.end(1_000).broken(), [M1, M4]);
+        assert_eq!(history.end(1_000).broken(), [M1, M4]);
     }
 }

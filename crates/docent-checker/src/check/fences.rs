@@ -1,6 +1,5 @@
-use super::Found;
-use crate::scene::Scene;
-use crate::violation::{Invariant, Violation};
+use crate::analysis::Analysis;
+use crate::violation::{Found, Invariant, Violation};
 use std::collections::BTreeMap;
 
 /// **Fences increase**: every exclusive guard has a fence, made from the transaction that created its node,
@@ -8,22 +7,22 @@ use std::collections::BTreeMap;
 ///
 /// Assumed: one history of the ensemble, which was not restored from an older copy. A downgraded guard is not
 /// exclusive and not looked at.
-pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
+pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let mut highest: BTreeMap<&str, u64> = BTreeMap::new();
-    let exclusive = scene.attempts.all().filter(|story| story.is_exclusive());
-    let held = exclusive.filter_map(|story| {
-        let (_, node) = scene.node_of(story)?;
-        let (at, grant) = story.granted?;
-        Some((node.created.zxid, at, grant.fence, story))
+    let exclusive = analysis.attempts.all().filter(|trace| trace.is_exclusive());
+    let held = exclusive.filter_map(|trace| {
+        let (_, node) = analysis.node_of(trace)?;
+        let (at, grant) = trace.granted?;
+        Some((node.created.zxid, at, grant.fence, trace))
     });
     let mut held: Vec<_> = held.collect();
     held.sort_by_key(|(czxid, at, ..)| (*czxid, *at));
-    for (czxid, at, fence, story) in held {
+    for (czxid, at, fence, trace) in held {
         let wrong = |what: String| {
             Violation::new(Invariant::M4, at, what)
-                .attempt(story.id())
-                .client(story.client)
-                .path(story.attempt.path.clone())
+                .attempt(trace.id())
+                .client(trace.client)
+                .path(trace.attempt.path.clone())
         };
         let Some(fence) = fence else {
             found.push(wrong("granted without a fence:".to_owned()));
@@ -32,7 +31,7 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
         if i64::try_from(fence) != Ok(czxid) {
             found.push(wrong(format!("its fence is {fence}, its node was created by transaction {czxid}:")));
         }
-        let before = highest.insert(&story.attempt.path, fence);
+        let before = highest.insert(&trace.attempt.path, fence);
         if let Some(before) = before.filter(|before| *before >= fence) {
             found.push(wrong(format!("its fence is {fence}, an earlier holder's was {before}:")));
         }
@@ -41,20 +40,20 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
 
 #[cfg(test)]
 mod tests {
-    use crate::event::What;
-    use crate::sketch::Sketch;
+    use crate::event::EventKind;
+    use crate::history::HistoryBuilder;
     use crate::violation::Invariant::M4;
 
-    fn with_fences(fences: [Option<u64>; 2]) -> Sketch {
-        let mut sketch = Sketch::good();
+    fn with_fences(fences: [Option<u64>; 2]) -> HistoryBuilder {
+        let mut history = HistoryBuilder::good();
         let mut fences = fences.into_iter();
-        for event in &mut sketch.run.events {
-            if let What::Granted(_, grant) = &mut event.what {
+        for event in &mut history.run.events {
+            if let EventKind::Granted(_, grant) = &mut event.kind {
                 grant.fence = fences.next().unwrap();
             }
         }
-        sketch.run.events.retain(|event| !matches!(event.what, What::Used(..)));
-        sketch
+        history.run.events.retain(|event| !matches!(event.kind, EventKind::Used(..)));
+        history
     }
 
     #[test]

@@ -1,14 +1,13 @@
-use super::Found;
+use crate::analysis::Analysis;
 use crate::queues::{Item, Queues};
-use crate::scene::Scene;
-use crate::violation::{Invariant, Violation};
+use crate::violation::{Found, Invariant, Violation};
 use std::collections::BTreeMap;
 
 /// **Order**: items are claimed for the first time in the order in which they were put.
 ///
 /// A claim that was given back at once counts. One that comes back may be overtaken by later ones.
-pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
-    let queues = Queues::of(scene);
+pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
+    let queues = Queues::of(analysis);
     // Of each queue, of the items behind, the one that was claimed first.
     let mut earliest: BTreeMap<&str, (i64, &Item<'_>)> = BTreeMap::new();
     for item in queues.items.values().rev() {
@@ -34,35 +33,35 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
 
 #[cfg(test)]
 mod tests {
-    use crate::sketch::Sketch;
+    use crate::history::{HistoryBuilder, QueueEvents};
     use crate::violation::Invariant::Q3;
 
     #[test]
     fn items_are_claimed_in_their_order() {
-        let mut sketch = Sketch::new();
-        let (first, second) = (sketch.at(100).put(0, 7), sketch.put(0, 8));
-        sketch.at(200).give(1, &first, 1);
-        sketch.give(2, &second, 1);
-        sketch.end(1_000).holds();
+        let mut history = HistoryBuilder::new();
+        let (first, second) = (history.at(100).put(0, 7), history.put(0, 8));
+        history.at(200).give(1, &first, 1);
+        history.give(2, &second, 1);
+        history.end(1_000).holds();
     }
 
     #[test]
     fn one_that_is_claimed_before_an_earlier_one_is_caught() {
-        let mut sketch = Sketch::new();
-        let (first, second) = (sketch.at(100).put(0, 7), sketch.put(0, 8));
-        sketch.at(200).give(2, &second, 1);
-        sketch.clone().end(1_000).breaks(Q3);
-        sketch.give(1, &first, 1);
-        sketch.end(1_000).breaks(Q3);
+        let mut history = HistoryBuilder::new();
+        let (first, second) = (history.at(100).put(0, 7), history.put(0, 8));
+        history.at(200).give(2, &second, 1);
+        history.clone().end(1_000).breaks(Q3);
+        history.give(1, &first, 1);
+        history.end(1_000).breaks(Q3);
     }
 
     #[test]
     fn one_that_comes_back_may_be_overtaken() {
-        let mut sketch = Sketch::new();
-        let (first, second) = (sketch.at(100).put(0, 7), sketch.put(0, 8));
-        let given = sketch.at(200).give(1, &first, 1);
-        sketch.given_back(&given).delete_claim(&given).give(2, &second, 1);
-        sketch.at(300).give(1, &first, 2);
-        sketch.end(1_000).holds();
+        let mut history = HistoryBuilder::new();
+        let (first, second) = (history.at(100).put(0, 7), history.put(0, 8));
+        let given = history.at(200).give(1, &first, 1);
+        history.given_back(&given).delete_claim(&given).give(2, &second, 1);
+        history.at(300).give(1, &first, 2);
+        history.end(1_000).holds();
     }
 }

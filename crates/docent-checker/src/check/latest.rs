@@ -1,30 +1,29 @@
-use super::Found;
+use crate::analysis::Analysis;
 use crate::event::Following;
 use crate::listings::{PAUSE, State, histories};
 use crate::publications::{Follower, followers};
-use crate::scene::Scene;
-use crate::violation::{Invariant, Violation};
+use crate::violation::{Found, Invariant, Violation};
 use std::time::Duration;
 
 /// **The last value arrives**: once all faults are over and the value does not change any more, a
 /// subscription has shown it, or has told that nothing is there, or that it cannot be read.
-pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
-    let followers = followers(&scene.run.events);
+pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
+    let followers = followers(&analysis.run.events);
     let paths = followers.iter().map(|follower| follower.path);
-    let histories = histories(scene.run, paths, |key, path| key == path);
+    let histories = histories(analysis.run, paths, |key, path| key == path);
     for follower in &followers {
-        if let Some((at, what)) = wrong(scene, follower, &histories[follower.path]) {
+        if let Some((at, what)) = wrong(analysis, follower, &histories[follower.path]) {
             let violation = Violation::new(Invariant::C2, at, what);
             found.push(violation.client(follower.client).path(follower.path));
         }
     }
 }
 
-fn wrong(scene: &Scene<'_>, follower: &Follower<'_>, states: &[State]) -> Option<(Duration, String)> {
-    let (life, calm) = (scene.life(follower.client)?, scene.calm()?);
-    let tolerances = scene.tolerances();
+fn wrong(analysis: &Analysis<'_>, follower: &Follower<'_>, states: &[State]) -> Option<(Duration, String)> {
+    let (life, calm) = (analysis.life(follower.client)?, analysis.calm()?);
+    let tolerances = analysis.tolerances();
     let moment = tolerances.reconnect + tolerances.news + PAUSE;
-    let gone = [follower.over, scene.leaving(follower.client), Some(scene.facts().end.at)];
+    let gone = [follower.over, analysis.leaving(follower.client), Some(analysis.facts().end.at)];
     let gone = gone.into_iter().flatten().min()?;
     states.iter().enumerate().find_map(|(place, state)| {
         let next = states.get(place + 1).map_or(Duration::MAX, |next| next.at);
@@ -46,39 +45,39 @@ fn wrong(scene: &Scene<'_>, follower: &Follower<'_>, states: &[State]) -> Option
 
 #[cfg(test)]
 mod tests {
-    use crate::event::{AttemptId, Following, What};
-    use crate::sketch::{FOLLOWER, Sketch};
+    use crate::event::{AttemptId, EventKind, Following};
+    use crate::history::{ConfigEvents, FOLLOWER, HistoryBuilder};
     use crate::violation::Invariant::C2;
 
-    fn seen(sketch: &mut Sketch, step: Following) -> Sketch {
-        sketch.at(400).tell(3, What::Followed(AttemptId(FOLLOWER), step));
-        sketch.at(1_000).world(What::Calm).end(60_000)
+    fn seen(history: &mut HistoryBuilder, step: Following) -> HistoryBuilder {
+        history.at(400).tell(3, EventKind::Followed(AttemptId(FOLLOWER), step));
+        history.at(1_000).world(EventKind::Calm).end(60_000)
     }
 
-    fn followed() -> Sketch {
-        let mut sketch = Sketch::new();
-        sketch.at(100).write_node("/c", 0, Some(1)).at(150).follow(3, "/c").saw(3, "/c", 1);
-        sketch
+    fn followed() -> HistoryBuilder {
+        let mut history = HistoryBuilder::new();
+        history.at(100).write_node("/c", 0, Some(1)).at(150).follow(3, "/c").saw(3, "/c", 1);
+        history
     }
 
     #[test]
     fn the_last_one_is_shown() {
-        let mut sketch = followed();
-        sketch.at(200).write_again("/c", 0, Some(2)).at(210).saw(3, "/c", 2);
-        sketch.at(1_000).world(What::Calm).end(60_000).holds();
-        let mut sketch = followed();
-        seen(sketch.at(200).write_again("/c", 0, None), Following::Refused).holds();
-        let mut sketch = followed();
-        seen(sketch.at(200).delete_path("/c", 1), Following::Missing).holds();
+        let mut history = followed();
+        history.at(200).write_again("/c", 0, Some(2)).at(210).saw(3, "/c", 2);
+        history.at(1_000).world(EventKind::Calm).end(60_000).holds();
+        let mut history = followed();
+        seen(history.at(200).write_again("/c", 0, None), Following::Refused).holds();
+        let mut history = followed();
+        seen(history.at(200).delete_path("/c", 1), Following::Missing).holds();
     }
 
     #[test]
     fn one_that_is_not_shown_is_caught() {
-        let mut sketch = followed();
-        sketch.at(200).write_again("/c", 0, Some(2)).at(1_000).world(What::Calm).end(60_000).breaks(C2);
-        let mut sketch = followed();
-        sketch.at(200).delete_path("/c", 1).at(1_000).world(What::Calm).end(60_000).breaks(C2);
-        let mut sketch = followed();
-        seen(sketch.at(200).write_again("/c", 0, None), Following::Missing).breaks(C2);
+        let mut history = followed();
+        history.at(200).write_again("/c", 0, Some(2)).at(1_000).world(EventKind::Calm).end(60_000).breaks(C2);
+        let mut history = followed();
+        history.at(200).delete_path("/c", 1).at(1_000).world(EventKind::Calm).end(60_000).breaks(C2);
+        let mut history = followed();
+        seen(history.at(200).write_again("/c", 0, None), Following::Missing).breaks(C2);
     }
 }

@@ -1,9 +1,8 @@
-use super::Found;
-use crate::attempts::Story;
+use crate::analysis::Analysis;
+use crate::attempt_trace::AttemptTrace;
 use crate::event::Ending;
-use crate::scene::Scene;
 use crate::spans::{Span, Spans};
-use crate::violation::{Invariant, Violation};
+use crate::violation::{Found, Invariant, Violation};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -16,45 +15,45 @@ use std::time::Duration;
 /// Hand-offs cost two round trips each. An attempt that is cancelled, or whose client closes or crashes, is
 /// owed nothing after that, and so is one whose patience is over; an attempt that does not wait is never owed
 /// anything.
-pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
-    let Some(calm) = scene.calm() else { return };
-    let (holds, linked) = (holds(scene), linked(scene));
-    for story in scene.attempts.all() {
-        if story.attempt.patience == Some(Duration::ZERO) {
+pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
+    let Some(calm) = analysis.calm() else { return };
+    let (holds, linked) = (holds(analysis), linked(analysis));
+    for trace in analysis.attempts.all() {
+        if trace.attempt.patience == Some(Duration::ZERO) {
             continue;
         }
-        let since = story.began.max(calm);
-        if let Some(waited) = starved(scene, story, since, &holds, &linked) {
+        let since = trace.began.max(calm);
+        if let Some(waited) = starved(analysis, trace, since, &holds, &linked) {
             let what = format!("it waited {waited:?} while nobody held, after all faults were over:");
-            found.push(violation(story, since + waited, what));
+            found.push(violation(trace, since + waited, what));
         }
-        if let Some((at, Ending::Failed(kind))) = story.ended
-            && since + settling(scene) < at
-            && scene.leaving(story.client).is_none_or(|leaving| leaving > at)
+        if let Some((at, Ending::Failed(kind))) = trace.ended
+            && since + settling(analysis) < at
+            && analysis.leaving(trace.client).is_none_or(|leaving| leaving > at)
         {
-            found.push(violation(story, at, format!("it failed with {kind} after all faults were over:")));
+            found.push(violation(trace, at, format!("it failed with {kind} after all faults were over:")));
         }
     }
 }
 
 /// Time that a world needs to settle: sessions of the dead run out, links come back.
-fn settling(scene: &Scene<'_>) -> Duration {
-    scene.facts().expiry() + scene.tolerances().reconnect
+fn settling(analysis: &Analysis<'_>) -> Duration {
+    analysis.facts().expiry() + analysis.tolerances().reconnect
 }
 
 /// Time that it waited while nobody held, if that was too long.
 fn starved(
-    scene: &Scene<'_>,
-    story: &Story<'_>,
+    analysis: &Analysis<'_>,
+    trace: &AttemptTrace<'_>,
     since: Duration,
     holds: &BTreeMap<&str, Holds>,
     linked: &[BTreeSet<&str>],
 ) -> Option<Duration> {
-    let leaving = scene.leaving(story.client);
-    let end = Some(scene.facts().end.at);
-    let until = [story.waited_until(), leaving, end].into_iter().flatten().min()?;
+    let leaving = analysis.leaving(trace.client);
+    let end = Some(analysis.facts().end.at);
+    let until = [trace.waited_until(), leaving, end].into_iter().flatten().min()?;
     let waited = until.checked_sub(since)?;
-    let own = story.attempt.path.as_str();
+    let own = trace.attempt.path.as_str();
     let together = linked.iter().find(|paths| paths.contains(own)).into_iter().flatten().copied();
     let paths = together.filter(|path| *path != own).chain([own]);
     let mut held = Vec::new();
@@ -64,20 +63,20 @@ fn starved(
         hand_offs = hand_offs.saturating_add(holds.grants(since, until));
     }
     let held = Spans::new(held).covered(since, until);
-    let tolerances = scene.tolerances();
+    let tolerances = analysis.tolerances();
     let each = tolerances.round_trip * 2 + tolerances.scheduling;
     let idle = waited.saturating_sub(held);
     // Of an election: each leader may have to wait because its predecessor did not resign.
-    let delay = scene.elections.delay(&story.attempt.path);
-    (idle > settling(scene) + delay + (each + delay) * hand_offs).then_some(idle)
+    let delay = analysis.elections.delay(&trace.attempt.path);
+    (idle > settling(analysis) + delay + (each + delay) * hand_offs).then_some(idle)
 }
 
 /// Paths that are acquired together, some with one and some with another of them.
-fn linked<'a>(scene: &Scene<'a>) -> Vec<BTreeSet<&'a str>> {
+fn linked<'a>(analysis: &Analysis<'a>) -> Vec<BTreeSet<&'a str>> {
     let mut linked: Vec<BTreeSet<&str>> = Vec::new();
-    for group in scene.attempts.groups() {
-        let stories = group.iter().filter_map(|id| scene.attempts.get(*id));
-        let mut paths: BTreeSet<&str> = stories.map(|story| story.attempt.path.as_str()).collect();
+    for group in analysis.attempts.groups() {
+        let traces = group.iter().filter_map(|id| analysis.attempts.get(*id));
+        let mut paths: BTreeSet<&str> = traces.map(|trace| trace.attempt.path.as_str()).collect();
         linked.retain(|others| {
             let apart = paths.is_disjoint(others);
             if !apart {
@@ -106,14 +105,14 @@ impl Holds {
     }
 }
 
-fn holds<'a>(scene: &Scene<'a>) -> BTreeMap<&'a str, Holds> {
+fn holds<'a>(analysis: &Analysis<'a>) -> BTreeMap<&'a str, Holds> {
     let mut holds: BTreeMap<&str, Holds> = BTreeMap::new();
-    for story in scene.attempts.all() {
-        let Some((at, _)) = story.granted else { continue };
-        let path = holds.entry(&story.attempt.path).or_default();
+    for trace in analysis.attempts.all() {
+        let Some((at, _)) = trace.granted else { continue };
+        let path = holds.entry(&trace.attempt.path).or_default();
         // A guard that is lost and kept is in nobody's way for longer than its node is there.
-        let gone = scene.node_of(story).and_then(|(_, node)| node.gone).map(|gone| gone.when.at);
-        let until = [story.given_up(), gone].into_iter().flatten().min().unwrap_or(Duration::MAX);
+        let gone = analysis.node_of(trace).and_then(|(_, node)| node.gone).map(|gone| gone.when.at);
+        let until = [trace.given_up(), gone].into_iter().flatten().min().unwrap_or(Duration::MAX);
         path.spans.push(Span { from: at, until: until.max(at) });
         path.granted.push(at);
     }
@@ -124,48 +123,49 @@ fn holds<'a>(scene: &Scene<'a>) -> BTreeMap<&'a str, Holds> {
     holds
 }
 
-fn violation(story: &Story<'_>, at: Duration, what: String) -> Violation {
+fn violation(trace: &AttemptTrace<'_>, at: Duration, what: String) -> Violation {
     Violation::new(Invariant::M8, at, what)
-        .attempt(story.id())
-        .client(story.client)
-        .path(story.attempt.path.clone())
+        .attempt(trace.id())
+        .client(trace.client)
+        .path(trace.attempt.path.clone())
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::event::{AttemptId, Ending, What};
-    use crate::sketch::Sketch;
+    use crate::event::{AttemptId, Ending, EventKind};
+    use crate::history::{ElectionEvents, HistoryBuilder};
     use crate::violation::Invariant::M8;
 
     /// One holds until 20 s, another waits; all is calm from 1 s on.
-    fn waiting() -> (Sketch, AttemptId) {
-        let mut sketch = Sketch::new();
-        let (first, second) = (sketch.at(100).begin(0), sketch.begin(1));
-        sketch.create(first).create(second).at(110).grant(first).at(1_000).world(What::Calm);
-        sketch.at(20_000).dropped(first).delete(first);
-        (sketch, second)
+    fn waiting() -> (HistoryBuilder, AttemptId) {
+        let mut history = HistoryBuilder::new();
+        let (first, second) = (history.at(100).begin(0), history.begin(1));
+        history.create(first).create(second).at(110).grant(first).at(1_000).world(EventKind::Calm);
+        history.at(20_000).dropped(first).delete(first);
+        (history, second)
     }
 
     #[test]
     fn the_time_for_which_others_hold_does_not_count() {
-        let (mut sketch, second) = waiting();
-        sketch.at(20_010).grant(second).end(30_000).holds();
+        let (mut history, second) = waiting();
+        history.at(20_010).grant(second).end(30_000).holds();
     }
 
     #[test]
     fn a_grant_that_comes_late_is_caught() {
-        let (mut sketch, second) = waiting();
-        sketch.at(29_900).grant(second).end(30_000).breaks(M8);
+        let (mut history, second) = waiting();
+        history.at(29_900).grant(second).end(30_000).breaks(M8);
     }
 
     #[test]
     fn a_takeover_delay_does_not_count() {
         let waited = |delay: u64| {
-            let mut sketch = Sketch::new();
-            let (first, second) = (sketch.at(100).run_with(0, 7, 0, delay), sketch.run_with(1, 8, 0, delay));
-            sketch.create(first).create(second).at(110).grant(first).at(1_000).world(What::Calm);
-            sketch.at(20_000).releasing(first).delete(first).at(32_100).grant(second);
-            sketch.end(60_000)
+            let mut history = HistoryBuilder::new();
+            let (first, second) =
+                (history.at(100).run_with(0, 7, 0, delay), history.run_with(1, 8, 0, delay));
+            history.create(first).create(second).at(110).grant(first).at(1_000).world(EventKind::Calm);
+            history.at(20_000).releasing(first).delete(first).at(32_100).grant(second);
+            history.end(60_000)
         };
         waited(12_000).holds();
         waited(0).breaks_also(M8);
@@ -173,45 +173,45 @@ mod tests {
 
     #[test]
     fn a_grant_that_never_comes_is_caught() {
-        let (sketch, _) = waiting();
-        sketch.clone().end(25_000).holds();
-        sketch.clone().end(60_000).breaks(M8);
+        let (history, _) = waiting();
+        history.clone().end(25_000).holds();
+        history.clone().end(60_000).breaks(M8);
     }
 
     #[test]
     fn who_waits_for_one_that_waits_for_something_else_does_not_starve() {
-        let mut sketch = Sketch::new();
-        let holder = sketch.at(100).begin_at(0, "/two");
-        sketch.create(holder).at(110).grant(holder);
-        let both = ["/one", "/two"].map(|path| sketch.at(200).begin_at(1, path));
-        sketch.tell(1, What::Together(both.to_vec())).create(both[0]).create(both[1]);
-        let last = sketch.at(300).begin_at(2, "/one");
-        sketch.create(last).at(1_000).world(What::Calm);
-        let mut late = sketch.clone();
-        sketch.at(20_000).dropped(holder).delete(holder).at(20_010).grant(both[0]).grant(both[1]);
-        sketch.at(20_020).dropped(both[0]).dropped(both[1]).delete(both[0]).delete(both[1]);
-        sketch.at(20_030).grant(last).end(30_000).holds();
+        let mut history = HistoryBuilder::new();
+        let holder = history.at(100).begin_at(0, "/two");
+        history.create(holder).at(110).grant(holder);
+        let both = ["/one", "/two"].map(|path| history.at(200).begin_at(1, path));
+        history.tell(1, EventKind::Together(both.to_vec())).create(both[0]).create(both[1]);
+        let last = history.at(300).begin_at(2, "/one");
+        history.create(last).at(1_000).world(EventKind::Calm);
+        let mut late = history.clone();
+        history.at(20_000).dropped(holder).delete(holder).at(20_010).grant(both[0]).grant(both[1]);
+        history.at(20_020).dropped(both[0]).dropped(both[1]).delete(both[0]).delete(both[1]);
+        history.at(20_030).grant(last).end(30_000).holds();
         // Nobody holds what they wait for.
         late.at(1_100).dropped(holder).delete(holder).end(30_000).breaks(M8);
     }
 
     #[test]
     fn without_calm_nothing_is_owed() {
-        let mut sketch = Sketch::new();
-        let attempt = sketch.at(100).begin(0);
-        sketch.create(attempt).end(60_000).holds();
+        let mut history = HistoryBuilder::new();
+        let attempt = history.at(100).begin(0);
+        history.create(attempt).end(60_000).holds();
     }
 
     #[test]
     fn who_gave_up_is_owed_nothing() {
-        let (mut sketch, second) = waiting();
-        sketch.at(20_500).ended(second, Ending::Cancelled).delete(second).end(60_000).holds();
+        let (mut history, second) = waiting();
+        history.at(20_500).ended(second, Ending::Cancelled).delete(second).end(60_000).holds();
     }
 
     #[test]
     fn nobody_fails_in_calm() {
-        let (mut sketch, second) = waiting();
-        sketch.at(21_000).ended(second, Ending::Failed("timeout".to_owned())).delete(second).end(60_000);
-        sketch.breaks(M8);
+        let (mut history, second) = waiting();
+        history.at(21_000).ended(second, Ending::Failed("timeout".to_owned())).delete(second).end(60_000);
+        history.breaks(M8);
     }
 }

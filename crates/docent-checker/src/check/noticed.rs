@@ -1,8 +1,7 @@
-use super::Found;
+use crate::analysis::Analysis;
 use crate::queues::{Queues, Take};
-use crate::scene::Scene;
 use crate::spans::{Span, Spans};
-use crate::violation::{Invariant, Violation};
+use crate::violation::{Found, Invariant, Violation};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -12,11 +11,11 @@ use std::time::Duration;
 ///
 /// Nothing is asked while anything is wrong with a consumer that waits there, or was a moment before: only
 /// the first in the line watches, and that may be one that is cut off, or has died, until its session ends.
-pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
-    let queues = Queues::of(scene);
+pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
+    let queues = Queues::of(analysis);
     for (path, stock) in stocks(&queues) {
         for take in queues.takes.iter().filter(|take| take.waits && take.path == path) {
-            if let Some(Span { from, until }) = overlooked(scene, &queues, &stock, take) {
+            if let Some(Span { from, until }) = overlooked(analysis, &queues, &stock, take) {
                 let what =
                     format!("somebody waits, items are free, and none is claimed for {:?}:", until - from);
                 found.push(Violation::new(Invariant::Q8, until, what).client(take.client).path(path));
@@ -56,19 +55,21 @@ fn stocks<'s>(queues: &Queues<'s>) -> BTreeMap<&'s str, Stock> {
 }
 
 /// Longest time that an item may be free while a consumer waits.
-fn patience(scene: &Scene<'_>) -> Duration {
+fn patience(analysis: &Analysis<'_>) -> Duration {
     /// Two looks at the clock, and the time for which a listing is used.
     const LOOKS: Duration = Duration::from_millis(2_500);
-    let tolerances = scene.tolerances();
+    let tolerances = analysis.tolerances();
     // A server may be four ticks behind.
-    let lag = scene.facts().tick * 4;
+    let lag = analysis.facts().tick * 4;
     tolerances.news + lag * 2 + tolerances.round_trip * 20 + tolerances.scheduling + LOOKS
 }
 
-fn overlooked(scene: &Scene<'_>, queues: &Queues<'_>, stock: &Stock, take: &Take<'_>) -> Option<Span> {
-    let end =
-        [take.over, scene.leaving(take.client), Some(scene.facts().end.at)].into_iter().flatten().min()?;
-    let patience = patience(scene);
+fn overlooked(analysis: &Analysis<'_>, queues: &Queues<'_>, stock: &Stock, take: &Take<'_>) -> Option<Span> {
+    let end = [take.over, analysis.leaving(take.client), Some(analysis.facts().end.at)]
+        .into_iter()
+        .flatten()
+        .min()?;
+    let patience = patience(analysis);
     let first = stock.free.partition_point(|span| span.until <= take.began);
     for span in stock.free[first..].iter().take_while(|span| span.from < end) {
         let (mut from, until) = (span.from.max(take.began), span.until.min(end));
@@ -77,7 +78,7 @@ fn overlooked(scene: &Scene<'_>, queues: &Queues<'_>, stock: &Stock, take: &Take
         for claimed in claimed.chain([until]) {
             // The time counts from the end of faults in the meantime.
             while from.saturating_add(patience) < claimed {
-                let Some(well) = wrong_until(scene, queues, take, from, from + patience) else {
+                let Some(well) = wrong_until(analysis, queues, take, from, from + patience) else {
                     return Some(Span { from, until: claimed });
                 };
                 from = well;
@@ -91,15 +92,15 @@ fn overlooked(scene: &Scene<'_>, queues: &Queues<'_>, stock: &Stock, take: &Take
 /// Time until which something was wrong with a consumer that waited at a queue between two times; `None` when
 /// nothing was.
 fn wrong_until(
-    scene: &Scene<'_>,
+    analysis: &Analysis<'_>,
     queues: &Queues<'_>,
     take: &Take<'_>,
     from: Duration,
     until: Duration,
 ) -> Option<Duration> {
     let rough = |client| {
-        let apart = scene.life(client).map(|life| &life.apart)?;
-        let reconnect = scene.tolerances().reconnect;
+        let apart = analysis.life(client).map(|life| &life.apart)?;
+        let reconnect = analysis.tolerances().reconnect;
         let last = apart.between(from.saturating_sub(reconnect), until).last()?;
         Some(last.until.saturating_add(reconnect))
     };
@@ -108,8 +109,8 @@ fn wrong_until(
         if node.created.at > until || gone < from {
             return None;
         }
-        match scene.client_of(node.owner) {
-            Some(client) if scene.leaving(client).is_none_or(|leaving| leaving > until) => {
+        match analysis.client_of(node.owner) {
+            Some(client) if analysis.leaving(client).is_none_or(|leaving| leaving > until) => {
                 rough(client).map(|rough| rough.min(gone))
             }
             // Until its node is gone it may be the first in the line.
@@ -124,64 +125,64 @@ fn wrong_until(
 #[cfg(test)]
 mod tests {
     use crate::event::{FaultKind, LinkState};
+    use crate::history::{HistoryBuilder, QueueEvents};
     use crate::journal::EndCause;
-    use crate::sketch::Sketch;
     use crate::violation::Invariant::{Q8, Q9};
 
     #[test]
     fn an_item_is_claimed_soon_after_it_was_put() {
-        let mut sketch = Sketch::new();
-        let take = sketch.at(3_000).take(1, true);
-        let item = sketch.at(5_000).put(0, 7);
-        sketch.clone().end(9_000).holds();
-        sketch.clone().end(20_000).breaks(Q8);
-        let given = sketch.at(5_010).give(1, &item, 1);
-        sketch.over(1, take).at(15_000).given_back(&given).delete_claim(&given).end(20_000).holds();
+        let mut history = HistoryBuilder::new();
+        let take = history.at(3_000).take(1, true);
+        let item = history.at(5_000).put(0, 7);
+        history.clone().end(9_000).holds();
+        history.clone().end(20_000).breaks(Q8);
+        let given = history.at(5_010).give(1, &item, 1);
+        history.over(1, take).at(15_000).given_back(&given).delete_claim(&given).end(20_000).holds();
     }
 
     #[test]
     fn who_does_not_wait_need_not_notice() {
-        let mut sketch = Sketch::new();
-        sketch.at(3_000).take(1, false);
-        sketch.at(5_000).put(0, 7);
-        sketch.end(20_000).holds();
+        let mut history = HistoryBuilder::new();
+        history.at(3_000).take(1, false);
+        history.at(5_000).put(0, 7);
+        history.end(20_000).holds();
     }
 
     #[test]
     fn an_item_whose_claim_goes_with_its_session_is_noticed() {
-        let mut sketch = Sketch::new();
-        let item = sketch.at(3_000).put(0, 7);
-        let given = sketch.at(3_100).give(1, &item, 1);
-        let take = sketch.at(3_200).take(2, true);
-        sketch.at(9_000).end_session(2, EndCause::Forced).held(&given, false).given_back(&given);
-        sketch.link(1, LinkState::Lost);
-        sketch.clone().end(30_000).breaks(Q8);
-        sketch.at(9_100).give(2, &item, 2);
-        sketch.over(2, take).end(30_000).holds();
+        let mut history = HistoryBuilder::new();
+        let item = history.at(3_000).put(0, 7);
+        let given = history.at(3_100).give(1, &item, 1);
+        let take = history.at(3_200).take(2, true);
+        history.at(9_000).end_session(2, EndCause::Forced).held(&given, false).given_back(&given);
+        history.link(1, LinkState::Lost);
+        history.clone().end(30_000).breaks(Q8);
+        history.at(9_100).give(2, &item, 2);
+        history.over(2, take).end(30_000).holds();
     }
 
     #[test]
     fn who_is_cut_off_need_not_notice() {
-        let mut sketch = Sketch::new();
-        sketch.at(3_000).take(1, true);
-        sketch.at(4_000).fault(1, FaultKind::Cut).link(1, LinkState::Suspended);
-        sketch.at(5_000).put(0, 7);
-        sketch.end(20_000).holds();
-        sketch.at(21_000).heal(1, FaultKind::Cut).link(1, LinkState::Connected);
-        sketch.clone().end(24_000).holds();
-        sketch.end(40_000).breaks(Q8);
+        let mut history = HistoryBuilder::new();
+        history.at(3_000).take(1, true);
+        history.at(4_000).fault(1, FaultKind::Cut).link(1, LinkState::Suspended);
+        history.at(5_000).put(0, 7);
+        history.end(20_000).holds();
+        history.at(21_000).heal(1, FaultKind::Cut).link(1, LinkState::Connected);
+        history.clone().end(24_000).holds();
+        history.end(40_000).breaks(Q8);
     }
 
     #[test]
     fn the_first_in_the_line_may_be_the_one_that_is_cut_off() {
-        let mut sketch = Sketch::new();
-        sketch.at(3_000).take(1, true);
-        sketch.take(2, true);
-        let place = sketch.idle(2);
-        sketch.at(4_000).fault(2, FaultKind::Cut).link(2, LinkState::Suspended);
-        sketch.at(5_000).put(0, 7);
-        sketch.end(20_000).holds();
-        sketch.at(20_000).delete_path(&place, 3).end(40_000).breaks_also(Q8);
-        assert!(!sketch.broken().contains(&Q9));
+        let mut history = HistoryBuilder::new();
+        history.at(3_000).take(1, true);
+        history.take(2, true);
+        let place = history.idle(2);
+        history.at(4_000).fault(2, FaultKind::Cut).link(2, LinkState::Suspended);
+        history.at(5_000).put(0, 7);
+        history.end(20_000).holds();
+        history.at(20_000).delete_path(&place, 3).end(40_000).breaks_also(Q8);
+        assert!(!history.broken().contains(&Q9));
     }
 }

@@ -1,24 +1,23 @@
-use super::Found;
+use crate::analysis::Analysis;
 use crate::event::{Outcome, Way};
 use crate::journal::{Change, ChangeKind};
 use crate::publications::{Publication, publications};
-use crate::scene::Scene;
-use crate::violation::{Invariant, Violation};
+use crate::violation::{Found, Invariant, Violation};
 use std::collections::BTreeMap;
 
 /// **Published exactly once**: a value that a call says was published was, once and by the transaction that
 /// it tells; a value that it says was not is not; and of a call of unknown outcome at most one transaction is
 /// found. The same of rollbacks, and of deletions that are acknowledged: the node is deleted while the call
 /// lasts.
-pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
-    let all = publications(&scene.run.events);
-    let numbers = numbers(scene, &all);
+pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
+    let all = publications(&analysis.run.events);
+    let numbers = numbers(analysis, &all);
     let deletions: Vec<&Change> =
-        scene.run.journal.iter().filter(|change| change.kind == ChangeKind::Deleted).collect();
+        analysis.run.journal.iter().filter(|change| change.kind == ChangeKind::Deleted).collect();
     for publication in all.iter().filter(|publication| !matches!(publication.way, Way::Count)) {
         let what = match publication.number() {
             Some(number) => written(publication, number, &numbers[&(publication.path, number)]),
-            None => deleted(scene, publication, &deletions),
+            None => deleted(analysis, publication, &deletions),
         };
         found.extend(what.map(|what| {
             let at = publication.done.unwrap_or(publication.began);
@@ -36,7 +35,7 @@ struct Times {
     zxids: Vec<i64>,
 }
 
-fn numbers<'a>(scene: &Scene<'a>, all: &[Publication<'a>]) -> BTreeMap<(&'a str, u64), Times> {
+fn numbers<'a>(analysis: &Analysis<'a>, all: &[Publication<'a>]) -> BTreeMap<(&'a str, u64), Times> {
     let mut numbers: BTreeMap<(&str, u64), Times> = BTreeMap::new();
     for publication in all {
         let Some(number) = publication.number() else { continue };
@@ -44,7 +43,7 @@ fn numbers<'a>(scene: &Scene<'a>, all: &[Publication<'a>]) -> BTreeMap<(&'a str,
         times.least += usize::from(matches!(publication.outcome, Outcome::Applied(_)));
         times.most += usize::from(publication.outcome != Outcome::Nothing);
     }
-    for write in &scene.facts().written {
+    for write in &analysis.facts().written {
         let Some(number) = write.number else { continue };
         if let Some(times) = numbers.get_mut(&(&*write.path, number)) {
             times.zxids.push(write.zxid);
@@ -66,13 +65,13 @@ fn written(publication: &Publication<'_>, number: u64, times: &Times) -> Option<
     }
 }
 
-fn deleted(scene: &Scene<'_>, publication: &Publication<'_>, deletions: &[&Change]) -> Option<String> {
+fn deleted(analysis: &Analysis<'_>, publication: &Publication<'_>, deletions: &[&Change]) -> Option<String> {
     let (Outcome::Applied(_), Some(done)) = (publication.outcome, publication.done) else { return None };
-    let grain = scene.tolerances().grain;
+    let grain = analysis.tolerances().grain;
     let from = deletions.partition_point(|change| change.at + grain < publication.began);
     let mut meanwhile = deletions[from..].iter().take_while(|change| change.at <= done + grain);
     let deleted = meanwhile.any(|change| {
-        change.path == publication.path && scene.client_of(change.session) == Some(publication.client)
+        change.path == publication.path && analysis.client_of(change.session) == Some(publication.client)
     });
     (!deleted).then(|| "said to be deleted, and was not:".to_owned())
 }
@@ -80,18 +79,18 @@ fn deleted(scene: &Scene<'_>, publication: &Publication<'_>, deletions: &[&Chang
 #[cfg(test)]
 mod tests {
     use crate::event::{Outcome, Way};
-    use crate::sketch::Sketch;
+    use crate::history::{ConfigEvents, HistoryBuilder};
     use crate::violation::Invariant::C3;
 
     /// A call that publishes 2, which is written so many times.
-    fn published(times: u64, outcome: Outcome) -> Sketch {
-        let mut sketch = Sketch::new();
-        sketch.at(100).write_node("/c", 0, Some(1));
-        sketch.at(200).publish(0, 7, "/c", Way::Replace(2));
+    fn published(times: u64, outcome: Outcome) -> HistoryBuilder {
+        let mut history = HistoryBuilder::new();
+        history.at(100).write_node("/c", 0, Some(1));
+        history.at(200).publish(0, 7, "/c", Way::Replace(2));
         for again in 0..times {
-            sketch.at(210 + again).write_again("/c", 0, Some(2));
+            history.at(210 + again).write_again("/c", 0, Some(2));
         }
-        sketch.at(300).published(0, 7, outcome).end(1_000)
+        history.at(300).published(0, 7, outcome).end(1_000)
     }
 
     #[test]
@@ -114,10 +113,10 @@ mod tests {
     #[test]
     fn a_rollback_publishes_it_again() {
         let again = |told| {
-            let mut sketch = published(1, Outcome::Applied(None));
-            sketch.at(400).publish(1, 8, "/c", Way::Again(2));
-            sketch.at(410).write_again("/c", 0, Some(2));
-            sketch.at(420).published(1, 8, told).end(1_000)
+            let mut history = published(1, Outcome::Applied(None));
+            history.at(400).publish(1, 8, "/c", Way::Again(2));
+            history.at(410).write_again("/c", 0, Some(2));
+            history.at(420).published(1, 8, told).end(1_000)
         };
         again(Outcome::Applied(None)).holds();
         again(Outcome::Unknown).holds();
@@ -127,12 +126,12 @@ mod tests {
     #[test]
     fn a_deletion_that_never_was_is_caught() {
         let deleted = |deletes: bool| {
-            let mut sketch = published(1, Outcome::Applied(None));
-            sketch.at(400).publish(0, 8, "/c", Way::Delete);
+            let mut history = published(1, Outcome::Applied(None));
+            history.at(400).publish(0, 8, "/c", Way::Delete);
             if deletes {
-                sketch.at(410).delete_path("/c", 1);
+                history.at(410).delete_path("/c", 1);
             }
-            sketch.at(420).published(0, 8, Outcome::Applied(None)).end(1_000)
+            history.at(420).published(0, 8, Outcome::Applied(None)).end(1_000)
         };
         deleted(true).holds();
         deleted(false).breaks(C3);

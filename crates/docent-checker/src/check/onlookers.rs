@@ -1,8 +1,7 @@
-use super::Found;
+use crate::analysis::Analysis;
 use crate::elections::{Firsts, Onlooker};
 use crate::event::Onlooking;
-use crate::scene::Scene;
-use crate::violation::{Invariant, Violation};
+use crate::violation::{Found, Invariant, Violation};
 use std::time::Duration;
 
 /// **Onlookers** see the leader: the one shown was the first of the line, or nobody stood, at a moment that
@@ -12,10 +11,10 @@ use std::time::Duration;
 /// A leader may have gone long ago when the onlooker's client is not connected, or its server is not: then
 /// only the order is asked for. After something went wrong an onlooker looks again after up to a second;
 /// leaders shown while it did not wait are not asked for.
-pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
-    for onlooker in scene.elections.onlookers() {
-        let Some(firsts) = Firsts::of(&scene.truth, onlooker.path) else { continue };
-        let wrong = [order(onlooker), truth(scene, onlooker, &firsts), last(scene, onlooker, &firsts)];
+pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
+    for onlooker in analysis.elections.onlookers() {
+        let Some(firsts) = Firsts::of(&analysis.replay, onlooker.path) else { continue };
+        let wrong = [order(onlooker), truth(analysis, onlooker, &firsts), last(analysis, onlooker, &firsts)];
         found.extend(wrong.into_iter().flatten().map(|(at, what)| {
             Violation::new(Invariant::O1, at, what).client(onlooker.client).path(onlooker.path)
         }));
@@ -38,9 +37,9 @@ fn order(onlooker: &Onlooker<'_>) -> Option<Wrong> {
 }
 
 /// The shown leader had not led for long, or never.
-fn truth(scene: &Scene<'_>, onlooker: &Onlooker<'_>, firsts: &Firsts) -> Option<Wrong> {
-    let tolerances = scene.tolerances();
-    let life = scene.life(onlooker.client)?;
+fn truth(analysis: &Analysis<'_>, onlooker: &Onlooker<'_>, firsts: &Firsts) -> Option<Wrong> {
+    let tolerances = analysis.tolerances();
+    let life = analysis.life(onlooker.client)?;
     let mut since = Duration::ZERO;
     onlooker.steps.iter().find_map(|(at, step)| {
         let Onlooking::Shown(leader) = step else {
@@ -58,11 +57,12 @@ fn truth(scene: &Scene<'_>, onlooker: &Onlooker<'_>, firsts: &Firsts) -> Option<
 }
 
 /// It waits, and is not shown the leader.
-fn last(scene: &Scene<'_>, onlooker: &Onlooker<'_>, firsts: &Firsts) -> Option<Wrong> {
-    let life = scene.life(onlooker.client)?;
-    let gone = [scene.leaving(onlooker.client), Some(scene.facts().end.at)].into_iter().flatten().min()?;
+fn last(analysis: &Analysis<'_>, onlooker: &Onlooker<'_>, firsts: &Firsts) -> Option<Wrong> {
+    let life = analysis.life(onlooker.client)?;
+    let gone =
+        [analysis.leaving(onlooker.client), Some(analysis.facts().end.at)].into_iter().flatten().min()?;
     // A link that lost something while it was cut stays silent until it is given up.
-    let moment = scene.tolerances().reconnect + scene.tolerances().news + PAUSE;
+    let moment = analysis.tolerances().reconnect + analysis.tolerances().news + PAUSE;
     let mut shown = None;
     for (place, (at, step)) in onlooker.steps.iter().enumerate() {
         match step {
@@ -88,35 +88,35 @@ fn last(scene: &Scene<'_>, onlooker: &Onlooker<'_>, firsts: &Firsts) -> Option<W
 #[cfg(test)]
 mod tests {
     use crate::Onlooking;
-    use crate::event::{AttemptId, FaultKind, What};
-    use crate::sketch::{LOCK, Sketch};
+    use crate::event::{AttemptId, EventKind, FaultKind};
+    use crate::history::{ElectionEvents, HistoryBuilder, LOCK};
     use crate::violation::Invariant::O1;
 
     /// The first one leads until 5 s, then the second one.
-    fn terms() -> (Sketch, Option<u64>, Option<u64>) {
-        let mut sketch = Sketch::new();
-        let (first, second) = (sketch.at(100).campaign(0), sketch.campaign(1));
-        sketch.create(first).create(second).at(110).grant(first);
-        let fences = (Some(sketch.fence(first)), Some(sketch.fence(second)));
-        sketch.at(5_000).releasing(first).delete(first).at(5_010).grant(second);
-        (sketch, fences.0, fences.1)
+    fn terms() -> (HistoryBuilder, Option<u64>, Option<u64>) {
+        let mut history = HistoryBuilder::new();
+        let (first, second) = (history.at(100).campaign(0), history.campaign(1));
+        history.create(first).create(second).at(110).grant(first);
+        let fences = (Some(history.fence(first)), Some(history.fence(second)));
+        history.at(5_000).releasing(first).delete(first).at(5_010).grant(second);
+        (history, fences.0, fences.1)
     }
 
-    fn look(sketch: &mut Sketch, at: u64, step: Onlooking) {
-        sketch.at(at).tell(3, What::LookedOn(AttemptId(99), step));
+    fn look(history: &mut HistoryBuilder, at: u64, step: Onlooking) {
+        history.at(at).tell(3, EventKind::LookedOn(AttemptId(99), step));
     }
 
     /// An onlooker that waits all the time, with the leaders shown and their times.
-    fn shown(shown: &[(u64, Option<u64>)], end: u64) -> Sketch {
-        let (mut sketch, ..) = terms();
+    fn shown(shown: &[(u64, Option<u64>)], end: u64) -> HistoryBuilder {
+        let (mut history, ..) = terms();
         let waits = || Onlooking::Waits(LOCK.to_owned());
-        look(&mut sketch, 50, waits());
+        look(&mut history, 50, waits());
         for (at, leader) in shown {
-            look(&mut sketch, *at, Onlooking::Shown(*leader));
-            look(&mut sketch, *at, waits());
+            look(&mut history, *at, Onlooking::Shown(*leader));
+            look(&mut history, *at, waits());
         }
-        sketch.run.events.sort_by_key(|event| event.at);
-        sketch.end(end)
+        history.run.events.sort_by_key(|event| event.at);
+        history.end(end)
     }
 
     #[test]
@@ -130,13 +130,13 @@ mod tests {
     fn a_leader_that_is_gone_is_caught() {
         let (_, first, second) = terms();
         shown(&[(5_190, first), (5_195, second)], 9_000).breaks_also(O1);
-        let (mut sketch, ..) = terms();
-        look(&mut sketch, 5_150, Onlooking::Asks(LOCK.to_owned()));
-        look(&mut sketch, 5_160, Onlooking::Shown(first));
-        sketch.clone().end(9_000).holds();
-        look(&mut sketch, 5_500, Onlooking::Asks(LOCK.to_owned()));
-        look(&mut sketch, 5_510, Onlooking::Shown(first));
-        sketch.end(9_000).breaks(O1);
+        let (mut history, ..) = terms();
+        look(&mut history, 5_150, Onlooking::Asks(LOCK.to_owned()));
+        look(&mut history, 5_160, Onlooking::Shown(first));
+        history.clone().end(9_000).holds();
+        look(&mut history, 5_500, Onlooking::Asks(LOCK.to_owned()));
+        look(&mut history, 5_510, Onlooking::Shown(first));
+        history.end(9_000).breaks(O1);
     }
 
     #[test]
@@ -162,10 +162,10 @@ mod tests {
     #[test]
     fn who_is_cut_off_is_shown_nothing_new() {
         let (_, first, second) = terms();
-        let mut sketch = shown(&[(120, first)], 1_000);
-        sketch.at(4_900).fault(3, FaultKind::Cut).at(20_000).heal(3, FaultKind::Cut);
-        look(&mut sketch, 21_000, Onlooking::Shown(second));
-        sketch.run.events.sort_by_key(|event| event.at);
-        sketch.end(22_000).holds();
+        let mut history = shown(&[(120, first)], 1_000);
+        history.at(4_900).fault(3, FaultKind::Cut).at(20_000).heal(3, FaultKind::Cut);
+        look(&mut history, 21_000, Onlooking::Shown(second));
+        history.run.events.sort_by_key(|event| event.at);
+        history.end(22_000).holds();
     }
 }

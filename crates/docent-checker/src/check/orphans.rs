@@ -1,10 +1,9 @@
-use super::Found;
-use crate::attempts::Story;
+use crate::analysis::Analysis;
+use crate::attempt_trace::AttemptTrace;
 use crate::event::{AttemptId, ClientId};
-use crate::scene::Scene;
+use crate::journal_replay::NodeLife;
 use crate::spans::Span;
-use crate::truth::NodeLife;
-use crate::violation::{Invariant, Violation};
+use crate::violation::{Found, Invariant, Violation};
 use std::time::Duration;
 
 /// **No orphan**: every node in a line has a living reason. When its attempt failed, was cancelled, given up
@@ -14,26 +13,26 @@ use std::time::Duration;
 /// Assumed: nobody else creates nodes in a session of the run's clients. A lost guard that is not dropped
 /// keeps its node for a margin; one of several things that is lost because another one of them was keeps it
 /// until it is dropped.
-pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
-    for (index, node) in scene.truth.contenders() {
-        if let Some(client) = scene.client_of(node.owner) {
-            found.extend(orphan(scene, client, index, node));
+pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
+    for (index, node) in analysis.replay.contenders() {
+        if let Some(client) = analysis.client_of(node.owner) {
+            found.extend(orphan(analysis, client, index, node));
         }
     }
-    for (client, path) in scene.attempts.seats() {
-        found.extend(surplus(scene, client, path));
+    for (client, path) in analysis.attempts.clients_and_paths() {
+        found.extend(surplus(analysis, client, path));
     }
 }
 
 /// A node that outlived its reason.
-fn orphan(scene: &Scene<'_>, client: ClientId, index: usize, node: &NodeLife) -> Option<Violation> {
-    let (reason, attempt) = match scene.holders(index).first().and_then(|id| scene.attempts.get(*id)) {
-        Some(holder) => (needed_by(scene, holder)?, Some(holder.id())),
-        None => waited_for(scene, client, node)?,
+fn orphan(analysis: &Analysis<'_>, client: ClientId, index: usize, node: &NodeLife) -> Option<Violation> {
+    let (reason, attempt) = match analysis.holders(index).first().and_then(|id| analysis.attempts.get(*id)) {
+        Some(holder) => (needed_by(analysis, holder)?, Some(holder.id())),
+        None => waited_for(analysis, client, node)?,
     };
-    let due = due(scene, client, node, reason)?;
+    let due = due(analysis, client, node, reason)?;
     let gone = node.gone.map(|gone| gone.when.at);
-    if gone.is_some_and(|gone| gone <= due) || gone.is_none() && !scene.shows(due) {
+    if gone.is_some_and(|gone| gone <= due) || gone.is_none() && !analysis.shows(due) {
         return None;
     }
     let late = gone
@@ -48,28 +47,32 @@ fn orphan(scene: &Scene<'_>, client: ClientId, index: usize, node: &NodeLife) ->
 }
 
 /// Time until which the node of a guard is needed; `None` while it is.
-fn needed_by(scene: &Scene<'_>, holder: &Story<'_>) -> Option<Duration> {
-    let lost = holder.known_lost().filter(|lost| !is_lost_with_another(scene, holder, *lost));
-    let lost = lost.map(|lost| lost + scene.facts().margin());
+fn needed_by(analysis: &Analysis<'_>, holder: &AttemptTrace<'_>) -> Option<Duration> {
+    let lost = holder.known_lost().filter(|lost| !is_lost_with_another(analysis, holder, *lost));
+    let lost = lost.map(|lost| lost + analysis.facts().margin());
     [holder.given_up(), lost].into_iter().flatten().min()
 }
 
 /// True when the node of something that goes together with it was gone when it was told to be lost.
-fn is_lost_with_another(scene: &Scene<'_>, holder: &Story<'_>, lost: Duration) -> bool {
-    let by = lost + scene.tolerances().grain;
-    let mut others = scene.attempts.together(holder.id()).filter(|other| other.id() != holder.id());
+fn is_lost_with_another(analysis: &Analysis<'_>, holder: &AttemptTrace<'_>, lost: Duration) -> bool {
+    let by = lost + analysis.tolerances().grain;
+    let mut others = analysis.attempts.together(holder.id()).filter(|other| other.id() != holder.id());
     others.any(|other| {
-        let gone = scene.node_of(other).and_then(|(_, node)| node.gone);
+        let gone = analysis.node_of(other).and_then(|(_, node)| node.gone);
         gone.is_some_and(|gone| gone.when.at <= by)
     })
 }
 
 /// Time until which the node of a waiter is needed, with its attempt; `None` while it is. Where a client has
 /// several attempts, the node's own is not known: the last one counts.
-fn waited_for(scene: &Scene<'_>, client: ClientId, node: &NodeLife) -> Option<(Duration, Option<AttemptId>)> {
+fn waited_for(
+    analysis: &Analysis<'_>,
+    client: ClientId,
+    node: &NodeLife,
+) -> Option<(Duration, Option<AttemptId>)> {
     let created = node.created.at;
-    let waits = scene.attempts.seat(client, node.folder());
-    let begun = waits.partition_point(|wait| wait.began <= created + scene.tolerances().grain);
+    let waits = analysis.attempts.waits(client, node.folder());
+    let begun = waits.partition_point(|wait| wait.began <= created + analysis.tolerances().grain);
     let Some(wait) = begun.checked_sub(1).map(|last| &waits[last]) else { return Some((created, None)) };
     let (over, attempt) = wait.last?;
     Some(if over < created { (created, None) } else { (over, Some(attempt)) })
@@ -77,18 +80,18 @@ fn waited_for(scene: &Scene<'_>, client: ClientId, node: &NodeLife) -> Option<(D
 
 /// Time by which a node without a reason has to be gone.
 pub(super) fn due(
-    scene: &Scene<'_>,
+    analysis: &Analysis<'_>,
     client: ClientId,
     node: &NodeLife,
     reason: Duration,
 ) -> Option<Duration> {
-    let life = scene.life(client)?;
-    let (facts, tolerances) = (scene.facts(), scene.tolerances());
+    let life = analysis.life(client)?;
+    let (facts, tolerances) = (analysis.facts(), analysis.tolerances());
     if let Some(gone) = life.crashed.or(life.closed) {
         // Nobody is left to delete it: it goes with its session, which a server that comes back gives its
         // full time.
-        let last = scene.away.quiet(gone.max(reason), facts.expiry() + tolerances.reconnect)?;
-        let session_ended = scene.truth.sessions().get(&node.owner).and_then(|session| session.ended);
+        let last = analysis.away.quiet(gone.max(reason), facts.expiry() + tolerances.reconnect)?;
+        let session_ended = analysis.replay.sessions().get(&node.owner).and_then(|session| session.ended);
         if session_ended.is_none_or(|(ended, _)| ended.at > gone) {
             return Some(last);
         }
@@ -97,11 +100,11 @@ pub(super) fn due(
 }
 
 /// More nodes than attempts, for longer than anything explains.
-fn surplus(scene: &Scene<'_>, client: ClientId, path: &str) -> Option<Violation> {
-    let life = scene.life(client)?;
-    let end = [life.crashed, Some(scene.facts().end.at)].into_iter().flatten().min()?;
-    for Span { from, until } in surpluses(scene, client, path, end) {
-        let Some(due) = life.apart.quiet(from, scene.tolerances().cleanup) else { continue };
+fn surplus(analysis: &Analysis<'_>, client: ClientId, path: &str) -> Option<Violation> {
+    let life = analysis.life(client)?;
+    let end = [life.crashed, Some(analysis.facts().end.at)].into_iter().flatten().min()?;
+    for Span { from, until } in surpluses(analysis, client, path, end) {
+        let Some(due) = life.apart.quiet(from, analysis.tolerances().cleanup) else { continue };
         if due < until {
             let what = format!("it has more nodes in the line than attempts for {:?}:", until - from);
             return Some(Violation::new(Invariant::M6, due, what).client(client).path(path));
@@ -110,17 +113,17 @@ fn surplus(scene: &Scene<'_>, client: ClientId, path: &str) -> Option<Violation>
     None
 }
 
-fn surpluses(scene: &Scene<'_>, client: ClientId, path: &str, end: Duration) -> Vec<Span> {
+fn surpluses(analysis: &Analysis<'_>, client: ClientId, path: &str, end: Duration) -> Vec<Span> {
     let mut steps: Vec<(Duration, i64)> = Vec::new();
-    for (_, node) in scene.truth.contenders_in(path) {
-        if scene.client_of(node.owner) == Some(client) {
+    for (_, node) in analysis.replay.contenders_in(path) {
+        if analysis.client_of(node.owner) == Some(client) {
             steps.push((node.created.at, 1));
             steps.extend(node.gone.map(|gone| (gone.when.at, -1)));
         }
     }
-    for story in scene.attempts.at_seat(client, path) {
-        steps.push((story.began, -1));
-        let over = story.granted.map_or_else(|| story.waited_until(), |_| story.given_up());
+    for trace in analysis.attempts.of_client_at(client, path) {
+        steps.push((trace.began, -1));
+        let over = trace.granted.map_or_else(|| trace.waited_until(), |_| trace.given_up());
         steps.extend(over.map(|over| (over, 1)));
     }
     // At one time the steps that lower the surplus come first.
@@ -144,125 +147,125 @@ fn surpluses(scene: &Scene<'_>, client: ClientId, path: &str, end: Duration) -> 
 
 #[cfg(test)]
 mod tests {
-    use crate::event::{Ending, FaultKind, LinkState, What};
+    use crate::event::{Ending, EventKind, FaultKind, LinkState};
+    use crate::history::HistoryBuilder;
     use crate::journal::EndCause::Expired;
-    use crate::sketch::Sketch;
     use crate::violation::Invariant::M6;
 
     #[test]
     fn the_node_of_a_cancelled_attempt_is_deleted_soon() {
-        let mut sketch = Sketch::new();
-        let attempt = sketch.at(100).begin(0);
-        sketch.ended(attempt, Ending::Cancelled).at(105).create(attempt);
-        sketch.clone().at(1_500).delete(attempt).end(9_000).holds();
-        sketch.clone().end(1_000).holds();
-        sketch.clone().at(3_000).delete(attempt).end(9_000).breaks(M6);
-        sketch.end(9_000).breaks(M6);
+        let mut history = HistoryBuilder::new();
+        let attempt = history.at(100).begin(0);
+        history.ended(attempt, Ending::Cancelled).at(105).create(attempt);
+        history.clone().at(1_500).delete(attempt).end(9_000).holds();
+        history.clone().end(1_000).holds();
+        history.clone().at(3_000).delete(attempt).end(9_000).breaks(M6);
+        history.end(9_000).breaks(M6);
     }
 
     #[test]
     fn while_its_client_is_cut_off_a_node_may_stay() {
-        let mut sketch = Sketch::new();
-        let attempt = sketch.at(100).begin(0);
-        sketch.create(attempt).at(200).fault(0, FaultKind::Cut).ended(attempt, Ending::Cancelled);
-        sketch.at(2_000).link(0, LinkState::Suspended).at(5_000).heal(0, FaultKind::Cut);
-        sketch.at(5_500).link(0, LinkState::Connected);
-        sketch.clone().at(7_000).delete(attempt).end(9_000).holds();
-        sketch.at(8_000).delete(attempt).end(9_000).breaks(M6);
+        let mut history = HistoryBuilder::new();
+        let attempt = history.at(100).begin(0);
+        history.create(attempt).at(200).fault(0, FaultKind::Cut).ended(attempt, Ending::Cancelled);
+        history.at(2_000).link(0, LinkState::Suspended).at(5_000).heal(0, FaultKind::Cut);
+        history.at(5_500).link(0, LinkState::Connected);
+        history.clone().at(7_000).delete(attempt).end(9_000).holds();
+        history.at(8_000).delete(attempt).end(9_000).breaks(M6);
     }
 
     #[test]
     fn a_create_that_is_doubled_is_caught_while_it_waits() {
-        let mut sketch = Sketch::new();
-        let attempt = sketch.at(100).begin(0);
-        sketch.create(attempt).at(300).create(attempt);
-        sketch.clone().at(400).delete_path("/nothing", 1).end(2_000).holds();
-        sketch.end(9_000).breaks_also(M6);
-        assert!(sketch.sentences(M6)[0].contains("more nodes in the line than attempts"));
+        let mut history = HistoryBuilder::new();
+        let attempt = history.at(100).begin(0);
+        history.create(attempt).at(300).create(attempt);
+        history.clone().at(400).delete_path("/nothing", 1).end(2_000).holds();
+        history.end(9_000).breaks_also(M6);
+        assert!(history.sentences(M6)[0].contains("more nodes in the line than attempts"));
     }
 
     #[test]
     fn a_doubled_create_behind_a_grant_is_caught() {
-        let mut sketch = Sketch::new();
-        let attempt = sketch.at(100).begin(0);
-        sketch.create(attempt).at(110).grant(attempt).at(120).create(attempt);
-        sketch.end(9_000).breaks(M6);
+        let mut history = HistoryBuilder::new();
+        let attempt = history.at(100).begin(0);
+        history.create(attempt).at(110).grant(attempt).at(120).create(attempt);
+        history.end(9_000).breaks(M6);
     }
 
     #[test]
     fn a_node_of_no_attempt_is_caught() {
-        let mut sketch = Sketch::new();
-        let attempt = sketch.at(100).begin(0);
-        sketch.at(110).ended(attempt, Ending::TimedOut).at(500).create(attempt).end(9_000).breaks_also(M6);
+        let mut history = HistoryBuilder::new();
+        let attempt = history.at(100).begin(0);
+        history.at(110).ended(attempt, Ending::TimedOut).at(500).create(attempt).end(9_000).breaks_also(M6);
     }
 
     #[test]
     fn a_node_may_be_that_of_any_attempt_which_began_before_it() {
         let two = |over: u64| {
-            let mut sketch = Sketch::new();
-            let (first, second) = (sketch.at(100).begin(0), sketch.at(110).begin(0));
-            sketch.create(second).at(200).ended(second, Ending::Cancelled);
-            sketch.at(over).ended(first, Ending::Cancelled);
-            (sketch, second)
+            let mut history = HistoryBuilder::new();
+            let (first, second) = (history.at(100).begin(0), history.at(110).begin(0));
+            history.create(second).at(200).ended(second, Ending::Cancelled);
+            history.at(over).ended(first, Ending::Cancelled);
+            (history, second)
         };
-        let (mut sketch, node) = two(8_000);
-        sketch.clone().at(8_100).delete(node).end(20_000).holds();
-        sketch.end(20_000).breaks(M6);
-        let (mut sketch, node) = two(300);
-        sketch.at(8_100).delete(node).end(20_000).breaks(M6);
+        let (mut history, node) = two(8_000);
+        history.clone().at(8_100).delete(node).end(20_000).holds();
+        history.end(20_000).breaks(M6);
+        let (mut history, node) = two(300);
+        history.at(8_100).delete(node).end(20_000).breaks(M6);
     }
 
     #[test]
     fn what_is_given_up_is_deleted() {
-        let mut sketch = Sketch::new();
-        let attempt = sketch.at(100).begin(0);
-        sketch.create(attempt).at(110).grant(attempt).at(200).dropped(attempt);
-        sketch.clone().at(202).delete(attempt).end(9_000).holds();
-        sketch.end(9_000).breaks_also(M6);
+        let mut history = HistoryBuilder::new();
+        let attempt = history.at(100).begin(0);
+        history.create(attempt).at(110).grant(attempt).at(200).dropped(attempt);
+        history.clone().at(202).delete(attempt).end(9_000).holds();
+        history.end(9_000).breaks_also(M6);
     }
 
     #[test]
     fn a_lost_guard_that_is_kept_loses_its_node_a_margin_later() {
-        let mut sketch = Sketch::new();
-        let attempt = sketch.at(100).begin(0);
-        sketch.create(attempt).at(110).grant(attempt).at(200).fault(0, FaultKind::Cut);
-        sketch.at(2_000).link(0, LinkState::Suspended).at(4_000).lost(attempt);
-        sketch.at(4_500).heal(0, FaultKind::Cut).link(0, LinkState::Connected);
-        sketch.clone().at(6_100).delete(attempt).end(12_000).holds();
-        sketch.end(12_000).breaks(M6);
+        let mut history = HistoryBuilder::new();
+        let attempt = history.at(100).begin(0);
+        history.create(attempt).at(110).grant(attempt).at(200).fault(0, FaultKind::Cut);
+        history.at(2_000).link(0, LinkState::Suspended).at(4_000).lost(attempt);
+        history.at(4_500).heal(0, FaultKind::Cut).link(0, LinkState::Connected);
+        history.clone().at(6_100).delete(attempt).end(12_000).holds();
+        history.end(12_000).breaks(M6);
     }
 
     #[test]
     fn what_is_lost_with_another_is_kept_until_it_is_dropped() {
-        let mut sketch = Sketch::new();
-        let both = ["/one", "/two"].map(|path| sketch.at(2_100).begin_at(0, path));
-        sketch.tell(0, What::Together(both.to_vec())).create(both[0]).create(both[1]);
-        sketch.at(2_110).grant(both[0]).grant(both[1]);
-        let node = sketch.node(both[0]);
-        sketch.at(2_200).delete_path(&node, 9).at(2_202).lost(both[0]).lost(both[1]);
-        sketch.at(12_000).dropped(both[0]).dropped(both[1]);
-        sketch.clone().delete(both[1]).end(20_000).holds();
-        sketch.end(20_000).breaks_also(M6);
+        let mut history = HistoryBuilder::new();
+        let both = ["/one", "/two"].map(|path| history.at(2_100).begin_at(0, path));
+        history.tell(0, EventKind::Together(both.to_vec())).create(both[0]).create(both[1]);
+        history.at(2_110).grant(both[0]).grant(both[1]);
+        let node = history.node(both[0]);
+        history.at(2_200).delete_path(&node, 9).at(2_202).lost(both[0]).lost(both[1]);
+        history.at(12_000).dropped(both[0]).dropped(both[1]);
+        history.clone().delete(both[1]).end(20_000).holds();
+        history.end(20_000).breaks_also(M6);
     }
 
     #[test]
     fn what_is_lost_together_is_not_kept() {
-        let mut sketch = Sketch::new();
-        let both = ["/one", "/two"].map(|path| sketch.at(100).begin_at(0, path));
-        sketch.tell(0, What::Together(both.to_vec())).create(both[0]).create(both[1]);
-        sketch.at(110).grant(both[0]).grant(both[1]).at(200).fault(0, FaultKind::Cut);
-        sketch.at(2_000).link(0, LinkState::Suspended).at(4_000).lost(both[0]).lost(both[1]);
-        sketch.at(4_500).heal(0, FaultKind::Cut).link(0, LinkState::Connected);
-        sketch.clone().at(6_100).delete(both[0]).delete(both[1]).end(12_000).holds();
-        sketch.at(6_100).delete(both[0]).end(12_000).breaks(M6);
+        let mut history = HistoryBuilder::new();
+        let both = ["/one", "/two"].map(|path| history.at(100).begin_at(0, path));
+        history.tell(0, EventKind::Together(both.to_vec())).create(both[0]).create(both[1]);
+        history.at(110).grant(both[0]).grant(both[1]).at(200).fault(0, FaultKind::Cut);
+        history.at(2_000).link(0, LinkState::Suspended).at(4_000).lost(both[0]).lost(both[1]);
+        history.at(4_500).heal(0, FaultKind::Cut).link(0, LinkState::Connected);
+        history.clone().at(6_100).delete(both[0]).delete(both[1]).end(12_000).holds();
+        history.at(6_100).delete(both[0]).end(12_000).breaks(M6);
     }
 
     #[test]
     fn what_a_dead_client_leaves_goes_with_its_session() {
-        let mut sketch = Sketch::new();
-        let attempt = sketch.at(100).begin(0);
-        sketch.create(attempt).at(200).tell(0, What::Crashed);
-        sketch.clone().at(6_600).end_session(1, Expired).end(20_000).holds();
-        sketch.end(20_000).breaks_also(M6);
+        let mut history = HistoryBuilder::new();
+        let attempt = history.at(100).begin(0);
+        history.create(attempt).at(200).tell(0, EventKind::Crashed);
+        history.clone().at(6_600).end_session(1, Expired).end(20_000).holds();
+        history.end(20_000).breaks_also(M6);
     }
 }

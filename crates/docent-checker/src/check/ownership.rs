@@ -1,24 +1,24 @@
-use super::Found;
+use crate::analysis::Analysis;
+use crate::journal_replay::Remover;
 use crate::listings::offers;
-use crate::scene::Scene;
-use crate::truth::Remover;
-use crate::violation::{Invariant, Violation};
+use crate::violation::{Found, Invariant, Violation};
 use std::collections::BTreeSet;
 
 /// **Nobody's node is taken away**: a client deletes the node of an instance or a member only if it is its
 /// own, of this or an older session. A client with the same id, as a process that was started again, waits
 /// for its predecessor's session to end.
-pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
-    let offers = offers(&scene.run.events);
+pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
+    let offers = offers(&analysis.run.events);
     let paths: BTreeSet<&str> = offers.iter().map(|offer| offer.path).collect();
-    for node in scene.truth.nodes().iter().filter(|node| paths.contains(&*node.path)) {
+    for node in analysis.replay.nodes().iter().filter(|node| paths.contains(&*node.path)) {
         let Some((gone, session)) = node.gone.and_then(|gone| match gone.by {
             Remover::Session(session) => Some((gone, session)),
             _ => None,
         }) else {
             continue;
         };
-        let (Some(owner), Some(remover)) = (scene.client_of(node.owner), scene.client_of(session)) else {
+        let (Some(owner), Some(remover)) = (analysis.client_of(node.owner), analysis.client_of(session))
+        else {
             continue;
         };
         if owner != remover {
@@ -31,15 +31,15 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
 
 #[cfg(test)]
 mod tests {
-    use crate::sketch::Sketch;
+    use crate::history::{DiscoveryEvents, HistoryBuilder};
     use crate::violation::Invariant::D3;
 
     /// Both want it, and this session deletes what the first one has.
-    fn deleted_by(session: i64) -> Sketch {
-        let mut sketch = Sketch::new();
-        sketch.at(100).wants(0, 1, "/s/a", 10).write_node("/s/a", 1, Some(10));
-        sketch.at(110).wants(1, 2, "/s/a", 20);
-        sketch.at(200).delete_path("/s/a", session).end(1_000)
+    fn deleted_by(session: i64) -> HistoryBuilder {
+        let mut history = HistoryBuilder::new();
+        history.at(100).wants(0, 1, "/s/a", 10).write_node("/s/a", 1, Some(10));
+        history.at(110).wants(1, 2, "/s/a", 20);
+        history.at(200).delete_path("/s/a", session).end(1_000)
     }
 
     #[test]

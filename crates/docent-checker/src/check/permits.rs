@@ -1,9 +1,8 @@
-use super::Found;
-use crate::attempts::Story;
+use crate::analysis::Analysis;
+use crate::attempt_trace::AttemptTrace;
 use crate::event::Role;
-use crate::scene::Scene;
-use crate::truth::Moment;
-use crate::violation::{Invariant, Violation};
+use crate::journal_replay::Moment;
+use crate::violation::{Found, Invariant, Violation};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// **Permits**: in the order of transactions there are never more permits than the limit, but for those that
@@ -15,33 +14,33 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// has only such ahead. A permit is granted by a node that is in.
 ///
 /// Asked of paths whose limits are known.
-pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
+pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let mut limits: BTreeMap<&str, Vec<(i64, u32)>> = BTreeMap::new();
-    for limit in &scene.facts().limits {
+    for limit in &analysis.facts().limits {
         limits.entry(&limit.path).or_default().push((limit.zxid, limit.permits));
     }
     for (path, limits) in limits {
-        let Some(admitted) = admitted(scene, path, &limits) else { continue };
-        let permits = scene.attempts.all().filter(|story| matches!(story.attempt.role, Role::Permits(_)));
-        for story in permits.filter(|story| story.attempt.path == path) {
-            found.extend(wrong(scene, story, &admitted, &limits));
+        let Some(admitted) = admitted(analysis, path, &limits) else { continue };
+        let permits = analysis.attempts.all().filter(|trace| matches!(trace.attempt.role, Role::Permits(_)));
+        for trace in permits.filter(|trace| trace.attempt.path == path) {
+            found.extend(wrong(analysis, trace, &admitted, &limits));
         }
     }
 }
 
 fn wrong(
-    scene: &Scene<'_>,
-    story: &Story<'_>,
+    analysis: &Analysis<'_>,
+    trace: &AttemptTrace<'_>,
     admitted: &HashMap<usize, Moment>,
     limits: &[(i64, u32)],
 ) -> Option<Violation> {
-    let (at, _) = story.granted?;
-    let (index, node) = scene.node_of(story)?;
-    let until = at + scene.tolerances().grain;
+    let (at, _) = trace.granted?;
+    let (index, node) = analysis.node_of(trace)?;
+    let until = at + analysis.tolerances().grain;
     if admitted.get(&index).is_some_and(|admitted| admitted.at <= until) {
         return None;
     }
-    let ahead = scene.truth.contenders_in(&story.attempt.path).filter(|(other, one)| {
+    let ahead = analysis.replay.contenders_in(&trace.attempt.path).filter(|(other, one)| {
         *other != index && one.created.zxid < node.created.zxid && one.is_alive_at(until)
     });
     let limit = limits.iter().rev().find(|(zxid, _)| *zxid <= node.created.zxid).or(limits.first())?;
@@ -52,18 +51,18 @@ fn wrong(
     );
     Some(
         Violation::new(Invariant::S1, at, what)
-            .attempt(story.id())
-            .client(story.client)
-            .path(story.attempt.path.clone()),
+            .attempt(trace.id())
+            .client(trace.client)
+            .path(trace.attempt.path.clone()),
     )
 }
 
 /// Moment since when each node is in; `None` where numbers tell no order.
-fn admitted(scene: &Scene<'_>, path: &str, limits: &[(i64, u32)]) -> Option<HashMap<usize, Moment>> {
+fn admitted(analysis: &Analysis<'_>, path: &str, limits: &[(i64, u32)]) -> Option<HashMap<usize, Moment>> {
     let mut steps: Vec<(i64, Step)> =
         limits.iter().map(|(zxid, limit)| (*zxid, Step::Limit(*limit))).collect();
     let mut now = Moment { zxid: 0, at: std::time::Duration::ZERO };
-    for (index, node) in scene.truth.contenders_in(path) {
+    for (index, node) in analysis.replay.contenders_in(path) {
         let contender = node.contender.as_ref().filter(|contender| !contender.is_in_danger_zone())?;
         let place = (contender.number, index);
         steps.push((node.created.zxid, Step::Comes(place, node.created)));
@@ -104,50 +103,50 @@ enum Step {
 #[cfg(test)]
 mod tests {
     use crate::event::AttemptId;
+    use crate::history::{HistoryBuilder, LOCK};
     use crate::run::Limit;
-    use crate::sketch::{LOCK, Sketch};
     use crate::violation::Invariant::S1;
 
-    fn limited(limits: &[(i64, u32)]) -> (Sketch, [AttemptId; 3]) {
-        let mut sketch = Sketch::new();
+    fn limited(limits: &[(i64, u32)]) -> (HistoryBuilder, [AttemptId; 3]) {
+        let mut history = HistoryBuilder::new();
         let limit =
             |(zxid, permits): &(i64, u32)| Limit { path: LOCK.to_owned(), zxid: *zxid, permits: *permits };
-        sketch.run.facts.limits = limits.iter().map(limit).collect();
-        let all = [0, 1, 2].map(|client| sketch.at(100).permit(client, 1));
+        history.run.facts.limits = limits.iter().map(limit).collect();
+        let all = [0, 1, 2].map(|client| history.at(100).permit(client, 1));
         for attempt in all {
             // Transactions 5, 6 and 7.
-            sketch.create(attempt);
+            history.create(attempt);
         }
-        sketch.at(110).grant_plain(all[0]).grant_plain(all[1]);
-        (sketch, all)
+        history.at(110).grant_plain(all[0]).grant_plain(all[1]);
+        (history, all)
     }
 
     #[test]
     fn as_many_as_the_limit_says() {
-        let (mut sketch, all) = limited(&[(0, 2)]);
-        sketch.at(200).releasing(all[0]).delete(all[0]).at(203).grant_plain(all[2]).end(300).holds();
+        let (mut history, all) = limited(&[(0, 2)]);
+        history.at(200).releasing(all[0]).delete(all[0]).at(203).grant_plain(all[2]).end(300).holds();
     }
 
     #[test]
     fn one_more_is_caught() {
-        let (mut sketch, all) = limited(&[(0, 2)]);
-        sketch.at(200).grant_plain(all[2]).end(300).breaks(S1);
+        let (mut history, all) = limited(&[(0, 2)]);
+        history.at(200).grant_plain(all[2]).end(300).breaks(S1);
     }
 
     #[test]
     fn what_is_out_stays_out_when_the_limit_is_lowered() {
-        let (mut sketch, all) = limited(&[(0, 2), (8, 1)]);
-        sketch.at(150).pass();
-        sketch.clone().end(300).holds();
+        let (mut history, all) = limited(&[(0, 2), (8, 1)]);
+        history.at(150).pass();
+        history.clone().end(300).holds();
         // One is given back, and there is no other for it now.
-        sketch.at(200).releasing(all[0]).delete(all[0]);
-        sketch.clone().end(300).holds();
-        sketch.at(203).grant_plain(all[2]).end(300).breaks(S1);
+        history.at(200).releasing(all[0]).delete(all[0]);
+        history.clone().end(300).holds();
+        history.at(203).grant_plain(all[2]).end(300).breaks(S1);
     }
 
     #[test]
     fn a_higher_limit_lets_more_in() {
-        let (mut sketch, all) = limited(&[(0, 2), (8, 3)]);
-        sketch.at(150).pass().at(153).grant_plain(all[2]).end(300).holds();
+        let (mut history, all) = limited(&[(0, 2), (8, 3)]);
+        history.at(150).pass().at(153).grant_plain(all[2]).end(300).holds();
     }
 }

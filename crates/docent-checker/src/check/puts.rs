@@ -1,22 +1,21 @@
-use super::Found;
+use crate::analysis::Analysis;
 use crate::queues::{Item, Put, Queues};
-use crate::scene::Scene;
-use crate::violation::{Invariant, Violation};
+use crate::violation::{Found, Invariant, Violation};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// **Puts**: an item that was put successfully is in the queue once, from a moment between call and return;
 /// one that was surely not put, such as beyond the capacity, is never there; any other is there once at most.
 /// Items that are put together come in one step, in their order, all or none.
-pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
-    let queues = Queues::of(scene);
+pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
+    let queues = Queues::of(analysis);
     let mut nodes: BTreeMap<(&str, u64), Vec<&Item<'_>>> = BTreeMap::new();
     for item in queues.items.values() {
         nodes.entry((&item.queued.queue, item.queued.item)).or_default().push(item);
     }
     for put in &queues.puts {
         let items: Vec<_> = put.items.iter().map(|item| nodes.remove(&(put.path, *item))).collect();
-        if let Some((at, what)) = wrong(scene, put, &items) {
+        if let Some((at, what)) = wrong(analysis, put, &items) {
             let violation = Violation::new(Invariant::Q2, at, what).client(put.client).path(put.path);
             found.push(
                 items.iter().flatten().flatten().fold(violation, |so_far, item| so_far.path(&item.node.path)),
@@ -29,8 +28,12 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
     }
 }
 
-fn wrong(scene: &Scene<'_>, put: &Put<'_>, items: &[Option<Vec<&Item<'_>>>]) -> Option<(Duration, String)> {
-    let grain = scene.tolerances().grain;
+fn wrong(
+    analysis: &Analysis<'_>,
+    put: &Put<'_>,
+    items: &[Option<Vec<&Item<'_>>>],
+) -> Option<(Duration, String)> {
+    let grain = analysis.tolerances().grain;
     for (item, nodes) in put.items.iter().zip(items) {
         if let Some([_, second, ..]) = nodes.as_deref() {
             return Some((second.node.created.at, format!("item {item} is in the queue twice:")));
@@ -65,51 +68,51 @@ fn wrong(scene: &Scene<'_>, put: &Put<'_>, items: &[Option<Vec<&Item<'_>>>]) -> 
 
 #[cfg(test)]
 mod tests {
-    use crate::sketch::Sketch;
+    use crate::history::{HistoryBuilder, QueueEvents};
     use crate::violation::Invariant::Q2;
 
     #[test]
     fn what_is_put_is_there_once() {
-        let mut sketch = Sketch::new();
-        let put = sketch.at(100).putting(0, &[7]);
-        sketch.clone().at(105).stored(0, &[7]).at(110).put_ended(0, put, Some(true)).end(1_000).holds();
-        sketch.clone().at(110).put_ended(0, put, Some(true)).end(1_000).breaks(Q2);
-        sketch.clone().at(110).put_ended(0, put, Some(true)).at(200).stored(0, &[7]).end(1_000).breaks(Q2);
-        sketch.stored(0, &[7]).at(103).stored(0, &[7]).at(110).put_ended(0, put, Some(true));
-        sketch.end(1_000).breaks(Q2);
+        let mut history = HistoryBuilder::new();
+        let put = history.at(100).putting(0, &[7]);
+        history.clone().at(105).stored(0, &[7]).at(110).put_ended(0, put, Some(true)).end(1_000).holds();
+        history.clone().at(110).put_ended(0, put, Some(true)).end(1_000).breaks(Q2);
+        history.clone().at(110).put_ended(0, put, Some(true)).at(200).stored(0, &[7]).end(1_000).breaks(Q2);
+        history.stored(0, &[7]).at(103).stored(0, &[7]).at(110).put_ended(0, put, Some(true));
+        history.end(1_000).breaks(Q2);
     }
 
     #[test]
     fn what_may_have_been_put_is_there_once_at_most() {
-        let mut sketch = Sketch::new();
-        let put = sketch.at(100).putting(0, &[7]);
-        sketch.at(110).put_ended(0, put, None);
-        sketch.clone().end(1_000).holds();
-        sketch.clone().at(300).stored(0, &[7]).end(1_000).holds();
-        sketch.at(300).stored(0, &[7]).at(310).stored(0, &[7]).end(1_000).breaks(Q2);
+        let mut history = HistoryBuilder::new();
+        let put = history.at(100).putting(0, &[7]);
+        history.at(110).put_ended(0, put, None);
+        history.clone().end(1_000).holds();
+        history.clone().at(300).stored(0, &[7]).end(1_000).holds();
+        history.at(300).stored(0, &[7]).at(310).stored(0, &[7]).end(1_000).breaks(Q2);
     }
 
     #[test]
     fn what_was_refused_is_not_there() {
-        let mut sketch = Sketch::new();
-        let put = sketch.at(100).putting(0, &[7]);
-        sketch.clone().at(110).put_ended(0, put, Some(false)).end(1_000).holds();
-        sketch.at(110).put_ended(0, put, Some(false)).at(200).stored(0, &[7]).end(1_000).breaks(Q2);
+        let mut history = HistoryBuilder::new();
+        let put = history.at(100).putting(0, &[7]);
+        history.clone().at(110).put_ended(0, put, Some(false)).end(1_000).holds();
+        history.at(110).put_ended(0, put, Some(false)).at(200).stored(0, &[7]).end(1_000).breaks(Q2);
     }
 
     #[test]
     fn what_goes_together_comes_in_one_step_and_in_order() {
-        let mut sketch = Sketch::new();
-        let put = sketch.at(100).putting(0, &[7, 8]);
-        let ended = |sketch: &mut Sketch| sketch.at(110).put_ended(0, put, Some(true)).end(1_000);
-        ended(sketch.clone().stored(0, &[7, 8])).holds();
-        ended(sketch.clone().stored(0, &[8, 7])).breaks(Q2);
-        ended(sketch.clone().stored(0, &[7]).stored(0, &[8])).breaks(Q2);
-        sketch.stored(0, &[7]).at(110).put_ended(0, put, None).end(1_000).breaks(Q2);
+        let mut history = HistoryBuilder::new();
+        let put = history.at(100).putting(0, &[7, 8]);
+        let ended = |history: &mut HistoryBuilder| history.at(110).put_ended(0, put, Some(true)).end(1_000);
+        ended(history.clone().stored(0, &[7, 8])).holds();
+        ended(history.clone().stored(0, &[8, 7])).breaks(Q2);
+        ended(history.clone().stored(0, &[7]).stored(0, &[8])).breaks(Q2);
+        history.stored(0, &[7]).at(110).put_ended(0, put, None).end(1_000).breaks(Q2);
     }
 
     #[test]
     fn what_nobody_put_is_caught() {
-        Sketch::new().at(100).stored(0, &[7]).end(1_000).breaks(Q2);
+        HistoryBuilder::new().at(100).stored(0, &[7]).end(1_000).breaks(Q2);
     }
 }

@@ -1,7 +1,6 @@
-use super::Found;
-use crate::attempts::Story;
-use crate::scene::{End, Scene};
-use crate::violation::{Invariant, Violation};
+use crate::analysis::{Analysis, End};
+use crate::attempt_trace::AttemptTrace;
+use crate::violation::{Found, Invariant, Violation};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -13,17 +12,22 @@ use std::time::Duration;
 /// its node, it may overlap for as long as news take. A holder that is cut off has no excuse: it knows before
 /// the servers let its session run out. Assumed: a clock that runs whenever the world does, and `lost()` of
 /// every guard awaited.
-pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
-    let exclusive = |one: &Story<'_>, other: &Story<'_>| one.is_exclusive() && other.is_exclusive();
-    for overlap in overlapping(scene, exclusive) {
-        found.extend(judge(scene, Invariant::M3, &overlap));
+pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
+    let exclusive =
+        |one: &AttemptTrace<'_>, other: &AttemptTrace<'_>| one.is_exclusive() && other.is_exclusive();
+    for overlap in overlapping(analysis, exclusive) {
+        found.extend(judge(analysis, Invariant::M3, &overlap));
     }
 }
 
 /// An overlap without an excuse.
-pub(super) fn judge(scene: &Scene<'_>, invariant: Invariant, overlap: &Overlap<'_, '_>) -> Option<Violation> {
+pub(super) fn judge(
+    analysis: &Analysis<'_>,
+    invariant: Invariant,
+    overlap: &Overlap<'_, '_>,
+) -> Option<Violation> {
     let Overlap { earlier, later, from, until } = *overlap;
-    if is_excused(scene, earlier, from, until) {
+    if is_excused(analysis, earlier, from, until) {
         return None;
     }
     let end = until.map_or_else(|| "for good".to_owned(), |until| format!("for {:?}", until - from));
@@ -38,15 +42,15 @@ pub(super) fn judge(scene: &Scene<'_>, invariant: Invariant, overlap: &Overlap<'
 }
 
 /// Number of pairs of holders that held at the same time.
-pub(crate) fn overlaps(scene: &Scene<'_>) -> usize {
-    overlapping(scene, |one, other| one.is_exclusive() && other.is_exclusive()).len()
+pub(crate) fn overlaps(analysis: &Analysis<'_>) -> usize {
+    overlapping(analysis, |one, other| one.is_exclusive() && other.is_exclusive()).len()
 }
 
 #[derive(Clone, Copy)]
 pub(super) struct Overlap<'s, 'a> {
     /// The one whose place is older.
-    earlier: &'s Story<'a>,
-    later: &'s Story<'a>,
+    earlier: &'s AttemptTrace<'a>,
+    later: &'s AttemptTrace<'a>,
     from: Duration,
     /// `None` when neither of them ever stopped.
     until: Option<Duration>,
@@ -54,93 +58,99 @@ pub(super) struct Overlap<'s, 'a> {
 
 /// All pairs of holders of one path that held at the same time and exclude each other.
 pub(super) fn overlapping<'s, 'a>(
-    scene: &'s Scene<'a>,
-    exclude: impl Fn(&Story<'_>, &Story<'_>) -> bool,
+    analysis: &'s Analysis<'a>,
+    exclude: impl Fn(&AttemptTrace<'_>, &AttemptTrace<'_>) -> bool,
 ) -> Vec<Overlap<'s, 'a>> {
-    let mut by_path: BTreeMap<&str, Vec<(Duration, &Story<'_>)>> = BTreeMap::new();
-    for story in scene.attempts.all() {
-        if let Some((at, _)) = story.granted {
-            by_path.entry(&story.attempt.path).or_default().push((at, story));
+    let mut by_path: BTreeMap<&str, Vec<(Duration, &AttemptTrace<'_>)>> = BTreeMap::new();
+    for trace in analysis.attempts.all() {
+        if let Some((at, _)) = trace.granted {
+            by_path.entry(&trace.attempt.path).or_default().push((at, trace));
         }
     }
     let mut overlaps = Vec::new();
     for mut grants in by_path.into_values() {
         grants.sort_by_key(|(at, _)| *at);
-        let mut holding: Vec<&Story<'_>> = Vec::new();
-        for (at, story) in grants {
+        let mut holding: Vec<&AttemptTrace<'_>> = Vec::new();
+        for (at, trace) in grants {
             // A holder that stops and one that begins at the same time do not overlap: the clock of a run
             // moves in steps.
             holding.retain(|other| other.until().is_none_or(|until| until > at));
-            let excluded = holding.iter().filter(|other| exclude(other, story));
-            let pairs = excluded.map(|other| overlap(scene, other, story, at));
+            let excluded = holding.iter().filter(|other| exclude(other, trace));
+            let pairs = excluded.map(|other| overlap(analysis, other, trace, at));
             // A hold may be over at the moment at which it began.
             overlaps.extend(pairs.filter(|pair| pair.until.is_none_or(|until| until > at)));
-            holding.push(story);
+            holding.push(trace);
         }
     }
     overlaps
 }
 
 fn overlap<'s, 'a>(
-    scene: &Scene<'_>,
-    one: &'s Story<'a>,
-    other: &'s Story<'a>,
+    analysis: &Analysis<'_>,
+    one: &'s AttemptTrace<'a>,
+    other: &'s AttemptTrace<'a>,
     from: Duration,
 ) -> Overlap<'s, 'a> {
     let until = [one.until(), other.until()].into_iter().flatten().min();
-    let (earlier, later) = if place(scene, other) < place(scene, one) { (other, one) } else { (one, other) };
+    let (earlier, later) =
+        if place(analysis, other) < place(analysis, one) { (other, one) } else { (one, other) };
     Overlap { earlier, later, from, until }
 }
 
 /// Transaction since which it had its place: a writer that stepped down has it since it came as a writer,
 /// which its fence tells.
-fn place(scene: &Scene<'_>, story: &Story<'_>) -> Option<i64> {
-    let fence = story.granted.and_then(|(_, grant)| grant.fence).filter(|_| story.is_shared());
+fn place(analysis: &Analysis<'_>, trace: &AttemptTrace<'_>) -> Option<i64> {
+    let fence = trace.granted.and_then(|(_, grant)| grant.fence).filter(|_| trace.is_shared());
     let fence = fence.and_then(|fence| i64::try_from(fence).ok());
-    fence.or_else(|| scene.node_of(story).map(|(_, node)| node.created.zxid))
+    fence.or_else(|| analysis.node_of(trace).map(|(_, node)| node.created.zxid))
 }
 
-fn is_excused(scene: &Scene<'_>, earlier: &Story<'_>, from: Duration, until: Option<Duration>) -> bool {
-    let (Some((_, node)), Some(life)) = (scene.node_of(earlier), scene.life(earlier.client)) else {
+fn is_excused(
+    analysis: &Analysis<'_>,
+    earlier: &AttemptTrace<'_>,
+    from: Duration,
+    until: Option<Duration>,
+) -> bool {
+    let (Some((_, node)), Some(life)) = (analysis.node_of(earlier), analysis.life(earlier.client)) else {
         return false;
     };
     let Some(gone) = node.gone else { return false };
     // An overlap that is not over at the end of a run may still be in time.
-    let until = until.unwrap_or(scene.facts().end.at);
-    let scheduling = scene.tolerances().scheduling;
+    let until = until.unwrap_or(analysis.facts().end.at);
+    let scheduling = analysis.tolerances().scheduling;
     let stood_still =
         life.frozen.last_by(from).is_some_and(|frozen| until <= frozen.until.saturating_add(scheduling));
-    let told = || scene.notice(earlier.client, node).is_some_and(|due| until <= due);
-    stood_still || scene.end_of(node, gone) == End::Others && told()
+    let told = || analysis.notice(earlier.client, node).is_some_and(|due| until <= due);
+    stood_still || analysis.end_of(node, gone) == End::Others && told()
 }
 
 #[cfg(test)]
 mod tests {
     use crate::event::{AttemptId, FaultKind};
+    use crate::history::HistoryBuilder;
     use crate::journal::EndCause::{Expired, Forced};
-    use crate::sketch::Sketch;
     use crate::violation::Invariant::{M3, M11};
 
-    fn waiting() -> (Sketch, AttemptId, AttemptId) {
-        let mut sketch = Sketch::new();
-        let (first, second) = (sketch.at(100).begin(0), sketch.begin(1));
-        sketch.create(first).create(second).at(110).grant(first);
-        (sketch, first, second)
+    fn waiting() -> (HistoryBuilder, AttemptId, AttemptId) {
+        let mut history = HistoryBuilder::new();
+        let (first, second) = (history.at(100).begin(0), history.begin(1));
+        history.create(first).create(second).at(110).grant(first);
+        (history, first, second)
     }
 
     #[test]
     fn a_holder_that_is_cut_off_has_no_excuse() {
         let cut = |lost_at: u64| {
-            let (mut sketch, first, second) = waiting();
-            sketch.at(200).fault(0, FaultKind::Cut);
+            let (mut history, first, second) = waiting();
+            history.at(200).fault(0, FaultKind::Cut);
             if lost_at < 6_510 {
-                sketch.at(lost_at).lost(first);
+                history.at(lost_at).lost(first);
             }
-            sketch.at(6_510).end_session(1, Expired).at(6_520).grant(second);
+            history.at(6_510).end_session(1, Expired).at(6_520).grant(second);
             if lost_at > 6_510 {
-                sketch.at(lost_at).lost(first);
+                history.at(lost_at).lost(first);
             }
-            sketch.end(6_900)
+            history.end(6_900)
         };
         cut(4_200).holds();
         assert_eq!(cut(6_600).broken(), [M3, M11]);
@@ -149,16 +159,16 @@ mod tests {
     #[test]
     fn a_holder_that_stood_still_is_excused_until_it_wakes_up() {
         let frozen = |woke_at: u64, lost_at: u64| {
-            let (mut sketch, first, second) = waiting();
-            sketch
+            let (mut history, first, second) = waiting();
+            history
                 .at(200)
                 .fault(0, FaultKind::Frozen)
                 .at(6_510)
                 .end_session(1, Expired)
                 .at(6_520)
                 .grant(second);
-            sketch.at(woke_at).heal(0, FaultKind::Frozen).at(lost_at).lost(first);
-            sketch.end(9_000)
+            history.at(woke_at).heal(0, FaultKind::Frozen).at(lost_at).lost(first);
+            history.end(9_000)
         };
         frozen(8_000, 8_050).holds();
         assert_eq!(frozen(8_000, 8_500).broken(), [M3, M11]);
@@ -166,19 +176,19 @@ mod tests {
 
     #[test]
     fn a_pause_that_was_over_is_no_excuse() {
-        let (mut sketch, first, second) = waiting();
-        sketch.at(200).fault(0, FaultKind::Frozen).at(900).heal(0, FaultKind::Frozen);
-        sketch.at(6_510).end_session(1, Expired).at(6_520).grant(second).at(6_600).lost(first);
-        sketch.end(9_000).breaks_also(M3);
+        let (mut history, first, second) = waiting();
+        history.at(200).fault(0, FaultKind::Frozen).at(900).heal(0, FaultKind::Frozen);
+        history.at(6_510).end_session(1, Expired).at(6_520).grant(second).at(6_600).lost(first);
+        history.end(9_000).breaks_also(M3);
     }
 
     #[test]
     fn what_others_take_away_is_known_within_the_time_of_news() {
         let taken = |lost_at: u64| {
-            let (mut sketch, first, second) = waiting();
-            sketch.at(200).fault(0, FaultKind::Expired).end_session(1, Forced).at(203).grant(second);
-            sketch.at(lost_at).lost(first);
-            sketch.end(2_000)
+            let (mut history, first, second) = waiting();
+            history.at(200).fault(0, FaultKind::Expired).end_session(1, Forced).at(203).grant(second);
+            history.at(lost_at).lost(first);
+            history.end(2_000)
         };
         taken(300).holds();
         assert_eq!(taken(500).broken(), [M3, M11]);
@@ -187,10 +197,10 @@ mod tests {
     #[test]
     fn who_is_cut_off_when_others_take_it_away_knows_by_its_lease() {
         let taken = |lost_at: u64| {
-            let (mut sketch, first, second) = waiting();
-            sketch.at(150).fault(0, FaultKind::Cut).at(200).fault(0, FaultKind::Expired);
-            sketch.end_session(1, Forced).at(203).grant(second).at(lost_at).lost(first);
-            sketch.end(9_000)
+            let (mut history, first, second) = waiting();
+            history.at(150).fault(0, FaultKind::Cut).at(200).fault(0, FaultKind::Expired);
+            history.end_session(1, Forced).at(203).grant(second).at(lost_at).lost(first);
+            history.end(9_000)
         };
         taken(4_100).holds();
         taken(6_300).breaks_also(M3);
@@ -198,21 +208,21 @@ mod tests {
 
     #[test]
     fn who_deletes_its_node_without_giving_it_up_is_caught() {
-        let (mut sketch, first, second) = waiting();
-        sketch.at(200).delete(first).at(203).grant(second).at(300).dropped(first).end(1_000).breaks_also(M3);
+        let (mut history, first, second) = waiting();
+        history.at(200).delete(first).at(203).grant(second).at(300).dropped(first).end(1_000).breaks_also(M3);
     }
 
     #[test]
     fn a_hold_that_is_over_as_soon_as_it_began_overlaps_with_nobody() {
-        let mut sketch = Sketch::new();
-        let (second, first) = (sketch.at(100).begin(1), sketch.begin(0));
-        sketch.create(first).create(second).at(110).grant(first).dropped(first).delete(first).grant(second);
-        sketch.at(200).dropped(second).delete(second).end(1_000).holds();
+        let mut history = HistoryBuilder::new();
+        let (second, first) = (history.at(100).begin(1), history.begin(0));
+        history.create(first).create(second).at(110).grant(first).dropped(first).delete(first).grant(second);
+        history.at(200).dropped(second).delete(second).end(1_000).holds();
     }
 
     #[test]
     fn an_overlap_that_never_ends_is_caught() {
-        let (mut sketch, _, second) = waiting();
-        sketch.at(200).end_session(1, Expired).at(203).grant(second).end(9_000).breaks_also(M3);
+        let (mut history, _, second) = waiting();
+        history.at(200).end_session(1, Expired).at(203).grant(second).end(9_000).breaks_also(M3);
     }
 }

@@ -1,31 +1,30 @@
-use super::Found;
-use crate::attempts::{Deed, Story};
+use crate::analysis::{Analysis, End};
+use crate::attempt_trace::{AttemptTrace, Deed};
 use crate::event::Handle;
-use crate::scene::{End, Scene};
-use crate::violation::{Invariant, Violation};
+use crate::violation::{Found, Invariant, Violation};
 use std::time::Duration;
 
 /// **Reentrancy**: giving up one of several handles leaves the node, the last one gives it up, and a lost
 /// hold is not entered again: not after it was known to be lost, and not in a later generation.
-pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
-    for story in scene.attempts.all().filter(|story| story.granted.is_some()) {
-        let mut wrong = counted(story);
-        wrong.extend(entered_anew(scene, story));
-        wrong.extend(taken_by_an_inner_one(scene, story));
+pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
+    for trace in analysis.attempts.all().filter(|trace| trace.granted.is_some()) {
+        let mut wrong = counted(trace);
+        wrong.extend(entered_anew(analysis, trace));
+        wrong.extend(taken_by_an_inner_one(analysis, trace));
         found.extend(wrong.into_iter().map(|(at, what)| {
             Violation::new(Invariant::M10, at, what)
-                .attempt(story.id())
-                .client(story.client)
-                .path(story.attempt.path.clone())
+                .attempt(trace.id())
+                .client(trace.client)
+                .path(trace.attempt.path.clone())
         }));
     }
 }
 
-fn counted(story: &Story<'_>) -> Vec<(Duration, String)> {
+fn counted(trace: &AttemptTrace<'_>) -> Vec<(Duration, String)> {
     let mut handles = 1_u32;
     let mut wrong = Vec::new();
-    for act in &story.acts {
-        match act.what {
+    for act in &trace.acts {
+        match act.deed {
             Deed::Reentered(Handle::Given) => handles += 1,
             Deed::InnerReleased if handles > 1 => handles -= 1,
             Deed::InnerReleased => {
@@ -40,11 +39,11 @@ fn counted(story: &Story<'_>) -> Vec<(Duration, String)> {
     wrong
 }
 
-fn entered_anew(scene: &Scene<'_>, story: &Story<'_>) -> Option<(Duration, String)> {
-    let over = scene.generation_end(story);
+fn entered_anew(analysis: &Analysis<'_>, trace: &AttemptTrace<'_>) -> Option<(Duration, String)> {
+    let over = analysis.generation_end(trace);
     let mut lost = false;
-    for act in &story.acts {
-        if act.what == Deed::Reentered(Handle::Given) {
+    for act in &trace.acts {
+        if act.deed == Deed::Reentered(Handle::Given) {
             if lost {
                 return Some((act.at, "entered again after it was known to be lost:".to_owned()));
             }
@@ -55,69 +54,69 @@ fn entered_anew(scene: &Scene<'_>, story: &Story<'_>) -> Option<(Duration, Strin
                 ));
             }
         }
-        lost |= act.what.says() == Some(false);
+        lost |= act.deed.says() == Some(false);
     }
     None
 }
 
-fn taken_by_an_inner_one(scene: &Scene<'_>, story: &Story<'_>) -> Option<(Duration, String)> {
-    let (_, node) = scene.node_of(story)?;
-    let gone = node.gone.filter(|gone| scene.end_of(node, *gone) == End::Own)?;
-    let at = gone.when.at + scene.tolerances().grain;
-    let inner = story.acts.iter().any(|act| act.what == Deed::InnerReleased && act.at <= at);
-    let leaving = scene.leaving(story.client);
-    let over = [story.until(), leaving].into_iter().flatten().min().is_some_and(|over| over <= at);
+fn taken_by_an_inner_one(analysis: &Analysis<'_>, trace: &AttemptTrace<'_>) -> Option<(Duration, String)> {
+    let (_, node) = analysis.node_of(trace)?;
+    let gone = node.gone.filter(|gone| analysis.end_of(node, *gone) == End::Own)?;
+    let at = gone.when.at + analysis.tolerances().grain;
+    let inner = trace.acts.iter().any(|act| act.deed == Deed::InnerReleased && act.at <= at);
+    let leaving = analysis.leaving(trace.client);
+    let over = [trace.until(), leaving].into_iter().flatten().min().is_some_and(|over| over <= at);
     (inner && !over).then(|| (gone.when.at, "giving up an inner handle took the node:".to_owned()))
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::event::{AttemptId, Handle, LinkState, What};
+    use crate::event::{AttemptId, EventKind, Handle, LinkState};
+    use crate::history::HistoryBuilder;
     use crate::journal::EndCause::Forced;
-    use crate::sketch::Sketch;
     use crate::violation::Invariant::M10;
 
-    fn held_twice() -> (Sketch, AttemptId) {
-        let mut sketch = Sketch::new();
-        let attempt = sketch.at(100).begin(0);
-        sketch.create(attempt).at(110).grant(attempt).reentered(attempt, Handle::Given);
-        (sketch, attempt)
+    fn held_twice() -> (HistoryBuilder, AttemptId) {
+        let mut history = HistoryBuilder::new();
+        let attempt = history.at(100).begin(0);
+        history.create(attempt).at(110).grant(attempt).reentered(attempt, Handle::Given);
+        (history, attempt)
     }
 
     #[test]
     fn the_last_handle_gives_up_the_node() {
-        let (mut sketch, attempt) = held_twice();
-        sketch.at(120).tell(0, What::InnerReleased(attempt)).at(130).releasing(attempt).delete(attempt);
-        sketch.released(attempt, true).end(1_000).holds();
+        let (mut history, attempt) = held_twice();
+        history.at(120).tell(0, EventKind::InnerReleased(attempt)).at(130).releasing(attempt).delete(attempt);
+        history.released(attempt, true).end(1_000).holds();
     }
 
     #[test]
     fn an_inner_handle_does_not() {
-        let (mut sketch, attempt) = held_twice();
-        sketch.at(120).tell(0, What::InnerReleased(attempt)).at(125).delete(attempt);
-        sketch.at(130).dropped(attempt).end(1_000).breaks(M10);
+        let (mut history, attempt) = held_twice();
+        history.at(120).tell(0, EventKind::InnerReleased(attempt)).at(125).delete(attempt);
+        history.at(130).dropped(attempt).end(1_000).breaks(M10);
     }
 
     #[test]
     fn handles_are_counted() {
-        let (mut sketch, attempt) = held_twice();
-        sketch.clone().at(120).dropped(attempt).delete(attempt).end(1_000).breaks(M10);
-        sketch.at(120).tell(0, What::InnerReleased(attempt)).tell(0, What::InnerReleased(attempt));
-        sketch.at(130).dropped(attempt).delete(attempt).end(1_000).breaks(M10);
+        let (mut history, attempt) = held_twice();
+        history.clone().at(120).dropped(attempt).delete(attempt).end(1_000).breaks(M10);
+        history.at(120).tell(0, EventKind::InnerReleased(attempt)).tell(0, EventKind::InnerReleased(attempt));
+        history.at(130).dropped(attempt).delete(attempt).end(1_000).breaks(M10);
     }
 
     #[test]
     fn what_is_lost_is_not_entered_again() {
-        let (mut sketch, attempt) = held_twice();
-        sketch.at(200).end_session(1, Forced).at(202).lost(attempt);
-        sketch.clone().reentered(attempt, Handle::Lost).link(0, LinkState::Lost).end(300).holds();
-        sketch.reentered(attempt, Handle::Given).link(0, LinkState::Lost).end(300).breaks_also(M10);
+        let (mut history, attempt) = held_twice();
+        history.at(200).end_session(1, Forced).at(202).lost(attempt);
+        history.clone().reentered(attempt, Handle::Lost).link(0, LinkState::Lost).end(300).holds();
+        history.reentered(attempt, Handle::Given).link(0, LinkState::Lost).end(300).breaks_also(M10);
     }
 
     #[test]
     fn a_hold_belongs_to_its_generation() {
-        let (mut sketch, attempt) = held_twice();
-        sketch.at(200).end_session(1, Forced).at(202).link(0, LinkState::Lost).connect(0, 9, 2);
-        sketch.at(210).reentered(attempt, Handle::Given).lost(attempt).end(300).breaks_also(M10);
+        let (mut history, attempt) = held_twice();
+        history.at(200).end_session(1, Forced).at(202).link(0, LinkState::Lost).connect(0, 9, 2);
+        history.at(210).reentered(attempt, Handle::Given).lost(attempt).end(300).breaks_also(M10);
     }
 }

@@ -1,60 +1,74 @@
-use super::Found;
-use crate::attempts::{Deed, Story};
-use crate::scene::{End, Scene};
-use crate::truth::NodeLife;
-use crate::violation::{Invariant, Violation};
+use crate::analysis::{Analysis, End};
+use crate::attempt_trace::{AttemptTrace, Deed};
+use crate::journal_replay::NodeLife;
+use crate::violation::{Found, Invariant, Violation};
 use std::time::Duration;
 
 /// **Release**: when it returns success the node is gone; when it fails the delete goes on in the background,
 /// and is done when the client was connected and well for a moment. A client deletes the node of a guard only
 /// when the guard was given up or lost, or the client closes.
-pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
-    for story in scene.attempts.all() {
-        let Some((_, node)) = scene.node_of(story) else { continue };
-        let checks =
-            [too_early(scene, story, node), unfinished(scene, story, node), forgotten(scene, story, node)];
+pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
+    for trace in analysis.attempts.all() {
+        let Some((_, node)) = analysis.node_of(trace) else { continue };
+        let checks = [
+            too_early(analysis, trace, node),
+            unfinished(analysis, trace, node),
+            forgotten(analysis, trace, node),
+        ];
         found.extend(checks.into_iter().flatten().map(|(at, what)| {
             Violation::new(Invariant::M9, at, what)
-                .attempt(story.id())
-                .client(story.client)
-                .path(story.attempt.path.clone())
+                .attempt(trace.id())
+                .client(trace.client)
+                .path(trace.attempt.path.clone())
                 .path(node.path.clone())
         }));
     }
 }
 
 /// The node was deleted while its guard was held.
-fn too_early(scene: &Scene<'_>, story: &Story<'_>, node: &NodeLife) -> Option<(Duration, String)> {
-    let gone = node.gone.filter(|gone| scene.end_of(node, *gone) == End::Own)?;
+fn too_early(
+    analysis: &Analysis<'_>,
+    trace: &AttemptTrace<'_>,
+    node: &NodeLife,
+) -> Option<(Duration, String)> {
+    let gone = node.gone.filter(|gone| analysis.end_of(node, *gone) == End::Own)?;
     let at = gone.when.at;
-    let grain = scene.tolerances().grain;
-    let closing = scene.leaving(story.client);
-    let allowed = [story.until(), closing].into_iter().flatten().min();
+    let grain = analysis.tolerances().grain;
+    let closing = analysis.leaving(trace.client);
+    let allowed = [trace.until(), closing].into_iter().flatten().min();
     // An inner guard's release that takes the node is a matter of reentrancy.
-    let inner = story.acts.iter().any(|act| act.what == Deed::InnerReleased && act.at <= at + grain);
+    let inner = trace.acts.iter().any(|act| act.deed == Deed::InnerReleased && act.at <= at + grain);
     let early = allowed.is_none_or(|allowed| allowed > at + grain) && !inner;
     early.then(|| (at, "its client deleted the node of a guard that was held:".to_owned()))
 }
 
 /// It returned success, and the node was there.
-fn unfinished(scene: &Scene<'_>, story: &Story<'_>, node: &NodeLife) -> Option<(Duration, String)> {
-    let (at, _) = story.released.filter(|(_, ok)| *ok)?;
-    let there = node.gone.is_none_or(|gone| gone.when.at > at + scene.tolerances().grain);
+fn unfinished(
+    analysis: &Analysis<'_>,
+    trace: &AttemptTrace<'_>,
+    node: &NodeLife,
+) -> Option<(Duration, String)> {
+    let (at, _) = trace.released.filter(|(_, ok)| *ok)?;
+    let there = node.gone.is_none_or(|gone| gone.when.at > at + analysis.tolerances().grain);
     there.then(|| (at, "release returned success while its node was there:".to_owned()))
 }
 
 /// It was called, and the node stays.
-fn forgotten(scene: &Scene<'_>, story: &Story<'_>, node: &NodeLife) -> Option<(Duration, String)> {
-    let releasing = story.releasing?;
-    let life = scene.life(story.client)?;
+fn forgotten(
+    analysis: &Analysis<'_>,
+    trace: &AttemptTrace<'_>,
+    node: &NodeLife,
+) -> Option<(Duration, String)> {
+    let releasing = trace.releasing?;
+    let life = analysis.life(trace.client)?;
     if life.leaving().is_some() {
         return None;
     }
-    let tolerances = scene.tolerances();
+    let tolerances = analysis.tolerances();
     let due = life.apart.quiet(releasing, tolerances.cleanup)? + tolerances.round_trip + tolerances.grain;
     let late = match node.gone {
         Some(gone) => gone.when.at > due,
-        None => scene.shows(due),
+        None => analysis.shows(due),
     };
     late.then(|| (due, "release was called and its node stays:".to_owned()))
 }
@@ -62,33 +76,33 @@ fn forgotten(scene: &Scene<'_>, story: &Story<'_>, node: &NodeLife) -> Option<(D
 #[cfg(test)]
 mod tests {
     use crate::event::{FaultKind, LinkState};
-    use crate::sketch::Sketch;
+    use crate::history::HistoryBuilder;
     use crate::violation::Invariant::{M6, M9};
 
     #[test]
     fn success_means_that_the_node_is_gone() {
-        let (mut sketch, attempt) = Sketch::of_holder();
-        sketch.at(200).releasing(attempt);
-        sketch.clone().at(203).delete(attempt).at(206).released(attempt, true).end(1_000).holds();
-        sketch.at(206).released(attempt, true).at(300).delete(attempt).end(1_000).breaks(M9);
+        let (mut history, attempt) = HistoryBuilder::of_holder();
+        history.at(200).releasing(attempt);
+        history.clone().at(203).delete(attempt).at(206).released(attempt, true).end(1_000).holds();
+        history.at(206).released(attempt, true).at(300).delete(attempt).end(1_000).breaks(M9);
     }
 
     #[test]
     fn a_release_that_fails_goes_on_in_the_background() {
         let failed = |deleted: bool| {
-            let (mut sketch, attempt) = Sketch::of_holder();
-            sketch
+            let (mut history, attempt) = HistoryBuilder::of_holder();
+            history
                 .at(200)
                 .fault(0, FaultKind::Cut)
                 .releasing(attempt)
                 .at(2_200)
                 .link(0, LinkState::Suspended);
-            sketch.at(3_000).released(attempt, false).at(4_000).heal(0, FaultKind::Cut);
-            sketch.link(0, LinkState::Connected).at(4_100);
+            history.at(3_000).released(attempt, false).at(4_000).heal(0, FaultKind::Cut);
+            history.link(0, LinkState::Connected).at(4_100);
             if deleted {
-                sketch.delete(attempt);
+                history.delete(attempt);
             }
-            sketch.end(9_000)
+            history.end(9_000)
         };
         failed(true).holds();
         assert_eq!(failed(false).broken(), [M6, M9]);
@@ -96,7 +110,7 @@ mod tests {
 
     #[test]
     fn the_node_of_a_guard_that_is_held_is_not_deleted() {
-        let (mut sketch, attempt) = Sketch::of_holder();
-        sketch.at(200).delete(attempt).end(1_000).breaks(M9);
+        let (mut history, attempt) = HistoryBuilder::of_holder();
+        history.at(200).delete(attempt).end(1_000).breaks(M9);
     }
 }

@@ -1,7 +1,6 @@
-use super::Found;
+use crate::analysis::Analysis;
 use crate::listings::{State, View, firsts, histories, is_in, views};
-use crate::scene::Scene;
-use crate::violation::{Invariant, Violation};
+use crate::violation::{Found, Invariant, Violation};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -10,9 +9,9 @@ use std::time::Duration;
 /// that are gone, nobody disappears earlier than that.
 ///
 /// A node that is deleted and made again by one transaction was never gone.
-pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
-    let views = views(&scene.run.events);
-    let histories = histories(scene.run, views.iter().map(|view| view.folder), is_in);
+pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
+    let views = views(&analysis.run.events);
+    let histories = histories(analysis.run, views.iter().map(|view| view.folder), is_in);
     let firsts: BTreeMap<_, _> = histories.iter().map(|(folder, states)| (*folder, firsts(states))).collect();
     for view in &views {
         for pair in view.shown.windows(2) {
@@ -21,7 +20,7 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
                 let path = format!("{}/{}", view.folder, one.name);
                 let shown = firsts[view.folder].get(&(&*path, one.number)).copied().unwrap_or(0);
                 let later = &histories[view.folder][shown..];
-                if !was_gone(scene, view, later, &path, one.number, at) {
+                if !was_gone(analysis, view, later, &path, one.number, at) {
                     let what = "disappeared from a view, and never was gone for its grace:";
                     found.push(Violation::new(Invariant::D2, at, what).client(view.client).path(path));
                 }
@@ -32,14 +31,14 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
 
 /// True when a node that said `number` was missing in one of these states, the view's grace before `at`.
 fn was_gone(
-    scene: &Scene<'_>,
+    analysis: &Analysis<'_>,
     view: &View<'_>,
     states: &[State],
     path: &str,
     number: Option<u64>,
     at: Duration,
 ) -> bool {
-    let by = at + scene.tolerances().grain;
+    let by = at + analysis.tolerances().grain;
     // A node that cannot be read is no instance, and has no grace.
     let grace = number.map_or(Duration::ZERO, |_| view.grace);
     let mut in_time = states.iter().take_while(|state| state.at + grace <= by);
@@ -48,18 +47,18 @@ fn was_gone(
 
 #[cfg(test)]
 mod tests {
-    use crate::sketch::Sketch;
+    use crate::history::{DiscoveryEvents, HistoryBuilder};
     use crate::violation::Invariant::D2;
 
     /// Shown at 0.2 s, and not at 3 s any more.
-    fn disappears(gone: Option<u64>, grace: u64) -> Sketch {
-        let mut sketch = Sketch::new();
-        sketch.at(100).write_node("/s/a", 1, Some(10)).at(150).view(3, "/s", grace);
-        sketch.at(200).shown(3, &[("a", Some(10))]);
+    fn disappears(gone: Option<u64>, grace: u64) -> HistoryBuilder {
+        let mut history = HistoryBuilder::new();
+        history.at(100).write_node("/s/a", 1, Some(10)).at(150).view(3, "/s", grace);
+        history.at(200).shown(3, &[("a", Some(10))]);
         if let Some(gone) = gone {
-            sketch.at(gone).delete_path("/s/a", 1);
+            history.at(gone).delete_path("/s/a", 1);
         }
-        sketch.at(3_000).shown(3, &[]).end(4_000)
+        history.at(3_000).shown(3, &[]).end(4_000)
     }
 
     #[test]
@@ -80,9 +79,9 @@ mod tests {
 
     #[test]
     fn who_left_before_it_was_shown_again_is_missed() {
-        let mut sketch = Sketch::new();
-        sketch.at(100).write_node("/s/a", 1, Some(10)).at(200).delete_path("/s/a", 1);
-        sketch.at(300).write_node("/s/a", 2, Some(11)).at(350).view(3, "/s", 0);
-        sketch.at(400).shown(3, &[("a", Some(11))]).at(500).shown(3, &[]).end(1_000).breaks(D2);
+        let mut history = HistoryBuilder::new();
+        history.at(100).write_node("/s/a", 1, Some(10)).at(200).delete_path("/s/a", 1);
+        history.at(300).write_node("/s/a", 2, Some(11)).at(350).view(3, "/s", 0);
+        history.at(400).shown(3, &[("a", Some(11))]).at(500).shown(3, &[]).end(1_000).breaks(D2);
     }
 }

@@ -1,9 +1,8 @@
-use super::Found;
+use crate::analysis::Analysis;
 use crate::event::Way;
 use crate::listings::{State, firsts, histories};
 use crate::publications::{Publication, publications};
-use crate::scene::Scene;
-use crate::violation::{Invariant, Violation};
+use crate::violation::{Found, Invariant, Violation};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -12,10 +11,10 @@ use std::time::Duration;
 ///
 /// Of a node that was deleted and made anew while the call was under way the servers compare only the
 /// version: not asked for.
-pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
-    let publications = publications(&scene.run.events);
+pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
+    let publications = publications(&analysis.run.events);
     let paths = publications.iter().map(|publication| publication.path);
-    let histories = histories(scene.run, paths, |key, path| key == path);
+    let histories = histories(analysis.run, paths, |key, path| key == path);
     let firsts: BTreeMap<_, _> = histories.iter().map(|(path, states)| (*path, firsts(states))).collect();
     for publication in &publications {
         let Way::Over { number, seen } = publication.way else { continue };
@@ -41,20 +40,20 @@ fn wrong(publication: &Publication<'_>, states: &[State], seen: Option<i64>) -> 
 #[cfg(test)]
 mod tests {
     use crate::event::{Outcome, Way};
-    use crate::sketch::Sketch;
+    use crate::history::{ConfigEvents, HistoryBuilder};
     use crate::violation::Invariant::C4;
 
     /// The first value was seen, and perhaps somebody else published meanwhile.
-    fn over(other: bool) -> Sketch {
-        let mut sketch = Sketch::new();
-        sketch.at(100).write_node("/c", 0, Some(1));
-        let seen = Some(sketch.last_zxid());
-        sketch.at(200).publish(0, 7, "/c", Way::Over { number: 2, seen });
+    fn over(other: bool) -> HistoryBuilder {
+        let mut history = HistoryBuilder::new();
+        history.at(100).write_node("/c", 0, Some(1));
+        let seen = Some(history.last_zxid());
+        history.at(200).publish(0, 7, "/c", Way::Over { number: 2, seen });
         if other {
-            sketch.at(205).write_again("/c", 0, Some(9));
+            history.at(205).write_again("/c", 0, Some(9));
         }
-        sketch.at(210).write_again("/c", 0, Some(2));
-        sketch.at(300).published(0, 7, Outcome::Applied(None)).end(1_000)
+        history.at(210).write_again("/c", 0, Some(2));
+        history.at(300).published(0, 7, Outcome::Applied(None)).end(1_000)
     }
 
     #[test]
@@ -70,13 +69,13 @@ mod tests {
     #[test]
     fn what_is_new_is_not_published_over_another() {
         let new = |there: bool| {
-            let mut sketch = Sketch::new();
+            let mut history = HistoryBuilder::new();
             if there {
-                sketch.at(100).write_node("/c", 0, Some(1));
+                history.at(100).write_node("/c", 0, Some(1));
             }
-            sketch.at(200).publish(0, 7, "/c", Way::Over { number: 2, seen: None });
-            sketch.at(210).write_again("/c", 0, Some(2));
-            sketch.at(300).published(0, 7, Outcome::Applied(None)).end(1_000)
+            history.at(200).publish(0, 7, "/c", Way::Over { number: 2, seen: None });
+            history.at(210).write_again("/c", 0, Some(2));
+            history.at(300).published(0, 7, Outcome::Applied(None)).end(1_000)
         };
         new(false).holds();
         new(true).breaks(C4);

@@ -1,7 +1,6 @@
-use super::Found;
-use crate::event::{AttemptId, What};
-use crate::scene::Scene;
-use crate::violation::{Invariant, Violation};
+use crate::analysis::Analysis;
+use crate::event::{AttemptId, EventKind};
+use crate::violation::{Found, Invariant, Violation};
 use std::collections::BTreeMap;
 
 /// **Terms increase**: every term has a fence, and it is higher than those of all terms of the election that
@@ -9,59 +8,60 @@ use std::collections::BTreeMap;
 ///
 /// M4 says so in the order of nodes, this in the order in which terms began. Left out are terms that others
 /// had taken away before their leader knew that it leads: those are for M2.
-pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
+pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let mut highest: BTreeMap<&str, (u64, AttemptId)> = BTreeMap::new();
-    for (_, event) in scene.events() {
-        let What::Granted(id, grant) = &event.what else { continue };
-        let Some(story) = scene.attempts.get(*id).filter(|_| scene.elections.standing(*id).is_some()) else {
+    for (_, event) in analysis.events() {
+        let EventKind::Granted(id, grant) = &event.kind else { continue };
+        let Some(trace) = analysis.attempts.get(*id).filter(|_| analysis.elections.standing(*id).is_some())
+        else {
             continue;
         };
         let wrong = |what: String| {
             Violation::new(Invariant::E2, event.at, what)
                 .attempt(*id)
-                .client(story.client)
-                .path(story.attempt.path.clone())
+                .client(trace.client)
+                .path(trace.attempt.path.clone())
         };
         let Some(fence) = grant.fence else {
             found.push(wrong("a term has no fence:".to_owned()));
             continue;
         };
-        let gone = scene.node_of(story).and_then(|(_, node)| node.gone);
+        let gone = analysis.node_of(trace).and_then(|(_, node)| node.gone);
         if gone.is_some_and(|gone| gone.when.at <= event.at) {
             continue;
         }
-        let (before, by) = *highest.entry(&story.attempt.path).or_insert((0, *id));
+        let (before, by) = *highest.entry(&trace.attempt.path).or_insert((0, *id));
         if fence <= before {
             let what = format!("the fence of a term is {fence}, that of an earlier one was {before}:");
             found.push(wrong(what).attempt(by));
         }
         if fence > before {
-            highest.insert(&story.attempt.path, (fence, *id));
+            highest.insert(&trace.attempt.path, (fence, *id));
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::event::{FaultKind, What};
-    use crate::sketch::Sketch;
+    use crate::event::{EventKind, FaultKind};
+    use crate::history::{ElectionEvents, HistoryBuilder};
     use crate::violation::Invariant::{E2, M4};
 
-    fn terms(fences: [Option<u64>; 2]) -> Sketch {
-        let mut sketch = Sketch::new();
+    fn terms(fences: [Option<u64>; 2]) -> HistoryBuilder {
+        let mut history = HistoryBuilder::new();
         for (number, fence) in (0..).zip(fences) {
             let at = 100 + 100 * u64::from(number);
-            let attempt = sketch.at(at).campaign(number);
-            sketch.create(attempt).at(at + 10).grant(attempt).at(at + 20).dropped(attempt).delete(attempt);
-            for event in &mut sketch.run.events {
-                if let What::Granted(id, grant) = &mut event.what
+            let attempt = history.at(at).campaign(number);
+            history.create(attempt).at(at + 10).grant(attempt).at(at + 20).dropped(attempt).delete(attempt);
+            for event in &mut history.run.events {
+                if let EventKind::Granted(id, grant) = &mut event.kind
                     && *id == attempt
                 {
                     grant.fence = fence;
                 }
             }
         }
-        sketch.end(1_000)
+        history.end(1_000)
     }
 
     #[test]
@@ -82,19 +82,19 @@ mod tests {
 
     #[test]
     fn who_leads_out_of_the_order_of_the_line_is_caught() {
-        let mut sketch = Sketch::new();
-        let (first, second) = (sketch.at(100).campaign(0), sketch.campaign(1));
-        sketch.create(first).create(second).at(110).grant(second).at(120).dropped(second).delete(second);
-        sketch.at(130).grant(first).end(300).breaks_also(E2);
+        let mut history = HistoryBuilder::new();
+        let (first, second) = (history.at(100).campaign(0), history.campaign(1));
+        history.create(first).create(second).at(110).grant(second).at(120).dropped(second).delete(second);
+        history.at(130).grant(first).end(300).breaks_also(E2);
     }
 
     #[test]
     fn a_term_that_was_taken_away_before_it_was_known_is_left_out() {
-        let mut sketch = Sketch::new();
-        let (first, second) = (sketch.at(100).campaign(0), sketch.campaign(1));
-        sketch.create(first).create(second);
-        let node = sketch.node(first);
-        sketch
+        let mut history = HistoryBuilder::new();
+        let (first, second) = (history.at(100).campaign(0), history.campaign(1));
+        history.create(first).create(second);
+        let node = history.node(first);
+        history
             .at(105)
             .fault(0, FaultKind::Deleted)
             .delete_path(&node, 7)
@@ -103,6 +103,6 @@ mod tests {
             .at(108)
             .grant(first)
             .lost(first);
-        sketch.dropped(first).end(300).holds();
+        history.dropped(first).end(300).holds();
     }
 }

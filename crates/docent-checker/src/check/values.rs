@@ -1,22 +1,21 @@
-use super::Found;
+use crate::analysis::Analysis;
 use crate::event::Following;
 use crate::publications::{Follower, followers};
-use crate::scene::Scene;
-use crate::violation::{Invariant, Violation};
+use crate::violation::{Found, Invariant, Violation};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// **Values do not go back**: a value that a subscription shows was written, by the transaction that it says,
 /// and is never older than the one it showed before, across links and sessions. V1 and V2 of the promises of
 /// subscriptions (`docs/proof.md`).
-pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
-    let written: BTreeSet<(&str, i64, u64)> = scene
+pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
+    let written: BTreeSet<(&str, i64, u64)> = analysis
         .facts()
         .written
         .iter()
         .filter_map(|write| Some((&*write.path, write.zxid, write.number?)))
         .collect();
-    for follower in followers(&scene.run.events) {
+    for follower in followers(&analysis.run.events) {
         if let Some((at, what)) = wrong(&follower, &written) {
             let violation = Violation::new(Invariant::C1, at, what);
             found.push(violation.client(follower.client).path(follower.path));
@@ -38,17 +37,17 @@ fn wrong(follower: &Follower<'_>, written: &BTreeSet<(&str, i64, u64)>) -> Optio
 
 #[cfg(test)]
 mod tests {
-    use crate::sketch::Sketch;
+    use crate::history::{ConfigEvents, HistoryBuilder};
     use crate::violation::Invariant::C1;
 
-    fn saw(numbers: &[u64]) -> Sketch {
-        let mut sketch = Sketch::new();
-        sketch.at(100).write_node("/c", 0, Some(1)).at(200).write_again("/c", 0, Some(2));
-        sketch.at(300).follow(3, "/c");
+    fn saw(numbers: &[u64]) -> HistoryBuilder {
+        let mut history = HistoryBuilder::new();
+        history.at(100).write_node("/c", 0, Some(1)).at(200).write_again("/c", 0, Some(2));
+        history.at(300).follow(3, "/c");
         for number in numbers {
-            sketch.saw(3, "/c", *number);
+            history.saw(3, "/c", *number);
         }
-        sketch.end(1_000)
+        history.end(1_000)
     }
 
     #[test]

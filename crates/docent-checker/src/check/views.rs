@@ -1,8 +1,7 @@
-use super::Found;
+use crate::analysis::Analysis;
 use crate::event::Listed;
 use crate::listings::{PAUSE, State, View, histories, is_in, views};
-use crate::scene::Scene;
-use crate::violation::{Invariant, Violation};
+use crate::violation::{Found, Invariant, Violation};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -10,13 +9,13 @@ use std::time::Duration;
 /// earlier one is shown; and once all faults are over and nothing changes any more, exactly the nodes of the
 /// folder are shown, a node that cannot be read as one that cannot, and all others as they are. Promised by
 /// `Service` and `Members`.
-pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
-    let views = views(&scene.run.events);
-    let histories = histories(scene.run, views.iter().map(|view| view.folder), is_in);
+pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
+    let views = views(&analysis.run.events);
+    let histories = histories(analysis.run, views.iter().map(|view| view.folder), is_in);
     let written: BTreeSet<(&str, Option<u64>)> =
-        scene.facts().written.iter().map(|write| (&*write.path, write.number)).collect();
+        analysis.facts().written.iter().map(|write| (&*write.path, write.number)).collect();
     for view in &views {
-        let wrong = [truth(view, &written), order(view), end(scene, view, &histories[view.folder])];
+        let wrong = [truth(view, &written), order(view), end(analysis, view, &histories[view.folder])];
         found.extend(
             wrong.into_iter().flatten().map(|(at, what)| {
                 Violation::new(Invariant::D1, at, what).client(view.client).path(view.folder)
@@ -56,12 +55,14 @@ fn order(view: &View<'_>) -> Option<Wrong> {
 }
 
 /// The folder does not change, and other nodes are shown.
-fn end(scene: &Scene<'_>, view: &View<'_>, states: &[State]) -> Option<Wrong> {
-    let (life, calm) = (scene.life(view.client)?, scene.calm()?);
-    let tolerances = scene.tolerances();
+fn end(analysis: &Analysis<'_>, view: &View<'_>, states: &[State]) -> Option<Wrong> {
+    let (life, calm) = (analysis.life(view.client)?, analysis.calm()?);
+    let tolerances = analysis.tolerances();
     let moment = tolerances.reconnect + tolerances.news + PAUSE + view.grace;
-    let gone =
-        [view.over, scene.leaving(view.client), Some(scene.facts().end.at)].into_iter().flatten().min()?;
+    let gone = [view.over, analysis.leaving(view.client), Some(analysis.facts().end.at)]
+        .into_iter()
+        .flatten()
+        .min()?;
     states.iter().enumerate().find_map(|(place, state)| {
         let next = states.get(place + 1).map_or(Duration::MAX, |next| next.at);
         let due = life.apart.quiet(state.at.max(calm).max(view.opened), moment)?;
@@ -84,25 +85,25 @@ fn names_of<'a>(state: &'a State, folder: &str) -> BTreeMap<&'a str, Option<u64>
 
 #[cfg(test)]
 mod tests {
-    use crate::event::What;
-    use crate::sketch::Sketch;
+    use crate::event::EventKind;
+    use crate::history::{DiscoveryEvents, HistoryBuilder};
     use crate::violation::Invariant::D1;
 
     /// Two instances and a bad node; the first is updated at 2 s; calm from 3 s on.
-    fn folder() -> Sketch {
-        let mut sketch = Sketch::new();
-        sketch.at(100).write_node("/s/a", 1, Some(10)).write_node("/s/b", 2, Some(20));
-        sketch.write_node("/s/bad", 0, None);
-        sketch.at(500).view(3, "/s", 0);
-        sketch
+    fn folder() -> HistoryBuilder {
+        let mut history = HistoryBuilder::new();
+        history.at(100).write_node("/s/a", 1, Some(10)).write_node("/s/b", 2, Some(20));
+        history.write_node("/s/bad", 0, None);
+        history.at(500).view(3, "/s", 0);
+        history
     }
 
-    fn shown(last: &[(&str, Option<u64>)]) -> Sketch {
-        let mut sketch = folder();
-        sketch.at(520).shown(3, &[("a", Some(10)), ("b", Some(20)), ("bad", None)]);
-        sketch.at(2_000).write_again("/s/a", 1, Some(11));
-        sketch.at(2_010).shown(3, last);
-        sketch.at(3_000).world(What::Calm).end(60_000)
+    fn shown(last: &[(&str, Option<u64>)]) -> HistoryBuilder {
+        let mut history = folder();
+        history.at(520).shown(3, &[("a", Some(10)), ("b", Some(20)), ("bad", None)]);
+        history.at(2_000).write_again("/s/a", 1, Some(11));
+        history.at(2_010).shown(3, last);
+        history.at(3_000).world(EventKind::Calm).end(60_000)
     }
 
     #[test]
@@ -115,20 +116,20 @@ mod tests {
         shown(&[("a", Some(10)), ("b", Some(20)), ("bad", None)]).breaks(D1);
         shown(&[("a", Some(11)), ("bad", None)]).breaks_also(D1);
         shown(&[("a", Some(11)), ("b", Some(20))]).breaks_also(D1);
-        folder().at(3_000).world(What::Calm).end(60_000).breaks(D1);
+        folder().at(3_000).world(EventKind::Calm).end(60_000).breaks(D1);
     }
 
     #[test]
     fn what_was_never_written_is_caught() {
-        let mut sketch = folder();
-        sketch.at(520).shown(3, &[("a", Some(12))]).end(1_000).breaks(D1);
+        let mut history = folder();
+        history.at(520).shown(3, &[("a", Some(12))]).end(1_000).breaks(D1);
     }
 
     #[test]
     fn what_goes_back_is_caught() {
-        let mut sketch = folder();
+        let mut history = folder();
         let one = |number| vec![("a", Some(number))];
-        sketch.at(600).write_again("/s/a", 1, Some(11));
-        sketch.at(610).shown(3, &one(11)).at(620).shown(3, &one(10)).end(1_000).breaks(D1);
+        history.at(600).write_again("/s/a", 1, Some(11));
+        history.at(610).shown(3, &one(11)).at(620).shown(3, &one(10)).end(1_000).breaks(D1);
     }
 }

@@ -1,7 +1,6 @@
-use super::Found;
-use crate::attempts::{Act, Deed, Story};
-use crate::scene::Scene;
-use crate::violation::{Invariant, Violation};
+use crate::analysis::Analysis;
+use crate::attempt_trace::{Act, AttemptTrace, Deed};
+use crate::violation::{Found, Invariant, Violation};
 use std::time::Duration;
 
 /// **Work is bound to its term**: it does not begin in a term that is lost, and nothing is done under one
@@ -9,31 +8,31 @@ use std::time::Duration;
 ///
 /// Asked of candidates whose work is bound to their terms; that nobody acts with a lost term at all is for M1
 /// and M11. Assumed: the work looks at its term whenever it is polled.
-pub(super) fn check(scene: &Scene<'_>, found: &mut Found) {
-    for story in scene.attempts.all() {
-        let Some(grace) = scene.elections.standing(story.id()).and_then(|standing| standing.bound) else {
+pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
+    for trace in analysis.attempts.all() {
+        let Some(grace) = analysis.elections.standing(trace.id()).and_then(|standing| standing.bound) else {
             continue;
         };
-        found.extend(wrong(scene, story, grace).map(|(at, what)| {
+        found.extend(wrong(analysis, trace, grace).map(|(at, what)| {
             Violation::new(Invariant::E4, at, what)
-                .attempt(story.id())
-                .client(story.client)
-                .path(story.attempt.path.clone())
+                .attempt(trace.id())
+                .client(trace.client)
+                .path(trace.attempt.path.clone())
         }));
     }
 }
 
-fn wrong(scene: &Scene<'_>, story: &Story<'_>, grace: Duration) -> Option<(Duration, String)> {
-    let is_work = |act: &&Act| matches!(act.what, Deed::Looked { .. } | Deed::Used(_));
-    let seen_lost = |act: &Act| matches!(act.what, Deed::Looked { held: false, .. });
-    let first = story.acts.iter().find(is_work)?;
+fn wrong(analysis: &Analysis<'_>, trace: &AttemptTrace<'_>, grace: Duration) -> Option<(Duration, String)> {
+    let is_work = |act: &&Act| matches!(act.deed, Deed::Looked { .. } | Deed::Used(_));
+    let seen_lost = |act: &Act| matches!(act.deed, Deed::Looked { held: false, .. });
+    let first = trace.acts.iter().find(is_work)?;
     if seen_lost(first) {
         return Some((first.at, "work began in a term that was lost:".to_owned()));
     }
-    let lost = story.acts.iter().find(|act| act.what.says() == Some(false))?;
+    let lost = trace.acts.iter().find(|act| act.deed.says() == Some(false))?;
     // Work that is polled without a grace never finds its term lost when it looks.
-    let until = if grace.is_zero() { lost.at } else { lost.at + grace + scene.tolerances().grain };
-    let late = story
+    let until = if grace.is_zero() { lost.at } else { lost.at + grace + analysis.tolerances().grain };
+    let late = trace
         .acts
         .iter()
         .filter(is_work)
@@ -41,43 +40,43 @@ fn wrong(scene: &Scene<'_>, story: &Story<'_>, grace: Duration) -> Option<(Durat
     let after = late.at.saturating_sub(lost.at);
     Some((
         late.at,
-        format!("work went on with {:?}, {after:?} after its term was known to be lost:", late.what),
+        format!("work went on with {:?}, {after:?} after its term was known to be lost:", late.deed),
     ))
 }
 
 #[cfg(test)]
 mod tests {
     use crate::event::{AttemptId, FaultKind};
-    use crate::sketch::Sketch;
+    use crate::history::{ElectionEvents, HistoryBuilder};
     use crate::violation::Invariant::E4;
 
     /// A leader that is cut off, and whose lease is over at 4.1 s.
-    fn lost(grace: u64) -> (Sketch, AttemptId) {
-        let mut sketch = Sketch::new();
-        let term = sketch.at(100).run_with(0, 7, grace, 0);
-        sketch.create(term).at(110).grant(term).looked(term, true).at(200).fault(0, FaultKind::Cut);
-        sketch.at(4_090).looked(term, true).used(term);
-        (sketch, term)
+    fn lost(grace: u64) -> (HistoryBuilder, AttemptId) {
+        let mut history = HistoryBuilder::new();
+        let term = history.at(100).run_with(0, 7, grace, 0);
+        history.create(term).at(110).grant(term).looked(term, true).at(200).fault(0, FaultKind::Cut);
+        history.at(4_090).looked(term, true).used(term);
+        (history, term)
     }
 
     #[test]
     fn work_that_is_dropped_when_its_term_is_lost_is_right() {
-        let (mut sketch, term) = lost(0);
-        sketch.at(4_100).lost(term).dropped(term).end(5_000).holds();
+        let (mut history, term) = lost(0);
+        history.at(4_100).lost(term).dropped(term).end(5_000).holds();
     }
 
     #[test]
     fn work_that_goes_on_is_caught() {
-        let (mut sketch, term) = lost(0);
-        sketch.at(4_100).looked(term, false).used(term).at(4_110).dropped(term).end(5_000).breaks(E4);
+        let (mut history, term) = lost(0);
+        history.at(4_100).looked(term, false).used(term).at(4_110).dropped(term).end(5_000).breaks(E4);
     }
 
     #[test]
     fn work_that_stops_within_its_grace_is_right() {
         let goes_on = |until: u64| {
-            let (mut sketch, term) = lost(1_000);
-            sketch.at(4_100).looked(term, false).at(until).looked(term, false).used(term).dropped(term);
-            sketch.end(6_000)
+            let (mut history, term) = lost(1_000);
+            history.at(4_100).looked(term, false).at(until).looked(term, false).used(term).dropped(term);
+            history.end(6_000)
         };
         goes_on(5_100).holds();
         goes_on(5_110).breaks(E4);
@@ -85,17 +84,17 @@ mod tests {
 
     #[test]
     fn work_does_not_begin_in_a_term_that_is_lost() {
-        let mut sketch = Sketch::new();
-        let term = sketch.at(100).run_with(0, 7, 1_000, 0);
-        sketch.create(term).at(200).fault(0, FaultKind::Cut);
-        sketch.at(4_100).grant(term).looked(term, false).dropped(term).end(5_000).breaks(E4);
+        let mut history = HistoryBuilder::new();
+        let term = history.at(100).run_with(0, 7, 1_000, 0);
+        history.create(term).at(200).fault(0, FaultKind::Cut);
+        history.at(4_100).grant(term).looked(term, false).dropped(term).end(5_000).breaks(E4);
     }
 
     #[test]
     fn whoever_campaigns_may_linger() {
-        let mut sketch = Sketch::new();
-        let term = sketch.at(100).campaign(0);
-        sketch.create(term).at(110).grant(term).at(200).fault(0, FaultKind::Cut);
-        sketch.at(4_100).looked(term, false).at(4_500).looked(term, false).dropped(term).end(5_000).holds();
+        let mut history = HistoryBuilder::new();
+        let term = history.at(100).campaign(0);
+        history.create(term).at(110).grant(term).at(200).fault(0, FaultKind::Cut);
+        history.at(4_100).looked(term, false).at(4_500).looked(term, false).dropped(term).end(5_000).holds();
     }
 }

@@ -1,7 +1,7 @@
 //! Arena of one case: a namespace of its own on a shared server.
 
 use super::cases::{Failure, ensure, soon};
-use super::recipe::{Contender, Recipe, Seat};
+use super::recipe::{Contender, ContenderSetup, Recipe};
 use crate::{Proxy, RawClient, TestServer};
 use docent_proto::{Code, Request, Response};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,7 +21,7 @@ pub(super) struct Arena<'a, R: Recipe> {
 }
 
 /// A contender whose link can be broken.
-pub(super) struct Player<R: Recipe> {
+pub(super) struct ProxiedContender<R: Recipe> {
     pub(super) contender: R::Contender,
     pub(super) proxy: Proxy,
     /// Frames that went through the proxy before.
@@ -35,27 +35,27 @@ impl<'a, R: Recipe> Arena<'a, R> {
         Self { recipe, server, namespace, timeout }
     }
 
-    pub(super) fn seat(&self, connect_string: String) -> Seat {
-        Seat::new(connect_string, self.namespace.clone(), self.timeout)
+    pub(super) fn setup(&self, connect_string: String) -> ContenderSetup {
+        ContenderSetup::new(connect_string, self.namespace.clone(), self.timeout)
     }
 
     /// Another contender, whose link is sound.
     pub(super) async fn other(&self) -> Result<R::Contender, Failure> {
-        let seat = self.seat(self.server.connect_string());
-        soon("connecting", self.recipe.contender(&seat)).await
+        let setup = self.setup(self.server.connect_string());
+        soon("connecting", self.recipe.contender(&setup)).await
     }
 
-    pub(super) async fn player(&self) -> Result<Player<R>, Failure> {
-        self.player_with(self.timeout).await
+    pub(super) async fn proxied(&self) -> Result<ProxiedContender<R>, Failure> {
+        self.proxied_with(self.timeout).await
     }
 
-    /// A player with another session timeout than is usual here.
-    pub(super) async fn player_with(&self, timeout: Duration) -> Result<Player<R>, Failure> {
+    /// As [`proxied`](Self::proxied), with another session timeout than is usual here.
+    pub(super) async fn proxied_with(&self, timeout: Duration) -> Result<ProxiedContender<R>, Failure> {
         let proxy = self.server.proxy().await;
-        let seat = Seat { session_timeout: timeout, ..self.seat(proxy.connect_string()) };
-        let contender = soon("connecting", self.recipe.contender(&seat)).await?;
+        let setup = ContenderSetup { session_timeout: timeout, ..self.setup(proxy.connect_string()) };
+        let contender = soon("connecting", self.recipe.contender(&setup)).await?;
         let before = proxy.trace().len();
-        Ok(Player { contender, proxy, before })
+        Ok(ProxiedContender { contender, proxy, before })
     }
 
     /// The full path of the recipe's folder.
@@ -110,7 +110,7 @@ impl<'a, R: Recipe> Arena<'a, R> {
     }
 }
 
-impl<R: Recipe> Player<R> {
+impl<R: Recipe> ProxiedContender<R> {
     /// Waits until the contender waits for somebody else.
     pub(super) async fn waits(&self, recipe: &R) {
         self.proxy.until(|trace| recipe.waits(&trace[self.before..])).await;

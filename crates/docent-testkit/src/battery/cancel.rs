@@ -1,4 +1,4 @@
-use super::arena::{Arena, LONG, Player};
+use super::arena::{Arena, LONG, ProxiedContender};
 use super::asked::Asked;
 use super::cases::{Cases, Failure, ensure, soon};
 use super::polls::{abandon_at, poll_times};
@@ -41,22 +41,22 @@ pub async fn cancel<R: Recipe>(recipe: &R, server: &TestServer) {
 
 async fn acquire<R: Recipe>(arena: Arena<'_, R>, line: Line) -> Result<(), Failure> {
     let other = arena.other().await?;
-    let mut player = arena.player().await?;
+    let mut proxied = arena.proxied().await?;
     for polls in 0..MOST_POLLS {
-        player.mark();
+        proxied.mark();
         let done = match line {
-            Line::Free => abandon_at(polls, player.contender.acquire()).await,
+            Line::Free => abandon_at(polls, proxied.contender.acquire()).await,
             Line::Taken => {
                 let held = take(&other).await?;
                 let make_room = async {
-                    player.waits(arena.recipe).await;
+                    proxied.waits(arena.recipe).await;
                     // Dropped in one way or the other, the holder leaves.
                     let _ = other.release(held).await;
                     std::future::pending::<()>().await;
                 };
                 let abandoned = async {
                     tokio::select! {
-                        done = abandon_at(polls, player.contender.acquire()) => done,
+                        done = abandon_at(polls, proxied.contender.acquire()) => done,
                         () = make_room => None,
                     }
                 };
@@ -64,7 +64,7 @@ async fn acquire<R: Recipe>(arena: Arena<'_, R>, line: Line) -> Result<(), Failu
             }
         };
         match done {
-            Some(Ok(held)) => return leave(&player.contender, held).await,
+            Some(Ok(held)) => return leave(&proxied.contender, held).await,
             Some(Err(error)) => return Err(format!("acquire failed: {error:?}")),
             None => arena.is_free_for(&other).await.map_err(|failure| at(polls, &failure))?,
         }
@@ -73,7 +73,7 @@ async fn acquire<R: Recipe>(arena: Arena<'_, R>, line: Line) -> Result<(), Failu
 }
 
 async fn verify<R: Recipe>(arena: Arena<'_, R>) -> Result<(), Failure> {
-    let Player { contender, proxy: _proxy, .. } = arena.player().await?;
+    let ProxiedContender { contender, proxy: _proxy, .. } = arena.proxied().await?;
     let held = take(&contender).await?;
     for polls in 0..MOST_POLLS {
         let done = abandon_at(polls, contender.verify(&held)).await;
@@ -89,10 +89,10 @@ async fn verify<R: Recipe>(arena: Arena<'_, R>) -> Result<(), Failure> {
 
 async fn release<R: Recipe>(arena: Arena<'_, R>) -> Result<(), Failure> {
     let other = arena.other().await?;
-    let player = arena.player().await?;
+    let proxied = arena.proxied().await?;
     for polls in 0..MOST_POLLS {
-        let held = take(&player.contender).await?;
-        let done = abandon_at(polls, player.contender.release(held)).await;
+        let held = take(&proxied.contender).await?;
+        let done = abandon_at(polls, proxied.contender.release(held)).await;
         arena.is_free_for(&other).await.map_err(|failure| at(polls, &failure))?;
         if let Some(result) = done {
             return result.map_err(|error| format!("release failed: {error:?}"));
@@ -104,40 +104,40 @@ async fn release<R: Recipe>(arena: Arena<'_, R>) -> Result<(), Failure> {
 /// True when the request was sent, and its reply was swallowed.
 async fn swallowed<R: Recipe>(arena: Arena<'_, R>, line: Line, asked: Asked) -> Result<bool, Failure> {
     let other = arena.other().await?;
-    let player = arena.player().await?;
-    let rule = player.proxy.add(Rule::on(asked.op).nth(asked.nth).swallow_reply());
+    let proxied = arena.proxied().await?;
+    let rule = proxied.proxy.add(Rule::on(asked.op).nth(asked.nth).swallow_reply());
     tokio::select! {
         biased;
         () = rule.fired() => {}
-        played = play(&arena, &player, &other, line, None) => {
+        played = play(&arena, &proxied, &other, line, None) => {
             played?;
             return Ok(false);
         }
     }
-    player.proxy.reset().await;
+    proxied.proxy.reset().await;
     arena.is_free_for(&other).await?;
     // The contender goes on as if nothing had happened.
-    leave(&player.contender, take(&player.contender).await?).await?;
+    leave(&proxied.contender, take(&proxied.contender).await?).await?;
     Ok(true)
 }
 
 /// The link breaks after `polls` polls, the future is polled once more and dropped, the link comes back.
 async fn disconnected<R: Recipe>(arena: Arena<'_, R>, step: Step) -> Result<(), Failure> {
     let other = arena.other().await?;
-    let player = arena.player().await?;
-    let (contender, proxy) = (&player.contender, &player.proxy);
+    let proxied = arena.proxied().await?;
+    let (contender, proxy) = (&proxied.contender, &proxied.proxy);
     for polls in 0..MOST_POLLS {
         // The contender is connected, and no node of the last time is in its way.
         leave(contender, take(contender).await?).await?;
         let done = match step {
-            Step::Acquire => cut_at(polls, &player, contender.acquire()).await.is_some(),
+            Step::Acquire => cut_at(polls, &proxied, contender.acquire()).await.is_some(),
             Step::Release => {
                 let held = take(contender).await?;
-                cut_at(polls, &player, contender.release(held)).await.is_some()
+                cut_at(polls, &proxied, contender.release(held)).await.is_some()
             }
             Step::Verify => {
                 let held = take(contender).await?;
-                let done = cut_at(polls, &player, contender.verify(&held)).await.is_some();
+                let done = cut_at(polls, &proxied, contender.verify(&held)).await.is_some();
                 ensure(contender.is_held(&held), || at(polls, "it is not held any more"))?;
                 done
             }
@@ -151,11 +151,15 @@ async fn disconnected<R: Recipe>(arena: Arena<'_, R>, step: Step) -> Result<(), 
     Err(format!("it was not done after {MOST_POLLS} polls"))
 }
 
-async fn cut_at<R: Recipe, F: Future>(polls: usize, player: &Player<R>, future: F) -> Option<F::Output> {
+async fn cut_at<R: Recipe, F: Future>(
+    polls: usize,
+    proxied: &ProxiedContender<R>,
+    future: F,
+) -> Option<F::Output> {
     let mut future = pin!(future);
     let done = poll_times(polls, future.as_mut()).await;
     if done.is_none() {
-        player.proxy.cut().await;
+        proxied.proxy.cut().await;
         let _ = poll_times(1, future).await;
     }
     done

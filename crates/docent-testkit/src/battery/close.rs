@@ -62,8 +62,8 @@ async fn close_at<R: Recipe>(
     polls: usize,
     waits: bool,
 ) -> Result<bool, Failure> {
-    let seat = arena.seat(arena.server.connect_string());
-    let contender = soon("connecting", arena.recipe.contender(&seat)).await?;
+    let setup = arena.setup(arena.server.connect_string());
+    let contender = soon("connecting", arena.recipe.contender(&setup)).await?;
     let session = contender.session_id().ok_or("the contender has no session")?;
     let permitted = |result: Result<(), _>| match result {
         Err(error) if !arena.recipe.permits(step, Fault::Closed, &error) => {

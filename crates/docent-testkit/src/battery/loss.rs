@@ -1,4 +1,4 @@
-use super::arena::{Arena, LONG, Player};
+use super::arena::{Arena, LONG, ProxiedContender};
 use super::cases::{Cases, Failure, ensure, longest_pause, soon};
 use super::recipe::{Contender, Fault, Recipe, Step};
 use super::round::{leave, take};
@@ -44,8 +44,8 @@ pub async fn loss<R: Recipe>(recipe: &R, server: &TestServer) {
     cases.add("black-holed towards the server", cut_off(short(), flows(&[ToServer])));
     cases.add("black-holed towards the client", cut_off(short(), flows(&[ToClient])));
     cases.add("refused", cut_off(short(), async |proxy: &Proxy| proxy.cut().await));
-    cases.add("session ended", ended(slow(), Blow::Session));
-    cases.add("node deleted", ended(slow(), Blow::Node));
+    cases.add("session ended", ended(slow(), LossFault::Session));
+    cases.add("node deleted", ended(slow(), LossFault::Node));
     cases.add("process frozen", frozen(short()));
     cases.add("process frozen for less than its lease", frozen_briefly(Arena::new(recipe, server, LONG)));
     cases.run("loss").await;
@@ -75,7 +75,7 @@ pub async fn black_holes<R: Recipe>(recipe: &R, server: &TestServer, runs: u32) 
 }
 
 async fn cut_off<R: Recipe>(arena: Arena<'_, R>, cut: impl AsyncFnOnce(&Proxy)) -> Result<(), Failure> {
-    let (holder, next) = (arena.player().await?, arena.player_with(LONG).await?);
+    let (holder, next) = (arena.proxied().await?, arena.proxied_with(LONG).await?);
     let held = take(&holder.contender).await?;
     let fence = holder.contender.fence(&held);
     let acquire = async {
@@ -111,10 +111,10 @@ async fn cut_off<R: Recipe>(arena: Arena<'_, R>, cut: impl AsyncFnOnce(&Proxy)) 
 /// Checks that a lost hold is never held again, and that its holder can go on.
 async fn stays_lost<R: Recipe>(
     arena: &Arena<'_, R>,
-    holder: Player<R>,
+    holder: ProxiedContender<R>,
     held: <R::Contender as Contender>::Held,
 ) -> Result<(), Failure> {
-    let Player { contender, proxy: _proxy, .. } = holder;
+    let ProxiedContender { contender, proxy: _proxy, .. } = holder;
     match longest_pause(holds_anew(arena, &contender, held)).await {
         // The hold acquired anew was lost in its turn.
         (Err(_), pause) if pause > MOST_PAUSE => {}
@@ -147,26 +147,26 @@ async fn holds_anew<R: Recipe>(
     leave(contender, again).await
 }
 
-/// Blow that hits a holder from outside.
+/// Fault that takes a hold away from outside.
 #[derive(Clone, Copy)]
-enum Blow {
+enum LossFault {
     Session,
     Node,
 }
 
-async fn ended<R: Recipe>(arena: Arena<'_, R>, blow: Blow) -> Result<(), Failure> {
-    let (holder, next) = (arena.player().await?, arena.player().await?);
+async fn ended<R: Recipe>(arena: Arena<'_, R>, fault: LossFault) -> Result<(), Failure> {
+    let (holder, next) = (arena.proxied().await?, arena.proxied().await?);
     let held = take(&holder.contender).await?;
     let fence = holder.contender.fence(&held);
     let acquire = next.contender.acquire();
     let lose = async {
         next.waits(arena.recipe).await;
-        match blow {
-            Blow::Session => {
+        match fault {
+            LossFault::Session => {
                 let session = holder.session()?;
                 arena.server.expire(session).await.map_err(|error| error.to_string())?;
             }
-            Blow::Node => {
+            LossFault::Node => {
                 let path = holder.contender.node(&held);
                 let mut client = arena.server.client().await;
                 client
@@ -198,7 +198,7 @@ async fn ended<R: Recipe>(arena: Arena<'_, R>, blow: Blow) -> Result<(), Failure
 /// Stopped until somebody else holds, the holder says lost at its first look.
 async fn frozen<R: Recipe>(arena: Arena<'_, R>) -> Result<(), Failure> {
     let Some(mut holder) = Frozen::start(&arena).await? else { return Ok(()) };
-    let next = arena.player_with(LONG).await?;
+    let next = arena.proxied_with(LONG).await?;
     let freeze = async {
         next.waits(arena.recipe).await;
         holder.signal("STOP").await
@@ -242,7 +242,7 @@ struct Frozen {
 
 impl Frozen {
     async fn start<R: Recipe>(arena: &Arena<'_, R>) -> Result<Option<Self>, Failure> {
-        let Some(command) = arena.recipe.process(&arena.seat(arena.server.connect_string())) else {
+        let Some(command) = arena.recipe.process(&arena.setup(arena.server.connect_string())) else {
             return Ok(None);
         };
         let mut child = Command::from(command)

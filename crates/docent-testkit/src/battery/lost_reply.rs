@@ -39,13 +39,13 @@ async fn broken<R: Recipe>(
     fault: Fault,
 ) -> Result<bool, Failure> {
     let other = arena.other().await?;
-    let player = arena.player().await?;
-    let session = player.session()?;
-    let link = Break::at(asked, fault, arena.server, &player.proxy, session);
+    let proxied = arena.proxied().await?;
+    let session = proxied.session()?;
+    let link = Break::at(asked, fault, arena.server, &proxied.proxy, session);
     let mut breaking = pin!(link.done());
     let mut broke = false;
     let played = {
-        let mut round = pin!(play(&arena, &player, &other, line, Some(fault)));
+        let mut round = pin!(play(&arena, &proxied, &other, line, Some(fault)));
         loop {
             tokio::select! {
                 played = &mut round => break played,
@@ -61,7 +61,7 @@ async fn broken<R: Recipe>(
         return Ok(false);
     }
     arena.is_free_for(&other).await?;
-    let effects = arena.recipe.effects(&player.proxy.trace(), &arena.folder());
+    let effects = arena.recipe.effects(&proxied.proxy.trace(), &arena.folder());
     let most = arena.recipe.nodes() * if fault == Fault::Expired { 2 } else { 1 };
     ensure(effects <= most, || format!("{effects} places were taken"))?;
     Ok(true)

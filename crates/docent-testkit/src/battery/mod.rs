@@ -22,7 +22,7 @@
 //!
 //! ```ignore
 //! use docent::{Client, Error, ErrorKind, Fence, Mutex, locks::{AcquireError, MutexGuard}};
-//! use docent_testkit::battery::{Contender, Fault, Recipe, Seat, Step, lost_reply};
+//! use docent_testkit::battery::{Contender, ContenderSetup, Fault, Recipe, Step, lost_reply};
 //!
 //! struct Locks;
 //! struct Locker { client: Client, mutex: Mutex, namespace: String }
@@ -30,13 +30,14 @@
 //! impl Recipe for Locks {
 //!     type Contender = Locker;
 //!
-//!     async fn contender(&self, seat: &Seat) -> Locker {
-//!         let client = Client::builder(&seat.connect_string)
-//!             .namespace(&seat.namespace)
-//!             .session_timeout(seat.session_timeout)
-//!             .server_tick(seat.tick)
+//!     async fn contender(&self, setup: &ContenderSetup) -> Locker {
+//!         let client = Client::builder(&setup.connect_string)
+//!             .namespace(&setup.namespace)
+//!             .session_timeout(setup.session_timeout)
+//!             .server_tick(setup.tick)
 //!             .connect().await.unwrap();
-//!         Locker { mutex: Mutex::new(&client, "/lock").unwrap(), client, namespace: seat.namespace.clone() }
+//!         let mutex = Mutex::new(&client, "/lock").unwrap();
+//!         Locker { mutex, client, namespace: setup.namespace.clone() }
 //!     }
 //!
 //!     fn folder(&self) -> &str { "/lock" }
@@ -75,4 +76,4 @@ pub use close::close;
 pub use loss::{black_holes, loss};
 pub use lost_reply::lost_reply;
 pub use polls::{abandon_at, poll_times};
-pub use recipe::{Contender, Fault, Recipe, Seat, Step, unanswered};
+pub use recipe::{Contender, ContenderSetup, Fault, Recipe, Step, unanswered};

@@ -13,10 +13,10 @@ pub trait Recipe {
 
     /// A participant with a client, and so a session, of its own. All contenders below one namespace contend
     /// for one thing.
-    fn contender(&self, seat: &Seat) -> impl Future<Output = Self::Contender>;
+    fn contender(&self, setup: &ContenderSetup) -> impl Future<Output = Self::Contender>;
 
-    /// The path, below a seat's namespace, of the node whose children stand for holders and waiters: it has
-    /// none once nobody holds or waits.
+    /// The path, below the namespace of a setup, of the node whose children stand for holders and waiters: it
+    /// has none once nobody holds or waits.
     fn folder(&self) -> &str;
 
     /// True when the frames of a contender show that it waits for the holder: all watches that shall wake it
@@ -42,11 +42,11 @@ pub trait Recipe {
         1
     }
 
-    /// A program that contends from a seat in a process of its own, to be frozen. It prints a line `held`
+    /// A program that contends with a setup in a process of its own, to be frozen. It prints a line `held`
     /// once it has acquired; for every line it reads it prints `held` or `lost`, as its guard says then; it
     /// ends with its input. `None` leaves the case out.
-    fn process(&self, seat: &Seat) -> Option<Command> {
-        let _ = seat;
+    fn process(&self, setup: &ContenderSetup) -> Option<Command> {
+        let _ = setup;
         None
     }
 }
@@ -88,10 +88,10 @@ pub trait Contender {
     fn close(&self) -> impl Future<Output = ()>;
 }
 
-/// Seat of a [`Contender`]: the server and namespace that it uses.
+/// Setup of a [`Contender`]: the server and namespace that it uses.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Seat {
+pub struct ContenderSetup {
     /// Address that it connects to.
     pub connect_string: String,
     /// The path above all its own. It may not exist yet.
@@ -102,7 +102,7 @@ pub struct Seat {
     pub tick: Duration,
 }
 
-impl Seat {
+impl ContenderSetup {
     pub(super) fn new(connect_string: String, namespace: String, session_timeout: Duration) -> Self {
         Self { connect_string, namespace, session_timeout, tick: crate::ServerOptions::default().tick }
     }

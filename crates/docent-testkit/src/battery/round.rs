@@ -1,6 +1,6 @@
 //! One round of a contender: acquire, verify, release.
 
-use super::arena::{Arena, LONG, Player};
+use super::arena::{Arena, LONG, ProxiedContender};
 use super::asked::Asked;
 use super::cases::{Failure, PROMPT, ensure, longest_pause, soon};
 use super::recipe::{Contender, Fault, Recipe, Step};
@@ -29,20 +29,20 @@ pub(super) async fn record<R: Recipe>(arena: &Arena<'_, R>, line: Line) -> Resul
 
 async fn record_one<R: Recipe>(arena: &Arena<'_, R>, line: Line) -> Result<Vec<Asked>, Failure> {
     let other = arena.other().await?;
-    let player = arena.player().await?;
-    play(arena, &player, &other, line, None).await?;
-    Ok(Asked::all(&player.proxy.trace()[player.before..]))
+    let proxied = arena.proxied().await?;
+    play(arena, &proxied, &other, line, None).await?;
+    Ok(Asked::all(&proxied.proxy.trace()[proxied.before..]))
 }
 
 /// Plays a round, and checks that it keeps its promises under any fault.
 pub(super) async fn play<R: Recipe>(
     arena: &Arena<'_, R>,
-    player: &Player<R>,
+    proxied: &ProxiedContender<R>,
     other: &R::Contender,
     line: Line,
     fault: Option<Fault>,
 ) -> Result<(), Failure> {
-    let (recipe, contender) = (arena.recipe, &player.contender);
+    let (recipe, contender) = (arena.recipe, &proxied.contender);
     let judge = |step, result: Result<(), <R::Contender as Contender>::Error>| match result {
         Err(error) if !fault.is_some_and(|fault| recipe.permits(step, fault, &error)) => {
             Err(format!("{step:?} failed: {error:?}"))
@@ -52,7 +52,7 @@ pub(super) async fn play<R: Recipe>(
     let (acquired, before) = match line {
         Line::Free => (soon("acquire", contender.acquire()).await?, None),
         Line::Taken => {
-            let (acquired, fence) = behind(arena, player, other).await?;
+            let (acquired, fence) = behind(arena, proxied, other).await?;
             (acquired, fence)
         }
     };
@@ -97,17 +97,17 @@ type Acquired<C> = (Result<<C as Contender>::Held, <C as Contender>::Error>, Opt
 /// Acquires behind `other`, which leaves when the contender waits.
 async fn behind<R: Recipe>(
     arena: &Arena<'_, R>,
-    player: &Player<R>,
+    proxied: &ProxiedContender<R>,
     other: &R::Contender,
 ) -> Result<Acquired<R::Contender>, Failure> {
     let held = take(other).await?;
     let fence = other.fence(&held);
     let leave = async {
-        player.waits(arena.recipe).await;
+        proxied.waits(arena.recipe).await;
         ensure(other.is_held(&held), || "the holder lost it before it left".to_owned())?;
         other.release(held).await.map_err(|error| format!("the holder cannot release: {error:?}"))
     };
-    let both = async { tokio::join!(player.contender.acquire(), leave) };
+    let both = async { tokio::join!(proxied.contender.acquire(), leave) };
     let (acquired, left) = soon("acquire behind another", both).await?;
     left.map(|()| (acquired, fence))
 }

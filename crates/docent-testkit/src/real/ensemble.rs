@@ -1,6 +1,6 @@
 use super::StartError;
-use super::cable::{Cable, CallBack};
 use super::java::Java;
+use super::peer_link::{CallBack, PeerLink};
 use super::server::{Membership, PORT_ATTEMPTS, RealServer, blocking};
 use crate::ServerOptions;
 use crate::ports::Port;
@@ -14,9 +14,10 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Three Java processes take a gigabyte: there is one ensemble at a time in a process.
 static ONE_AT_A_TIME: Semaphore = Semaphore::const_new(1);
-/// Runtime of all cables: a test that blocks its thread for a moment must not stop messages between servers.
-static CABLES: LazyLock<Runtime> = LazyLock::new(|| {
-    let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().thread_name("cables").build();
+/// Runtime of all links: a test that blocks its thread for a moment must not stop messages between servers.
+static LINKS: LazyLock<Runtime> = LazyLock::new(|| {
+    let runtime =
+        Builder::new_multi_thread().worker_threads(1).enable_all().thread_name("peer-links").build();
     runtime.expect("a process that runs tests can start a thread")
 });
 const SIZE: usize = 3;
@@ -31,7 +32,7 @@ const POLL: Duration = Duration::from_millis(20);
 /// A real ensemble of three ZooKeeper servers, each of which can be killed, frozen and cut off from the
 /// others.
 ///
-/// Servers reach each other through cables, which can be cut: a server that is [cut off](Self::cut_off) is
+/// Servers reach each other through links, which can be cut: a server that is [cut off](Self::cut_off) is
 /// not told, as when packets are lost. It serves its clients until it finds out by itself.
 ///
 /// # On drop
@@ -49,17 +50,17 @@ const POLL: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub struct RealEnsemble {
     servers: Arc<Vec<RealServer>>,
-    cables: Vec<Between>,
+    links: Vec<Between>,
     _permit: SemaphorePermit<'static>,
 }
 
-/// The cables by which one server reaches another one.
+/// The links by which one server reaches another one.
 #[derive(Debug)]
 struct Between {
     from: usize,
     to: usize,
     /// One for messages of a follower to a leader, one for votes.
-    cables: [Cable; 2],
+    links: [PeerLink; 2],
 }
 
 /// Ports on which the servers of an ensemble meet each other and vote.
@@ -89,8 +90,8 @@ impl RealEnsemble {
         loop {
             match started(&options).await {
                 Err(StartError::Ended { .. } | StartError::Io(_)) if attempt < PORT_ATTEMPTS => attempt += 1,
-                Ok((servers, cables)) => {
-                    return Ok(Self { servers: Arc::new(servers), cables, _permit: permit });
+                Ok((servers, links)) => {
+                    return Ok(Self { servers: Arc::new(servers), links, _permit: permit });
                 }
                 Err(error) => return Err(error),
             }
@@ -130,27 +131,27 @@ impl RealEnsemble {
         .await
     }
 
-    /// Cuts the cables between one server and the others.
+    /// Cuts the links between one server and the others.
     pub fn cut_off(&self, server: usize) {
-        let touched = self.cables.iter().filter(|between| between.from == server || between.to == server);
-        touched.flat_map(|between| &between.cables).for_each(Cable::cut);
+        let touched = self.links.iter().filter(|between| between.from == server || between.to == server);
+        touched.flat_map(|between| &between.links).for_each(PeerLink::cut);
     }
 
-    /// Mends all cables.
+    /// Mends all links.
     pub fn mend(&self) {
-        self.cables.iter().flat_map(|between| &between.cables).for_each(Cable::mend);
+        self.links.iter().flat_map(|between| &between.links).for_each(PeerLink::mend);
     }
 }
 
 async fn started(options: &ServerOptions) -> Result<(Vec<RealServer>, Vec<Between>), StartError> {
-    let (ports, cables) = CABLES.spawn(lay_cables()).await.map_err(io::Error::other)??;
-    let members: Vec<_> = (0..SIZE).map(|server| members(server, options, &ports, &cables)).collect();
+    let (ports, links) = LINKS.spawn(open_links()).await.map_err(io::Error::other)??;
+    let members: Vec<_> = (0..SIZE).map(|server| members(server, options, &ports, &links)).collect();
     let options = options.clone();
     let servers = blocking(move || start_all(&options, ports, members)).await?;
-    Ok((servers, cables))
+    Ok((servers, links))
 }
 
-async fn lay_cables() -> io::Result<(MeetingPoints, Vec<Between>)> {
+async fn open_links() -> io::Result<(MeetingPoints, Vec<Between>)> {
     let claim_both = || Ok::<_, io::Error>([Port::claim()?, Port::claim()?]);
     let ports = (0..SIZE).map(|_| claim_both()).collect::<io::Result<MeetingPoints>>()?;
     let pairs =
@@ -158,28 +159,28 @@ async fn lay_cables() -> io::Result<(MeetingPoints, Vec<Between>)> {
     let mut ends = pairs.map(|pair| Ok((pair, claim_both()?))).collect::<io::Result<BTreeMap<_, _>>>()?;
     let addresses: BTreeMap<_, _> =
         ends.iter().map(|(pair, ports)| (*pair, ports.each_ref().map(Port::address))).collect();
-    let mut cables = Vec::new();
+    let mut links = Vec::new();
     while let Some(((from, to), [near_quorum, near_votes])) = ends.pop_first() {
         let ([quorum, votes], back) = (&ports[to], addresses[&(to, from)]);
         let [_, own_votes] = &ports[from];
         let [_, votes_back] = back;
         let call_back = CallBack::new(own_votes.address(), votes_back);
         let both = [
-            Cable::lay(near_quorum, quorum.address(), None).await?,
-            Cable::lay(near_votes, votes.address(), Some(call_back)).await?,
+            PeerLink::open(near_quorum, quorum.address(), None).await?,
+            PeerLink::open(near_votes, votes.address(), Some(call_back)).await?,
         ];
-        cables.push(Between { from, to, cables: both });
+        links.push(Between { from, to, links: both });
     }
-    Ok((ports, cables))
+    Ok((ports, links))
 }
 
-/// Lines of one server's configuration that name the ensemble: the others are where its cables begin.
-fn members(server: usize, options: &ServerOptions, ports: &MeetingPoints, cables: &[Between]) -> String {
+/// Lines of one server's configuration that name the ensemble: the others are where its links begin.
+fn members(server: usize, options: &ServerOptions, ports: &MeetingPoints, links: &[Between]) -> String {
     let mut lines = format!("initLimit={INIT_LIMIT}\nsyncLimit={}\n", options.sync_limit);
     for (other, own) in ports.iter().enumerate() {
-        let between = cables.iter().find(|between| (between.from, between.to) == (server, other));
+        let between = links.iter().find(|between| (between.from, between.to) == (server, other));
         let [quorum, votes] = match between {
-            Some(between) => between.cables.each_ref().map(Cable::address),
+            Some(between) => between.links.each_ref().map(PeerLink::address),
             None => own.each_ref().map(Port::address),
         };
         let _ = writeln!(lines, "server.{}=127.0.0.1:{}:{}", other + 1, quorum.port(), votes.port());

@@ -1,9 +1,9 @@
 //! Real ZooKeeper processes.
 
-mod cable;
 mod ensemble;
 mod error;
 mod java;
+mod peer_link;
 mod process;
 mod server;
 

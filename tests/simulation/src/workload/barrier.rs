@@ -1,9 +1,9 @@
+use super::abandon::abandon_at;
 use super::pace::Pace;
-use super::polls::abandon_at;
-use super::{Place, Workload};
+use super::{ClientCtx, Workload};
 use docent::locks::{AcquireError, Entered};
 use docent::{Barrier, DoubleBarrier, ErrorKind};
-use docent_checker::{AttemptId, FaultKind, Meeting, What};
+use docent_checker::{AttemptId, EventKind, FaultKind, Meeting};
 use fastrand::Rng;
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
@@ -30,30 +30,30 @@ impl BarrierWorkload {
     }
 
     /// One visit at one of the barriers. Breaks when the client is closed.
-    async fn attempt(&self, place: &Place, rng: &mut Rng) -> ControlFlow<()> {
+    async fn attempt(&self, ctx: &ClientCtx, rng: &mut Rng) -> ControlFlow<()> {
         match rng.u8(..4) {
-            0 => at_the_barrier(place, rng).await,
-            _ => self.meet(place, rng).await,
+            0 => at_the_barrier(ctx, rng).await,
+            _ => self.meet(ctx, rng).await,
         }
     }
 
-    async fn meet(&self, place: &Place, rng: &mut Rng) -> ControlFlow<()> {
-        let Ok(barrier) = DoubleBarrier::new(&place.client, DOUBLE, self.members) else {
+    async fn meet(&self, ctx: &ClientCtx, rng: &mut Rng) -> ControlFlow<()> {
+        let Ok(barrier) = DoubleBarrier::new(&ctx.client, DOUBLE, self.members) else {
             return ControlFlow::Break(());
         };
-        let diary = Diary::begin(place, self.members);
+        let record = MemberRecord::begin(ctx, self.members);
         let entered = match rng.u8(..8) {
-            0..=2 => Some(barrier.enter_timeout(place.setting.span(rng)).await),
+            0..=2 => Some(barrier.enter_timeout(ctx.setting.span(rng)).await),
             // Nothing may ask for so many polls.
             3 => tokio::select! {
                 entered = abandon_at(rng.u32(1..12), barrier.enter()) => entered,
-                () = place.stop.cancelled() => None,
+                () = ctx.stop.cancelled() => None,
             },
-            4 => timeout(place.setting.span(rng), barrier.enter()).await.ok(),
+            4 => timeout(ctx.setting.span(rng), barrier.enter()).await.ok(),
             // Missing members may never come once nothing new is begun.
             _ => tokio::select! {
                 entered = barrier.enter() => Some(entered),
-                () = place.stop.cancelled() => None,
+                () = ctx.stop.cancelled() => None,
             },
         };
         let entered = match entered {
@@ -61,32 +61,37 @@ impl BarrierWorkload {
             Some(Err(error)) => return broken(&error),
             None => return ControlFlow::Continue(()),
         };
-        diary.write(Meeting::Entered(entered.path().to_owned()));
-        sleep(self.pace.span(place, rng)).await;
-        leave(&diary, place, entered, rng).await
+        record.write(Meeting::Entered(entered.path().to_owned()));
+        sleep(self.pace.span(ctx, rng)).await;
+        leave(&record, ctx, entered, rng).await
     }
 }
 
 /// Leaves in one of the ways there are.
-async fn leave(diary: &Diary<'_>, place: &Place, entered: Entered, rng: &mut Rng) -> ControlFlow<()> {
+async fn leave(
+    record: &MemberRecord<'_>,
+    ctx: &ClientCtx,
+    entered: Entered,
+    rng: &mut Rng,
+) -> ControlFlow<()> {
     let left = match rng.u8(..8) {
         0 => return ControlFlow::Continue(()),
         1 => {
-            diary.write(Meeting::Leaving);
+            record.write(Meeting::Leaving);
             abandon_at(rng.u32(1..12), entered.leave()).await
         }
         2 => {
-            diary.write(Meeting::Leaving);
-            timeout(place.setting.span(rng), entered.leave()).await.ok()
+            record.write(Meeting::Leaving);
+            timeout(ctx.setting.span(rng), entered.leave()).await.ok()
         }
         _ => {
-            diary.write(Meeting::Leaving);
+            record.write(Meeting::Leaving);
             Some(entered.leave().await)
         }
     };
     let Some(left) = left else { return ControlFlow::Continue(()) };
-    diary.write(Meeting::Left { ok: left.is_ok() });
-    diary.over.set(true);
+    record.write(Meeting::Left { ok: left.is_ok() });
+    record.over.set(true);
     match left {
         Err(error) if error.kind() == ErrorKind::Closed => ControlFlow::Break(()),
         _ => ControlFlow::Continue(()),
@@ -94,16 +99,16 @@ async fn leave(diary: &Diary<'_>, place: &Place, entered: Entered, rng: &mut Rng
 }
 
 /// Sets the barrier, removes it, or waits at it.
-async fn at_the_barrier(place: &Place, rng: &mut Rng) -> ControlFlow<()> {
-    let Ok(barrier) = Barrier::new(&place.client, SIMPLE) else { return ControlFlow::Break(()) };
+async fn at_the_barrier(ctx: &ClientCtx, rng: &mut Rng) -> ControlFlow<()> {
+    let Ok(barrier) = Barrier::new(&ctx.client, SIMPLE) else { return ControlFlow::Break(()) };
     let done = match rng.u8(..4) {
         0 => barrier.set().await.map(drop).map_err(AcquireError::from),
         1 => barrier.remove().await.map_err(AcquireError::from),
         _ => {
-            let (limit, since) = (place.setting.span(rng), place.scribe.now());
+            let (limit, since) = (ctx.setting.span(rng), ctx.recorder.now());
             let waited = barrier.wait_timeout(limit).await;
             if waited.is_ok() {
-                place.scribe.write(What::Passed { path: SIMPLE.to_owned(), since });
+                ctx.recorder.write(EventKind::Passed { path: SIMPLE.to_owned(), since });
             }
             waited
         }
@@ -122,28 +127,28 @@ fn broken(error: &AcquireError) -> ControlFlow<()> {
 ///
 /// # On drop
 /// A member that has not left by itself is recorded as having given up; not when its process dies.
-struct Diary<'a> {
-    place: &'a Place,
+struct MemberRecord<'a> {
+    ctx: &'a ClientCtx,
     id: AttemptId,
     over: Cell<bool>,
 }
 
-impl<'a> Diary<'a> {
-    fn begin(place: &'a Place, members: u32) -> Self {
-        let diary = Self { place, id: place.scribe.attempt(), over: Cell::new(false) };
-        diary.write(Meeting::Came { path: DOUBLE.to_owned(), members });
-        diary
+impl<'a> MemberRecord<'a> {
+    fn begin(ctx: &'a ClientCtx, members: u32) -> Self {
+        let record = Self { ctx, id: ctx.recorder.attempt(), over: Cell::new(false) };
+        record.write(Meeting::Came { path: DOUBLE.to_owned(), members });
+        record
     }
 
     fn write(&self, meeting: Meeting) {
-        self.place.scribe.write(What::Met(self.id, meeting));
+        self.ctx.recorder.write(EventKind::Met(self.id, meeting));
     }
 }
 
-impl Drop for Diary<'_> {
+impl Drop for MemberRecord<'_> {
     fn drop(&mut self) {
-        if !self.over.get() && !self.place.controls.is_dying() {
-            self.place.scribe.write(What::Fault(FaultKind::Cancelled));
+        if !self.over.get() && !self.ctx.controls.is_dying() {
+            self.ctx.recorder.write(EventKind::Fault(FaultKind::Cancelled));
             self.write(Meeting::GaveUp);
         }
     }
@@ -164,8 +169,8 @@ impl Workload for BarrierWorkload {
         Vec::new()
     }
 
-    fn run<'a>(&'a self, place: Place, rng: &'a mut Rng) -> LocalBoxFuture<'a, ()> {
-        async move { self.pace.toil(&place, rng, async |rng| self.attempt(&place, rng).await).await }
+    fn run<'a>(&'a self, ctx: ClientCtx, rng: &'a mut Rng) -> LocalBoxFuture<'a, ()> {
+        async move { self.pace.toil(&ctx, rng, async |rng| self.attempt(&ctx, rng).await).await }
             .boxed_local()
     }
 }

@@ -1,16 +1,16 @@
-use super::Place;
+use super::ClientCtx;
 use super::record::Call;
 use docent::{CreateMode, ErrorKind};
 use fastrand::Rng;
 use std::ops::ControlFlow;
 
 /// Calls a method of the client itself, with a deadline. Breaks when the client is closed.
-pub(super) async fn plain_call(place: &Place, rng: &mut Rng) -> ControlFlow<()> {
-    let within = place.setting.span(rng);
-    let client = place.client.with_operation_timeout(within);
+pub(super) async fn plain_call(ctx: &ClientCtx, rng: &mut Rng) -> ControlFlow<()> {
+    let within = ctx.setting.span(rng);
+    let client = ctx.client.with_operation_timeout(within);
     let path = format!("/plain-{}", rng.u8(..4));
     let operation = ["create", "get", "set", "exists", "children", "ensure_absent", "sync"][rng.usize(..7)];
-    let call = Call::begin(place, operation, within);
+    let call = Call::begin(ctx, operation, within);
     let result = match operation {
         "create" => client.create(&path, "", CreateMode::Persistent).await.map(drop),
         "get" => client.get(&path).await.map(drop),

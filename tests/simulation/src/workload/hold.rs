@@ -1,10 +1,10 @@
-use super::Place;
-use super::polls::abandon_at;
+use super::ClientCtx;
+use super::abandon::abandon_at;
 use super::record::Record;
 use docent::locks::{MultiGuard, MutexGuard, Permit, ReadGuard, WriteGuard};
 use docent::node::Transaction;
 use docent::{CreateMode, Leadership};
-use docent_checker::{FencedResource, Handle, What};
+use docent_checker::{EventKind, FencedResource, Handle};
 use fastrand::Rng;
 use futures_util::FutureExt;
 use std::cell::Cell;
@@ -78,7 +78,7 @@ const LONG: Duration = Duration::from_millis(60);
 /// Worker at a fenced resource while it holds a guard, at which it looks all the time.
 #[derive(Debug)]
 pub(super) struct Worker<'a> {
-    pub(super) place: &'a Place,
+    pub(super) ctx: &'a ClientCtx,
     pub(super) record: &'a Record,
     pub(super) resource: &'a FencedResource,
     /// Whether the loss of the guard was written down.
@@ -86,8 +86,8 @@ pub(super) struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    pub(super) fn new(place: &'a Place, record: &'a Record, resource: &'a FencedResource) -> Self {
-        Self { place, record, resource, told: Cell::new(false) }
+    pub(super) fn new(ctx: &'a ClientCtx, record: &'a Record, resource: &'a FencedResource) -> Self {
+        Self { ctx, record, resource, told: Cell::new(false) }
     }
 
     /// Works for `span` in one of the ways there are.
@@ -150,7 +150,7 @@ impl<'a> Worker<'a> {
     pub(super) async fn work<G: Grip>(&self, guard: &G, span: Duration, rng: &mut Rng) {
         // Some stop at once when it is lost, some look again, and few for long.
         let linger = [0.0, 0.0, 0.0, 0.5, 0.5, 2.5][rng.usize(..6)] * rng.f64();
-        let linger = self.place.setting.timeout.mul_f64(linger);
+        let linger = self.ctx.setting.timeout.mul_f64(linger);
         let only_reads = rng.u8(..3) == 0;
         let span = if only_reads && span > LONG { span.mul_f64(1.0 + rng.f64()) } else { span };
         let reading =
@@ -172,8 +172,8 @@ impl<'a> Worker<'a> {
     /// Reads so often that the client has no other reason to send anything, and waits for nothing that a
     /// server needs its leader for.
     async fn read_on(&self, mut rng: Rng) {
-        let timeout = self.place.setting.timeout;
-        let client = self.place.client.with_operation_timeout(timeout / 3);
+        let timeout = self.ctx.setting.timeout;
+        let client = self.ctx.client.with_operation_timeout(timeout / 3);
         loop {
             // Its answer is of no interest.
             let _ = client.exists(WRITTEN).await;
@@ -238,13 +238,13 @@ impl<'a> Worker<'a> {
 
     fn tell(&self) {
         if !self.told.replace(true) {
-            self.record.each(What::Lost);
+            self.record.each(EventKind::Lost);
         }
     }
 
     fn look<G: Grip>(&self, guard: &G) -> bool {
         let (held, cancelled) = (guard.is_held(), guard.is_cancelled());
-        self.record.each(|attempt| What::Looked { attempt, held, cancelled });
+        self.record.each(|attempt| EventKind::Looked { attempt, held, cancelled });
         held
     }
 
@@ -253,7 +253,7 @@ impl<'a> Worker<'a> {
         for want in self.record.held() {
             if let Some(fence) = want.fence.get() {
                 let used = self.resource.use_with(&want.path, fence);
-                self.record.write(What::Used(want.id, used));
+                self.record.write(EventKind::Used(want.id, used));
             }
         }
     }
@@ -264,7 +264,7 @@ impl<'a> Worker<'a> {
             Err(error) if matches!(error.kind(), docent::ErrorKind::Lost(_)) => Some(false),
             Err(_) => None,
         };
-        self.record.each(|attempt| What::Verified { attempt, held });
+        self.record.each(|attempt| EventKind::Verified { attempt, held });
     }
 
     /// Creates a node that names the attempt, if the guard holds.
@@ -275,7 +275,7 @@ impl<'a> Worker<'a> {
             Err(error) if error.may_have_applied() => None,
             Err(_) => Some(false),
         };
-        self.record.each(|attempt| What::Committed { attempt, applied });
+        self.record.each(|attempt| EventKind::Committed { attempt, applied });
     }
 }
 

@@ -1,8 +1,8 @@
+use super::acquire_mode::{AcquireMode, settle};
 use super::hold::{WRITTEN, Worker};
 use super::pace::Pace;
 use super::record::Record;
-use super::way::{Way, settle};
-use super::{Place, Workload};
+use super::{ClientCtx, Workload};
 use docent::locks::{AnyLock, Owner};
 use docent::{Fence, MultiLock, Mutex, RwLock};
 use docent_checker::{FencedResource, Role};
@@ -36,20 +36,20 @@ impl MultiLockWorkload {
     }
 
     /// Some of the locks, in the order of their paths.
-    fn choose(&self, place: &Place, rng: &mut Rng) -> Option<Vec<(String, Role, AnyLock)>> {
+    fn choose(&self, ctx: &ClientCtx, rng: &mut Rng) -> Option<Vec<(String, Role, AnyLock)>> {
         let mut chosen: Vec<usize> = (0..self.paths.len()).collect();
         rng.shuffle(&mut chosen);
         chosen.truncate(rng.usize(1..=3));
         chosen.sort_unstable();
-        chosen.into_iter().map(|number| self.side(place, number, rng)).collect()
+        chosen.into_iter().map(|number| self.side(ctx, number, rng)).collect()
     }
 
-    fn side(&self, place: &Place, number: usize, rng: &mut Rng) -> Option<(String, Role, AnyLock)> {
+    fn side(&self, ctx: &ClientCtx, number: usize, rng: &mut Rng) -> Option<(String, Role, AnyLock)> {
         let path = &self.paths[number];
         let (role, lock) = if number < self.mutexes {
-            (Role::Exclusive, Mutex::new(&place.client, path).ok()?.into())
+            (Role::Exclusive, Mutex::new(&ctx.client, path).ok()?.into())
         } else {
-            let lock = RwLock::new(&place.client, path).ok()?;
+            let lock = RwLock::new(&ctx.client, path).ok()?;
             match rng.bool() {
                 true => (Role::Exclusive, lock.writing()),
                 false => (Role::Shared, lock.reading()),
@@ -59,15 +59,15 @@ impl MultiLockWorkload {
     }
 
     /// One attempt, and what follows when it is granted. Breaks when the client is closed.
-    async fn attempt(&self, place: &Place, rng: &mut Rng) -> ControlFlow<()> {
-        let Some(locks) = self.choose(place, rng) else { return ControlFlow::Break(()) };
+    async fn attempt(&self, ctx: &ClientCtx, rng: &mut Rng) -> ControlFlow<()> {
+        let Some(locks) = self.choose(ctx, rng) else { return ControlFlow::Break(()) };
         let wanted: Vec<(String, Role)> = locks.iter().map(|(path, role, _)| (path.clone(), *role)).collect();
         let Ok(multi) = MultiLock::new(locks.into_iter().rev().map(|(.., lock)| lock)) else {
             return ControlFlow::Break(());
         };
-        let (way, owner) = (Way::draw(place, rng), Owner::new());
-        let record = Record::begin_all(place, wanted.clone(), way.patience());
-        let acquired = way.acquire(
+        let (mode, owner) = (AcquireMode::draw(ctx, rng), Owner::new());
+        let record = Record::begin_all(ctx, wanted.clone(), mode.patience());
+        let acquired = mode.acquire(
             &owner,
             || multi.acquire(),
             || multi.try_acquire(),
@@ -77,8 +77,8 @@ impl MultiLockWorkload {
             let fence = |path: &str| guard.fence(path).map(Fence::as_u64);
             let fences: Vec<Option<u64>> = wanted.iter().map(|(path, _)| fence(path)).collect();
             record.all_granted(guard.paths().into_iter().zip(fences));
-            let worker = Worker::new(place, &record, &self.resource);
-            worker.toil(&guard, self.pace.span(place, rng), rng).await;
+            let worker = Worker::new(ctx, &record, &self.resource);
+            worker.toil(&guard, self.pace.span(ctx, rng), rng).await;
             worker.give_up(guard, rng).await;
         }
         ControlFlow::Continue(())
@@ -94,8 +94,8 @@ impl Workload for MultiLockWorkload {
         self.paths.clone()
     }
 
-    fn run<'a>(&'a self, place: Place, rng: &'a mut Rng) -> LocalBoxFuture<'a, ()> {
-        async move { self.pace.toil(&place, rng, async |rng| self.attempt(&place, rng).await).await }
+    fn run<'a>(&'a self, ctx: ClientCtx, rng: &'a mut Rng) -> LocalBoxFuture<'a, ()> {
+        async move { self.pace.toil(&ctx, rng, async |rng| self.attempt(&ctx, rng).await).await }
             .boxed_local()
     }
 }

@@ -1,8 +1,8 @@
+use super::acquire_mode::{AcquireMode, settle};
 use super::hold::{WRITTEN, Worker};
 use super::pace::Pace;
 use super::record::Record;
-use super::way::{Way, settle};
-use super::{Place, Workload};
+use super::{ClientCtx, Workload};
 use docent::Mutex;
 use docent::locks::{MutexGuard, Owner};
 use docent_checker::{FencedResource, Role};
@@ -32,12 +32,12 @@ impl MutexWorkload {
     }
 
     /// One attempt, and what follows when it is granted. Breaks when the client is closed.
-    async fn attempt(&self, place: &Place, rng: &mut Rng) -> ControlFlow<()> {
+    async fn attempt(&self, ctx: &ClientCtx, rng: &mut Rng) -> ControlFlow<()> {
         let path = &self.paths[rng.usize(..self.paths.len())];
-        let Ok(mutex) = Mutex::new(&place.client, path) else { return ControlFlow::Break(()) };
-        let (way, owner) = (Way::draw(place, rng), Owner::new());
-        let record = Record::begin(place, path, Role::Exclusive, way.patience());
-        let acquired = way.acquire(
+        let Ok(mutex) = Mutex::new(&ctx.client, path) else { return ControlFlow::Break(()) };
+        let (mode, owner) = (AcquireMode::draw(ctx, rng), Owner::new());
+        let record = Record::begin(ctx, path, Role::Exclusive, mode.patience());
+        let acquired = mode.acquire(
             &owner,
             || mutex.acquire(),
             || mutex.try_acquire(),
@@ -45,7 +45,7 @@ impl MutexWorkload {
         );
         if let Some(guard) = settle(&record, acquired.await)? {
             record.granted(guard.path(), Some(guard.fence().as_u64()));
-            let worker = Worker::new(place, &record, &self.resource);
+            let worker = Worker::new(ctx, &record, &self.resource);
             self.hold(worker, &mutex, &owner, guard, rng).await;
         }
         ControlFlow::Continue(())
@@ -53,7 +53,7 @@ impl MutexWorkload {
 
     /// Works while the mutex is held, up to its release.
     async fn hold(&self, worker: Worker<'_>, mutex: &Mutex, owner: &Owner, guard: MutexGuard, rng: &mut Rng) {
-        worker.toil(&guard, self.pace.span(worker.place, rng), rng).await;
+        worker.toil(&guard, self.pace.span(worker.ctx, rng), rng).await;
         if rng.u8(..4) > 0 {
             return worker.give_up(guard, rng).await;
         }
@@ -62,7 +62,7 @@ impl MutexWorkload {
             1 => mutex.acquire_as(owner).await.ok(),
             _ => owner.clone().within(async { mutex.acquire().await }).await.ok(),
         };
-        worker.share(guard, again, self.pace.span(worker.place, rng), rng).await;
+        worker.share(guard, again, self.pace.span(worker.ctx, rng), rng).await;
     }
 }
 
@@ -75,8 +75,8 @@ impl Workload for MutexWorkload {
         self.paths.clone()
     }
 
-    fn run<'a>(&'a self, place: Place, rng: &'a mut Rng) -> LocalBoxFuture<'a, ()> {
-        async move { self.pace.toil(&place, rng, async |rng| self.attempt(&place, rng).await).await }
+    fn run<'a>(&'a self, ctx: ClientCtx, rng: &'a mut Rng) -> LocalBoxFuture<'a, ()> {
+        async move { self.pace.toil(&ctx, rng, async |rng| self.attempt(&ctx, rng).await).await }
             .boxed_local()
     }
 }

@@ -1,4 +1,4 @@
-use super::Place;
+use super::ClientCtx;
 use super::calls::plain_call;
 use fastrand::Rng;
 use futures_util::future::join_all;
@@ -34,11 +34,11 @@ impl Pace {
     /// All tasks of a client, side by side.
     pub(super) async fn toil(
         &self,
-        place: &Place,
+        ctx: &ClientCtx,
         rng: &mut Rng,
         attempt: impl AsyncFn(&mut Rng) -> ControlFlow<()>,
     ) {
-        let tasks = (0..self.tasks(rng)).map(|_| self.task(place, rng.fork(), &attempt));
+        let tasks = (0..self.tasks(rng)).map(|_| self.task(ctx, rng.fork(), &attempt));
         join_all(tasks).await;
     }
 
@@ -46,17 +46,17 @@ impl Pace {
     /// or the client is closed.
     pub(super) async fn task(
         &self,
-        place: &Place,
+        ctx: &ClientCtx,
         mut rng: Rng,
         attempt: impl AsyncFn(&mut Rng) -> ControlFlow<()>,
     ) {
         let attempts = if rng.bool() { usize::MAX } else { rng.usize(1..30) };
         for _ in 0..attempts {
-            if self.rest(place, &mut rng).await.is_break() {
+            if self.rest(ctx, &mut rng).await.is_break() {
                 return;
             }
             let done = match rng.u8(..10) {
-                0 => plain_call(place, &mut rng).await,
+                0 => plain_call(ctx, &mut rng).await,
                 _ => attempt(&mut rng).await,
             };
             if done.is_break() {
@@ -66,17 +66,17 @@ impl Pace {
     }
 
     /// A pause. Breaks when nothing new may be begun.
-    pub(super) async fn rest(&self, place: &Place, rng: &mut Rng) -> ControlFlow<()> {
-        match timeout(self.think.mul_f64(rng.f64()), place.stop.cancelled()).await {
+    pub(super) async fn rest(&self, ctx: &ClientCtx, rng: &mut Rng) -> ControlFlow<()> {
+        match timeout(self.think.mul_f64(rng.f64()), ctx.stop.cancelled()).await {
             Ok(()) => ControlFlow::Break(()),
             Err(_) => ControlFlow::Continue(()),
         }
     }
 
     /// How long to work: mostly short, sometimes longer than a lease.
-    pub(super) fn span(&self, place: &Place, rng: &mut Rng) -> Duration {
+    pub(super) fn span(&self, ctx: &ClientCtx, rng: &mut Rng) -> Duration {
         match rng.u8(..10) {
-            long if long < self.long => place.setting.span(rng),
+            long if long < self.long => ctx.setting.span(rng),
             _ => Duration::from_millis(rng.u64(..60)),
         }
     }

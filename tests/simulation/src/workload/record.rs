@@ -1,5 +1,5 @@
-use super::Place;
-use docent_checker::{Attempt, AttemptId, CallId, Ending, FaultKind, Grant, Handle, Role, What};
+use super::ClientCtx;
+use docent_checker::{Attempt, AttemptId, CallId, Ending, EventKind, FaultKind, Grant, Handle, Role};
 use std::cell::Cell;
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use std::time::Duration;
 /// dies, which writes nothing.
 #[derive(Debug)]
 pub(super) struct Record {
-    place: Place,
+    ctx: ClientCtx,
     wants: Vec<Want>,
     phase: Cell<Phase>,
     /// Handles besides the last one.
@@ -39,26 +39,26 @@ enum Phase {
 
 impl Record {
     /// An attempt begins.
-    pub(super) fn begin(place: &Place, path: &str, role: Role, patience: Option<Duration>) -> Self {
-        Self::begin_all(place, [(path.to_owned(), role)], patience)
+    pub(super) fn begin(ctx: &ClientCtx, path: &str, role: Role, patience: Option<Duration>) -> Self {
+        Self::begin_all(ctx, [(path.to_owned(), role)], patience)
     }
 
     /// Attempts begin that are one acquire.
     pub(super) fn begin_all(
-        place: &Place,
+        ctx: &ClientCtx,
         wanted: impl IntoIterator<Item = (String, Role)>,
         patience: Option<Duration>,
     ) -> Self {
         let begin = |(path, role): (String, Role)| {
-            let id = place.scribe.attempt();
-            place.scribe.write(What::Began(Attempt { id, path: path.clone(), role, patience }));
+            let id = ctx.recorder.attempt();
+            ctx.recorder.write(EventKind::Began(Attempt { id, path: path.clone(), role, patience }));
             Want { id, path, role, fence: Cell::new(None) }
         };
         let wants: Vec<Want> = wanted.into_iter().map(begin).collect();
         if wants.len() > 1 {
-            place.scribe.write(What::Together(wants.iter().map(|want| want.id).collect()));
+            ctx.recorder.write(EventKind::Together(wants.iter().map(|want| want.id).collect()));
         }
-        Self { place: place.clone(), wants, phase: Cell::new(Phase::Trying), others: Cell::new(0) }
+        Self { ctx: ctx.clone(), wants, phase: Cell::new(Phase::Trying), others: Cell::new(0) }
     }
 
     /// The number of the first one that it holds.
@@ -78,73 +78,73 @@ impl Record {
 
     /// It holds all of these, in the order in which they were wanted. Turns are over.
     pub(super) fn all_granted(&self, grants: impl IntoIterator<Item = Granted>) {
-        let client = &self.place.client;
+        let client = &self.ctx.client;
         let session = client.session_id().unwrap_or_default();
         let generation = client.state().current().generation;
         for (want, (node, fence)) in self.held().zip(grants) {
             want.fence.set(fence);
-            self.write(What::Granted(want.id, Grant { node, session, generation, fence }));
+            self.write(EventKind::Granted(want.id, Grant { node, session, generation, fence }));
         }
         for turn in self.wants.iter().filter(|want| want.role == Role::Turn) {
-            self.write(What::Ended(turn.id, Ending::Passed));
+            self.write(EventKind::Ended(turn.id, Ending::Passed));
         }
         self.phase.set(Phase::Holding);
-        self.place.controls.granted();
+        self.ctx.controls.granted();
     }
 
     /// It does not hold and never will.
     #[expect(clippy::needless_pass_by_value, reason = "an ending is made to be told")]
     pub(super) fn ended(&self, ending: Ending) {
         if ending == Ending::Cancelled {
-            self.write(What::Fault(FaultKind::Cancelled));
+            self.write(EventKind::Fault(FaultKind::Cancelled));
         }
-        self.wants.iter().for_each(|want| self.write(What::Ended(want.id, ending.clone())));
+        self.wants.iter().for_each(|want| self.write(EventKind::Ended(want.id, ending.clone())));
         self.phase.set(Phase::Over);
     }
 
     /// Another handle of it was asked for.
     pub(super) fn reentered(&self, handle: Handle) {
         self.others.set(self.others.get() + u32::from(handle == Handle::Given));
-        self.each(|attempt| What::Reentered(attempt, handle));
+        self.each(|attempt| EventKind::Reentered(attempt, handle));
     }
 
     /// One handle of several is being given up.
     pub(super) fn inner_released(&self) {
         self.others.set(self.others.get().saturating_sub(1));
-        self.each(What::InnerReleased);
+        self.each(EventKind::InnerReleased);
     }
 
     /// The last handle is being given up: from here on another may hold it, whatever becomes of the release.
     pub(super) fn releasing(&self) {
-        self.each(What::Releasing);
+        self.each(EventKind::Releasing);
         self.phase.set(Phase::Over);
     }
 
     /// The last handle was given up.
     pub(super) fn released(&self, ok: bool) {
-        self.each(|attempt| What::Released { attempt, ok });
+        self.each(|attempt| EventKind::Released { attempt, ok });
     }
 
     /// The last handle was dropped.
     pub(super) fn dropped(&self) {
-        self.each(What::Dropped);
+        self.each(EventKind::Dropped);
         self.phase.set(Phase::Over);
     }
 
     /// Takes down the same of all that it holds.
-    pub(super) fn each(&self, what: impl Fn(AttemptId) -> What) {
-        self.held().for_each(|want| self.write(what(want.id)));
+    pub(super) fn each(&self, kind: impl Fn(AttemptId) -> EventKind) {
+        self.held().for_each(|want| self.write(kind(want.id)));
     }
 
     /// Takes down what concerns it.
-    pub(super) fn write(&self, what: What) {
-        self.place.scribe.write(what);
+    pub(super) fn write(&self, kind: EventKind) {
+        self.ctx.recorder.write(kind);
     }
 }
 
 impl Drop for Record {
     fn drop(&mut self) {
-        if self.place.controls.is_dying() {
+        if self.ctx.controls.is_dying() {
             return;
         }
         match self.phase.get() {
@@ -164,30 +164,30 @@ impl Drop for Record {
 /// A call that has not returned is recorded as abandoned; not when its process dies.
 #[derive(Debug)]
 pub(super) struct Call {
-    place: Place,
+    ctx: ClientCtx,
     id: CallId,
     returned: Cell<bool>,
 }
 
 impl Call {
     /// A method is called.
-    pub(super) fn begin(place: &Place, operation: &'static str, within: Duration) -> Self {
-        let id = place.scribe.call();
-        place.scribe.write(What::Called { call: id, operation, within });
-        Self { place: place.clone(), id, returned: Cell::new(false) }
+    pub(super) fn begin(ctx: &ClientCtx, operation: &'static str, within: Duration) -> Self {
+        let id = ctx.recorder.call();
+        ctx.recorder.write(EventKind::Called { call: id, operation, within });
+        Self { ctx: ctx.clone(), id, returned: Cell::new(false) }
     }
 
     /// It returned.
     pub(super) fn returned(&self, outcome: String) {
-        self.place.scribe.write(What::Returned { call: self.id, outcome });
+        self.ctx.recorder.write(EventKind::Returned { call: self.id, outcome });
         self.returned.set(true);
     }
 }
 
 impl Drop for Call {
     fn drop(&mut self) {
-        if !self.returned.get() && !self.place.controls.is_dying() {
-            self.place.scribe.write(What::Abandoned(self.id));
+        if !self.returned.get() && !self.ctx.controls.is_dying() {
+            self.ctx.recorder.write(EventKind::Abandoned(self.id));
         }
     }
 }

@@ -1,12 +1,12 @@
+use super::abandon::abandon_at;
+use super::acquire_mode::{AcquireMode, ending, settle};
 use super::hold::{WRITTEN, Worker};
 use super::pace::Pace;
-use super::polls::abandon_at;
 use super::record::Record;
-use super::way::{Way, ending, settle};
-use super::{Place, Workload};
+use super::{ClientCtx, Workload};
 use docent::locks::{Owner, ReadGuard, WriteGuard};
 use docent::{Fence, RwLock};
-use docent_checker::{Ending, FencedResource, Role, What};
+use docent_checker::{Ending, EventKind, FencedResource, Role};
 use fastrand::Rng;
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
@@ -38,10 +38,10 @@ impl RwLockWorkload {
     }
 
     /// One attempt, and what follows when it is granted. Breaks when the client is closed.
-    async fn attempt(&self, place: &Place, rng: &mut Rng) -> ControlFlow<()> {
+    async fn attempt(&self, ctx: &ClientCtx, rng: &mut Rng) -> ControlFlow<()> {
         let path = &self.paths[rng.usize(..self.paths.len())];
-        let Ok(lock) = RwLock::new(&place.client, path) else { return ControlFlow::Break(()) };
-        let visit = Visit { workload: self, place, path, lock, owner: Owner::new() };
+        let Ok(lock) = RwLock::new(&ctx.client, path) else { return ControlFlow::Break(()) };
+        let visit = Visit { workload: self, ctx, path, lock, owner: Owner::new() };
         match rng.u8(..10) < self.writers {
             true => visit.write(rng).await,
             false => visit.read(rng).await,
@@ -52,7 +52,7 @@ impl RwLockWorkload {
 /// One owner at one lock.
 struct Visit<'a> {
     workload: &'a RwLockWorkload,
-    place: &'a Place,
+    ctx: &'a ClientCtx,
     path: &'a str,
     lock: RwLock,
     owner: Owner,
@@ -60,10 +60,10 @@ struct Visit<'a> {
 
 impl Visit<'_> {
     async fn read(&self, rng: &mut Rng) -> ControlFlow<()> {
-        let (way, lock) = (Way::draw(self.place, rng), &self.lock);
-        let record = Record::begin(self.place, self.path, Role::Shared, way.patience());
+        let (mode, lock) = (AcquireMode::draw(self.ctx, rng), &self.lock);
+        let record = Record::begin(self.ctx, self.path, Role::Shared, mode.patience());
         let acquired =
-            way.acquire(&self.owner, || lock.read(), || lock.try_read(), |limit| lock.read_timeout(limit));
+            mode.acquire(&self.owner, || lock.read(), || lock.try_read(), |limit| lock.read_timeout(limit));
         let guard = settle(&record, acquired.await)?;
         if let Some(guard) = guard {
             record.granted(guard.path(), guard.fence().map(Fence::as_u64));
@@ -75,10 +75,14 @@ impl Visit<'_> {
     }
 
     async fn write(&self, rng: &mut Rng) -> ControlFlow<()> {
-        let (way, lock) = (Way::draw(self.place, rng), &self.lock);
-        let record = Record::begin(self.place, self.path, Role::Exclusive, way.patience());
-        let acquired =
-            way.acquire(&self.owner, || lock.write(), || lock.try_write(), |limit| lock.write_timeout(limit));
+        let (mode, lock) = (AcquireMode::draw(self.ctx, rng), &self.lock);
+        let record = Record::begin(self.ctx, self.path, Role::Exclusive, mode.patience());
+        let acquired = mode.acquire(
+            &self.owner,
+            || lock.write(),
+            || lock.try_write(),
+            |limit| lock.write_timeout(limit),
+        );
         let guard = settle(&record, acquired.await)?;
         if let Some(guard) = guard {
             record.granted(guard.path(), Some(guard.fence().as_u64()));
@@ -119,14 +123,14 @@ impl Visit<'_> {
     /// The writer becomes a reader, or gives up when it is on its way to that.
     async fn step_down(&self, writer: &Record, guard: WriteGuard, rng: &mut Rng) {
         writer.releasing();
-        let reader = Record::begin(self.place, self.path, Role::Shared, None);
+        let reader = Record::begin(self.ctx, self.path, Role::Shared, None);
         let polls = if rng.u8(..4) == 0 { rng.u32(1..5) } else { u32::MAX };
         match abandon_at(polls, guard.downgrade()).await {
             None => reader.ended(Ending::Cancelled),
             Some(Err(error)) => reader.ended(Ending::Failed(format!("{:?}", error.kind()))),
             Some(Ok(guard)) => {
                 reader.granted(guard.path(), guard.fence().map(Fence::as_u64));
-                reader.write(What::SteppedDown { from: writer.id(), to: reader.id() });
+                reader.write(EventKind::SteppedDown { from: writer.id(), to: reader.id() });
                 let worker = self.worker(&reader);
                 worker.toil(&guard, self.span(rng), rng).await;
                 self.end_reading(&worker, guard, rng).await;
@@ -157,7 +161,7 @@ impl Visit<'_> {
     /// An owner that reads is told at once that it would wait for itself: so this attempt is one that does
     /// not wait.
     async fn write_in_read(&self) {
-        let record = Record::begin(self.place, self.path, Role::Exclusive, Some(Duration::ZERO));
+        let record = Record::begin(self.ctx, self.path, Role::Exclusive, Some(Duration::ZERO));
         match self.lock.write_as(&self.owner).await {
             Err(error) => record.ended(ending(&error)),
             Ok(guard) => {
@@ -169,11 +173,11 @@ impl Visit<'_> {
     }
 
     fn worker<'r>(&'r self, record: &'r Record) -> Worker<'r> {
-        Worker::new(self.place, record, &self.workload.resource)
+        Worker::new(self.ctx, record, &self.workload.resource)
     }
 
     fn span(&self, rng: &mut Rng) -> Duration {
-        self.workload.pace.span(self.place, rng)
+        self.workload.pace.span(self.ctx, rng)
     }
 }
 
@@ -186,8 +190,8 @@ impl Workload for RwLockWorkload {
         self.paths.clone()
     }
 
-    fn run<'a>(&'a self, place: Place, rng: &'a mut Rng) -> LocalBoxFuture<'a, ()> {
-        async move { self.pace.toil(&place, rng, async |rng| self.attempt(&place, rng).await).await }
+    fn run<'a>(&'a self, ctx: ClientCtx, rng: &'a mut Rng) -> LocalBoxFuture<'a, ()> {
+        async move { self.pace.toil(&ctx, rng, async |rng| self.attempt(&ctx, rng).await).await }
             .boxed_local()
     }
 }

@@ -1,8 +1,8 @@
+use super::acquire_mode::{AcquireMode, settle};
 use super::hold::{WRITTEN, Worker};
 use super::pace::Pace;
 use super::record::Record;
-use super::way::{Way, settle};
-use super::{Place, Workload};
+use super::{ClientCtx, Workload};
 use docent::locks::{Owner, SharedLimit};
 use docent::{ErrorKind, Semaphore};
 use docent_checker::{FencedResource, Limit, Role};
@@ -54,14 +54,14 @@ impl Kind {
         format!("{}/leases", self.path)
     }
 
-    fn shared(&self, place: &Place) -> Option<SharedLimit> {
-        SharedLimit::new(&place.client, self.limit.as_ref()?, self.most).ok()
+    fn shared(&self, ctx: &ClientCtx) -> Option<SharedLimit> {
+        SharedLimit::new(&ctx.client, self.limit.as_ref()?, self.most).ok()
     }
 
-    fn semaphore(&self, place: &Place) -> Result<Semaphore, docent::Error> {
-        match self.shared(place) {
-            Some(limit) => Semaphore::with_limit(&place.client, &self.path, &limit),
-            None => Semaphore::new(&place.client, &self.path, self.most),
+    fn semaphore(&self, ctx: &ClientCtx) -> Result<Semaphore, docent::Error> {
+        match self.shared(ctx) {
+            Some(limit) => Semaphore::with_limit(&ctx.client, &self.path, &limit),
+            None => Semaphore::new(&ctx.client, &self.path, self.most),
         }
     }
 
@@ -89,15 +89,15 @@ impl SemaphoreWorkload {
     }
 
     /// One attempt, and what follows when it is granted. Breaks when the client is closed.
-    async fn attempt(&self, place: &Place, rng: &mut Rng) -> ControlFlow<()> {
+    async fn attempt(&self, ctx: &ClientCtx, rng: &mut Rng) -> ControlFlow<()> {
         let kind = &self.semaphores[rng.usize(..self.semaphores.len())];
-        let Ok(semaphore) = kind.semaphore(place) else { return ControlFlow::Break(()) };
+        let Ok(semaphore) = kind.semaphore(ctx) else { return ControlFlow::Break(()) };
         let permits = if rng.bool() { 1 } else { rng.u32(1..=kind.most) };
-        let (way, owner) = (Way::draw_single(place, rng), Owner::new());
+        let (mode, owner) = (AcquireMode::draw_single(ctx, rng), Owner::new());
         let turn = (kind.turns(), Role::Turn);
         let wanted = (0..permits).map(|_| (kind.leases(), Role::Permits(permits)));
-        let record = Record::begin_all(place, wanted.chain([turn]), way.patience());
-        let acquired = way.acquire(
+        let record = Record::begin_all(ctx, wanted.chain([turn]), mode.patience());
+        let acquired = mode.acquire(
             &owner,
             || semaphore.acquire_many(permits),
             || semaphore.try_acquire_many(permits),
@@ -105,22 +105,22 @@ impl SemaphoreWorkload {
         );
         if let Some(permit) = settle(&record, acquired.await)? {
             record.all_granted(permit.paths().into_iter().map(|node| (node, None)));
-            let worker = Worker::new(place, &record, &self.resource);
-            worker.toil(&permit, self.pace.span(place, rng), rng).await;
+            let worker = Worker::new(ctx, &record, &self.resource);
+            worker.toil(&permit, self.pace.span(ctx, rng), rng).await;
             worker.give_up(permit, rng).await;
         }
         ControlFlow::Continue(())
     }
 
     /// Raises and lowers limits. Once nothing new is begun they are raised until all have their permits.
-    async fn limit(&self, place: &Place, mut rng: Rng) {
+    async fn limit(&self, ctx: &ClientCtx, mut rng: Rng) {
         let shared: Vec<_> =
-            self.semaphores.iter().filter_map(|kind| Some((kind.shared(place)?, kind.most))).collect();
+            self.semaphores.iter().filter_map(|kind| Some((kind.shared(ctx)?, kind.most))).collect();
         if shared.is_empty() {
             return pending().await;
         }
         loop {
-            let is_over = place.stop.is_cancelled();
+            let is_over = ctx.stop.is_cancelled();
             for (limit, most) in &shared {
                 let permits = if is_over { *most } else { rng.u32(0..=*most) };
                 let set = limit.set(permits).await;
@@ -128,10 +128,10 @@ impl SemaphoreWorkload {
                     return pending().await;
                 }
             }
-            let pause = place.setting.timeout / 4;
+            let pause = ctx.setting.timeout / 4;
             tokio::select! {
                 () = sleep(pause.mul_f64(0.2 + 2.0 * rng.f64())) => {}
-                () = place.stop.cancelled(), if !is_over => {}
+                () = ctx.stop.cancelled(), if !is_over => {}
             }
         }
     }
@@ -150,15 +150,15 @@ impl Workload for SemaphoreWorkload {
         self.semaphores.iter().flat_map(|kind| kind.limits(journal)).collect()
     }
 
-    fn run<'a>(&'a self, place: Place, rng: &'a mut Rng) -> LocalBoxFuture<'a, ()> {
+    fn run<'a>(&'a self, ctx: ClientCtx, rng: &'a mut Rng) -> LocalBoxFuture<'a, ()> {
         async move {
-            let attempt = async |rng: &mut Rng| self.attempt(&place, rng).await;
-            let tasks = (0..self.pace.tasks(rng)).map(|_| self.pace.task(&place, rng.fork(), attempt));
+            let attempt = async |rng: &mut Rng| self.attempt(&ctx, rng).await;
+            let tasks = (0..self.pace.tasks(rng)).map(|_| self.pace.task(&ctx, rng.fork(), attempt));
             let tasks = join_all(tasks.collect::<Vec<_>>());
             tokio::select! {
                 biased;
                 _ = tasks => {}
-                () = self.limit(&place, rng.fork()) => {}
+                () = self.limit(&ctx, rng.fork()) => {}
             }
         }
         .boxed_local()

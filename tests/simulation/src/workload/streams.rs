@@ -1,8 +1,8 @@
-use super::shown::Shown;
-use super::{Place, Workload};
+use super::follower_record::FollowerRecord;
+use super::{ClientCtx, Workload};
 use docent::node::{Node, TransactionResult};
 use docent::{Error, ErrorKind};
-use docent_checker::{Following, Outcome, Publishing, Way, What, Written};
+use docent_checker::{EventKind, Following, Outcome, Publishing, Way, Written};
 use docent_server::Transaction;
 use fastrand::Rng;
 use futures_util::future::{LocalBoxFuture, join, join_all};
@@ -28,9 +28,9 @@ impl StreamsWorkload {
     }
 
     /// Sets pairs until it is told to stop, or the client is closed.
-    async fn set(&self, place: &Place, mut rng: Rng) {
-        while timeout(place.setting.pause(&mut rng), place.stop.cancelled()).await.is_err() {
-            if set_both(place, &self.pairs[rng.usize(..self.pairs.len())]).await.is_break() {
+    async fn set(&self, ctx: &ClientCtx, mut rng: Rng) {
+        while timeout(ctx.setting.pause(&mut rng), ctx.stop.cancelled()).await.is_err() {
+            if set_both(ctx, &self.pairs[rng.usize(..self.pairs.len())]).await.is_break() {
                 return;
             }
         }
@@ -38,19 +38,19 @@ impl StreamsWorkload {
 }
 
 /// Sets a pair to one number. Breaks when the client is closed.
-async fn set_both(place: &Place, pair: &[String; 2]) -> ControlFlow<()> {
-    let ids = [place.scribe.attempt(), place.scribe.attempt()];
+async fn set_both(ctx: &ClientCtx, pair: &[String; 2]) -> ControlFlow<()> {
+    let ids = [ctx.recorder.attempt(), ctx.recorder.attempt()];
     let number = ids[0].0;
     for (id, path) in ids.iter().zip(pair) {
         let began = Publishing::Began { path: path.clone(), way: Way::Replace(number) };
-        place.scribe.write(What::Published(*id, began));
+        ctx.recorder.write(EventKind::Published(*id, began));
     }
     let both =
-        pair.iter().fold(place.client.transaction(), |both, path| both.set(path, number.to_string(), None));
+        pair.iter().fold(ctx.client.transaction(), |both, path| both.set(path, number.to_string(), None));
     let done = both.commit_exactly().await;
     for (place_in_pair, id) in ids.into_iter().enumerate() {
         let outcome = outcome(&done, place_in_pair);
-        place.scribe.write(What::Published(id, Publishing::Done(outcome)));
+        ctx.recorder.write(EventKind::Published(id, Publishing::Done(outcome)));
     }
     match done {
         Err(error) if error.kind() == ErrorKind::Closed => ControlFlow::Break(()),
@@ -71,9 +71,9 @@ fn outcome(done: &Result<Option<Vec<TransactionResult>>, Error>, operation: usiz
 }
 
 /// Follows a node until the client is closed.
-async fn follow(place: &Place, path: &str) {
-    let Ok(mut nodes) = place.client.watch_data(path) else { return };
-    let shown = Shown::begin(place, path);
+async fn follow(ctx: &ClientCtx, path: &str) {
+    let Ok(mut nodes) = ctx.client.watch_data(path) else { return };
+    let shown = FollowerRecord::begin(ctx, path);
     while let Some(node) = nodes.next().await {
         // It goes on after an error.
         let Ok(node) = node else { continue };
@@ -109,13 +109,13 @@ impl Workload for StreamsWorkload {
         journal.iter().filter_map(note).collect()
     }
 
-    fn run<'a>(&'a self, place: Place, rng: &'a mut Rng) -> LocalBoxFuture<'a, ()> {
+    fn run<'a>(&'a self, ctx: ClientCtx, rng: &'a mut Rng) -> LocalBoxFuture<'a, ()> {
         async move {
-            let following = join_all(self.pairs.iter().flatten().map(|path| follow(&place, path)));
+            let following = join_all(self.pairs.iter().flatten().map(|path| follow(&ctx, path)));
             let enough = async {
-                place.stop.cancelled().await;
+                ctx.stop.cancelled().await;
                 // The last change must have been shown by then.
-                sleep(place.setting.timeout * 4 + Duration::from_secs(25)).await;
+                sleep(ctx.setting.timeout * 4 + Duration::from_secs(25)).await;
             };
             let until_enough = async {
                 tokio::select! {
@@ -123,7 +123,7 @@ impl Workload for StreamsWorkload {
                     () = enough => {}
                 }
             };
-            join(until_enough, self.set(&place, rng.fork())).await;
+            join(until_enough, self.set(&ctx, rng.fork())).await;
         }
         .boxed_local()
     }

@@ -1,31 +1,31 @@
 use super::workload::COUNTER;
-use crate::workload::Place;
-use crate::workload::polls::abandon_at;
+use crate::workload::ClientCtx;
+use crate::workload::abandon::abandon_at;
 use docent::config::{CounterError, PublishError, Snapshot};
 use docent::{Config, Counter, Error, ErrorKind};
-use docent_checker::{AttemptId, FaultKind, Outcome, Publishing, Way, What};
+use docent_checker::{AttemptId, EventKind, FaultKind, Outcome, Publishing, Way};
 use fastrand::Rng;
 use std::cell::Cell;
 use std::ops::ControlFlow;
 use tokio::time::timeout;
 
 /// Publishes in one of the ways there are. Breaks when the client is closed.
-pub(super) async fn publish(place: &Place, config: &Config<u64>, rng: &mut Rng) -> ControlFlow<()> {
-    let number = place.scribe.attempt().0;
+pub(super) async fn publish(ctx: &ClientCtx, config: &Config<u64>, rng: &mut Rng) -> ControlFlow<()> {
+    let number = ctx.recorder.attempt().0;
     let way = match rng.u8(..10) {
         0..=3 => Way::Replace(number),
         4..=6 => {
             // The seen value may be old by the time of the call.
             let Ok(seen) = config.get().await else { return ControlFlow::Continue(()) };
             if rng.bool() {
-                tokio::time::sleep(place.setting.span(rng) / 4).await;
+                tokio::time::sleep(ctx.setting.span(rng) / 4).await;
             }
-            return over(place, config, number, seen, rng).await;
+            return over(ctx, config, number, seen, rng).await;
         }
-        7 | 8 => return again(place, config, rng).await,
+        7 | 8 => return again(ctx, config, rng).await,
         _ => Way::Delete,
     };
-    let call = Call::begin(place, config.path(), way);
+    let call = Call::begin(ctx, config.path(), way);
     let done = async {
         match way {
             Way::Delete => config.delete().await.map(|deleted| match deleted {
@@ -38,11 +38,11 @@ pub(super) async fn publish(place: &Place, config: &Config<u64>, rng: &mut Rng) 
             _ => config.publish(&number).await.map(|value| applied(&Some(value))),
         }
     };
-    call.finish(place, done, rng).await
+    call.finish(ctx, done, rng).await
 }
 
 async fn over(
-    place: &Place,
+    ctx: &ClientCtx,
     config: &Config<u64>,
     number: u64,
     seen: Option<Snapshot<u64>>,
@@ -50,7 +50,7 @@ async fn over(
 ) -> ControlFlow<()> {
     let revision = seen.as_ref().and_then(Snapshot::revision);
     let way = Way::Over { number, seen: revision.map(|revision| revision.mzxid) };
-    let call = Call::begin(place, config.path(), way);
+    let call = Call::begin(ctx, config.path(), way);
     let done = async {
         let published = match &seen {
             Some(seen) => config.publish_if(&number, seen).await,
@@ -58,11 +58,11 @@ async fn over(
         };
         published.map(|value| applied(&Some(value)))
     };
-    call.finish(place, done, rng).await
+    call.finish(ctx, done, rng).await
 }
 
 /// Rolls back to a value that was replaced.
-async fn again(place: &Place, config: &Config<u64>, rng: &mut Rng) -> ControlFlow<()> {
+async fn again(ctx: &ClientCtx, config: &Config<u64>, rng: &mut Rng) -> ControlFlow<()> {
     let Ok(past) = config.history().await else { return ControlFlow::Continue(()) };
     let good: Vec<_> =
         past.iter().filter_map(|past| Some((past.revision, past.value.as_ref().ok()?))).collect();
@@ -70,15 +70,15 @@ async fn again(place: &Place, config: &Config<u64>, rng: &mut Rng) -> ControlFlo
         return ControlFlow::Continue(());
     }
     let (revision, number) = good[rng.usize(..good.len())];
-    let call = Call::begin(place, config.path(), Way::Again(*number));
+    let call = Call::begin(ctx, config.path(), Way::Again(*number));
     let done = async { config.rollback(&revision).await.map(|value| applied(&Some(value))) };
-    call.finish(place, done, rng).await
+    call.finish(ctx, done, rng).await
 }
 
 /// Counts once.
-pub(super) async fn count(place: &Place, rng: &mut Rng) -> ControlFlow<()> {
-    let Ok(counter) = Counter::<i64>::new(&place.client, COUNTER) else { return ControlFlow::Break(()) };
-    let call = Call::begin(place, COUNTER, Way::Count);
+pub(super) async fn count(ctx: &ClientCtx, rng: &mut Rng) -> ControlFlow<()> {
+    let Ok(counter) = Counter::<i64>::new(&ctx.client, COUNTER) else { return ControlFlow::Break(()) };
+    let call = Call::begin(ctx, COUNTER, Way::Count);
     let done = async {
         match counter.increment().await {
             Ok(_) => Ok(Outcome::Applied(None)),
@@ -86,7 +86,7 @@ pub(super) async fn count(place: &Place, rng: &mut Rng) -> ControlFlow<()> {
             Err(error) => panic!("a counter that nobody else writes: {error}"),
         }
     };
-    call.finish(place, done, rng).await
+    call.finish(ctx, done, rng).await
 }
 
 fn applied(value: &Option<Snapshot<u64>>) -> Outcome {
@@ -99,14 +99,14 @@ fn applied(value: &Option<Snapshot<u64>>) -> Outcome {
 /// # On drop
 /// A call that is under way is recorded as cancelled; not when its process dies.
 struct Call<'a> {
-    place: &'a Place,
+    ctx: &'a ClientCtx,
     id: AttemptId,
     over: Cell<bool>,
 }
 
 impl<'a> Call<'a> {
-    fn begin(place: &'a Place, path: &str, way: Way) -> Self {
-        let call = Self { place, id: place.scribe.attempt(), over: Cell::new(false) };
+    fn begin(ctx: &'a ClientCtx, path: &str, way: Way) -> Self {
+        let call = Self { ctx, id: ctx.recorder.attempt(), over: Cell::new(false) };
         call.write(Publishing::Began { path: path.to_owned(), way });
         call
     }
@@ -114,13 +114,13 @@ impl<'a> Call<'a> {
     /// Waits for what comes of it; some do not.
     async fn finish(
         self,
-        place: &Place,
+        ctx: &ClientCtx,
         done: impl Future<Output = Result<Outcome, PublishError>>,
         rng: &mut Rng,
     ) -> ControlFlow<()> {
         let done = match rng.u8(..10) {
             0 => abandon_at(rng.u32(1..12), done).await,
-            1 => timeout(place.setting.span(rng), done).await.ok(),
+            1 => timeout(ctx.setting.span(rng), done).await.ok(),
             _ => Some(done.await),
         };
         let Some(done) = done else { return ControlFlow::Continue(()) };
@@ -137,14 +137,14 @@ impl<'a> Call<'a> {
     }
 
     fn write(&self, step: Publishing) {
-        self.place.scribe.write(What::Published(self.id, step));
+        self.ctx.recorder.write(EventKind::Published(self.id, step));
     }
 }
 
 impl Drop for Call<'_> {
     fn drop(&mut self) {
-        if !self.over.get() && !self.place.controls.is_dying() {
-            self.place.scribe.write(What::Fault(FaultKind::Cancelled));
+        if !self.over.get() && !self.ctx.controls.is_dying() {
+            self.ctx.recorder.write(EventKind::Fault(FaultKind::Cancelled));
         }
     }
 }

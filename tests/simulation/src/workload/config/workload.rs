@@ -1,7 +1,7 @@
 use super::publish::{count, publish};
 use super::subscribe::subscribe;
 use crate::workload::pace::Pace;
-use crate::workload::{Place, Workload};
+use crate::workload::{ClientCtx, Workload};
 use docent::Config;
 use docent_checker::Written;
 use docent_server::Transaction;
@@ -37,34 +37,34 @@ impl ConfigWorkload {
         Self { history, alone: rng.bool(), burst: [1, 3, 8][rng.usize(..3)], pace }
     }
 
-    fn config(&self, place: &Place, rng: &mut Rng) -> Option<Config<u64>> {
+    fn config(&self, ctx: &ClientCtx, rng: &mut Rng) -> Option<Config<u64>> {
         let path = VALUES[rng.usize(..VALUES.len())];
-        Config::builder(&place.client, path).history(self.history).build().ok()
+        Config::builder(&ctx.client, path).history(self.history).build().ok()
     }
 
     /// One subscription. Breaks when the client is closed.
-    async fn follow(&self, place: &Place, rng: &mut Rng) -> ControlFlow<()> {
-        match self.config(place, rng) {
-            Some(config) => subscribe(place, &config, rng).await,
+    async fn follow(&self, ctx: &ClientCtx, rng: &mut Rng) -> ControlFlow<()> {
+        match self.config(ctx, rng) {
+            Some(config) => subscribe(ctx, &config, rng).await,
             None => ControlFlow::Break(()),
         }
     }
 
     /// One call, or several. Breaks when the client is closed.
-    async fn work(&self, place: &Place, rng: &mut Rng) -> ControlFlow<()> {
-        let Some(config) = self.config(place, rng) else { return ControlFlow::Break(()) };
-        let publishes = !self.alone || place.client.identity() == PUBLISHER;
+    async fn work(&self, ctx: &ClientCtx, rng: &mut Rng) -> ControlFlow<()> {
+        let Some(config) = self.config(ctx, rng) else { return ControlFlow::Break(()) };
+        let publishes = !self.alone || ctx.client.identity() == PUBLISHER;
         match rng.u8(..9) {
             0..=4 if publishes => {
                 for _ in 0..rng.u32(1..=self.burst) {
-                    publish(place, &config, rng).await?;
+                    publish(ctx, &config, rng).await?;
                 }
                 ControlFlow::Continue(())
             }
-            0..=7 => count(place, rng).await,
+            0..=7 => count(ctx, rng).await,
             _ => {
                 // Its outcome is not asked for.
-                let _ = place.client.set(config.path(), "no number", None).await;
+                let _ = ctx.client.set(config.path(), "no number", None).await;
                 ControlFlow::Continue(())
             }
         }
@@ -93,15 +93,15 @@ impl Workload for ConfigWorkload {
         journal.iter().filter_map(note).collect()
     }
 
-    fn run<'a>(&'a self, place: Place, rng: &'a mut Rng) -> LocalBoxFuture<'a, ()> {
+    fn run<'a>(&'a self, ctx: ClientCtx, rng: &'a mut Rng) -> LocalBoxFuture<'a, ()> {
         async move {
             // A client that follows for long goes on to work.
-            let follow = async |rng: &mut Rng| self.follow(&place, rng).await;
-            let work = async |rng: &mut Rng| self.work(&place, rng).await;
+            let follow = async |rng: &mut Rng| self.follow(&ctx, rng).await;
+            let work = async |rng: &mut Rng| self.work(&ctx, rng).await;
             let following: Vec<_> =
-                (0..self.pace.tasks(rng)).map(|_| self.pace.task(&place, rng.fork(), follow)).collect();
+                (0..self.pace.tasks(rng)).map(|_| self.pace.task(&ctx, rng.fork(), follow)).collect();
             let working: Vec<_> =
-                (0..self.pace.tasks(rng)).map(|_| self.pace.task(&place, rng.fork(), work)).collect();
+                (0..self.pace.tasks(rng)).map(|_| self.pace.task(&ctx, rng.fork(), work)).collect();
             join(join_all(following), join_all(working)).await;
         }
         .boxed_local()

@@ -1,7 +1,7 @@
 use super::offer::Offer;
 use super::workload::{FOLDER, SERVICE, SERVICES, stay};
-use crate::workload::Place;
-use crate::workload::polls::abandon_at;
+use crate::workload::ClientCtx;
+use crate::workload::abandon::abandon_at;
 use docent::discovery::Registration;
 use docent::{Error, ErrorKind, Instance, Registry};
 use fastrand::Rng;
@@ -9,14 +9,14 @@ use std::ops::ControlFlow;
 use tokio::time::{sleep, timeout};
 
 /// One instance from its registration to its end. Breaks when the client is closed.
-pub(super) async fn serve(place: &Place, id: &str, rng: &mut Rng) -> ControlFlow<()> {
-    let Ok(registry) = Registry::new(&place.client, SERVICES) else { return ControlFlow::Break(()) };
-    let offer = Offer::new(place, format!("{FOLDER}/{id}"));
+pub(super) async fn serve(ctx: &ClientCtx, id: &str, rng: &mut Rng) -> ControlFlow<()> {
+    let Ok(registry) = Registry::new(&ctx.client, SERVICES) else { return ControlFlow::Break(()) };
+    let offer = Offer::new(ctx, format!("{FOLDER}/{id}"));
     let number = offer.wants();
     let instance = instance(id, number);
     let registered = match rng.u8(..8) {
         0 => abandon_at(rng.u32(1..12), registry.register(instance)).await,
-        1 => timeout(place.setting.span(rng), registry.register(instance)).await.ok(),
+        1 => timeout(ctx.setting.span(rng), registry.register(instance)).await.ok(),
         2 => Some(registry.announce(instance)),
         _ => Some(registry.register(instance).await.inspect(|_| offer.told(number))),
     };
@@ -26,12 +26,12 @@ pub(super) async fn serve(place: &Place, id: &str, rng: &mut Rng) -> ControlFlow
         None => return ControlFlow::Continue(()),
     };
     for _ in 0..rng.u8(..4) {
-        change(place, &registration, &offer, id, rng).await?;
-        if stay(place, rng).await.is_break() {
+        change(ctx, &registration, &offer, id, rng).await?;
+        if stay(ctx, rng).await.is_break() {
             break;
         }
     }
-    leave(place, registration, &offer, rng).await
+    leave(ctx, registration, &offer, rng).await
 }
 
 fn instance(id: &str, number: u64) -> Instance<u64> {
@@ -40,7 +40,7 @@ fn instance(id: &str, number: u64) -> Instance<u64> {
 
 /// Says something else, or whether it is enabled.
 async fn change(
-    place: &Place,
+    ctx: &ClientCtx,
     registration: &Registration,
     offer: &Offer<'_>,
     id: &str,
@@ -53,7 +53,7 @@ async fn change(
         let update = registration.update(instance(id, number).enabled(rng.u8(..4) > 0));
         // An update that is not waited for goes on.
         let updated = if rng.u8(..4) == 0 {
-            timeout(place.setting.span(rng), update).await.ok()
+            timeout(ctx.setting.span(rng), update).await.ok()
         } else {
             Some(update.await)
         };
@@ -67,7 +67,7 @@ async fn change(
 
 /// Leaves in one of the ways there are.
 async fn leave(
-    place: &Place,
+    ctx: &ClientCtx,
     registration: Registration,
     offer: &Offer<'_>,
     rng: &mut Rng,
@@ -76,14 +76,14 @@ async fn leave(
     let left = match rng.u8(..6) {
         0 => return ControlFlow::Continue(()),
         1 => abandon_at(rng.u32(1..12), registration.deregister()).await,
-        2 => Some(registration.drain(place.setting.span(rng)).await),
+        2 => Some(registration.drain(ctx.setting.span(rng)).await),
         _ => Some(registration.deregister().await),
     };
     match left {
         Some(Ok(())) => offer.left(),
         Some(Err(error)) => return broken(&error),
         // It goes in the background, which the next one with its id waits for.
-        None => sleep(place.setting.span(rng)).await,
+        None => sleep(ctx.setting.span(rng)).await,
     }
     ControlFlow::Continue(())
 }

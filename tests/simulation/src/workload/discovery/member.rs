@@ -1,16 +1,16 @@
 use super::instance::broken;
 use super::offer::Offer;
 use super::workload::{GROUP, stay};
-use crate::workload::Place;
-use crate::workload::polls::abandon_at;
+use crate::workload::ClientCtx;
+use crate::workload::abandon::abandon_at;
 use docent::Membership;
 use fastrand::Rng;
 use std::ops::ControlFlow;
 
 /// One member from its joining to its leaving. Breaks when the client is closed.
-pub(super) async fn join(place: &Place, id: &str, rng: &mut Rng) -> ControlFlow<()> {
-    let Ok(group) = Membership::new(&place.client, GROUP) else { return ControlFlow::Break(()) };
-    let offer = Offer::new(place, format!("{GROUP}/{id}"));
+pub(super) async fn join(ctx: &ClientCtx, id: &str, rng: &mut Rng) -> ControlFlow<()> {
+    let Ok(group) = Membership::new(&ctx.client, GROUP) else { return ControlFlow::Break(()) };
+    let offer = Offer::new(ctx, format!("{GROUP}/{id}"));
     let number = offer.wants();
     let joined = match rng.u8(..6) {
         0 => abandon_at(rng.u32(1..12), group.join(id, number.to_string())).await,
@@ -25,7 +25,7 @@ pub(super) async fn join(place: &Place, id: &str, rng: &mut Rng) -> ControlFlow<
         if rng.bool() {
             member.set_data(offer.wants().to_string());
         }
-        if stay(place, rng).await.is_break() {
+        if stay(ctx, rng).await.is_break() {
             break;
         }
     }

@@ -1,5 +1,5 @@
-use crate::workload::Place;
-use docent_checker::{Announcing, AttemptId, What};
+use crate::workload::ClientCtx;
+use docent_checker::{Announcing, AttemptId, EventKind};
 use std::cell::Cell;
 
 /// Writes down the data of a listed instance or member.
@@ -8,20 +8,20 @@ use std::cell::Cell;
 /// An offer that has not left by itself is recorded as leaving; not when its process dies, which writes
 /// nothing.
 pub(super) struct Offer<'a> {
-    place: &'a Place,
+    ctx: &'a ClientCtx,
     id: AttemptId,
     path: String,
     is_leaving: Cell<bool>,
 }
 
 impl<'a> Offer<'a> {
-    pub(super) fn new(place: &'a Place, path: String) -> Self {
-        Self { place, id: place.scribe.attempt(), path, is_leaving: Cell::new(false) }
+    pub(super) fn new(ctx: &'a ClientCtx, path: String) -> Self {
+        Self { ctx, id: ctx.recorder.attempt(), path, is_leaving: Cell::new(false) }
     }
 
     /// A number that nobody said before, and which it says from now on.
     pub(super) fn wants(&self) -> u64 {
-        let number = self.place.scribe.attempt().0;
+        let number = self.ctx.recorder.attempt().0;
         self.write(Announcing::Wants { path: self.path.clone(), number });
         number
     }
@@ -41,13 +41,13 @@ impl<'a> Offer<'a> {
     }
 
     fn write(&self, step: Announcing) {
-        self.place.scribe.write(What::Announced(self.id, step));
+        self.ctx.recorder.write(EventKind::Announced(self.id, step));
     }
 }
 
 impl Drop for Offer<'_> {
     fn drop(&mut self) {
-        if !self.place.controls.is_dying() {
+        if !self.ctx.controls.is_dying() {
             self.leaving();
         }
     }

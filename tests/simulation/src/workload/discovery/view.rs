@@ -1,8 +1,8 @@
 use super::workload::{FOLDER, GROUP, SERVICE, SERVICES, settled};
-use crate::workload::Place;
+use crate::workload::ClientCtx;
 use docent::discovery::{Instances, MemberChange};
 use docent::{ErrorKind, Membership, Registry, Service};
-use docent_checker::{AttemptId, Listed, Viewing, What};
+use docent_checker::{AttemptId, EventKind, Listed, Viewing};
 use fastrand::Rng;
 use futures_util::{FutureExt, StreamExt};
 use std::cell::RefCell;
@@ -15,21 +15,21 @@ use tokio::time::{sleep, timeout};
 const LOOK: Duration = Duration::from_millis(200);
 
 /// Looks at the service or the group for a while, some to the end. Breaks when the client is closed.
-pub(super) async fn look(place: &Place, graceful: bool, rng: &mut Rng) -> ControlFlow<()> {
-    let span = place.setting.timeout.mul_f64(20.0 * rng.f64());
+pub(super) async fn look(ctx: &ClientCtx, graceful: bool, rng: &mut Rng) -> ControlFlow<()> {
+    let span = ctx.setting.timeout.mul_f64(20.0 * rng.f64());
     let to_the_end = rng.bool();
-    let grace = if graceful { place.setting.timeout.mul_f64(2.0 * rng.f64()) } else { Duration::ZERO };
+    let grace = if graceful { ctx.setting.timeout.mul_f64(2.0 * rng.f64()) } else { Duration::ZERO };
     let looking = async {
         match rng.u8(..3) {
-            0 => look_at_members(place).await,
-            _ => look_at_service(place, grace).await,
+            0 => look_at_members(ctx).await,
+            _ => look_at_service(ctx, grace).await,
         }
     };
     let enough = async {
-        if !to_the_end && timeout(span, place.stop.cancelled()).await.is_err() {
+        if !to_the_end && timeout(span, ctx.stop.cancelled()).await.is_err() {
             return;
         }
-        settled(place).await;
+        settled(ctx).await;
     };
     tokio::select! {
         done = looking => done,
@@ -37,12 +37,12 @@ pub(super) async fn look(place: &Place, graceful: bool, rng: &mut Rng) -> Contro
     }
 }
 
-async fn look_at_service(place: &Place, grace: Duration) -> ControlFlow<()> {
-    let Ok(registry) = Registry::new(&place.client, SERVICES) else { return ControlFlow::Break(()) };
+async fn look_at_service(ctx: &ClientCtx, grace: Duration) -> ControlFlow<()> {
+    let Ok(registry) = Registry::new(&ctx.client, SERVICES) else { return ControlFlow::Break(()) };
     let Ok(service) = registry.service_builder::<u64>(SERVICE).removal_grace(grace).start() else {
         return ControlFlow::Break(());
     };
-    let sight = Sight::open(place, FOLDER, grace);
+    let sight = Sight::open(ctx, FOLDER, grace);
     while let Err(error) = service.ready().await {
         if error.kind() == ErrorKind::Closed {
             return ControlFlow::Break(());
@@ -71,13 +71,13 @@ fn instances(service: &Service<u64>) -> Vec<Listed> {
     listed
 }
 
-async fn look_at_members(place: &Place) -> ControlFlow<()> {
-    let Ok(group) = Membership::new(&place.client, GROUP) else { return ControlFlow::Break(()) };
+async fn look_at_members(ctx: &ClientCtx) -> ControlFlow<()> {
+    let Ok(group) = Membership::new(&ctx.client, GROUP) else { return ControlFlow::Break(()) };
     let members = match group.members().await {
         Ok(members) => members,
         Err(error) => return super::instance::broken(&error),
     };
-    let sight = Sight::open(place, GROUP, Duration::ZERO);
+    let sight = Sight::open(ctx, GROUP, Duration::ZERO);
     let mut changes = members.changes();
     let (mut listed, mut is_current) = (BTreeMap::new(), false);
     while let Some(change) = changes.next().await {
@@ -113,14 +113,14 @@ fn apply(listed: &mut BTreeMap<String, Listed>, change: MemberChange) -> bool {
 /// # On drop
 /// It is written down that it does not look any more; not when its process dies.
 struct Sight<'a> {
-    place: &'a Place,
+    ctx: &'a ClientCtx,
     id: AttemptId,
     last: RefCell<Option<Vec<Listed>>>,
 }
 
 impl<'a> Sight<'a> {
-    fn open(place: &'a Place, folder: &str, grace: Duration) -> Self {
-        let sight = Self { place, id: place.scribe.attempt(), last: RefCell::new(None) };
+    fn open(ctx: &'a ClientCtx, folder: &str, grace: Duration) -> Self {
+        let sight = Self { ctx, id: ctx.recorder.attempt(), last: RefCell::new(None) };
         sight.write(Viewing::Opened { folder: folder.to_owned(), grace });
         sight
     }
@@ -135,13 +135,13 @@ impl<'a> Sight<'a> {
     }
 
     fn write(&self, step: Viewing) {
-        self.place.scribe.write(What::Viewed(self.id, step));
+        self.ctx.recorder.write(EventKind::Viewed(self.id, step));
     }
 }
 
 impl Drop for Sight<'_> {
     fn drop(&mut self) {
-        if !self.place.controls.is_dying() {
+        if !self.ctx.controls.is_dying() {
             self.write(Viewing::Over);
         }
     }

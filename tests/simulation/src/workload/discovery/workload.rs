@@ -2,7 +2,7 @@ use super::instance::serve;
 use super::member::join;
 use super::view::look;
 use crate::workload::pace::Pace;
-use crate::workload::{Place, Workload};
+use crate::workload::{ClientCtx, Workload};
 use docent::CreateMode;
 use docent_checker::Written;
 use docent_server::Transaction;
@@ -39,25 +39,25 @@ impl DiscoveryWorkload {
     }
 
     /// One stay, one look or some harm. Breaks when the client is closed.
-    async fn attempt(&self, place: &Place, task: usize, rng: &mut Rng) -> ControlFlow<()> {
+    async fn attempt(&self, ctx: &ClientCtx, task: usize, rng: &mut Rng) -> ControlFlow<()> {
         // A process that is started again has the ids of its predecessor; no two tasks of a client have the
         // same.
         let id = match rng.u8(..8) {
             twin if twin < self.twins => format!("twin-{task}"),
-            _ => format!("of-{}-{task}", place.scribe.client().number),
+            _ => format!("of-{}-{task}", ctx.recorder.client().number),
         };
         match rng.u8(..10) {
-            0..=3 => serve(place, &id, rng).await,
-            4 | 5 => join(place, &id, rng).await,
-            6..=8 => look(place, self.graceful, rng).await,
-            _ => spoil(place, rng).await,
+            0..=3 => serve(ctx, &id, rng).await,
+            4 | 5 => join(ctx, &id, rng).await,
+            6..=8 => look(ctx, self.graceful, rng).await,
+            _ => spoil(ctx, rng).await,
         }
     }
 }
 
 /// Writes what nobody can read, or takes it away.
-async fn spoil(place: &Place, rng: &mut Rng) -> ControlFlow<()> {
-    let client = &place.client;
+async fn spoil(ctx: &ClientCtx, rng: &mut Rng) -> ControlFlow<()> {
+    let client = &ctx.client;
     let garbage = ["", "{", "{\"name\":\"other\",\"id\":\"broken\"}", "null"][rng.usize(..4)];
     // Its outcome is not asked for.
     let _ = match rng.u8(..4) {
@@ -70,11 +70,11 @@ async fn spoil(place: &Place, rng: &mut Rng) -> ControlFlow<()> {
 
 /// Some time in which nothing is done. Breaks when nothing new may be begun, once everything must have
 /// settled.
-pub(super) async fn stay(place: &Place, rng: &mut Rng) -> ControlFlow<()> {
-    let span = place.setting.timeout.mul_f64(12.0 * rng.f64() * rng.f64());
-    match timeout(span, place.stop.cancelled()).await {
+pub(super) async fn stay(ctx: &ClientCtx, rng: &mut Rng) -> ControlFlow<()> {
+    let span = ctx.setting.timeout.mul_f64(12.0 * rng.f64() * rng.f64());
+    match timeout(span, ctx.stop.cancelled()).await {
         Ok(()) => {
-            settled(place).await;
+            settled(ctx).await;
             ControlFlow::Break(())
         }
         Err(_) => ControlFlow::Continue(()),
@@ -83,9 +83,9 @@ pub(super) async fn stay(place: &Place, rng: &mut Rng) -> ControlFlow<()> {
 
 /// Until nothing new is begun and everything must have settled: predecessors' sessions are over, and caches
 /// have read again.
-pub(super) async fn settled(place: &Place) {
-    place.stop.cancelled().await;
-    sleep(place.setting.timeout * 8 + Duration::from_secs(25)).await;
+pub(super) async fn settled(ctx: &ClientCtx) {
+    ctx.stop.cancelled().await;
+    sleep(ctx.setting.timeout * 8 + Duration::from_secs(25)).await;
 }
 
 impl Workload for DiscoveryWorkload {
@@ -110,13 +110,13 @@ impl Workload for DiscoveryWorkload {
         journal.iter().filter_map(note).collect()
     }
 
-    fn run<'a>(&'a self, place: Place, rng: &'a mut Rng) -> LocalBoxFuture<'a, ()> {
+    fn run<'a>(&'a self, ctx: ClientCtx, rng: &'a mut Rng) -> LocalBoxFuture<'a, ()> {
         async move {
-            let place = &place;
+            let ctx = &ctx;
             // More than a lock has: these mostly stay.
             let tasks = (0..1 + self.pace.tasks(rng)).map(|task| {
-                let attempt = async move |rng: &mut Rng| self.attempt(place, task, rng).await;
-                self.pace.task(place, rng.fork(), attempt)
+                let attempt = async move |rng: &mut Rng| self.attempt(ctx, task, rng).await;
+                self.pace.task(ctx, rng.fork(), attempt)
             });
             join_all(tasks.collect::<Vec<_>>()).await;
         }

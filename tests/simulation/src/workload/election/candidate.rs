@@ -1,9 +1,9 @@
 use super::term::Term;
 use super::workload::{ElectionWorkload, failed, number};
-use crate::workload::Place;
+use crate::workload::ClientCtx;
 use crate::workload::record::Record;
 use docent::{Error, ErrorKind, Leadership};
-use docent_checker::{AttemptId, Candidacy, Ending, Role, What};
+use docent_checker::{AttemptId, Candidacy, Ending, EventKind, Role};
 use fastrand::Rng;
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
@@ -29,7 +29,7 @@ impl From<Error> for Ended {
 #[derive(Debug)]
 pub(super) struct Candidate<'a> {
     pub(super) workload: &'a ElectionWorkload,
-    pub(super) place: &'a Place,
+    pub(super) ctx: &'a ClientCtx,
     pub(super) path: &'a str,
     id: AttemptId,
     pub(super) grace: Duration,
@@ -45,16 +45,16 @@ impl<'a> Candidate<'a> {
     /// It stands at once.
     pub(super) fn new(
         workload: &'a ElectionWorkload,
-        place: &'a Place,
+        ctx: &'a ClientCtx,
         path: &'a str,
         grace: Duration,
         delay: Duration,
     ) -> Self {
         let candidate = Self {
             workload,
-            place,
+            ctx,
             path,
-            id: number(place),
+            id: number(ctx),
             grace,
             delay,
             standing: RefCell::default(),
@@ -66,16 +66,16 @@ impl<'a> Candidate<'a> {
     }
 
     pub(super) fn stand(&self) {
-        let record = Record::begin(self.place, self.path, Role::Exclusive, None);
+        let record = Record::begin(self.ctx, self.path, Role::Exclusive, None);
         let (attempt, bound, delay) = (record.id(), Some(self.grace), self.delay);
-        record.write(What::Stood(self.id, Candidacy::Stands { attempt, bound, delay }));
+        record.write(EventKind::Stood(self.id, Candidacy::Stands { attempt, bound, delay }));
         self.standing.replace(Some(record));
     }
 
     /// It is about to be stopped.
     pub(super) fn stops(&self) {
-        if !self.stopping.replace(true) && !self.place.controls.is_dying() {
-            self.place.scribe.write(What::Stood(self.id, Candidacy::Stopping));
+        if !self.stopping.replace(true) && !self.ctx.controls.is_dying() {
+            self.ctx.recorder.write(EventKind::Stood(self.id, Candidacy::Stopping));
         }
     }
 
@@ -83,7 +83,7 @@ impl<'a> Candidate<'a> {
     pub(super) async fn has_led(&self, terms: u32) {
         let mut led = self.led.subscribe();
         let last = async {
-            self.place.stop.cancelled().await;
+            self.ctx.stop.cancelled().await;
             let before = *led.borrow();
             // The sender lives as long as this.
             let _ = led.wait_for(|led| *led > before).await;

@@ -1,9 +1,9 @@
 use super::workload::{Contest, ElectionWorkload, number};
-use crate::workload::Place;
+use crate::workload::ClientCtx;
 use crate::workload::record::Call;
 use docent::election::Leader;
 use docent::{Error, ErrorKind};
-use docent_checker::{AttemptId, Onlooking, What};
+use docent_checker::{AttemptId, EventKind, Onlooking};
 use fastrand::Rng;
 use futures_util::StreamExt;
 use std::ops::ControlFlow;
@@ -11,17 +11,17 @@ use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
 /// Looks on at the elections in every way there is, until the client is closed.
-pub(super) async fn look_on(workload: &ElectionWorkload, place: &Place, mut rng: Rng) {
+pub(super) async fn look_on(workload: &ElectionWorkload, ctx: &ClientCtx, mut rng: Rng) {
     loop {
         let contest = &workload.contests[rng.usize(..workload.contests.len())];
         let done = match rng.u8(..4) {
-            0 => ask(workload, contest, place, &mut rng).await,
-            _ => watch(workload, contest, place, &mut rng).await,
+            0 => ask(workload, contest, ctx, &mut rng).await,
+            _ => watch(workload, contest, ctx, &mut rng).await,
         };
         if done.is_break() {
             return;
         }
-        sleep(place.setting.timeout.mul_f64(rng.f64())).await;
+        sleep(ctx.setting.timeout.mul_f64(rng.f64())).await;
     }
 }
 
@@ -29,24 +29,24 @@ pub(super) async fn look_on(workload: &ElectionWorkload, place: &Place, mut rng:
 async fn ask(
     workload: &ElectionWorkload,
     contest: &Contest,
-    place: &Place,
+    ctx: &ClientCtx,
     rng: &mut Rng,
 ) -> ControlFlow<()> {
-    let within = place.setting.span(rng);
-    let client = place.client.with_operation_timeout(within);
+    let within = ctx.setting.span(rng);
+    let client = ctx.client.with_operation_timeout(within);
     let Ok(election) = docent::Election::builder(&client, &contest.path).layout(workload.layout).build()
     else {
         return ControlFlow::Break(());
     };
-    let sight = Sight::new(place);
+    let sight = Sight::new(ctx);
     sight.write(Onlooking::Asks(contest.path.clone()));
     let first: Result<Option<u64>, Error> = if rng.bool() {
-        let call = Call::begin(place, "leader", within);
+        let call = Call::begin(ctx, "leader", within);
         let leader = election.leader().await;
         call.returned(outcome(leader.as_ref().err()));
         leader.map(|leader| leader.map(|leader| leader.fence.as_u64()))
     } else {
-        let call = Call::begin(place, "candidates", within);
+        let call = Call::begin(ctx, "candidates", within);
         let candidates = election.candidates().await;
         call.returned(outcome(candidates.as_ref().err()));
         candidates.map(|candidates| candidates.first().map(|first| first.fence.as_u64()))
@@ -67,14 +67,14 @@ fn outcome(error: Option<&Error>) -> String {
 async fn watch(
     workload: &ElectionWorkload,
     contest: &Contest,
-    place: &Place,
+    ctx: &ClientCtx,
     rng: &mut Rng,
 ) -> ControlFlow<()> {
-    let Ok(election) = workload.builder(place, contest).build() else { return ControlFlow::Break(()) };
+    let Ok(election) = workload.builder(ctx, contest).build() else { return ControlFlow::Break(()) };
     let mut leaders = election.observe();
-    let sight = Sight::new(place);
-    let span = place.setting.timeout.mul_f64(12.0 * rng.f64());
-    let slow = if rng.u8(..4) == 0 { place.setting.timeout } else { Duration::ZERO };
+    let sight = Sight::new(ctx);
+    let span = ctx.setting.timeout.mul_f64(12.0 * rng.f64());
+    let slow = if rng.u8(..4) == 0 { ctx.setting.timeout } else { Duration::ZERO };
     let watching = async {
         loop {
             sight.write(Onlooking::Waits(contest.path.clone()));
@@ -95,23 +95,23 @@ async fn watch(
 /// # On drop
 /// It is written down that it does not look on any more; not when its process dies.
 struct Sight<'a> {
-    place: &'a Place,
+    ctx: &'a ClientCtx,
     id: AttemptId,
 }
 
 impl<'a> Sight<'a> {
-    fn new(place: &'a Place) -> Self {
-        Self { place, id: number(place) }
+    fn new(ctx: &'a ClientCtx) -> Self {
+        Self { ctx, id: number(ctx) }
     }
 
     fn write(&self, step: Onlooking) {
-        self.place.scribe.write(What::LookedOn(self.id, step));
+        self.ctx.recorder.write(EventKind::LookedOn(self.id, step));
     }
 }
 
 impl Drop for Sight<'_> {
     fn drop(&mut self) {
-        if !self.place.controls.is_dying() {
+        if !self.ctx.controls.is_dying() {
             self.write(Onlooking::Left);
         }
     }

@@ -2,7 +2,7 @@ use super::candidate::{Candidate, Ended};
 use crate::workload::hold::{Grip, WRITTEN};
 use crate::workload::record::Record;
 use docent::{CreateMode, Leadership};
-use docent_checker::What;
+use docent_checker::EventKind;
 use fastrand::Rng;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -57,12 +57,12 @@ impl<'a> Term<'a> {
     /// The work, until it ends by itself.
     pub(super) async fn work(&mut self, rng: &mut Rng) -> Result<(), Ended> {
         let candidate = self.candidate;
-        let Candidate { place, workload, .. } = candidate;
+        let Candidate { ctx, workload, .. } = candidate;
         if workload.steady {
             return self.watch_over().await;
         }
-        let end = if place.stop.is_cancelled() { End::Done } else { End::draw(rng) };
-        let until = Instant::now() + workload.pace.span(place, rng);
+        let end = if ctx.stop.is_cancelled() { End::Done } else { End::draw(rng) };
+        let until = Instant::now() + workload.pace.span(ctx, rng);
         // How long it takes to stop once it was told to.
         let stopping = candidate.grace.mul_f64(2.0 * rng.f64());
         let ever = matches!(end, End::Never);
@@ -78,7 +78,7 @@ impl<'a> Term<'a> {
             }
             End::Resigns => {
                 self.resign().await;
-                sleep(workload.pace.span(place, rng)).await;
+                sleep(workload.pace.span(ctx, rng)).await;
                 Ok(())
             }
         }
@@ -95,7 +95,7 @@ impl<'a> Term<'a> {
             }
             if end.is_some_and(|end| Instant::now() >= end)
                 || end.is_none() && !ever && Instant::now() >= until
-                || end.is_none() && self.candidate.place.stop.is_cancelled() && Instant::now() >= until
+                || end.is_none() && self.candidate.ctx.stop.is_cancelled() && Instant::now() >= until
             {
                 return;
             }
@@ -115,7 +115,7 @@ impl<'a> Term<'a> {
                     Err(error) if error.is_lost() => Some(false),
                     Err(_) => None,
                 };
-                record.each(|attempt| What::Verified { attempt, held });
+                record.each(|attempt| EventKind::Verified { attempt, held });
             }
             1 | 2 => self.commit(leadership, record, rng).await,
             // Its grace is for putting things away.
@@ -125,7 +125,7 @@ impl<'a> Term<'a> {
                     .workload
                     .resource
                     .use_with(self.candidate.path, leadership.fence().as_u64());
-                record.each(|attempt| What::Used(attempt, used));
+                record.each(|attempt| EventKind::Used(attempt, used));
             }
             _ => {}
         }
@@ -140,13 +140,13 @@ impl<'a> Term<'a> {
             Err(error) if error.may_have_applied() => None,
             Err(_) => Some(false),
         };
-        record.each(|attempt| What::Committed { attempt, applied });
+        record.each(|attempt| EventKind::Committed { attempt, applied });
     }
 
     /// Looks now and then, for as long as it leads.
     async fn watch_over(&self) -> Result<(), Ended> {
         loop {
-            sleep(self.candidate.place.setting.timeout / 5).await;
+            sleep(self.candidate.ctx.setting.timeout / 5).await;
             self.look();
         }
     }
@@ -156,7 +156,7 @@ impl<'a> Term<'a> {
         let held = leadership.is_held();
         // A candidate that is being stopped is told so while it leads.
         let cancelled = leadership.is_cancelled() && !(held && self.candidate.stopping.get());
-        record.each(|attempt| What::Looked { attempt, held, cancelled });
+        record.each(|attempt| EventKind::Looked { attempt, held, cancelled });
     }
 
     /// The work is done: from here on the term is another's.
@@ -179,15 +179,15 @@ impl<'a> Term<'a> {
 
     fn tell_loss(&self, record: &Record) {
         if self.leadership.as_ref().is_some_and(|leadership| !leadership.is_held()) {
-            record.each(What::Lost);
+            record.each(EventKind::Lost);
         }
     }
 }
 
 impl Drop for Term<'_> {
     fn drop(&mut self) {
-        let Candidate { place, led, stopping, .. } = self.candidate;
-        if place.controls.is_dying() {
+        let Candidate { ctx, led, stopping, .. } = self.candidate;
+        if ctx.controls.is_dying() {
             return;
         }
         if let Some(record) = self.record.take() {

@@ -1,13 +1,13 @@
 use super::candidate::Candidate;
 use super::onlooker::look_on;
+use crate::workload::abandon::abandon_at;
 use crate::workload::hold::{WRITTEN, Worker};
 use crate::workload::pace::Pace;
-use crate::workload::polls::abandon_at;
 use crate::workload::record::Record;
-use crate::workload::{Place, Workload};
+use crate::workload::{ClientCtx, Workload};
 use docent::election::{ElectionBuilder, ElectionLayout};
 use docent::{Election, Error, ErrorKind};
-use docent_checker::{AttemptId, Candidacy, Ending, FencedResource, Noted, Role, What};
+use docent_checker::{AttemptId, Candidacy, Ending, EventKind, FencedResource, Noted, Role};
 use docent_server::Transaction as Committed;
 use fastrand::Rng;
 use futures_util::FutureExt;
@@ -49,8 +49,8 @@ impl Contest {
         Self { path: format!("{ELECTIONS}/e{number}"), delay: [0, 0, 1, 3, 6][rng.usize(..5)] }
     }
 
-    fn delay(&self, place: &Place) -> Duration {
-        place.setting.timeout * self.delay / 6
+    fn delay(&self, ctx: &ClientCtx) -> Duration {
+        ctx.setting.timeout * self.delay / 6
     }
 }
 
@@ -73,40 +73,38 @@ impl ElectionWorkload {
         Self { contests: drawn.contests.into_iter().take(1).collect(), steady: true, ..drawn }
     }
 
-    pub(super) fn builder(&self, place: &Place, contest: &Contest) -> ElectionBuilder {
-        Election::builder(&place.client, &contest.path)
-            .layout(self.layout)
-            .takeover_delay(contest.delay(place))
+    pub(super) fn builder(&self, ctx: &ClientCtx, contest: &Contest) -> ElectionBuilder {
+        Election::builder(&ctx.client, &contest.path).layout(self.layout).takeover_delay(contest.delay(ctx))
     }
 
     /// One candidacy, and what follows. Breaks when the client is closed.
-    async fn attempt(&self, place: &Place, rng: &mut Rng) -> ControlFlow<()> {
+    async fn attempt(&self, ctx: &ClientCtx, rng: &mut Rng) -> ControlFlow<()> {
         let contest = &self.contests[rng.usize(..self.contests.len())];
         match self.steady || rng.u8(..10) < self.runs {
-            true => self.run_for(contest, place, rng).await,
-            false => self.campaign(contest, place, rng).await,
+            true => self.run_for(contest, ctx, rng).await,
+            false => self.campaign(contest, ctx, rng).await,
         }
     }
 
     /// Leads for one term, if it does not give up before.
-    async fn campaign(&self, contest: &Contest, place: &Place, rng: &mut Rng) -> ControlFlow<()> {
-        let Ok(election) = self.builder(place, contest).build() else { return ControlFlow::Break(()) };
-        let record = Record::begin(place, &contest.path, Role::Exclusive, None);
-        let (attempt, delay) = (record.id(), contest.delay(place));
-        place.scribe.write(What::Stood(attempt, Candidacy::Stands { attempt, bound: None, delay }));
+    async fn campaign(&self, contest: &Contest, ctx: &ClientCtx, rng: &mut Rng) -> ControlFlow<()> {
+        let Ok(election) = self.builder(ctx, contest).build() else { return ControlFlow::Break(()) };
+        let record = Record::begin(ctx, &contest.path, Role::Exclusive, None);
+        let (attempt, delay) = (record.id(), contest.delay(ctx));
+        ctx.recorder.write(EventKind::Stood(attempt, Candidacy::Stands { attempt, bound: None, delay }));
         let campaign = election.campaign();
         let led = match rng.u8(..10) {
             0..=5 => Some(campaign.await),
             6..=8 => abandon_at(rng.u32(1..10), campaign).await,
-            _ => timeout(place.setting.span(rng), campaign).await.ok(),
+            _ => timeout(ctx.setting.span(rng), campaign).await.ok(),
         };
         match led {
             None => record.ended(Ending::Cancelled),
             Some(Err(error)) => return failed(&record, &error),
             Some(Ok(leadership)) => {
                 record.granted(leadership.path(), Some(leadership.fence().as_u64()));
-                let worker = Worker::new(place, &record, &self.resource);
-                worker.toil(&leadership, self.pace.span(place, rng), rng).await;
+                let worker = Worker::new(ctx, &record, &self.resource);
+                worker.toil(&leadership, self.pace.span(ctx, rng), rng).await;
                 worker.give_up(leadership, rng).await;
             }
         }
@@ -115,19 +113,19 @@ impl ElectionWorkload {
 
     /// Runs for as many terms as it likes. Once nothing new may be begun it leads once more and stops, so
     /// that everybody has to come to lead.
-    async fn run_for(&self, contest: &Contest, place: &Place, rng: &mut Rng) -> ControlFlow<()> {
-        let grace = grace(place, rng);
-        let Ok(election) = self.builder(place, contest).grace(grace).build() else {
+    async fn run_for(&self, contest: &Contest, ctx: &ClientCtx, rng: &mut Rng) -> ControlFlow<()> {
+        let grace = grace(ctx, rng);
+        let Ok(election) = self.builder(ctx, contest).grace(grace).build() else {
             return ControlFlow::Break(());
         };
-        let candidate = Candidate::new(self, place, &contest.path, grace, contest.delay(place));
+        let candidate = Candidate::new(self, ctx, &contest.path, grace, contest.delay(ctx));
         let enough = if self.steady { u32::MAX } else { rng.u32(1..8) };
-        let (patience, way) = (place.setting.span(rng) * 8, if self.steady { 7 } else { rng.u8(..8) });
+        let (patience, way) = (ctx.setting.span(rng) * 8, if self.steady { 7 } else { rng.u8(..8) });
         let mut terms = rng.fork();
         let run = election.run(|leadership| candidate.lead(leadership, terms.fork()));
         let shutdown = async {
             match way {
-                _ if self.steady => place.stop.cancelled().await,
+                _ if self.steady => ctx.stop.cancelled().await,
                 0..=4 => drop(timeout(patience, candidate.has_led(enough)).await),
                 _ => candidate.has_led(enough).await,
             }
@@ -147,10 +145,10 @@ impl ElectionWorkload {
 }
 
 /// None, or one that fits into the margin of every lease there may be.
-fn grace(place: &Place, rng: &mut Rng) -> Duration {
+fn grace(ctx: &ClientCtx, rng: &mut Rng) -> Duration {
     match rng.bool() {
         true => Duration::ZERO,
-        false => place.setting.timeout.mul_f64(0.1 * rng.f64()),
+        false => ctx.setting.timeout.mul_f64(0.1 * rng.f64()),
     }
 }
 
@@ -186,22 +184,22 @@ impl Workload for ElectionWorkload {
         journal.iter().filter_map(note).collect()
     }
 
-    fn run<'a>(&'a self, place: Place, rng: &'a mut Rng) -> LocalBoxFuture<'a, ()> {
+    fn run<'a>(&'a self, ctx: ClientCtx, rng: &'a mut Rng) -> LocalBoxFuture<'a, ()> {
         async move {
-            let attempt = async |rng: &mut Rng| self.attempt(&place, rng).await;
+            let attempt = async |rng: &mut Rng| self.attempt(&ctx, rng).await;
             let tasks = self.pace.tasks(rng);
             let tasks = if self.steady { 1 } else { rng.usize(..=tasks) };
-            let candidates = (0..tasks).map(|_| self.pace.task(&place, rng.fork(), attempt));
+            let candidates = (0..tasks).map(|_| self.pace.task(&ctx, rng.fork(), attempt));
             let candidates: Vec<_> = candidates.collect();
             // Some clients only look on.
             let standing = async {
                 match candidates.is_empty() {
-                    true => linger(&place).await,
+                    true => linger(&ctx).await,
                     false => drop(join_all(candidates).await),
                 }
             };
             let onlookers = if self.onlookers { rng.usize(..=2) } else { 0 };
-            let onlookers = (0..onlookers).map(|_| look_on(self, &place, rng.fork()));
+            let onlookers = (0..onlookers).map(|_| look_on(self, &ctx, rng.fork()));
             let looking = join_all(onlookers.collect::<Vec<_>>());
             tokio::select! {
                 biased;
@@ -214,12 +212,12 @@ impl Workload for ElectionWorkload {
 }
 
 /// Until nothing new is begun, and a while longer.
-async fn linger(place: &Place) {
-    place.stop.cancelled().await;
-    sleep(place.setting.timeout * 2).await;
+async fn linger(ctx: &ClientCtx) {
+    ctx.stop.cancelled().await;
+    sleep(ctx.setting.timeout * 2).await;
 }
 
 /// The number of a new candidate or onlooker.
-pub(super) fn number(place: &Place) -> AttemptId {
-    place.scribe.attempt()
+pub(super) fn number(ctx: &ClientCtx) -> AttemptId {
+    ctx.recorder.attempt()
 }

@@ -1,8 +1,8 @@
-use super::diary::{Delivery, Take};
+use super::records::{Delivery, Take};
 use super::workload::Stock;
-use crate::workload::Place;
+use crate::workload::ClientCtx;
+use crate::workload::abandon::abandon_at;
 use crate::workload::pace::Pace;
-use crate::workload::polls::abandon_at;
 use docent::queue::AckError;
 use docent::{Delivery as Held, Error, ErrorKind, Queue};
 use fastrand::Rng;
@@ -23,7 +23,7 @@ const BRIEF: Duration = Duration::from_millis(60);
 
 /// Consumer that takes items from a queue and works on them.
 pub(super) struct Consumer<'a> {
-    pub(super) place: &'a Place,
+    pub(super) ctx: &'a ClientCtx,
     pub(super) stock: &'a Stock,
     pub(super) queue: &'a Queue<u64>,
     pub(super) pace: &'a Pace,
@@ -33,8 +33,8 @@ impl Consumer<'_> {
     /// Takes in one of the ways there are, and works on the items it gets. Breaks when the client is closed.
     pub(super) async fn consume(&self, rng: &mut Rng) -> ControlFlow<()> {
         let queue = self.queue;
-        let take = |waits| Take::begin(self.place, &self.stock.path, waits);
-        let span = self.place.setting.span(rng);
+        let take = |waits| Take::begin(self.ctx, &self.stock.path, waits);
+        let span = self.ctx.setting.span(rng);
         let one = |taken: Result<Option<Held<u64>>, Error>| taken.map(Vec::from_iter);
         let taken = match rng.u8(..20) {
             0..=2 => {
@@ -78,7 +78,7 @@ impl Consumer<'_> {
     /// Takes until nothing is left. Breaks when the client is closed.
     pub(super) async fn drain(&self, rng: &mut Rng) -> ControlFlow<()> {
         loop {
-            let take = Take::begin(self.place, &self.stock.path, true);
+            let take = Take::begin(self.ctx, &self.stock.path, true);
             let taken = self.or_empty(self.queue.take()).await;
             drop(take);
             match taken {
@@ -96,10 +96,10 @@ impl Consumer<'_> {
 
     /// Some items of a stream, which is then dropped with its claims.
     async fn stream(&self, rng: &mut Rng) -> ControlFlow<()> {
-        let _take = Take::begin(self.place, &self.stock.path, false);
+        let _take = Take::begin(self.ctx, &self.stock.path, false);
         let mut deliveries = self.queue.deliveries();
         for _ in 0..rng.usize(1..10) {
-            let waiting = Take::begin(self.place, &self.stock.path, true);
+            let waiting = Take::begin(self.ctx, &self.stock.path, true);
             let next = self.or_empty(deliveries.next()).await;
             drop(waiting);
             match next {
@@ -119,10 +119,10 @@ impl Consumer<'_> {
     /// Does not wait for more than there is once nothing new is begun: then `None` when the queue is empty.
     async fn or_empty<F: Future>(&self, future: F) -> Option<F::Output> {
         let empty = async {
-            self.place.stop.cancelled().await;
+            self.ctx.stop.cancelled().await;
             loop {
                 let is_empty = async {
-                    self.place.client.sync(&self.stock.path).await?;
+                    self.ctx.client.sync(&self.stock.path).await?;
                     self.queue.is_empty().await
                 };
                 if let Ok(true) = is_empty.await {
@@ -140,71 +140,71 @@ impl Consumer<'_> {
 
     /// Works on items one after the other, and acknowledges some, or all at once.
     async fn work_on(&self, batch: Vec<Held<u64>>, rng: &mut Rng) {
-        let begin = |held: Held<u64>| (Delivery::begin(self.place, &self.stock.path, &held), held);
+        let begin = |held: Held<u64>| (Delivery::begin(self.ctx, &self.stock.path, &held), held);
         let mut batch: Vec<_> = batch.into_iter().map(begin).collect();
         let together = batch.len() > 1
             && rng.bool()
             && batch.iter().all(|(_, held)| !self.stock.is_poison(*held.item()));
         if !together {
-            for (diary, held) in batch {
-                self.work(&diary, &held, rng).await;
-                self.settle(&diary, held, rng).await;
+            for (record, held) in batch {
+                self.work(&record, &held, rng).await;
+                self.settle(&record, held, rng).await;
             }
             return;
         }
-        for (diary, held) in &mut batch {
-            self.work(diary, held, rng).await;
+        for (record, held) in &mut batch {
+            self.work(record, held, rng).await;
         }
-        let (diaries, batch): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
-        diaries.iter().for_each(Delivery::acking);
+        let (records, batch): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
+        records.iter().for_each(Delivery::acking);
         let acked = outcome(&Held::ack_all(batch).await);
-        diaries.iter().for_each(|diary| diary.acked(acked));
+        records.iter().for_each(|record| record.acked(acked));
     }
 
     /// Works on one item for a while, sometimes for longer than its claim is held.
-    async fn work(&self, diary: &Delivery<'_>, held: &Held<u64>, rng: &mut Rng) {
-        let span = self.pace.span(self.place, rng);
+    async fn work(&self, record: &Delivery<'_>, held: &Held<u64>, rng: &mut Rng) {
+        let span = self.pace.span(self.ctx, rng);
         // Once nothing new is begun everything must come to its end.
-        let span = if self.place.stop.is_cancelled() { span.min(BRIEF) } else { span };
+        let span = if self.ctx.stop.is_cancelled() { span.min(BRIEF) } else { span };
         if rng.u8(..4) == 0 {
             let _ = held.run(sleep(span)).await;
-            return diary.look(held);
+            return record.look(held);
         }
         for _ in 0..8 {
             sleep(span / 8).await;
-            diary.look(held);
+            record.look(held);
         }
     }
 
     /// Ends the work on an item: mostly it is acknowledged.
-    async fn settle(&self, diary: &Delivery<'_>, held: Held<u64>, rng: &mut Rng) {
-        let calm = self.place.stop.is_cancelled();
+    async fn settle(&self, record: &Delivery<'_>, held: Held<u64>, rng: &mut Rng) {
+        let calm = self.ctx.stop.is_cancelled();
         let way = rng.u8(..16);
         if self.stock.is_poison(*held.item()) || !calm && way < 4 {
-            return self.give_back(diary, held, rng).await;
+            return self.give_back(record, held, rng).await;
         }
-        diary.acking();
+        record.acking();
         let acked = match way {
             4 if !calm => abandon_at(rng.u32(1..8), held.ack()).await,
-            5 if !calm => timeout(self.place.setting.span(rng), held.ack()).await.ok(),
+            5 if !calm => timeout(self.ctx.setting.span(rng), held.ack()).await.ok(),
             _ => Some(held.ack().await),
         };
-        diary.acked(acked.and_then(|acked| outcome(&acked)));
+        record.acked(acked.and_then(|acked| outcome(&acked)));
     }
 
-    async fn give_back(&self, diary: &Delivery<'_>, held: Held<u64>, rng: &mut Rng) {
+    async fn give_back(&self, record: &Delivery<'_>, held: Held<u64>, rng: &mut Rng) {
         match rng.u8(..4) {
             0 => {
-                let delay = self.place.setting.span(rng);
-                diary.given_back(delay);
+                let delay = self.ctx.setting.span(rng);
+                record.given_back(delay);
                 let _ = held.nack_after(delay);
             }
             1 => {
-                diary.given_back(Duration::ZERO);
+                record.given_back(Duration::ZERO);
                 drop(held);
             }
             _ => {
-                diary.given_back(Duration::ZERO);
+                record.given_back(Duration::ZERO);
                 let _ = held.nack().await;
             }
         }

@@ -1,8 +1,8 @@
 //! Queues: producers, consumers, and their records.
 
 mod consumer;
-mod diary;
 mod producer;
+mod records;
 mod workload;
 
 pub(super) use workload::QueueWorkload;

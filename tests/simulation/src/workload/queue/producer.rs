@@ -1,7 +1,7 @@
-use super::diary::Put;
+use super::records::Put;
 use super::workload::{QueueWorkload, Stock};
-use crate::workload::Place;
-use crate::workload::polls::abandon_at;
+use crate::workload::ClientCtx;
+use crate::workload::abandon::abandon_at;
 use bytes::Bytes;
 use docent::queue::{PutError, Raw};
 use docent::{ErrorKind, Queue};
@@ -16,7 +16,7 @@ const MOST: usize = 5;
 /// Puts one item, or some together, or one that nobody can decode. Breaks when the client is closed.
 pub(super) async fn put(
     work: &QueueWorkload,
-    place: &Place,
+    ctx: &ClientCtx,
     stock: &Stock,
     queue: &Queue<u64>,
     rng: &mut Rng,
@@ -24,34 +24,34 @@ pub(super) async fn put(
     match rng.u8(..12) {
         0 if stock.corrupt => {
             let item = work.item();
-            let Ok(raw) = stock.settings::<Bytes>(&place.client, Raw).build() else {
+            let Ok(raw) = stock.settings::<Bytes>(&ctx.client, Raw).build() else {
                 return ControlFlow::Break(());
             };
             let bytes = Bytes::from(format!("corrupt {item}"));
-            tell(place, stock, &[item], raw.put(&bytes), rng).await
+            tell(ctx, stock, &[item], raw.put(&bytes), rng).await
         }
         0..=3 => {
             let items: Vec<u64> = (0..rng.usize(1..=MOST)).map(|_| work.item()).collect();
-            tell(place, stock, &items, queue.put_all(&items), rng).await
+            tell(ctx, stock, &items, queue.put_all(&items), rng).await
         }
         _ => {
             let item = work.item();
-            tell(place, stock, &[item], queue.put(&item), rng).await
+            tell(ctx, stock, &[item], queue.put(&item), rng).await
         }
     }
 }
 
 async fn tell(
-    place: &Place,
+    ctx: &ClientCtx,
     stock: &Stock,
     items: &[u64],
     put: impl Future<Output = Result<(), PutError>>,
     rng: &mut Rng,
 ) -> ControlFlow<()> {
-    let diary = Put::begin(place, &stock.path, items);
+    let diary = Put::begin(ctx, &stock.path, items);
     let done = match rng.u8(..8) {
         0 => abandon_at(rng.u32(1..10), put).await,
-        1 => timeout(place.setting.span(rng), put).await.ok(),
+        1 => timeout(ctx.setting.span(rng), put).await.ok(),
         _ => Some(put.await),
     };
     // The outcome of a cancelled put is unknown.

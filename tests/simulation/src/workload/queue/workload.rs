@@ -1,7 +1,7 @@
 use super::consumer::Consumer;
 use super::producer;
 use crate::workload::pace::Pace;
-use crate::workload::{Place, Workload};
+use crate::workload::{ClientCtx, Workload};
 use docent::queue::{Codec, Json, QueueBuilder};
 use docent::{Client, Queue};
 use docent_checker::{Queued, QueuedAs};
@@ -132,7 +132,7 @@ impl QueueWorkload {
     /// One put or one take. Breaks when the client is closed.
     async fn attempt(
         &self,
-        place: &Place,
+        ctx: &ClientCtx,
         queues: &[Queue<u64>],
         produces: bool,
         rng: &mut Rng,
@@ -144,15 +144,15 @@ impl QueueWorkload {
             return ControlFlow::Continue(());
         }
         if produces {
-            return producer::put(self, place, stock, queue, rng).await;
+            return producer::put(self, ctx, stock, queue, rng).await;
         }
-        Consumer { place, stock, queue, pace: &self.pace }.consume(rng).await
+        Consumer { ctx, stock, queue, pace: &self.pace }.consume(rng).await
     }
 
     /// Once nothing new is begun: empties the queues.
-    async fn drain(&self, place: &Place, queues: &[Queue<u64>], rng: &mut Rng) {
+    async fn drain(&self, ctx: &ClientCtx, queues: &[Queue<u64>], rng: &mut Rng) {
         for (stock, queue) in self.stocks.iter().zip(queues) {
-            let consumer = Consumer { place, stock, queue, pace: &self.pace };
+            let consumer = Consumer { ctx, stock, queue, pace: &self.pace };
             if consumer.drain(rng).await.is_break() {
                 return;
             }
@@ -178,24 +178,24 @@ impl Workload for QueueWorkload {
         journal.iter().filter_map(queued).collect()
     }
 
-    fn run<'a>(&'a self, place: Place, rng: &'a mut Rng) -> LocalBoxFuture<'a, ()> {
+    fn run<'a>(&'a self, ctx: ClientCtx, rng: &'a mut Rng) -> LocalBoxFuture<'a, ()> {
         async move {
-            let Some(shared) = self.build(&place.client) else { return };
+            let Some(shared) = self.build(&ctx.client) else { return };
             let tasks = (0..self.pace.tasks(rng)).map(|_| {
-                let (mut rng, place, shared) = (rng.fork(), &place, &shared);
+                let (mut rng, ctx, shared) = (rng.fork(), &ctx, &shared);
                 async move {
                     let produces = rng.u8(..10) < self.producers;
                     // Some share their knowledge of the queues with others of their client.
-                    let own = if rng.bool() { self.build(&place.client) } else { None };
+                    let own = if rng.bool() { self.build(&ctx.client) } else { None };
                     let queues = own.as_ref().unwrap_or(shared);
-                    let attempt = async |rng: &mut Rng| self.attempt(place, queues, produces, rng).await;
-                    self.pace.task(place, rng.fork(), attempt).await;
+                    let attempt = async |rng: &mut Rng| self.attempt(ctx, queues, produces, rng).await;
+                    self.pace.task(ctx, rng.fork(), attempt).await;
                 }
             });
             let tasks: Vec<_> = tasks.collect();
             join_all(tasks).await;
-            if place.stop.is_cancelled() {
-                self.drain(&place, &shared, rng).await;
+            if ctx.stop.is_cancelled() {
+                self.drain(&ctx, &shared, rng).await;
             }
         }
         .boxed_local()

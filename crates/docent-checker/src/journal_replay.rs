@@ -1,5 +1,5 @@
-//! Truth of a run: the server's journal replayed into the lifetimes of nodes and sessions, and the order of
-//! each line.
+//! The server's journal of a run, replayed into the lifetimes of nodes and sessions, and the order of each
+//! line.
 //!
 //! Modelled: the session that owned a node, its remover, the cause of a session's end, the first of a line
 //! from each transaction on. Not modelled: data, access control lists, watches, failed and check-only writes.
@@ -60,7 +60,7 @@ pub(crate) struct SessionLife {
 
 /// A journal, replayed.
 #[derive(Debug, Default)]
-pub(crate) struct Truth {
+pub(crate) struct JournalReplay {
     nodes: Vec<NodeLife>,
     by_path: HashMap<String, Vec<usize>>,
     sessions: BTreeMap<i64, SessionLife>,
@@ -85,14 +85,14 @@ impl NodeLife {
     }
 }
 
-impl Truth {
+impl JournalReplay {
     /// Replays a journal.
-    pub(crate) fn replay(journal: &[Change]) -> Self {
-        let mut truth = Self::default();
+    pub(crate) fn of(journal: &[Change]) -> Self {
+        let mut replay = Self::default();
         for transaction in journal.chunk_by(|one, other| one.zxid == other.zxid) {
-            truth.apply(transaction);
+            replay.apply(transaction);
         }
-        truth
+        replay
     }
 
     /// All changes of one transaction happen at once.
@@ -213,14 +213,14 @@ mod tests {
         Change { zxid, at, session, kind, path: path.to_owned(), owner }
     }
 
-    fn firsts(truth: &Truth) -> Vec<Option<i64>> {
-        truth.nodes().iter().map(|node| node.first.map(|first| first.zxid)).collect()
+    fn firsts(replay: &JournalReplay) -> Vec<Option<i64>> {
+        replay.nodes().iter().map(|node| node.first.map(|first| first.zxid)).collect()
     }
 
     #[test]
     fn the_next_one_is_first_when_the_one_ahead_is_gone() {
         use ChangeKind::{Created, Deleted, Opened};
-        let truth = Truth::replay(&[
+        let replay = JournalReplay::of(&[
             change(1, 7, Opened, ""),
             change(2, 7, Created, "/l/lock-0000000000"),
             change(3, 7, Created, "/l/lock-0000000001"),
@@ -228,14 +228,14 @@ mod tests {
             change(5, 7, Deleted, "/l/lock-0000000001"),
             change(6, 7, Deleted, "/l/lock-0000000000"),
         ]);
-        assert_eq!(firsts(&truth), [Some(2), None, Some(6)]);
-        assert_eq!(truth.nodes()[0].gone.unwrap().by, Remover::Session(7));
+        assert_eq!(firsts(&replay), [Some(2), None, Some(6)]);
+        assert_eq!(replay.nodes()[0].gone.unwrap().by, Remover::Session(7));
     }
 
     #[test]
     fn the_end_of_a_session_takes_its_nodes_at_once() {
         use ChangeKind::{Created, Deleted, Ended, Opened};
-        let truth = Truth::replay(&[
+        let replay = JournalReplay::of(&[
             change(1, 7, Opened, ""),
             change(2, 7, Created, "/l/lock-0000000000"),
             change(3, 7, Created, "/l/lock-0000000001"),
@@ -244,31 +244,31 @@ mod tests {
             change(5, 7, Deleted, "/l/lock-0000000000"),
             change(5, 7, Deleted, "/l/lock-0000000001"),
         ]);
-        assert_eq!(firsts(&truth), [Some(2), None, Some(5)], "nobody was first within a transaction");
-        assert_eq!(truth.nodes()[0].gone.unwrap().by, Remover::EndOf(7));
-        assert_eq!(truth.sessions()[&7].ended.unwrap().1, EndCause::Forced);
+        assert_eq!(firsts(&replay), [Some(2), None, Some(5)], "nobody was first within a transaction");
+        assert_eq!(replay.nodes()[0].gone.unwrap().by, Remover::EndOf(7));
+        assert_eq!(replay.sessions()[&7].ended.unwrap().1, EndCause::Forced);
     }
 
     #[test]
     fn near_the_end_of_the_counter_creation_decides() {
         use ChangeKind::{Created, Deleted};
-        let truth = Truth::replay(&[
+        let replay = JournalReplay::of(&[
             change(2, 7, Created, "/l/lock-2147483647"),
             change(3, 7, Created, "/l/lock--2147483648"),
             change(4, 7, Deleted, "/l/lock-2147483647"),
         ]);
-        assert_eq!(firsts(&truth), [Some(2), Some(4)]);
+        assert_eq!(firsts(&replay), [Some(2), Some(4)]);
     }
 
     #[test]
     fn different_recipes_stand_in_different_lines() {
         use ChangeKind::Created;
-        let truth = Truth::replay(&[
+        let replay = JournalReplay::of(&[
             change(2, 7, Created, "/l/lock-0000000000"),
             change(3, 7, Created, "/l/lease-0000000001"),
             change(4, 7, Created, "/l/__READ__0000000002"),
             change(5, 7, Created, "/l/__WRIT__0000000003"),
         ]);
-        assert_eq!(firsts(&truth), [Some(2), Some(3), Some(4), None]);
+        assert_eq!(firsts(&replay), [Some(2), Some(3), Some(4), None]);
     }
 }

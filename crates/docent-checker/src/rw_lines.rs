@@ -2,7 +2,7 @@
 //! it waited for none.
 
 use crate::contender::Contender;
-use crate::truth::{Moment, Truth};
+use crate::journal_replay::{JournalReplay, Moment};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Marker before the number of readers.
@@ -12,7 +12,7 @@ const WRITER: &str = "__WRIT__";
 
 /// The places of readers and writers, by their node. Lines whose numbers tell no order are not replayed.
 #[derive(Debug, Default)]
-pub(crate) struct Sides {
+pub(crate) struct RwLines {
     places: HashMap<usize, Place>,
 }
 
@@ -27,31 +27,33 @@ pub(crate) struct Place {
     pub(crate) taken_over: bool,
 }
 
-impl Sides {
-    pub(crate) fn replay(truth: &Truth) -> Self {
+impl RwLines {
+    pub(crate) fn of(replay: &JournalReplay) -> Self {
         let mut lines: BTreeMap<&str, Vec<(usize, &Contender)>> = BTreeMap::new();
-        for (index, node) in truth.contenders() {
-            if let Some(contender) = node.contender.as_ref().filter(|contender| contender.has_sides()) {
+        for (index, node) in replay.contenders() {
+            if let Some(contender) =
+                node.contender.as_ref().filter(|contender| contender.is_reader_or_writer())
+            {
                 lines.entry(node.folder()).or_default().push((index, contender));
             }
         }
-        let mut sides = Self::default();
+        let mut rw_lines = Self::default();
         for line in lines.into_values() {
             if !line.iter().any(|(_, contender)| contender.is_in_danger_zone()) {
-                sides.replay_line(truth, &line);
+                rw_lines.replay_line(replay, &line);
             }
         }
-        sides
+        rw_lines
     }
 
     pub(crate) fn place(&self, node: usize) -> Option<&Place> {
         self.places.get(&node)
     }
 
-    fn replay_line(&mut self, truth: &Truth, line: &[(usize, &Contender)]) {
+    fn replay_line(&mut self, replay: &JournalReplay, line: &[(usize, &Contender)]) {
         let mut steps: Vec<(Moment, bool, i32, bool, usize)> = Vec::new();
         for (index, contender) in line {
-            let (node, is_writer) = (&truth.nodes()[*index], contender.is_writer());
+            let (node, is_writer) = (&replay.nodes()[*index], contender.is_writer());
             steps.push((node.created, true, contender.number, is_writer, *index));
             steps.extend(node.gone.map(|gone| (gone.when, false, contender.number, is_writer, *index)));
         }
@@ -92,8 +94,8 @@ impl Sides {
 }
 
 impl Contender {
-    /// True for those that are either a reader or a writer.
-    pub(crate) fn has_sides(&self) -> bool {
+    /// True for a reader and for a writer.
+    pub(crate) fn is_reader_or_writer(&self) -> bool {
         [READER, WRITER].contains(&self.kind.as_str())
     }
 

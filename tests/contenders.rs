@@ -1,7 +1,7 @@
 //! Contenders of the batteries of faults: in this process, and in ones of their own, to be frozen.
 
 use docent::{Client, ErrorKind};
-use docent_testkit::battery::{Fault, Seat, Step};
+use docent_testkit::battery::{ContenderSetup, Fault, Step};
 use std::env;
 use std::error::Error;
 use std::io;
@@ -13,11 +13,11 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 ///
 /// # Panics
 /// When it does not connect.
-pub async fn seated(seat: &Seat) -> Client {
-    Client::builder(&seat.connect_string)
-        .namespace(&seat.namespace)
-        .session_timeout(seat.session_timeout)
-        .server_tick(seat.tick)
+pub async fn connect(setup: &ContenderSetup) -> Client {
+    Client::builder(&setup.connect_string)
+        .namespace(&setup.namespace)
+        .session_timeout(setup.session_timeout)
+        .server_tick(setup.tick)
         .operation_timeout(crate::PATIENCE)
         .connect()
         .await
@@ -36,11 +36,11 @@ pub fn is_documented(step: Step, fault: Fault, kind: &ErrorKind) -> bool {
     }
 }
 
-/// A program that contends from `seat`. Its further arguments tell it the rest.
-pub fn process(program: &str, seat: &Seat) -> Command {
+/// A program that contends with `setup`. Its further arguments tell it the rest.
+pub fn process(program: &str, setup: &ContenderSetup) -> Command {
     let mut command = Command::new(program);
-    command.args([&seat.connect_string, &seat.namespace]);
-    command.args([seat.session_timeout, seat.tick].map(|time| time.as_millis().to_string()));
+    command.args([&setup.connect_string, &setup.namespace]);
+    command.args([setup.session_timeout, setup.tick].map(|time| time.as_millis().to_string()));
     command
 }
 
@@ -52,10 +52,10 @@ pub fn process(program: &str, seat: &Seat) -> Command {
 pub async fn in_process<const FURTHER: usize>() -> Result<(Client, [String; FURTHER]), Box<dyn Error>> {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let [connect_string, namespace, timeout, tick, further @ ..] = &arguments[..] else {
-        return Err("a seat is needed: see the source".into());
+        return Err("a setup is needed: see the source".into());
     };
     let Ok(further) = further.to_vec().try_into() else {
-        return Err(format!("{FURTHER} arguments are needed after the seat: see the source").into());
+        return Err(format!("{FURTHER} arguments are needed after the setup: see the source").into());
     };
     let millis = |text: &str| text.parse().map(Duration::from_millis);
     let client = Client::builder(connect_string)

@@ -1,5 +1,5 @@
-use super::Place;
-use super::polls::abandon_at;
+use super::ClientCtx;
+use super::abandon::abandon_at;
 use super::record::Record;
 use docent::ErrorKind;
 use docent::locks::{AcquireError, Owner};
@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 /// How something is acquired.
 #[derive(Debug)]
-pub(super) enum Way {
+pub(super) enum AcquireMode {
     Wait,
     Try,
     /// At most so long.
@@ -25,23 +25,23 @@ pub(super) enum Way {
     Twice,
 }
 
-impl Way {
-    pub(super) fn draw(place: &Place, rng: &mut Rng) -> Self {
+impl AcquireMode {
+    pub(super) fn draw(ctx: &ClientCtx, rng: &mut Rng) -> Self {
         match rng.u8(..20) {
             0..=7 => Self::Wait,
             8..=10 => Self::Try,
-            11..=13 => Self::Timed(place.setting.span(rng)),
+            11..=13 => Self::Timed(ctx.setting.span(rng)),
             14..=16 => Self::Polls(rng.u32(1..10)),
-            17 | 18 => Self::Abandoned(place.setting.span(rng)),
+            17 | 18 => Self::Abandoned(ctx.setting.span(rng)),
             _ => Self::Twice,
         }
     }
 
     /// As [`draw`](Self::draw), where no owner enters twice.
-    pub(super) fn draw_single(place: &Place, rng: &mut Rng) -> Self {
-        match Self::draw(place, rng) {
+    pub(super) fn draw_single(ctx: &ClientCtx, rng: &mut Rng) -> Self {
+        match Self::draw(ctx, rng) {
             Self::Twice => Self::Wait,
-            way => way,
+            mode => mode,
         }
     }
 

@@ -15,16 +15,16 @@ use tokio::task::{JoinHandle, JoinSet};
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// TCP proxy on loopback by which one server of an ensemble reaches another. It knows only one thing of the
-/// bytes it carries: servers tell each other where they can be called back, and are told of the cable that
+/// bytes it carries: servers tell each other where they can be called back, and are told of the link that
 /// leads there instead.
 ///
 /// # On drop
 /// Its connections are closed.
 #[derive(Debug)]
-pub(super) struct Cable {
+pub(super) struct PeerLink {
     port: Port,
     whole: watch::Sender<bool>,
-    /// Set while a server may be called back past all cables, because its address was not corrected.
+    /// Set while a server may be called back past all links, because its address was not corrected.
     bypassed: Arc<AtomicBool>,
     listens: JoinHandle<()>,
 }
@@ -53,9 +53,9 @@ impl CallBack {
     }
 }
 
-impl Cable {
-    /// Lays a cable from `port` to `to`, for servers that tell where to call back if there is a `call_back`.
-    pub(super) async fn lay(port: Port, to: SocketAddr, call_back: Option<CallBack>) -> io::Result<Self> {
+impl PeerLink {
+    /// Opens a link from `port` to `to`, for servers that tell where to call back if there is a `call_back`.
+    pub(super) async fn open(port: Port, to: SocketAddr, call_back: Option<CallBack>) -> io::Result<Self> {
         let listener = port.listen().await?;
         let (whole, bypassed) = (watch::Sender::new(true), Arc::<AtomicBool>::default());
         let carries = Carries { to, call_back, whole: whole.clone(), bypassed: Arc::clone(&bypassed) };
@@ -66,12 +66,12 @@ impl Cable {
         self.port.address()
     }
 
-    /// Lets nothing through from now on, and tells nobody. Bytes on the way come through once the cable is
+    /// Lets nothing through from now on, and tells nobody. Bytes on the way come through once the link is
     /// whole again. New connections are closed at once: servers that wait for answers to those take long to
     /// agree on a leader.
     ///
     /// # Panics
-    /// When a server did not say where to call it back, and may be reached past all cables.
+    /// When a server did not say where to call it back, and may be reached past all links.
     pub(super) fn cut(&self) {
         assert!(!self.bypassed.load(Relaxed), "this version of ZooKeeper tells addresses in another way");
         self.whole.send_replace(false);
@@ -82,13 +82,13 @@ impl Cable {
     }
 }
 
-impl Drop for Cable {
+impl Drop for PeerLink {
     fn drop(&mut self) {
         self.listens.abort();
     }
 }
 
-/// Task that carries the data of a cable.
+/// Task that carries the data of a link.
 #[derive(Debug, Clone)]
 struct Carries {
     to: SocketAddr,
@@ -134,7 +134,7 @@ impl Carries {
     ) -> io::Result<()> {
         let (mut buffer, mut whole) = (vec![0; 16 * 1024], self.whole.subscribe());
         loop {
-            // The end of one side is not told over a cable that is cut, either.
+            // The end of one side is not told over a link that is cut, either.
             let length = from.read(&mut buffer).await.unwrap_or(0);
             whole.wait_for(|whole| *whole).await.map_err(io::Error::other)?;
             if length == 0 {

@@ -1,15 +1,15 @@
-use super::{LOCK, Sketch, client};
-use crate::event::{Attempt, AttemptId, Ending, Grant, Handle, Role, Use, What};
+use super::builder::{Begun, HistoryBuilder, LOCK, client};
+use crate::event::{Attempt, AttemptId, Ending, EventKind, Grant, Handle, Role, Use};
 use crate::journal::{Change, ChangeKind};
 use std::time::Duration;
 
-impl Sketch {
+impl HistoryBuilder {
     /// Client 0 holds the lock from 110 on.
     pub(crate) fn of_holder() -> (Self, AttemptId) {
-        let mut sketch = Self::new();
-        let attempt = sketch.at(100).begin(0);
-        sketch.create(attempt).at(110).grant(attempt);
-        (sketch, attempt)
+        let mut history = Self::new();
+        let attempt = history.at(100).begin(0);
+        history.create(attempt).at(110).grant(attempt);
+        (history, attempt)
     }
 
     pub(crate) fn begin(&mut self, number: u32) -> AttemptId {
@@ -55,16 +55,15 @@ impl Sketch {
     }
 
     fn begin_role(&mut self, number: u32, path: &str, patience: Option<Duration>, role: Role) -> AttemptId {
-        self.attempts += 1;
-        let id = AttemptId(self.attempts);
-        self.seats.insert(id, (client(number), path.to_owned(), Vec::new()));
-        self.tell(number, What::Began(Attempt { id, path: path.to_owned(), role, patience }));
+        let id = self.next_id();
+        self.begun.insert(id, Begun { number, path: path.to_owned(), nodes: Vec::new() });
+        self.tell(number, EventKind::Began(Attempt { id, path: path.to_owned(), role, patience }));
         id
     }
 
     /// The node of an attempt, in its client's present session.
     pub(crate) fn create(&mut self, attempt: AttemptId) -> &mut Self {
-        let number = self.numbers.entry(self.seats[&attempt].1.clone()).or_default();
+        let number = self.numbers.entry(self.begun[&attempt].path.clone()).or_default();
         *number += 1;
         let number = *number - 1;
         self.create_with(attempt, number)
@@ -78,22 +77,21 @@ impl Sketch {
     }
 
     fn create_with(&mut self, attempt: AttemptId, number: i32) -> &mut Self {
-        let (owner, folder) = (self.seats[&attempt].0, self.seats[&attempt].1.clone());
-        let (session, _) = self.sessions[&owner];
+        let (session, folder) = (self.session_of(self.number_of(attempt)), self.begun[&attempt].path.clone());
         self.zxid += 1;
         let marker = self.markers.get(&attempt).copied().unwrap_or("lock-");
         let path = format!("{folder}/_c_00000000-0000-4000-8000-{:012}-{marker}{number:010}", self.zxid);
         self.change(session, ChangeKind::Created, &path, session);
         self.nodes.insert(path.clone(), (self.zxid, session));
-        if let Some((.., nodes)) = self.seats.get_mut(&attempt) {
-            nodes.push(path);
+        if let Some(begun) = self.begun.get_mut(&attempt) {
+            begun.nodes.push(path);
         }
         self
     }
 
     /// The last node of an attempt.
     pub(crate) fn node(&self, attempt: AttemptId) -> String {
-        self.seats[&attempt].2.last().cloned().unwrap_or_default()
+        self.begun[&attempt].nodes.last().cloned().unwrap_or_default()
     }
 
     fn czxid(&self, path: &str) -> i64 {
@@ -101,8 +99,9 @@ impl Sketch {
         self.run.journal.iter().rev().find(created).map_or(0, |change| change.zxid)
     }
 
-    fn seat(&self, attempt: AttemptId) -> u32 {
-        self.seats[&attempt].0.number
+    /// The number of the client of an attempt.
+    pub(super) fn number_of(&self, attempt: AttemptId) -> u32 {
+        self.begun[&attempt].number
     }
 
     /// The fence that goes with the node of an attempt.
@@ -128,17 +127,17 @@ impl Sketch {
     }
 
     fn grant_as(&mut self, attempt: AttemptId, fence: Option<u64>) -> &mut Self {
-        let (session, generation) = self.sessions[&self.seats[&attempt].0];
+        let (session, generation) = self.sessions[&client(self.number_of(attempt))];
         let grant = Grant { node: self.node(attempt), session, generation, fence };
-        self.tell(self.seat(attempt), What::Granted(attempt, grant))
+        self.tell(self.number_of(attempt), EventKind::Granted(attempt, grant))
     }
 
     pub(crate) fn ended(&mut self, attempt: AttemptId, ending: Ending) -> &mut Self {
-        self.tell(self.seat(attempt), What::Ended(attempt, ending))
+        self.tell(self.number_of(attempt), EventKind::Ended(attempt, ending))
     }
 
     pub(crate) fn looked(&mut self, attempt: AttemptId, held: bool) -> &mut Self {
-        self.tell(self.seat(attempt), What::Looked { attempt, held, cancelled: !held })
+        self.tell(self.number_of(attempt), EventKind::Looked { attempt, held, cancelled: !held })
     }
 
     pub(crate) fn used(&mut self, attempt: AttemptId) -> &mut Self {
@@ -147,32 +146,32 @@ impl Sketch {
     }
 
     pub(crate) fn used_with(&mut self, attempt: AttemptId, fence: u64, accepted: bool) -> &mut Self {
-        self.tell(self.seat(attempt), What::Used(attempt, Use { fence, accepted }))
+        self.tell(self.number_of(attempt), EventKind::Used(attempt, Use { fence, accepted }))
     }
 
     pub(crate) fn reentered(&mut self, attempt: AttemptId, handle: Handle) -> &mut Self {
-        self.tell(self.seat(attempt), What::Reentered(attempt, handle))
+        self.tell(self.number_of(attempt), EventKind::Reentered(attempt, handle))
     }
 
     pub(crate) fn lost(&mut self, attempt: AttemptId) -> &mut Self {
-        self.tell(self.seat(attempt), What::Lost(attempt))
+        self.tell(self.number_of(attempt), EventKind::Lost(attempt))
     }
 
     pub(crate) fn releasing(&mut self, attempt: AttemptId) -> &mut Self {
-        self.tell(self.seat(attempt), What::Releasing(attempt))
+        self.tell(self.number_of(attempt), EventKind::Releasing(attempt))
     }
 
     pub(crate) fn released(&mut self, attempt: AttemptId, ok: bool) -> &mut Self {
-        self.tell(self.seat(attempt), What::Released { attempt, ok })
+        self.tell(self.number_of(attempt), EventKind::Released { attempt, ok })
     }
 
     pub(crate) fn dropped(&mut self, attempt: AttemptId) -> &mut Self {
-        self.tell(self.seat(attempt), What::Dropped(attempt))
+        self.tell(self.number_of(attempt), EventKind::Dropped(attempt))
     }
 
     /// The client of an attempt deletes its last node.
     pub(crate) fn delete(&mut self, attempt: AttemptId) -> &mut Self {
-        let (session, _) = self.sessions[&self.seats[&attempt].0];
+        let session = self.session_of(self.number_of(attempt));
         let path = self.node(attempt);
         self.delete_path(&path, session)
     }

@@ -1,23 +1,24 @@
-use crate::attempts::{Attempts, Story};
+use crate::attempt_trace::AttemptTrace;
+use crate::attempts::Attempts;
 use crate::elections::Elections;
-use crate::event::{AttemptId, ClientId, Event, FaultKind, What};
+use crate::event::{AttemptId, ClientId, Event, EventKind, FaultKind};
 use crate::faults::Faults;
 use crate::journal::EndCause;
+use crate::journal_replay::{Gone, JournalReplay, Moment, NodeLife, Remover};
 use crate::run::{Facts, Run, Tolerances};
-use crate::sides::Sides;
+use crate::rw_lines::RwLines;
 use crate::spans::Spans;
 use crate::timeline::{Link, Timeline};
-use crate::truth::{Gone, Moment, NodeLife, Remover, Truth};
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 /// Analysis of a run, with everything that invariants ask for, found out once.
 #[derive(Debug)]
-pub(crate) struct Scene<'a> {
+pub(crate) struct Analysis<'a> {
     pub(crate) run: &'a Run,
-    pub(crate) truth: Truth,
+    pub(crate) replay: JournalReplay,
     /// Places in lines of readers and writers, with those that each waited for.
-    pub(crate) sides: Sides,
+    pub(crate) rw_lines: RwLines,
     pub(crate) attempts: Attempts<'a>,
     pub(crate) elections: Elections<'a>,
     pub(crate) clients: BTreeMap<ClientId, Timeline>,
@@ -40,27 +41,28 @@ pub(crate) enum End {
     Own,
 }
 
-impl<'a> Scene<'a> {
+impl<'a> Analysis<'a> {
     pub(crate) fn of(run: &'a Run) -> Self {
         let faults = Faults::of(&run.events, &run.facts);
         let clients = Timeline::all(&run.events, &faults);
         let attempts = Attempts::of(&run.events, &clients);
         let elections = Elections::of(&run.events);
         let owners = owners(run);
-        let truth = Truth::replay(&run.journal);
-        let sides = Sides::replay(&truth);
+        let replay = JournalReplay::of(&run.journal);
+        let rw_lines = RwLines::of(&replay);
         let away = faults.away();
         let holders = HashMap::new();
-        let mut scene = Self { run, truth, sides, attempts, elections, clients, away, owners, holders };
-        scene.holders = scene.map_holders();
-        scene
+        let mut analysis =
+            Self { run, replay, rw_lines, attempts, elections, clients, away, owners, holders };
+        analysis.holders = analysis.map_holders();
+        analysis
     }
 
     fn map_holders(&self) -> HashMap<usize, Vec<AttemptId>> {
         let mut holders: HashMap<usize, Vec<AttemptId>> = HashMap::new();
-        for story in self.attempts.all() {
-            if let Some((node, _)) = self.node_of(story) {
-                holders.entry(node).or_default().push(story.id());
+        for trace in self.attempts.all() {
+            if let Some((node, _)) = self.node_of(trace) {
+                holders.entry(node).or_default().push(trace.id());
             }
         }
         holders
@@ -86,7 +88,7 @@ impl<'a> Scene<'a> {
 
     /// Time at which all faults were over.
     pub(crate) fn calm(&self) -> Option<Duration> {
-        self.run.events.iter().find(|event| event.what == What::Calm).map(|event| event.at)
+        self.run.events.iter().find(|event| event.kind == EventKind::Calm).map(|event| event.at)
     }
 
     pub(crate) fn client_of(&self, session: i64) -> Option<ClientId> {
@@ -109,17 +111,17 @@ impl<'a> Scene<'a> {
 
     /// The state by which its client told the end of the generation of a grant. A client's words may lag
     /// behind its deeds, so the generation is that of the session.
-    pub(crate) fn generation_end(&self, story: &Story<'_>) -> Option<Link> {
-        let (_, grant) = story.granted?;
-        let life = self.life(story.client)?;
+    pub(crate) fn generation_end(&self, trace: &AttemptTrace<'_>) -> Option<Link> {
+        let (_, grant) = trace.granted?;
+        let life = self.life(trace.client)?;
         life.end_of(life.generation_of(grant.session)?)
     }
 
     /// The node of a hold, as the server knows it.
-    pub(crate) fn node_of(&self, story: &Story<'_>) -> Option<(usize, &NodeLife)> {
-        let (at, grant) = story.granted?;
-        let index = self.truth.node_at(&grant.node, at + self.tolerances().grain)?;
-        Some((index, &self.truth.nodes()[index]))
+    pub(crate) fn node_of(&self, trace: &AttemptTrace<'_>) -> Option<(usize, &NodeLife)> {
+        let (at, grant) = trace.granted?;
+        let index = self.replay.node_at(&grant.node, at + self.tolerances().grain)?;
+        Some((index, &self.replay.nodes()[index]))
     }
 
     /// The attempts that were granted by a node: one, if all is right.
@@ -129,7 +131,7 @@ impl<'a> Scene<'a> {
 
     /// Cause of a session's end. Where the journal does not say it, the record does.
     pub(crate) fn cause(&self, session: i64) -> Option<(Moment, EndCause)> {
-        let (when, cause) = self.truth.sessions().get(&session)?.ended?;
+        let (when, cause) = self.replay.sessions().get(&session)?.ended?;
         let cause = if cause == EndCause::Unknown { self.guess(session, when.at) } else { cause };
         Some((when, cause))
     }
@@ -138,7 +140,7 @@ impl<'a> Scene<'a> {
         let grain = self.tolerances().grain;
         let Some(client) = self.client_of(session) else { return EndCause::Expired };
         let forced = |event: &Event| {
-            event.what == What::Fault(FaultKind::Expired)
+            event.kind == EventKind::Fault(FaultKind::Expired)
                 && event.client.is_some_and(|other| other.number == client.number)
                 && event.at.abs_diff(at) <= grain
         };
@@ -200,9 +202,9 @@ impl<'a> Scene<'a> {
 fn owners(run: &Run) -> BTreeMap<i64, ClientId> {
     let mut owners = run.facts.sessions.clone();
     for event in &run.events {
-        let session = match &event.what {
-            What::Connection { session, .. } => *session,
-            What::Granted(_, grant) => Some(grant.session),
+        let session = match &event.kind {
+            EventKind::Connection { session, .. } => *session,
+            EventKind::Granted(_, grant) => Some(grant.session),
             _ => None,
         };
         if let (Some(session), Some(client)) = (session.filter(|session| *session != 0), event.client) {

@@ -1,6 +1,6 @@
-use crate::event::{AttemptId, ClientId, Event, Meeting, What};
+use crate::event::{AttemptId, ClientId, Event, EventKind, Meeting};
+use crate::journal_replay::{JournalReplay, Moment, NodeLife};
 use crate::run::Tolerances;
-use crate::truth::{Moment, NodeLife, Truth};
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ pub(crate) struct Member<'a> {
 pub(crate) fn members(events: &[Event]) -> Vec<Member<'_>> {
     let mut members: BTreeMap<AttemptId, Member<'_>> = BTreeMap::new();
     for event in events {
-        let (What::Met(id, meeting), Some(client)) = (&event.what, event.client) else { continue };
+        let (EventKind::Met(id, meeting), Some(client)) = (&event.kind, event.client) else { continue };
         if let Meeting::Came { path, members: wanted } = meeting {
             let member = Member {
                 id: *id,
@@ -55,8 +55,8 @@ pub(crate) struct Room<'s> {
 }
 
 impl<'s> Room<'s> {
-    pub(crate) fn of(truth: &'s Truth, path: &str) -> Self {
-        let all = truth.nodes().iter().enumerate();
+    pub(crate) fn of(replay: &'s JournalReplay, path: &str) -> Self {
+        let all = replay.nodes().iter().enumerate();
         Self { nodes: all.filter(|(_, node)| node.folder() == path && node.is_members()).collect() }
     }
 

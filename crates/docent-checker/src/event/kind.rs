@@ -7,7 +7,7 @@ use std::time::Duration;
 /// Kind of an event, with its details.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum What {
+pub enum EventKind {
     /// A client process started.
     Started,
     /// A client's process died, and with it all it knew.

@@ -1,6 +1,6 @@
-use crate::workload::Place;
+use crate::workload::ClientCtx;
 use docent::Delivery as Held;
-use docent_checker::{AttemptId, Delivering, FaultKind, Putting, Taking, What};
+use docent_checker::{AttemptId, Delivering, EventKind, FaultKind, Putting, Taking};
 use std::cell::Cell;
 use std::time::Duration;
 
@@ -9,28 +9,29 @@ use std::time::Duration;
 /// # On drop
 /// A put that has not returned is recorded as unknown; not when its process dies.
 pub(super) struct Put<'a> {
-    place: &'a Place,
+    ctx: &'a ClientCtx,
     id: AttemptId,
     over: Cell<bool>,
 }
 
 impl<'a> Put<'a> {
-    pub(super) fn begin(place: &'a Place, path: &str, items: &[u64]) -> Self {
-        let id = place.scribe.attempt();
-        place.scribe.write(What::Put(id, Putting::Began { path: path.to_owned(), items: items.to_vec() }));
-        Self { place, id, over: Cell::new(false) }
+    pub(super) fn begin(ctx: &'a ClientCtx, path: &str, items: &[u64]) -> Self {
+        let id = ctx.recorder.attempt();
+        ctx.recorder
+            .write(EventKind::Put(id, Putting::Began { path: path.to_owned(), items: items.to_vec() }));
+        Self { ctx, id, over: Cell::new(false) }
     }
 
     pub(super) fn ended(&self, put: Option<bool>) {
-        self.place.scribe.write(What::Put(self.id, Putting::Ended(put)));
+        self.ctx.recorder.write(EventKind::Put(self.id, Putting::Ended(put)));
         self.over.set(true);
     }
 }
 
 impl Drop for Put<'_> {
     fn drop(&mut self) {
-        if !self.over.get() && !self.place.controls.is_dying() {
-            self.place.scribe.write(What::Fault(FaultKind::Cancelled));
+        if !self.over.get() && !self.ctx.controls.is_dying() {
+            self.ctx.recorder.write(EventKind::Fault(FaultKind::Cancelled));
             self.ended(None);
         }
     }
@@ -41,22 +42,22 @@ impl Drop for Put<'_> {
 /// # On drop
 /// It is recorded as over; not when its process dies.
 pub(super) struct Take<'a> {
-    place: &'a Place,
+    ctx: &'a ClientCtx,
     id: AttemptId,
 }
 
 impl<'a> Take<'a> {
-    pub(super) fn begin(place: &'a Place, path: &str, waits: bool) -> Self {
-        let id = place.scribe.attempt();
-        place.scribe.write(What::Took(id, Taking::Began { path: path.to_owned(), waits }));
-        Self { place, id }
+    pub(super) fn begin(ctx: &'a ClientCtx, path: &str, waits: bool) -> Self {
+        let id = ctx.recorder.attempt();
+        ctx.recorder.write(EventKind::Took(id, Taking::Began { path: path.to_owned(), waits }));
+        Self { ctx, id }
     }
 }
 
 impl Drop for Take<'_> {
     fn drop(&mut self) {
-        if !self.place.controls.is_dying() {
-            self.place.scribe.write(What::Took(self.id, Taking::Over));
+        if !self.ctx.controls.is_dying() {
+            self.ctx.recorder.write(EventKind::Took(self.id, Taking::Over));
         }
     }
 }
@@ -67,14 +68,14 @@ impl Drop for Take<'_> {
 /// A delivery that was neither acknowledged nor given back is recorded as given back; not when its process
 /// dies.
 pub(super) struct Delivery<'a> {
-    place: &'a Place,
+    ctx: &'a ClientCtx,
     id: AttemptId,
     over: Cell<bool>,
 }
 
 impl<'a> Delivery<'a> {
-    pub(super) fn begin(place: &'a Place, path: &str, held: &Held<u64>) -> Self {
-        let delivery = Self { place, id: place.scribe.attempt(), over: Cell::new(false) };
+    pub(super) fn begin(ctx: &'a ClientCtx, path: &str, held: &Held<u64>) -> Self {
+        let delivery = Self { ctx, id: ctx.recorder.attempt(), over: Cell::new(false) };
         delivery.write(Delivering::Given {
             item: *held.item(),
             node: format!("{path}/items/{}", held.name()),
@@ -103,14 +104,14 @@ impl<'a> Delivery<'a> {
         self.over.set(true);
     }
 
-    fn write(&self, what: Delivering) {
-        self.place.scribe.write(What::Delivered(self.id, what));
+    fn write(&self, step: Delivering) {
+        self.ctx.recorder.write(EventKind::Delivered(self.id, step));
     }
 }
 
 impl Drop for Delivery<'_> {
     fn drop(&mut self) {
-        if !self.over.get() && !self.place.controls.is_dying() {
+        if !self.over.get() && !self.ctx.controls.is_dying() {
             self.given_back(Duration::ZERO);
         }
     }

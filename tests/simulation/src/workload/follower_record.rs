@@ -1,0 +1,31 @@
+use super::ClientCtx;
+use docent_checker::{AttemptId, EventKind, Following};
+
+/// Writes down what somebody who follows a value is shown.
+///
+/// # On drop
+/// It is written down that it is over; not when its process dies.
+pub(super) struct FollowerRecord<'a> {
+    ctx: &'a ClientCtx,
+    id: AttemptId,
+}
+
+impl<'a> FollowerRecord<'a> {
+    pub(super) fn begin(ctx: &'a ClientCtx, path: &str) -> Self {
+        let shown = Self { ctx, id: ctx.recorder.attempt() };
+        shown.write(Following::Begins(path.to_owned()));
+        shown
+    }
+
+    pub(super) fn write(&self, step: Following) {
+        self.ctx.recorder.write(EventKind::Followed(self.id, step));
+    }
+}
+
+impl Drop for FollowerRecord<'_> {
+    fn drop(&mut self) {
+        if !self.ctx.controls.is_dying() {
+            self.write(Following::Over);
+        }
+    }
+}
