@@ -1,8 +1,8 @@
 //! Something that several hold in turn, again and again.
 
-use crate::exclusive::Guard;
+use docent::guard::Guard;
 use docent_tests::soon;
-use std::fmt::Display;
+use std::fmt::{Debug, Display};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -26,7 +26,7 @@ struct Turns<G> {
     wrong: Mutex<Vec<String>>,
 }
 
-impl<G: Guard> Contest<G> {
+impl<G: Guard + Debug + 'static> Contest<G> {
     pub(crate) fn new(name: impl Into<String>) -> Self {
         let turns = Turns { count: watch::Sender::new(0), last: Mutex::default(), wrong: Mutex::default() };
         let (turns, stop) = (Arc::new(turns), CancellationToken::new());
@@ -71,7 +71,7 @@ impl<G: Guard> Contest<G> {
     }
 }
 
-impl<G: Guard> Turns<G> {
+impl<G: Guard + Debug + 'static> Turns<G> {
     /// At the moment somebody gets it nobody else may hold it.
     async fn take(&self, guard: G) {
         let guard = Arc::new(guard);
@@ -88,7 +88,8 @@ impl<G: Guard> Turns<G> {
         tokio::time::sleep(HOLD).await;
         // `None` while another contender looks at the guard: its drop deletes the node then.
         if let Some(guard) = Arc::into_inner(guard) {
-            guard.give_back().await;
+            // It may be lost by now, or the outcome unknown.
+            let _ = guard.release().await;
         }
     }
 

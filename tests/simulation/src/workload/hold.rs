@@ -1,73 +1,16 @@
 use super::ClientCtx;
 use super::abandon::abandon_at;
 use super::record::Record;
-use docent::locks::{MultiGuard, MutexGuard, Permit, ReadGuard, WriteGuard};
-use docent::node::Transaction;
-use docent::{CreateMode, Leadership};
+use docent::CreateMode;
+use docent::guard::Guard;
 use docent_checker::{EventKind, FencedResource, Handle};
 use fastrand::Rng;
 use futures_util::FutureExt;
 use std::cell::Cell;
-use std::future::{Future, pending};
+use std::future::pending;
 use std::pin::pin;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
-
-/// A guard of any recipe that tells when it is lost.
-pub(super) trait Grip {
-    fn is_held(&self) -> bool;
-    fn is_cancelled(&self) -> bool;
-    fn lost(&self) -> impl Future<Output = ()>;
-    /// Runs a future for as long as it is held; `None` when it was lost.
-    fn run<F: Future>(&self, future: F) -> impl Future<Output = Option<F::Output>>;
-    fn verify(&self) -> impl Future<Output = Result<(), docent::Error>>;
-    fn transaction(&self) -> Transaction;
-    fn release(self) -> impl Future<Output = Result<(), docent::Error>>;
-}
-
-/// Guards that have the methods of all guards, each with the method that gives it up.
-macro_rules! grips {
-    ($($guard:ty: $release:ident),+) => {$(
-        impl Grip for $guard {
-            fn is_held(&self) -> bool {
-                Self::is_held(self)
-            }
-
-            fn is_cancelled(&self) -> bool {
-                self.token().is_cancelled()
-            }
-
-            async fn lost(&self) {
-                Self::lost(self).await;
-            }
-
-            async fn run<F: Future>(&self, future: F) -> Option<F::Output> {
-                Self::run(self, future).await.ok()
-            }
-
-            async fn verify(&self) -> Result<(), docent::Error> {
-                Self::verify(self).await
-            }
-
-            fn transaction(&self) -> Transaction {
-                Self::transaction(self)
-            }
-
-            async fn release(self) -> Result<(), docent::Error> {
-                Self::$release(self).await
-            }
-        }
-    )+};
-}
-
-grips! {
-    MutexGuard: release,
-    ReadGuard: release,
-    WriteGuard: release,
-    Permit: release,
-    MultiGuard: release,
-    Leadership: resign
-}
 
 /// Longest time between two looks at a guard: short against every margin.
 const LOOK_MS: u64 = 12;
@@ -91,7 +34,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Works for `span` in one of the ways there are.
-    pub(super) async fn toil<G: Grip>(&self, guard: &G, span: Duration, rng: &mut Rng) {
+    pub(super) async fn toil<G: Guard>(&self, guard: &G, span: Duration, rng: &mut Rng) {
         match rng.u8(..10) {
             0 => {}
             1 | 2 => self.run(guard, span, rng).await,
@@ -100,7 +43,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Works with a second guard of the same hold, and gives both up: first the one or the other.
-    pub(super) async fn share<G: Grip, I: Grip>(
+    pub(super) async fn share<G: Guard, I: Guard>(
         &self,
         guard: G,
         inner: Option<I>,
@@ -124,7 +67,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Gives the last guard up: by release, by a release that is cancelled, or by drop.
-    pub(super) async fn give_up<G: Grip>(&self, guard: G, rng: &mut Rng) {
+    pub(super) async fn give_up<G: Guard>(&self, guard: G, rng: &mut Rng) {
         let record = self.record;
         match rng.u8(..8) {
             0..=4 => {
@@ -147,7 +90,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Works for `span`, or until the guard is lost and some time after that.
-    pub(super) async fn work<G: Grip>(&self, guard: &G, span: Duration, rng: &mut Rng) {
+    pub(super) async fn work<G: Guard>(&self, guard: &G, span: Duration, rng: &mut Rng) {
         // Some stop at once when it is lost, some look again, and few for long.
         let linger = [0.0, 0.0, 0.0, 0.5, 0.5, 2.5][rng.usize(..6)] * rng.f64();
         let linger = self.ctx.setting.timeout.mul_f64(linger);
@@ -163,7 +106,7 @@ impl<'a> Worker<'a> {
                 // A look comes first: who stood still must not be told by chance, before they ask.
                 biased;
                 () = &mut steps => return,
-                () = &mut lost, if !self.told.get() => self.tell(),
+                _ = &mut lost, if !self.told.get() => self.tell(),
                 () = &mut reading => {}
             }
         }
@@ -182,7 +125,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Looks and uses until then, or for `linger` after it was told to be lost.
-    async fn steps<G: Grip>(
+    async fn steps<G: Guard>(
         &self,
         guard: &G,
         mut until: Instant,
@@ -204,7 +147,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Works by the guard's own `run`, which stops the work.
-    pub(super) async fn run<G: Grip>(&self, guard: &G, span: Duration, rng: &mut Rng) {
+    pub(super) async fn run<G: Guard>(&self, guard: &G, span: Duration, rng: &mut Rng) {
         let work = async {
             let until = Instant::now() + span;
             while Instant::now() < until {
@@ -212,14 +155,14 @@ impl<'a> Worker<'a> {
                 sleep(Duration::from_millis(rng.u64(1..=LOOK_MS))).await;
             }
         };
-        if guard.run(work).await.is_none() {
+        if guard.run(work).await.is_err() {
             self.tell();
         }
         self.look(guard);
     }
 
     /// A look, and mostly something done with the guard after it.
-    async fn step<G: Grip>(&self, guard: &G, only_reads: bool, rng: &mut Rng) {
+    async fn step<G: Guard>(&self, guard: &G, only_reads: bool, rng: &mut Rng) {
         if !self.look(guard) {
             return;
         }
@@ -242,8 +185,8 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn look<G: Grip>(&self, guard: &G) -> bool {
-        let (held, cancelled) = (guard.is_held(), guard.is_cancelled());
+    fn look<G: Guard>(&self, guard: &G) -> bool {
+        let (held, cancelled) = (guard.is_held(), guard.token().is_cancelled());
         self.record.each(|attempt| EventKind::Looked { attempt, held, cancelled });
         held
     }
@@ -258,7 +201,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    async fn verify<G: Grip>(&self, guard: &G) {
+    async fn verify<G: Guard>(&self, guard: &G) {
         let held = match guard.verify().await {
             Ok(()) => Some(true),
             Err(error) if matches!(error.kind(), docent::ErrorKind::Lost(_)) => Some(false),
@@ -268,7 +211,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Creates a node that names the attempt, if the guard holds.
-    async fn commit<G: Grip>(&self, guard: &G, rng: &mut Rng) {
+    async fn commit<G: Guard>(&self, guard: &G, rng: &mut Rng) {
         let node = format!("{WRITTEN}/{}-{:08x}", self.record.id(), rng.u32(..));
         let applied = match guard.transaction().create(&node, "", CreateMode::Persistent).commit().await {
             Ok(_) => Some(true),
@@ -281,7 +224,7 @@ impl<'a> Worker<'a> {
 
 /// Gives up one guard of several. An error says that the hold is lost, which the next look at the other guard
 /// says, too.
-async fn give_up_one<G: Grip>(guard: G, rng: &mut Rng) {
+async fn give_up_one<G: Guard>(guard: G, rng: &mut Rng) {
     match rng.bool() {
         true => drop(guard.release().await),
         false => drop(guard),

@@ -1,5 +1,5 @@
 use super::candidate::{Candidate, Ended};
-use crate::workload::hold::{Grip, WRITTEN};
+use crate::workload::hold::WRITTEN;
 use crate::workload::record::Record;
 use docent::{CreateMode, Leadership};
 use docent_checker::EventKind;
@@ -155,7 +155,7 @@ impl<'a> Term<'a> {
         let (Some(record), Some(leadership)) = (&self.record, &self.leadership) else { return };
         let held = leadership.is_held();
         // A candidate that is being stopped is told so while it leads.
-        let cancelled = leadership.is_cancelled() && !(held && self.candidate.stopping.get());
+        let cancelled = leadership.token().is_cancelled() && !(held && self.candidate.stopping.get());
         record.each(|attempt| EventKind::Looked { attempt, held, cancelled });
     }
 
