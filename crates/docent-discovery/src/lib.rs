@@ -10,10 +10,6 @@ mod names;
 mod registration;
 mod registry;
 mod service;
-#[cfg(feature = "tonic")]
-mod tonic;
-#[cfg(feature = "tower")]
-mod tower;
 
 pub use balance::{OutlierPolicy, PickError, PickPolicy, Picked};
 pub use instance::{Instance, ServiceType, UriPart, UriSpec};
@@ -22,7 +18,7 @@ pub use membership::{Member, MemberChange, MemberChanges, Members, Membership, P
 pub use names::ServiceNames;
 pub use registration::{Registration, RegistrationStatus};
 pub use registry::{Registry, RegistryBuilder};
-pub use service::{Instances, Service, ServiceBuilder, ServiceChange, ServiceChanges, Unreadable};
 #[cfg(feature = "tower")]
 #[cfg_attr(docsrs, doc(cfg(feature = "tower")))]
-pub use tower::Discovered;
+pub use service::Discovered;
+pub use service::{Instances, Service, ServiceBuilder, ServiceChange, ServiceChanges, Unreadable};

@@ -1,4 +1,4 @@
-use crate::layout::Tree;
+use crate::layout::Placement;
 use docent_core::{Children, Client, Error, WatchStream};
 use futures_core::Stream;
 use futures_util::StreamExt;
@@ -13,13 +13,17 @@ use std::task::{Context, Poll};
 #[must_use = "a stream does nothing unless it is polled"]
 pub struct ServiceNames {
     children: WatchStream<Children>,
-    tree: Tree,
+    placement: Placement,
     told: Option<Vec<String>>,
 }
 
 impl ServiceNames {
-    pub(crate) fn new(client: &Client, tree: &Tree) -> Result<Self, Error> {
-        Ok(Self { children: client.watch_children(&tree.base)?, tree: tree.clone(), told: None })
+    pub(crate) fn new(client: &Client, placement: &Placement) -> Result<Self, Error> {
+        Ok(Self {
+            children: client.watch_children(&placement.base)?,
+            placement: placement.clone(),
+            told: None,
+        })
     }
 }
 
@@ -30,7 +34,7 @@ impl Stream for ServiceNames {
         loop {
             let names = match self.children.poll_next_unpin(cx) {
                 Poll::Ready(Some(Ok(children))) => {
-                    children.map_or_else(Vec::new, |children| sorted(&self.tree, &children))
+                    children.map_or_else(Vec::new, |children| sorted(&self.placement, &children))
                 }
                 Poll::Ready(Some(Err(error))) => return Poll::Ready(Some(Err(error))),
                 Poll::Ready(None) => return Poll::Ready(None),
@@ -45,14 +49,14 @@ impl Stream for ServiceNames {
 }
 
 /// The services that the children of the base are about.
-pub(crate) fn sorted(tree: &Tree, children: &Children) -> Vec<String> {
-    let mut names: Vec<_> = children.names.iter().map(|name| tree.service(name)).collect();
+pub(crate) fn sorted(placement: &Placement, children: &Children) -> Vec<String> {
+    let mut names: Vec<_> = children.names.iter().map(|name| placement.service(name)).collect();
     names.sort();
     names
 }
 
 impl fmt::Debug for ServiceNames {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ServiceNames").field("tree", &self.tree).finish_non_exhaustive()
+        f.debug_struct("ServiceNames").field("placement", &self.placement).finish_non_exhaustive()
     }
 }

@@ -1,5 +1,5 @@
-use crate::instance::{self, Instance, Written, write_payload};
-use crate::layout::{RegistryLayout, Side, Tree};
+use crate::instance::{self, Instance};
+use crate::layout::{Placement, RegistryLayout, ServiceSide};
 use crate::names::{self, ServiceNames};
 use crate::registration::Registration;
 use crate::service::{Service, ServiceBuilder};
@@ -35,7 +35,7 @@ pub struct Registry(Arc<Inner>);
 
 struct Inner {
     client: Client,
-    tree: Tree,
+    placement: Placement,
 }
 
 /// Settings of a [`Registry`].
@@ -61,7 +61,7 @@ impl RegistryBuilder {
     pub fn build(self) -> Result<Registry, Error> {
         let Self { client, base, layout } = self;
         let base = NodePath::new("registry", base)?.into();
-        Ok(Registry(Arc::new(Inner { client, tree: Tree { base, layout } })))
+        Ok(Registry(Arc::new(Inner { client, placement: Placement { base, layout } })))
     }
 }
 
@@ -90,7 +90,7 @@ impl Registry {
 
     /// The path, as it was given.
     pub fn path(&self) -> &str {
-        &self.0.tree.base
+        &self.0.placement.base
     }
 
     /// Announces `instance`, and waits until the servers have it, at most for the operation timeout. When
@@ -109,7 +109,7 @@ impl Registry {
     /// cancel safe: it may have been registered.
     pub async fn register<P: Serialize>(&self, instance: Instance<P>) -> Result<Registration, Error> {
         let name = instance.name.clone();
-        self.make(&name, Side::Provider, instance).await
+        self.make(&name, ServiceSide::Provider, instance).await
     }
 
     /// Announces a dynamic `instance` without waiting, as soon as the servers can be reached: for a process
@@ -121,7 +121,7 @@ impl Registry {
     /// client is about to remove stays, for this one, unless its deletion is already on its way; then it is
     /// made anew. `Closed`.
     pub fn announce<P: Serialize>(&self, instance: Instance<P>) -> Result<Registration, Error> {
-        let Inner { client, tree } = &*self.0;
+        let Inner { client, placement } = &*self.0;
         instance.check()?;
         if !instance.service_type.is_dynamic() {
             let detail =
@@ -129,7 +129,13 @@ impl Registry {
             return Err(Error::invalid_input("announce", detail));
         }
         let name = instance.name.clone();
-        Registration::start(client, tree, &name, Side::Provider, written(client, instance)?)
+        Registration::start(
+            client,
+            placement,
+            &name,
+            ServiceSide::Provider,
+            instance::encoded(client, instance)?,
+        )
     }
 
     /// Announces `instance`, of any service, as a consumer of `service`. As [`register`](Self::register).
@@ -145,20 +151,20 @@ impl Registry {
         instance: Instance<P>,
     ) -> Result<Registration, Error> {
         instance::check_segment("service name", service)?;
-        self.make(service, Side::Consumer, instance).await
+        self.make(service, ServiceSide::Consumer, instance).await
     }
 
     async fn make<P: Serialize>(
         &self,
         service: &str,
-        side: Side,
+        side: ServiceSide,
         instance: Instance<P>,
     ) -> Result<Registration, Error> {
-        let Inner { client, tree } = &*self.0;
+        let Inner { client, placement } = &*self.0;
         instance.check()?;
         // Here, so that the future does not need to send the payload.
-        let written = written(client, instance)?;
-        Registration::make(client, tree, service, side, written).await
+        let encoded = instance::encoded(client, instance)?;
+        Registration::make(client, placement, service, side, encoded).await
     }
 
     /// Opens a live view of a service, and waits until its instances were read once, at most for the
@@ -181,7 +187,7 @@ impl Registry {
     where
         P: DeserializeOwned + Send + Sync + 'static,
     {
-        ServiceBuilder::new(&self.0.client, &self.0.tree, name, Side::Provider)
+        ServiceBuilder::new(&self.0.client, &self.0.placement, name, ServiceSide::Provider)
     }
 
     /// Opens a live view of the consumers that [use](Self::consume) a service. As [`service`](Self::service).
@@ -195,7 +201,7 @@ impl Registry {
     where
         P: DeserializeOwned + Send + Sync + 'static,
     {
-        ServiceBuilder::new(&self.0.client, &self.0.tree, name, Side::Consumer).open().await
+        ServiceBuilder::new(&self.0.client, &self.0.placement, name, ServiceSide::Consumer).open().await
     }
 
     /// The names of all services that are known, in their order: services that have or had an instance. Nodes
@@ -208,7 +214,7 @@ impl Registry {
     /// This method is cancel safe.
     pub async fn names(&self) -> Result<Vec<String>, Error> {
         match self.0.client.children(self.path()).await {
-            Ok(children) => Ok(names::sorted(&self.0.tree, &children)),
+            Ok(children) => Ok(names::sorted(&self.0.placement, &children)),
             Err(error) if error.kind() == ErrorKind::NoNode => Ok(Vec::new()),
             Err(error) => Err(error),
         }
@@ -223,20 +229,12 @@ impl Registry {
     /// # Errors
     /// `InvalidInput`, which it cannot be once the registry was built.
     pub fn watch_names(&self) -> Result<ServiceNames, Error> {
-        ServiceNames::new(&self.0.client, &self.0.tree)
+        ServiceNames::new(&self.0.client, &self.0.placement)
     }
-}
-
-/// An instance with its payload as JSON, if that is not too large.
-pub(crate) fn written<P: Serialize>(client: &Client, mut instance: Instance<P>) -> Result<Written, Error> {
-    let payload = instance.payload.take();
-    let payload = payload.map(|payload| write_payload(&payload, client.max_request())).transpose()?;
-    // A payload of JSON's `null` is none.
-    Ok(instance.with_payload(payload.filter(|payload| payload.get() != "null")))
 }
 
 impl fmt::Debug for Registry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Registry").field("tree", &self.0.tree).finish_non_exhaustive()
+        f.debug_struct("Registry").field("placement", &self.0.placement).finish_non_exhaustive()
     }
 }

@@ -136,6 +136,9 @@ impl Observer {
     }
 }
 
+/// True for an error after which nothing can be seen any more. Unlike a candidate (`Line::wait_out`), an
+/// observer goes on also where only people can mend it, as with `NoAuth`: its stream has no errors, and after
+/// its end nobody would look again.
 fn is_final(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Closed | ErrorKind::EnsembleRolledBack | ErrorKind::SessionChanged)
 }

@@ -1,7 +1,7 @@
 //! Ways of an owner to a hold of a line. The locks differ in their lines only.
 
 use crate::error::after_wait;
-use crate::owner::{Entry, Other};
+use crate::owner::{Access, OtherSide};
 use crate::{AcquireError, Owner};
 use docent_core::recipe::{self, Hold, Line};
 use docent_core::{Lost, planted};
@@ -12,31 +12,31 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Line to acquire, or one side of it.
-pub(crate) struct Door {
+pub(crate) struct LockSide {
     line: Line,
-    other: Option<Other>,
+    other: Option<OtherSide>,
 }
 
-impl Door {
+impl LockSide {
     /// The side of the readers: a writer reads by its own hold.
     pub(crate) fn shared(readers: &Line, writers: &Line) -> Self {
-        Self { line: readers.clone(), other: Some(Other::Covers(writers.key())) }
+        Self { line: readers.clone(), other: Some(OtherSide::Implies(writers.key())) }
     }
 
     /// The side of the writers: a reader would wait for itself.
     pub(crate) fn exclusive(writers: &Line, readers: &Line) -> Self {
-        Self { line: writers.clone(), other: Some(Other::Bars(readers.key())) }
+        Self { line: writers.clone(), other: Some(OtherSide::Deadlocks(readers.key())) }
     }
 }
 
-impl From<Line> for Door {
+impl From<Line> for LockSide {
     fn from(line: Line) -> Self {
         Self { line, other: None }
     }
 }
 
 /// One more share in a hold, unless that is lost.
-pub(crate) fn again(hold: Arc<Hold>) -> Result<Arc<Hold>, Lost> {
+pub(crate) fn reentered(hold: Arc<Hold>) -> Result<Arc<Hold>, Lost> {
     if planted!(ReentryNotBoundToGeneration) {
         return Ok(hold);
     }
@@ -61,15 +61,15 @@ pub(crate) async fn wait_out(line: &Line, error: AcquireError) -> Result<(), Acq
     }
 }
 
-/// The hold of `owner` behind `door`, once it has it: re-entered, joined or acquired.
-pub(crate) async fn enter(owner: Owner, door: Door) -> Result<Arc<Hold>, AcquireError> {
-    let Door { line, other } = door;
+/// The hold of `owner` on `side`, once it has it: re-entered, joined or acquired.
+pub(crate) async fn enter(owner: Owner, side: LockSide) -> Result<Arc<Hold>, AcquireError> {
+    let LockSide { line, other } = side;
     let key = line.key();
     loop {
         let (acquiring, joined) = match owner.enter(&key, other.as_ref(), || wait(line.clone()))? {
-            Entry::Held(hold) => return Ok(again(hold)?),
-            Entry::Joined(acquiring) => (acquiring, true),
-            Entry::Started(acquiring) => (acquiring, false),
+            Access::Held(hold) => return Ok(reentered(hold)?),
+            Access::Joined(acquiring) => (acquiring, true),
+            Access::Started(acquiring) => (acquiring, false),
         };
         match acquiring.await {
             // The joined attempt was one that does not wait.
@@ -80,18 +80,18 @@ pub(crate) async fn enter(owner: Owner, door: Door) -> Result<Arc<Hold>, Acquire
 }
 
 /// As [`enter`], if that is possible without waiting for others.
-pub(crate) async fn try_enter(owner: Owner, door: Door) -> Result<Arc<Hold>, AcquireError> {
-    let Door { line, other } = door;
-    match owner.enter(&line.key(), other.as_ref(), || attempt(line.clone()))? {
-        Entry::Held(hold) => Ok(again(hold)?),
+pub(crate) async fn try_enter(owner: Owner, side: LockSide) -> Result<Arc<Hold>, AcquireError> {
+    let LockSide { line, other } = side;
+    match owner.enter(&line.key(), other.as_ref(), || try_line(line.clone()))? {
+        Access::Held(hold) => Ok(reentered(hold)?),
         // The owner itself is waiting for it, so it is not free.
-        Entry::Joined(_) => Err(AcquireError::Busy),
-        Entry::Started(acquiring) => acquiring.await,
+        Access::Joined(_) => Err(AcquireError::Busy),
+        Access::Started(acquiring) => acquiring.await,
     }
 }
 
 /// Gives an acquire at most `timeout`.
-pub(crate) async fn within<T>(
+pub(crate) async fn with_timeout<T>(
     timeout: Duration,
     acquire: impl Future<Output = Result<T, AcquireError>>,
 ) -> Result<T, AcquireError> {
@@ -104,11 +104,11 @@ pub(crate) fn wait(line: Line) -> BoxFuture<'static, Result<Hold, AcquireError>>
 }
 
 /// Takes a ticket only if it would not have to wait, and waits for nobody.
-pub(crate) fn attempt(line: Line) -> BoxFuture<'static, Result<Hold, AcquireError>> {
-    async move { in_time(&line, attempts(&line)).await }.boxed()
+pub(crate) fn try_line(line: Line) -> BoxFuture<'static, Result<Hold, AcquireError>> {
+    async move { in_time(&line, try_tickets(&line)).await }.boxed()
 }
 
-async fn attempts(line: &Line) -> Result<Hold, AcquireError> {
+async fn try_tickets(line: &Line) -> Result<Hold, AcquireError> {
     loop {
         if !line.is_open().await? {
             return Err(AcquireError::Busy);

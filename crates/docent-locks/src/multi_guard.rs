@@ -44,7 +44,8 @@ impl MultiGuard {
         self.hold.holds().iter().map(|hold| hold.path()).collect()
     }
 
-    /// True while it is certain that the set of locks is held, without I/O. See [`Guard::is_held`](docent_core::Guard::is_held).
+    /// True while it is certain that the set of locks is held, without I/O. See
+    /// [`Guard::is_held`](docent_core::Guard::is_held).
     pub fn is_held(&self) -> bool {
         self.hold.is_held()
     }
@@ -57,13 +58,14 @@ impl MultiGuard {
         self.hold.lost().await
     }
 
-    /// Cancelled when the set of locks is lost; not when it is released. See [`Guard::token`](docent_core::Guard::token).
+    /// Cancelled when the set of locks is lost; not when it is released. See
+    /// [`Guard::token`](docent_core::Guard::token).
     pub fn token(&self) -> CancellationToken {
         self.hold.token()
     }
 
-    /// Resolves when somebody asked for the set of locks with [`Mutex::revoke`](crate::Mutex::revoke). It is held on; release it
-    /// when it suits.
+    /// Resolves when somebody asked for the set of locks with [`Mutex::revoke`](crate::Mutex::revoke). It is
+    /// held on; release it when it suits.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -82,7 +84,8 @@ impl MultiGuard {
         self.hold.run(future).await
     }
 
-    /// Asks the servers whether the set of locks is held: a linearizable check. See [`Guard::verify`](docent_core::Guard::verify).
+    /// Asks the servers whether the set of locks is held: a linearizable check. See
+    /// [`Guard::verify`](docent_core::Guard::verify).
     ///
     /// # Errors
     /// `Lost` when it is not held any more; `Timeout`, `NoAuth`, `Closed`.

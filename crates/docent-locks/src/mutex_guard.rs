@@ -1,4 +1,4 @@
-use crate::acquire::again;
+use crate::acquire::reentered;
 use docent_core::recipe::{AsHold, Hold, HoldRef};
 use docent_core::{Error, Fence, Lost, LostReason, Transaction};
 use std::future::Future;
@@ -51,7 +51,8 @@ impl MutexGuard {
         self.hold.path()
     }
 
-    /// True while it is certain that the lock is held, without I/O. See [`Guard::is_held`](docent_core::Guard::is_held).
+    /// True while it is certain that the lock is held, without I/O. See
+    /// [`Guard::is_held`](docent_core::Guard::is_held).
     pub fn is_held(&self) -> bool {
         self.hold.is_held()
     }
@@ -64,13 +65,14 @@ impl MutexGuard {
         self.hold.lost().await
     }
 
-    /// Cancelled when the lock is lost; not when it is released. See [`Guard::token`](docent_core::Guard::token).
+    /// Cancelled when the lock is lost; not when it is released. See
+    /// [`Guard::token`](docent_core::Guard::token).
     pub fn token(&self) -> CancellationToken {
         self.hold.token()
     }
 
-    /// Resolves when somebody asked for the lock with [`Mutex::revoke`](crate::Mutex::revoke). It is held on; release it
-    /// when it suits.
+    /// Resolves when somebody asked for the lock with [`Mutex::revoke`](crate::Mutex::revoke). It is held on;
+    /// release it when it suits.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -89,7 +91,8 @@ impl MutexGuard {
         self.hold.run(future).await
     }
 
-    /// Asks the servers whether the lock is held: a linearizable check. See [`Guard::verify`](docent_core::Guard::verify).
+    /// Asks the servers whether the lock is held: a linearizable check. See
+    /// [`Guard::verify`](docent_core::Guard::verify).
     ///
     /// # Errors
     /// `Lost` when it is not held any more; `Timeout`, `NoAuth`, `Closed`.
@@ -110,7 +113,7 @@ impl MutexGuard {
     /// # Errors
     /// [`Lost`] when the lock is lost.
     pub fn reenter(&self) -> Result<Self, Lost> {
-        Ok(Self::new(again(Arc::clone(&self.hold))?))
+        Ok(Self::new(reentered(Arc::clone(&self.hold))?))
     }
 
     /// Gives up this guard. The last guard of a hold waits until the lock's node is deleted.

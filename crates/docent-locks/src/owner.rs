@@ -60,31 +60,31 @@ impl Owner {
     /// comes in between.
     ///
     /// # Errors
-    /// `WouldDeadlock`, or `Lost`, when its hold on the other side bars it from this one.
+    /// `WouldDeadlock`, or `Lost`, when its hold on the other side would make it wait for itself.
     pub(crate) fn enter(
         &self,
         key: &LineKey,
-        other: Option<&Other>,
+        other: Option<&OtherSide>,
         acquire: impl FnOnce() -> BoxFuture<'static, Result<Hold, AcquireError>>,
-    ) -> Result<Entry, AcquireError> {
+    ) -> Result<Access, AcquireError> {
         let mut holds = self.0.lock();
         let beside = match other {
-            Some(Other::Covers(other) | Other::Bars(other)) => found(&holds, other),
+            Some(OtherSide::Implies(other) | OtherSide::Deadlocks(other)) => found(&holds, other),
             None => None,
         };
         match (beside, other) {
-            (Some(Entry::Held(hold)), Some(Other::Bars(_))) => {
+            (Some(Access::Held(hold)), Some(OtherSide::Deadlocks(_))) => {
                 hold.check()?;
                 return Err(AcquireError::WouldDeadlock);
             }
-            (Some(_), Some(Other::Bars(_))) => return Err(AcquireError::WouldDeadlock),
-            (Some(entry), _) => return Ok(entry),
+            (Some(_), Some(OtherSide::Deadlocks(_))) => return Err(AcquireError::WouldDeadlock),
+            (Some(access), _) => return Ok(access),
             (None, _) => {}
         }
-        if let Some(entry) = found(&holds, key) {
-            return Ok(entry);
+        if let Some(access) = found(&holds, key) {
+            return Ok(access);
         }
-        Ok(Entry::Started(self.start(&mut holds, key.clone(), acquire())))
+        Ok(Access::Started(self.start(&mut holds, key.clone(), acquire())))
     }
 
     /// Makes `hold`, if nobody shares it, into one of the line `key`. Tasks of the owner that come meanwhile
@@ -145,18 +145,18 @@ pub(crate) type Acquiring = Shared<Acquire>;
 type Acquire = BoxFuture<'static, Result<Arc<Hold>, AcquireError>>;
 
 /// Way of an owner to a hold of a line.
-pub(crate) enum Entry {
+pub(crate) enum Access {
     Held(Arc<Hold>),
     Joined(Acquiring),
     Started(Acquiring),
 }
 
 /// Relation of a line's other side to the side that is entered.
-pub(crate) enum Other {
+pub(crate) enum OtherSide {
     /// An owner of that side has this one, too.
-    Covers(LineKey),
+    Implies(LineKey),
     /// An owner of that side would wait for itself.
-    Bars(LineKey),
+    Deadlocks(LineKey),
 }
 
 /// Holds of an owner, and its acquires under way, by line.
@@ -182,13 +182,13 @@ impl Holds {
 }
 
 /// The hold of a line, or the acquire that is under way and has not failed.
-fn found(holds: &HashMap<LineKey, Slot>, key: &LineKey) -> Option<Entry> {
+fn found(holds: &HashMap<LineKey, Slot>, key: &LineKey) -> Option<Access> {
     let slot = holds.get(key)?;
     if let Some(hold) = slot.hold.upgrade() {
-        return Some(Entry::Held(hold));
+        return Some(Access::Held(hold));
     }
     let acquiring = slot.acquiring.as_ref().and_then(WeakShared::upgrade)?;
-    (!matches!(acquiring.peek(), Some(Err(_)))).then_some(Entry::Joined(acquiring))
+    (!matches!(acquiring.peek(), Some(Err(_)))).then_some(Access::Joined(acquiring))
 }
 
 /// Keeps the acquired hold for its owner.

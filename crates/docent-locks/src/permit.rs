@@ -33,7 +33,8 @@ impl Permit {
         self.hold.holds().iter().map(|hold| hold.path()).collect()
     }
 
-    /// True while it is certain that the permit is held, without I/O. See [`Guard::is_held`](docent_core::Guard::is_held).
+    /// True while it is certain that the permit is held, without I/O. See
+    /// [`Guard::is_held`](docent_core::Guard::is_held).
     pub fn is_held(&self) -> bool {
         self.hold.is_held()
     }
@@ -46,13 +47,14 @@ impl Permit {
         self.hold.lost().await
     }
 
-    /// Cancelled when the permit is lost; not when it is released. See [`Guard::token`](docent_core::Guard::token).
+    /// Cancelled when the permit is lost; not when it is released. See
+    /// [`Guard::token`](docent_core::Guard::token).
     pub fn token(&self) -> CancellationToken {
         self.hold.token()
     }
 
-    /// Resolves when somebody asked for the permit with [`Semaphore::revoke`](crate::Semaphore::revoke). It is held on; release it
-    /// when it suits.
+    /// Resolves when somebody asked for the permit with [`Semaphore::revoke`](crate::Semaphore::revoke). It
+    /// is held on; release it when it suits.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -71,7 +73,8 @@ impl Permit {
         self.hold.run(future).await
     }
 
-    /// Asks the servers whether the permit is held: a linearizable check. See [`Guard::verify`](docent_core::Guard::verify).
+    /// Asks the servers whether the permit is held: a linearizable check. See
+    /// [`Guard::verify`](docent_core::Guard::verify).
     ///
     /// # Errors
     /// `Lost` when it is not held any more; `Timeout`, `NoAuth`, `Closed`.

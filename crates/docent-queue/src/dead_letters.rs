@@ -1,6 +1,6 @@
-use crate::guard::Taken;
-use crate::name::in_order;
-use crate::store::Store;
+use crate::consumer::ClaimedItem;
+use crate::layout::in_order;
+use crate::store::{Store, ensure_folder};
 use bytes::Bytes;
 use docent_core::recipe::Hold;
 use docent_core::{CreateMode, Error, ErrorKind};
@@ -140,12 +140,12 @@ impl DeadLetters {
     /// # Cancel safety
     /// This method is *not* cancel safe: the item may be in the queue again.
     pub async fn requeue(&self, letter: &DeadLetter) -> Result<(), Error> {
-        let Store { client, places, .. } = &*self.store;
-        if client.exists(&places.items).await?.is_none() {
-            self.store.ensure_folder(&places.items).await?;
+        let Store { client, paths, .. } = &*self.store;
+        if client.exists(&paths.items).await?.is_none() {
+            ensure_folder(client, &paths.items).await?;
         }
         let requeue = client.transaction().delete(&self.path(&letter.name), None).create(
-            &places.new_item(),
+            &paths.new_item(),
             letter.data.clone(),
             CreateMode::PersistentSequential,
         );
@@ -182,11 +182,11 @@ impl DeadLetters {
     }
 
     fn path(&self, name: &str) -> String {
-        format!("{}/{name}", self.store.places.dead)
+        format!("{}/{name}", self.store.paths.dead)
     }
 
     async fn names(&self) -> Result<Vec<String>, Error> {
-        match self.store.client.children(&self.store.places.dead).await {
+        match self.store.client.children(&self.store.paths.dead).await {
             Ok(children) => Ok(in_order(children.names, PREFIX)),
             Err(error) if error.kind() == ErrorKind::NoNode => Ok(Vec::new()),
             Err(error) => Err(error),
@@ -208,51 +208,49 @@ impl DeadLetters {
     }
 }
 
-impl Store {
-    /// Moves an item to the dead letters, in one step and exactly once. Where that is refused it is set
-    /// aside, so that it blocks nobody here.
-    pub(crate) async fn bury(
-        &self,
-        taken: Taken,
-        reason: DeadReason,
-        detail: impl fmt::Display,
-    ) -> Result<(), Error> {
-        use ErrorKind::{AuthFailed, Closed, EnsembleRolledBack};
-        let Taken { guard, mine, node, deliveries } = taken;
-        let detail = shortened(detail.to_string());
-        tracing::warn!(path = %self.path, item = %mine.name, %reason, detail, "item goes to the dead letters");
-        let head = Head { version: VERSION, reason, detail, deliveries, item: mine.name.clone() };
-        let mut letter = serde_json::to_vec(&head)
-            .map_err(|error| Error::invalid_input("bury", format!("dead letter: {error}")))?;
-        letter.push(b'\n');
-        letter.extend_from_slice(&node);
-        match self.post(guard, mine.item(), letter).await {
-            Ok(()) => mine.done(),
-            Err(error) if error.kind() == ErrorKind::NoNode => self.has_dead.store(false, Ordering::Release),
-            // It is handed out again, and comes here again.
-            Err(error) if error.is_lost() || error.is_retryable() => {}
-            Err(error) if error.kind() == ErrorKind::OutcomeUnknown => {}
-            // This is not about the item.
-            Err(error) if matches!(error.kind(), Closed | AuthFailed | EnsembleRolledBack) => {
-                return Err(error);
-            }
-            Err(error) => {
-                tracing::error!(path = %self.path, item = %mine.name, %error, "item cannot go to the dead letters");
-                self.set_aside(&mine.name);
-            }
+/// Moves an item to the dead letters, in one step and exactly once. Where that is refused it is quarantined,
+/// so that it blocks nobody here.
+pub(crate) async fn bury(
+    store: &Store,
+    taken: ClaimedItem,
+    reason: DeadReason,
+    detail: impl fmt::Display,
+) -> Result<(), Error> {
+    use ErrorKind::{AuthFailed, Closed, EnsembleRolledBack};
+    let ClaimedItem { guard, mine, node, deliveries } = taken;
+    let detail = shortened(detail.to_string());
+    tracing::warn!(path = %store.path, item = %mine.name, %reason, detail, "item goes to the dead letters");
+    let head = Head { version: VERSION, reason, detail, deliveries, item: mine.name.clone() };
+    let mut letter = serde_json::to_vec(&head)
+        .map_err(|error| Error::invalid_input("bury", format!("dead letter: {error}")))?;
+    letter.push(b'\n');
+    letter.extend_from_slice(&node);
+    match post(store, guard, mine.item(), letter).await {
+        Ok(()) => mine.done(),
+        Err(error) if error.kind() == ErrorKind::NoNode => store.has_dead.store(false, Ordering::Release),
+        // It is handed out again, and comes here again.
+        Err(error) if error.is_lost() || error.is_retryable() => {}
+        Err(error) if error.kind() == ErrorKind::OutcomeUnknown => {}
+        // This is not about the item.
+        Err(error) if matches!(error.kind(), Closed | AuthFailed | EnsembleRolledBack) => {
+            return Err(error);
         }
-        Ok(())
+        Err(error) => {
+            tracing::error!(path = %store.path, item = %mine.name, %error, "item cannot go to the dead letters");
+            store.local.quarantine(&mine.name);
+        }
     }
+    Ok(())
+}
 
-    async fn post(&self, guard: Hold, item: String, letter: Vec<u8>) -> Result<(), Error> {
-        if !self.has_dead.load(Ordering::Acquire) {
-            self.ensure_folder(&self.places.dead).await?;
-            self.has_dead.store(true, Ordering::Release);
-        }
-        let path = format!("{}/{PREFIX}", self.places.dead);
-        let write = self.client.transaction().create(&path, letter, CreateMode::PersistentSequential);
-        guard.end_with(&[item], write).await.map(drop)
+async fn post(store: &Store, guard: Hold, item: String, letter: Vec<u8>) -> Result<(), Error> {
+    if !store.has_dead.load(Ordering::Acquire) {
+        ensure_folder(&store.client, &store.paths.dead).await?;
+        store.has_dead.store(true, Ordering::Release);
     }
+    let path = format!("{}/{PREFIX}", store.paths.dead);
+    let write = store.client.transaction().create(&path, letter, CreateMode::PersistentSequential);
+    guard.end_with(&[item], write).await.map(drop)
 }
 
 /// At most [`DETAIL`] bytes of a text.

@@ -1,5 +1,5 @@
 use crate::error::AckError;
-use crate::guard::Mine;
+use crate::store::LocalClaim;
 use docent_core::recipe::{AsHold, Hold, HoldRef};
 use docent_core::{Error, Fence, Lost, LostReason, Transaction};
 use std::fmt;
@@ -26,12 +26,12 @@ pub struct Delivery<T> {
     item: T,
     // Dropped in this order: once the item is not held any more it may be claimed again.
     guard: Hold,
-    mine: Mine,
+    mine: LocalClaim,
     deliveries: Option<u32>,
 }
 
 impl<T> Delivery<T> {
-    pub(crate) fn new(item: T, guard: Hold, mine: Mine, deliveries: Option<u32>) -> Self {
+    pub(crate) fn new(item: T, guard: Hold, mine: LocalClaim, deliveries: Option<u32>) -> Self {
         Self { item, guard, mine, deliveries }
     }
 
@@ -149,7 +149,7 @@ impl<T> Delivery<T> {
     ///
     /// # Errors
     /// As [`ack`](Self::ack): when one of them was lost none is acknowledged, and the others go back to their
-    /// places. `InvalidInput` for none, and when they are not of one client: then all go back.
+    /// paths. `InvalidInput` for none, and when they are not of one client: then all go back.
     ///
     /// # Cancel safety
     /// As [`ack`](Self::ack).
@@ -160,9 +160,9 @@ impl<T> Delivery<T> {
         let nothing_else = first.mine.store.client.transaction();
         let (guards, held): (Vec<_>, Vec<_>) =
             deliveries.into_iter().map(|Self { guard, mine, .. }| (guard, mine)).unzip();
-        let items: Vec<_> = held.iter().map(Mine::item).collect();
+        let items: Vec<_> = held.iter().map(LocalClaim::item).collect();
         Hold::end_all(guards, &items, nothing_else).await?;
-        held.into_iter().for_each(Mine::done);
+        held.into_iter().for_each(LocalClaim::done);
         Ok(())
     }
 
@@ -180,7 +180,7 @@ impl<T> Delivery<T> {
         // Others here may try for it from now on: who gives it back may be slow to hear that it is back.
         drop(mine);
         let done = guard.release().await;
-        store.look_again();
+        store.local.look_again();
         done
     }
 

@@ -1,10 +1,9 @@
-//! A folder of configurations.
+//! Following a folder of configurations.
 
-mod config_tree;
-mod feed;
+mod shared_feed;
 mod snapshot;
 mod subscription;
 
-pub use config_tree::ConfigTree;
+pub(crate) use shared_feed::SharedTreeFeed;
 pub use snapshot::TreeSnapshot;
 pub use subscription::{TreeChange, TreeSubscription};

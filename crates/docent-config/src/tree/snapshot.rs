@@ -1,10 +1,10 @@
-use super::subscription::TreeChange;
+use super::TreeChange;
 use crate::{Rejection, Snapshot};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// The values of a [`ConfigTree`](super::ConfigTree), as they were known at one time. It does not change.
+/// The values of a [`ConfigTree`](crate::ConfigTree), as they were known at one time. It does not change.
 pub struct TreeSnapshot<T> {
     pub(super) values: BTreeMap<Arc<str>, Arc<Snapshot<T>>>,
     pub(super) refused: BTreeMap<Arc<str>, Rejection>,

@@ -1,6 +1,5 @@
-use super::feed::TreeFeed;
-use super::snapshot::TreeSnapshot;
-use crate::waiting::Waiting;
+use super::{SharedTreeFeed, TreeSnapshot};
+use crate::subscription::StateWait;
 use crate::{Rejection, Snapshot};
 use docent_core::Error;
 use futures_core::Stream;
@@ -13,7 +12,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// Follows a folder of configurations. Made by [`ConfigTree::subscribe`](super::ConfigTree::subscribe). As a
+/// Follows a folder of configurations. Made by [`ConfigTree::subscribe`](crate::ConfigTree::subscribe). As a
 /// `Stream` it yields each [`TreeChange`] after the values it began with, and ends with the client.
 ///
 /// # Guarantees
@@ -22,15 +21,15 @@ use tokio::sync::watch;
 /// older copy keys may have older values: it does not say so.
 ///
 /// # On drop
-/// With the last subscription of a [`ConfigTree`](super::ConfigTree) its cache goes, and the watches at the
+/// With the last subscription of a [`ConfigTree`](crate::ConfigTree) its cache goes, and the watches at the
 /// server.
 #[must_use = "what changes is not seen unless somebody looks"]
 pub struct TreeSubscription<T> {
-    feed: Arc<TreeFeed<T>>,
+    feed: Arc<SharedTreeFeed<T>>,
     state: watch::Receiver<Option<Arc<TreeSnapshot<T>>>>,
     told: Arc<TreeSnapshot<T>>,
     next: VecDeque<TreeChange<T>>,
-    waiting: Waiting,
+    waiting: StateWait,
 }
 
 /// Change of a key that a [`TreeSubscription`] tells.
@@ -45,14 +44,14 @@ pub enum TreeChange<T> {
 }
 
 impl<T: Send + Sync + 'static> TreeSubscription<T> {
-    pub(super) fn new(feed: Arc<TreeFeed<T>>) -> Self {
+    pub(crate) fn new(feed: Arc<SharedTreeFeed<T>>) -> Self {
         let state = feed.state.clone();
         let told = state.borrow().clone().unwrap_or_default();
         // Values that are refused already have not been told yet.
         let refused =
             told.refused.iter().map(|(key, refusal)| TreeChange::Refused(Arc::clone(key), refusal.clone()));
         let next = refused.collect();
-        Self { feed, state, told, next, waiting: Waiting::default() }
+        Self { feed, state, told, next, waiting: StateWait::default() }
     }
 
     /// The last good values of all keys. Neither I/O nor a lock.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::time::Instant;
 
 /// One instance that a view knows, with its `Load`.
-pub(crate) struct Member<P> {
+pub(crate) struct Candidate<P> {
     /// The name of its node.
     pub(crate) key: Arc<str>,
     pub(crate) instance: Arc<Instance<P>>,
@@ -15,7 +15,7 @@ pub(crate) struct Member<P> {
     pub(crate) load: Arc<Load>,
 }
 
-impl<P> Clone for Member<P> {
+impl<P> Clone for Candidate<P> {
     fn clone(&self) -> Self {
         Self {
             key: Arc::clone(&self.key),
@@ -32,7 +32,7 @@ pub(crate) struct Balance {
     policy: PickPolicy,
     pub(super) rule: OutlierPolicy,
     next: AtomicUsize,
-    /// Key of the member that [`PickPolicy::Sticky`] sticks to.
+    /// Key of the candidate that [`PickPolicy::Sticky`] sticks to.
     chosen: Mutex<Option<Arc<str>>>,
     /// `Load`s of instances that were set aside and are not known to be sound again.
     troubled: Mutex<Vec<Weak<Load>>>,
@@ -53,16 +53,16 @@ impl Balance {
         }
     }
 
-    /// One of `members`; `None` when there is none. Instances that were set aside are picked only when all
+    /// One of `candidates`; `None` when there is none. Instances that were set aside are picked only when all
     /// are.
-    pub(crate) fn pick<P>(self: &Arc<Self>, members: &[Member<P>]) -> Option<Picked<P>> {
-        let member = if self.is_troubled.load(Ordering::Relaxed) {
-            let admitted = self.admitted(members);
-            if admitted.is_empty() { self.choose(members) } else { self.choose(&admitted) }
+    pub(crate) fn pick<P>(self: &Arc<Self>, candidates: &[Candidate<P>]) -> Option<Picked<P>> {
+        let candidate = if self.is_troubled.load(Ordering::Relaxed) {
+            let admitted = self.admitted(candidates);
+            if admitted.is_empty() { self.choose(candidates) } else { self.choose(&admitted) }
         } else {
-            self.choose(members)
+            self.choose(candidates)
         };
-        Some(Picked::new(member?, Arc::clone(self)))
+        Some(Picked::new(candidate?, Arc::clone(self)))
     }
 
     fn troubled(&self) -> MutexGuard<'_, Vec<Weak<Load>>> {
@@ -78,55 +78,55 @@ impl Balance {
         self.is_troubled.store(true, Ordering::Relaxed);
     }
 
-    fn admitted<P>(&self, members: &[Member<P>]) -> Vec<Member<P>> {
+    fn admitted<P>(&self, candidates: &[Candidate<P>]) -> Vec<Candidate<P>> {
         let now = Instant::now();
         let mut troubled = self.troubled();
         // Not only of those that can be picked this time: others come back.
         troubled.retain(|load| load.upgrade().is_some_and(|load| !load.is_sound(now, self.rule)));
         self.is_troubled.store(!troubled.is_empty(), Ordering::Relaxed);
         drop(troubled);
-        members.iter().filter(|member| member.load.admits(now, self.rule)).cloned().collect()
+        candidates.iter().filter(|candidate| candidate.load.admits(now, self.rule)).cloned().collect()
     }
 
-    fn choose<P>(&self, members: &[Member<P>]) -> Option<Member<P>> {
-        let any = || fastrand::usize(..members.len());
-        if members.is_empty() {
+    fn choose<P>(&self, candidates: &[Candidate<P>]) -> Option<Candidate<P>> {
+        let any = || fastrand::usize(..candidates.len());
+        if candidates.is_empty() {
             return None;
         }
         let index = match self.policy {
-            PickPolicy::RoundRobin => self.next.fetch_add(1, Ordering::Relaxed) % members.len(),
+            PickPolicy::RoundRobin => self.next.fetch_add(1, Ordering::Relaxed) % candidates.len(),
             PickPolicy::Random => any(),
-            PickPolicy::Sticky => self.stick(members),
-            PickPolicy::Weighted => by_weight(members),
+            PickPolicy::Sticky => self.stick(candidates),
+            PickPolicy::Weighted => by_weight(candidates),
             PickPolicy::PowerOfTwo => {
                 let one = any();
-                let other = (one + fastrand::usize(1..members.len().max(2))) % members.len();
-                let in_flight = |index: usize| members[index].load.in_flight();
+                let other = (one + fastrand::usize(1..candidates.len().max(2))) % candidates.len();
+                let in_flight = |index: usize| candidates[index].load.in_flight();
                 if in_flight(other) < in_flight(one) { other } else { one }
             }
         };
-        Some(members[index].clone())
+        Some(candidates[index].clone())
     }
 
-    fn stick<P>(&self, members: &[Member<P>]) -> usize {
+    fn stick<P>(&self, candidates: &[Candidate<P>]) -> usize {
         let mut chosen = self.chosen.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = members.iter().position(|member| Some(&member.key) == chosen.as_ref());
+        let known = candidates.iter().position(|candidate| Some(&candidate.key) == chosen.as_ref());
         known.unwrap_or_else(|| {
-            let index = fastrand::usize(..members.len());
-            *chosen = Some(Arc::clone(&members[index].key));
+            let index = fastrand::usize(..candidates.len());
+            *chosen = Some(Arc::clone(&candidates[index].key));
             index
         })
     }
 }
 
-fn by_weight<P>(members: &[Member<P>]) -> usize {
-    let weight = |member: &Member<P>| u64::from(member.instance.weight.unwrap_or(1));
-    let total: u64 = members.iter().map(weight).sum();
+fn by_weight<P>(candidates: &[Candidate<P>]) -> usize {
+    let weight = |candidate: &Candidate<P>| u64::from(candidate.instance.weight.unwrap_or(1));
+    let total: u64 = candidates.iter().map(weight).sum();
     if total == 0 {
-        return fastrand::usize(..members.len());
+        return fastrand::usize(..candidates.len());
     }
     let mut left = fastrand::u64(..total);
-    let met = members.iter().position(|member| match left.checked_sub(weight(member)) {
+    let met = candidates.iter().position(|candidate| match left.checked_sub(weight(candidate)) {
         Some(rest) => {
             left = rest;
             false
@@ -136,9 +136,12 @@ fn by_weight<P>(members: &[Member<P>]) -> usize {
     met.unwrap_or(0)
 }
 
-impl<P> fmt::Debug for Member<P> {
+impl<P> fmt::Debug for Candidate<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Member").field("key", &self.key).field("mzxid", &self.mzxid).finish_non_exhaustive()
+        f.debug_struct("Candidate")
+            .field("key", &self.key)
+            .field("mzxid", &self.mzxid)
+            .finish_non_exhaustive()
     }
 }
 
@@ -148,18 +151,18 @@ mod tests {
     use std::collections::BTreeMap;
     use std::time::Duration;
 
-    fn members(weights: &[Option<u32>]) -> Vec<Member<()>> {
-        let member = |(number, weight): (usize, &Option<u32>)| {
+    fn candidates(weights: &[Option<u32>]) -> Vec<Candidate<()>> {
+        let candidate = |(number, weight): (usize, &Option<u32>)| {
             let mut instance = Instance::new("svc", "10.0.0.1", 80).id(number.to_string());
             instance.weight = *weight;
-            Member {
+            Candidate {
                 key: number.to_string().into(),
                 instance: Arc::new(instance),
                 mzxid: 1,
                 load: Arc::default(),
             }
         };
-        weights.iter().enumerate().map(member).collect()
+        weights.iter().enumerate().map(candidate).collect()
     }
 
     fn balance(policy: PickPolicy) -> Arc<Balance> {
@@ -167,10 +170,10 @@ mod tests {
     }
 
     /// How often each was picked in so many picks.
-    fn picks(balance: &Arc<Balance>, members: &[Member<()>], count: usize) -> BTreeMap<String, usize> {
+    fn picks(balance: &Arc<Balance>, candidates: &[Candidate<()>], count: usize) -> BTreeMap<String, usize> {
         let mut picks = BTreeMap::new();
         for _ in 0..count {
-            *picks.entry(balance.pick(members).unwrap().id.clone()).or_default() += 1;
+            *picks.entry(balance.pick(candidates).unwrap().id.clone()).or_default() += 1;
         }
         picks
     }
@@ -184,14 +187,14 @@ mod tests {
             PickPolicy::Weighted,
             PickPolicy::PowerOfTwo,
         ] {
-            assert!(balance(policy).pick(&members(&[])).is_none());
-            assert_eq!(picks(&balance(policy), &members(&[None]), 3).len(), 1);
+            assert!(balance(policy).pick(&candidates(&[])).is_none());
+            assert_eq!(picks(&balance(policy), &candidates(&[None]), 3).len(), 1);
         }
     }
 
     #[test]
     fn round_robin_takes_turns_also_when_its_count_wraps() {
-        let (robin, three) = (balance(PickPolicy::RoundRobin), members(&[None; 3]));
+        let (robin, three) = (balance(PickPolicy::RoundRobin), candidates(&[None; 3]));
         robin.next.store(usize::MAX - 1, Ordering::Relaxed);
         let counts = picks(&robin, &three, 302);
         assert!(counts.values().all(|count| (100..=101).contains(count)), "{counts:?}");
@@ -199,44 +202,44 @@ mod tests {
 
     #[test]
     fn random_and_weighted_picks_have_their_shares() {
-        let counts = picks(&balance(PickPolicy::Random), &members(&[None; 4]), 4000);
+        let counts = picks(&balance(PickPolicy::Random), &candidates(&[None; 4]), 4000);
         assert!(counts.len() == 4 && counts.values().all(|count| (800..1200).contains(count)), "{counts:?}");
-        let four = members(&[Some(0), None, Some(3), Some(6)]);
+        let four = candidates(&[Some(0), None, Some(3), Some(6)]);
         let counts = picks(&balance(PickPolicy::Weighted), &four, 10_000);
         assert!(!counts.contains_key("0"), "{counts:?}");
         for (id, share) in [("1", 1000), ("2", 3000), ("3", 6000)] {
             assert!(counts[id].abs_diff(share) < 300, "{counts:?}");
         }
-        let largest = members(&[Some(u32::MAX); 3]);
+        let largest = candidates(&[Some(u32::MAX); 3]);
         assert_eq!(picks(&balance(PickPolicy::Weighted), &largest, 100).len(), 3);
-        assert_eq!(picks(&balance(PickPolicy::Weighted), &members(&[Some(0); 3]), 100).len(), 3);
+        assert_eq!(picks(&balance(PickPolicy::Weighted), &candidates(&[Some(0); 3]), 100).len(), 3);
     }
 
     #[test]
     fn sticky_stays_until_its_choice_leaves() {
-        let (sticky, mut three) = (balance(PickPolicy::Sticky), members(&[None; 3]));
+        let (sticky, mut three) = (balance(PickPolicy::Sticky), candidates(&[None; 3]));
         let first = picks(&sticky, &three, 50);
         assert_eq!(first.len(), 1);
         let first = first.into_keys().next().unwrap();
-        three.retain(|member| *member.key != *first);
+        three.retain(|candidate| *candidate.key != *first);
         let second = picks(&sticky, &three, 50);
         assert!(second.len() == 1 && !second.contains_key(&first));
     }
 
     #[test]
     fn of_two_the_one_with_less_in_flight_is_picked() {
-        let (two, members) = (balance(PickPolicy::PowerOfTwo), members(&[None; 2]));
-        let held: Vec<_> = (0..100).map(|_| two.pick(&members).unwrap()).collect();
-        let in_flight: Vec<_> = members.iter().map(|member| member.load.in_flight()).collect();
+        let (two, candidates) = (balance(PickPolicy::PowerOfTwo), candidates(&[None; 2]));
+        let held: Vec<_> = (0..100).map(|_| two.pick(&candidates).unwrap()).collect();
+        let in_flight: Vec<_> = candidates.iter().map(|candidate| candidate.load.in_flight()).collect();
         assert_eq!(in_flight, [50, 50]);
         drop(held);
-        assert!(members.iter().all(|member| member.load.in_flight() == 0));
+        assert!(candidates.iter().all(|candidate| candidate.load.in_flight() == 0));
     }
 
     #[tokio::test(start_paused = true)]
     async fn who_fails_is_set_aside_tried_again_and_picked_if_all_are() {
         let rule = OutlierPolicy::default().threshold(1);
-        let (robin, two) = (Arc::new(Balance::new(PickPolicy::RoundRobin, rule)), members(&[None; 2]));
+        let (robin, two) = (Arc::new(Balance::new(PickPolicy::RoundRobin, rule)), candidates(&[None; 2]));
         let bad = loop {
             let picked = robin.pick(&two).unwrap();
             if picked.id == "0" {
@@ -262,7 +265,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_pick_among_some_does_not_forget_who_else_was_set_aside() {
         let rule = OutlierPolicy::default().threshold(1);
-        let (robin, three) = (Arc::new(Balance::new(PickPolicy::RoundRobin, rule)), members(&[None; 3]));
+        let (robin, three) = (Arc::new(Balance::new(PickPolicy::RoundRobin, rule)), candidates(&[None; 3]));
         robin.pick(&three[..1]).unwrap().failed();
         assert_eq!(picks(&robin, &three[1..], 10).len(), 2);
         assert!(!picks(&robin, &three, 10).contains_key("0"));
@@ -276,7 +279,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn who_is_set_aside_for_ever_stays_so() {
         let rule = OutlierPolicy::default().threshold(1).period(Duration::MAX);
-        let (robin, two) = (Arc::new(Balance::new(PickPolicy::RoundRobin, rule)), members(&[None; 2]));
+        let (robin, two) = (Arc::new(Balance::new(PickPolicy::RoundRobin, rule)), candidates(&[None; 2]));
         robin.pick(&two[..1]).unwrap().failed();
         tokio::time::advance(Duration::from_secs(3600)).await;
         assert!(!picks(&robin, &two, 10).contains_key("0"));

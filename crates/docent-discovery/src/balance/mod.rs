@@ -6,7 +6,7 @@ mod load;
 mod picked;
 mod policy;
 
-pub(crate) use choice::{Balance, Member};
+pub(crate) use choice::{Balance, Candidate};
 pub use error::PickError;
 pub(crate) use load::Load;
 pub use load::OutlierPolicy;

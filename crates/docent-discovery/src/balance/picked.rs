@@ -1,4 +1,4 @@
-use super::{Balance, Member};
+use super::{Balance, Candidate};
 use crate::Instance;
 use std::fmt;
 use std::ops::Deref;
@@ -15,33 +15,33 @@ use tokio::time::Instant;
 /// The work is over, and nothing is said about the instance: as after a cancelled request.
 #[must_use = "it counts as in flight until it is dropped"]
 pub struct Picked<P> {
-    member: Member<P>,
+    candidate: Candidate<P>,
     balance: Arc<Balance>,
     /// True when this pick decides about the probation of the instance.
     is_trial: bool,
 }
 
 impl<P> Picked<P> {
-    pub(super) fn new(member: Member<P>, balance: Arc<Balance>) -> Self {
-        let is_trial = member.load.begin();
-        Self { member, balance, is_trial }
+    pub(super) fn new(candidate: Candidate<P>, balance: Arc<Balance>) -> Self {
+        let is_trial = candidate.load.begin();
+        Self { candidate, balance, is_trial }
     }
 
     /// The instance, to keep.
     pub fn instance(&self) -> &Arc<Instance<P>> {
-        &self.member.instance
+        &self.candidate.instance
     }
 
     /// The work succeeded, as far as the instance is concerned.
     pub fn succeeded(self) {
-        self.member.load.succeeded(self.is_trial);
+        self.candidate.load.succeeded(self.is_trial);
     }
 
     /// The instance failed: it could not be reached, or did not do its work.
     pub fn failed(self) {
-        if self.member.load.failed(Instant::now(), self.balance.rule) {
+        if self.candidate.load.failed(Instant::now(), self.balance.rule) {
             tracing::warn!(service = %self.name, instance = %self.id, "an instance fails and is set aside");
-            self.balance.is_aside(&self.member.load);
+            self.balance.is_aside(&self.candidate.load);
         }
     }
 }
@@ -50,18 +50,18 @@ impl<P> Deref for Picked<P> {
     type Target = Instance<P>;
 
     fn deref(&self) -> &Instance<P> {
-        &self.member.instance
+        &self.candidate.instance
     }
 }
 
 impl<P> Drop for Picked<P> {
     fn drop(&mut self) {
-        self.member.load.end(self.is_trial);
+        self.candidate.load.end(self.is_trial);
     }
 }
 
 impl<P> fmt::Debug for Picked<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Picked").field(&self.member.instance).finish()
+        f.debug_tuple("Picked").field(&self.candidate.instance).finish()
     }
 }

@@ -1,4 +1,4 @@
-use super::encode::{DEEPEST, Written};
+use super::encode::{DEEPEST, EncodedInstance};
 use super::{Instance, ServiceType};
 use docent_codec::Json;
 use serde::Deserialize;
@@ -12,7 +12,7 @@ use std::fmt;
 ///
 /// # Errors
 /// The fault of the data, without any of its values.
-pub(crate) fn decode(data: &[u8]) -> Result<Written, String> {
+pub(crate) fn decode(data: &[u8]) -> Result<EncodedInstance, String> {
     if data.is_empty() {
         return Err("there is no data".to_owned());
     }
@@ -43,7 +43,7 @@ pub(super) fn describe(error: &serde_json::Error) -> String {
 /// Begins errors of our own.
 const RULE: &str = "rule: ";
 
-impl<'de> Deserialize<'de> for Written {
+impl<'de> Deserialize<'de> for EncodedInstance {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(Keys)
     }
@@ -52,13 +52,13 @@ impl<'de> Deserialize<'de> for Written {
 struct Keys;
 
 impl<'de> Visitor<'de> for Keys {
-    type Value = Written;
+    type Value = EncodedInstance;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an instance")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Written, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<EncodedInstance, A::Error> {
         let mut instance = Instance::named("").id("").with_payload(None);
         instance.registered_at_ms = 0;
         while let Some(key) = map.next_key::<String>()? {

@@ -1,5 +1,5 @@
 use super::Instance;
-use docent_core::Error;
+use docent_core::{Client, Error};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::ser::Formatter;
@@ -11,7 +11,7 @@ use std::io;
 pub(crate) const DEEPEST: usize = 64;
 
 /// Instance with its payload as JSON: the form that is announced, of any payload's type.
-pub(crate) type Written = Instance<Box<RawValue>>;
+pub(crate) type EncodedInstance = Instance<Box<RawValue>>;
 
 /// Writes a payload as JSON of at most `most` bytes.
 pub(crate) fn write_payload<P: Serialize>(payload: &P, most: usize) -> Result<Box<RawValue>, Error> {
@@ -31,14 +31,25 @@ pub(crate) fn write_payload<P: Serialize>(payload: &P, most: usize) -> Result<Bo
     Ok(RawValue::from_string(text).expect("serde_json writes JSON"))
 }
 
-impl Written {
+/// An instance with its payload as JSON, if that is not too large.
+pub(crate) fn encoded<P: Serialize>(
+    client: &Client,
+    mut instance: Instance<P>,
+) -> Result<EncodedInstance, Error> {
+    let payload = instance.payload.take();
+    let payload = payload.map(|payload| write_payload(&payload, client.max_request())).transpose()?;
+    // A payload of JSON's `null` is none.
+    Ok(instance.with_payload(payload.filter(|payload| payload.get() != "null")))
+}
+
+impl EncodedInstance {
     /// As Curator writes it.
     pub(crate) fn to_json(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("text, numbers and JSON can be written as JSON")
     }
 }
 
-impl Serialize for Written {
+impl Serialize for EncodedInstance {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("name", &self.name)?;

@@ -10,7 +10,7 @@ mod uri_spec;
 
 pub(crate) use check::segment as check_segment;
 pub(crate) use decode::decode;
-pub(crate) use encode::{Written, write_payload};
+pub(crate) use encode::{EncodedInstance, encoded};
 pub(crate) use payload::read as read_payload;
 pub use record::Instance;
 pub use service_type::ServiceType;

@@ -1,6 +1,6 @@
-use super::Side;
-use super::encoded::{escape, unescape};
-use crate::instance::{Instance, Written};
+use super::ServiceSide;
+use super::percent::{escape, unescape};
+use crate::instance::{EncodedInstance, Instance};
 use docent_core::Error;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -12,14 +12,14 @@ const SCHEME: &str = "dubbo";
 const PROTOCOL: &str = "protocol";
 
 /// The URL that says all about an instance.
-pub(super) fn to_url(service: &str, side: Side, instance: &Written) -> Result<String, Error> {
+pub(super) fn to_url(service: &str, side: ServiceSide, instance: &EncodedInstance) -> Result<String, Error> {
     let mut parameters = payload(instance)?;
     let scheme = parameters.remove(PROTOCOL);
     let scheme = match side {
-        Side::Consumer => "consumer".to_owned(),
-        Side::Provider => scheme.unwrap_or_else(|| SCHEME.to_owned()),
+        ServiceSide::Consumer => "consumer".to_owned(),
+        ServiceSide::Provider => scheme.unwrap_or_else(|| SCHEME.to_owned()),
     };
-    let category = if side == Side::Consumer { "consumers" } else { "providers" };
+    let category = if side == ServiceSide::Consumer { "consumers" } else { "providers" };
     for (name, value) in [("interface", service), ("category", category)] {
         parameters.entry(name.to_owned()).or_insert_with(|| value.to_owned());
     }
@@ -46,7 +46,7 @@ pub(super) fn to_url(service: &str, side: Side, instance: &Written) -> Result<St
 }
 
 /// The parameters that a payload is.
-fn payload(instance: &Written) -> Result<BTreeMap<String, String>, Error> {
+fn payload(instance: &EncodedInstance) -> Result<BTreeMap<String, String>, Error> {
     let refused = || {
         let detail = "a payload in Dubbo's layout must be an object of texts, numbers and booleans";
         Err(Error::invalid_input("register", detail))
@@ -68,7 +68,7 @@ fn payload(instance: &Written) -> Result<BTreeMap<String, String>, Error> {
 }
 
 /// Reads an instance from its URL.
-pub(super) fn from_url(url: &str) -> Result<Written, String> {
+pub(super) fn from_url(url: &str) -> Result<EncodedInstance, String> {
     let (scheme, rest) = url.split_once("://").ok_or("its name is not a URL")?;
     let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
     let (authority, path) = place.split_once('/').unwrap_or((place, ""));
@@ -114,7 +114,7 @@ fn address(authority: &str) -> Result<(Option<String>, Option<u16>), String> {
 mod tests {
     use super::*;
 
-    fn instance(payload: &str) -> Written {
+    fn instance(payload: &str) -> EncodedInstance {
         let mut instance = Instance::new("orders", "10.0.0.7", 20880).id("i1");
         instance.registered_at_ms = 5;
         instance.with_payload(Some(RawValue::from_string(payload.to_owned()).unwrap()))
@@ -124,7 +124,7 @@ mod tests {
     fn an_instance_is_a_url_and_back() {
         let given =
             instance(r#"{"version":"1.0","retries":2,"group":null,"note":"a b&c"}"#).weight(3).enabled(false);
-        let url = to_url("com.shop.Orders", Side::Provider, &given).unwrap();
+        let url = to_url("com.shop.Orders", ServiceSide::Provider, &given).unwrap();
         assert_eq!(
             url,
             "dubbo://10.0.0.7:20880/com.shop.Orders?category=providers&enabled=false&id=i1&interface=com.shop.Orders&note=a b%26c&retries=2&timestamp=5&version=1.0&weight=3"
@@ -141,8 +141,8 @@ mod tests {
             (&"a b&c".into(), &"2".into(), &"dubbo".into())
         );
         // An instance that was read is written as the same URL.
-        assert_eq!(to_url("com.shop.Orders", Side::Provider, &read).unwrap(), url);
-        let consumer = to_url("com.shop.Orders", Side::Consumer, &instance("{}")).unwrap();
+        assert_eq!(to_url("com.shop.Orders", ServiceSide::Provider, &read).unwrap(), url);
+        let consumer = to_url("com.shop.Orders", ServiceSide::Consumer, &instance("{}")).unwrap();
         assert!(
             consumer.starts_with("consumer://10.0.0.7:20880/com.shop.Orders?category=consumers&"),
             "{consumer}"
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn a_payload_that_is_no_set_of_parameters_is_refused() {
         for payload in ["[1]", "\"a\"", r#"{"a":{"b":1}}"#] {
-            let error = to_url("orders", Side::Provider, &instance(payload)).unwrap_err().to_string();
+            let error = to_url("orders", ServiceSide::Provider, &instance(payload)).unwrap_err().to_string();
             assert!(error.contains("must be an object of texts"), "{error}");
         }
     }
@@ -179,7 +179,7 @@ mod tests {
         let url = "dubbo://10.0.0.7:20880/orders?enabled=false&id=theirs&weight=5";
         let mut read = from_url(url).unwrap().enabled(true).id("mine");
         read.weight = None;
-        let read = from_url(&to_url("orders", Side::Provider, &read).unwrap()).unwrap();
+        let read = from_url(&to_url("orders", ServiceSide::Provider, &read).unwrap()).unwrap();
         assert_eq!((read.enabled, read.id.as_str(), read.weight), (true, "mine", None));
     }
 }

@@ -44,7 +44,7 @@ pub enum MemberChange {
 pub struct MemberChanges {
     group: Arc<Group>,
     events: ChildrenEvents,
-    known: BTreeMap<Arc<str>, Known>,
+    known: BTreeMap<Arc<str>, KnownPeer>,
     /// Ids that were told since everything is told anew.
     whole: Option<BTreeSet<Arc<str>>>,
     /// Own members whose nodes are gone.
@@ -56,7 +56,7 @@ pub struct MemberChanges {
     _cache: Arc<ChildrenCache>,
 }
 
-struct Known {
+struct KnownPeer {
     peer: Peer,
     mzxid: i64,
 }
@@ -97,7 +97,7 @@ impl MemberChanges {
         self.missing.remove(id);
         let (peer, mzxid) = (Peer::new(id, node), node.stat.mzxid);
         let is_own = self.group.own().contains_key(id);
-        match self.known.insert(Arc::clone(id), Known { peer: peer.clone(), mzxid }) {
+        match self.known.insert(Arc::clone(id), KnownPeer { peer: peer.clone(), mzxid }) {
             None => self.next.push_back(MemberChange::Joined(peer)),
             Some(known) if known.mzxid == mzxid => {}
             Some(known) if known.peer.czxid == peer.czxid => self.next.push_back(MemberChange::Updated(peer)),

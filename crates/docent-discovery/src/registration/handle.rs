@@ -1,7 +1,6 @@
-use super::{Announced, RegistrationStatus};
-use crate::Instance;
-use crate::instance::Written;
-use crate::layout::{Side, Tree};
+use super::{InstanceNode, RegistrationStatus};
+use crate::instance::{self, EncodedInstance, Instance};
+use crate::layout::{Placement, ServiceSide};
 use bytes::Bytes;
 use docent_core::{Client, ConnectionState, Error};
 use futures_util::future::join_all;
@@ -35,17 +34,17 @@ const FIELDS: usize = 1024;
 #[must_use = "a dynamic instance is deregistered when this is dropped"]
 pub struct Registration {
     pub(super) client: Client,
-    pub(super) tree: Tree,
+    pub(super) placement: Placement,
     pub(super) service: String,
-    pub(super) side: Side,
-    state: Mutex<State>,
+    pub(super) side: ServiceSide,
+    state: Mutex<Announcement>,
 }
 
-pub(super) struct State {
-    pub(super) written: Written,
-    pub(super) node: Arc<Announced>,
+pub(super) struct Announcement {
+    pub(super) encoded: EncodedInstance,
+    pub(super) node: Arc<InstanceNode>,
     /// Nodes at other paths that it replaces, the last one last.
-    pub(super) replaced: Vec<Arc<Announced>>,
+    pub(super) replaced: Vec<Arc<InstanceNode>>,
     /// Number of callers that wait for an update.
     pub(super) waiting: usize,
 }
@@ -54,53 +53,60 @@ impl Registration {
     /// Begins to announce, without waiting.
     pub(crate) fn start(
         client: &Client,
-        tree: &Tree,
+        placement: &Placement,
         service: &str,
-        side: Side,
-        written: Written,
+        side: ServiceSide,
+        encoded: EncodedInstance,
     ) -> Result<Self, Error> {
-        let (path, data) = checked(client, tree, service, side, &written)?;
-        Announced::keep_on(client, &path, data)
-            .map(|node| Self::new(client, tree, service, side, written, node))
+        let (path, data) = checked(client, placement, service, side, &encoded)?;
+        InstanceNode::keep_on(client, &path, data)
+            .map(|node| Self::new(client, placement, service, side, encoded, node))
     }
 
     /// Announces, and waits until the servers have it.
     pub(crate) async fn make(
         client: &Client,
-        tree: &Tree,
+        placement: &Placement,
         service: &str,
-        side: Side,
-        written: Written,
+        side: ServiceSide,
+        encoded: EncodedInstance,
     ) -> Result<Self, Error> {
-        let (path, data) = checked(client, tree, service, side, &written)?;
-        let node = if written.service_type.is_dynamic() {
-            Announced::keep_anew(client, &path, data).await?
+        let (path, data) = checked(client, placement, service, side, &encoded)?;
+        let node = if encoded.service_type.is_dynamic() {
+            InstanceNode::keep_anew(client, &path, data).await?
         } else {
-            Announced::persistent(client, path, data)
+            InstanceNode::persistent(client, path, data)
         };
         node.written().await?;
-        Ok(Self::new(client, tree, service, side, written, node))
+        Ok(Self::new(client, placement, service, side, encoded, node))
     }
 
     fn new(
         client: &Client,
-        tree: &Tree,
+        placement: &Placement,
         service: &str,
-        side: Side,
-        written: Written,
-        node: Announced,
+        side: ServiceSide,
+        encoded: EncodedInstance,
+        node: InstanceNode,
     ) -> Self {
-        let state = Mutex::new(State { written, node: Arc::new(node), replaced: Vec::new(), waiting: 0 });
-        Self { client: client.clone(), tree: tree.clone(), service: service.to_owned(), side, state }
+        let state =
+            Mutex::new(Announcement { encoded, node: Arc::new(node), replaced: Vec::new(), waiting: 0 });
+        Self {
+            client: client.clone(),
+            placement: placement.clone(),
+            service: service.to_owned(),
+            side,
+            state,
+        }
     }
 
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, Announcement> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The id of the instance.
     pub fn id(&self) -> String {
-        self.state().written.id.clone()
+        self.state().encoded.id.clone()
     }
 
     /// The path of its node.
@@ -173,7 +179,7 @@ impl Registration {
     /// safe: the update may have been applied.
     pub async fn update<P: Serialize>(&self, instance: Instance<P>) -> Result<(), Error> {
         instance.check()?;
-        let next = crate::registry::written(&self.client, instance)?;
+        let next = instance::encoded(&self.client, instance)?;
         self.put(move |now| {
             let same = (&now.name, &now.id) == (&next.name, &next.id)
                 && now.service_type.is_dynamic() == next.service_type.is_dynamic();
@@ -228,7 +234,8 @@ impl Registration {
     /// This method is cancel safe for a dynamic instance: it is deregistered all the same. For others it is
     /// *not* cancel safe: it may have been deregistered.
     pub async fn deregister(self) -> Result<(), Error> {
-        let State { node, replaced, .. } = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let Announcement { node, replaced, .. } =
+            self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         node.release();
         // Each removal is tried, also when others fail.
         let removed = join_all(replaced.iter().chain([&node]).map(|node| node.remove())).await;
@@ -239,12 +246,12 @@ impl Registration {
 /// The path and data of an instance's node, if they fit into a request.
 pub(super) fn checked(
     client: &Client,
-    tree: &Tree,
+    placement: &Placement,
     service: &str,
-    side: Side,
-    written: &Written,
+    side: ServiceSide,
+    encoded: &EncodedInstance,
 ) -> Result<(String, Bytes), Error> {
-    let (path, data) = tree.node(service, side, written)?;
+    let (path, data) = placement.node(service, side, encoded)?;
     let most = client.max_request();
     if path.len() + data.len() + FIELDS > most {
         let detail = format!(

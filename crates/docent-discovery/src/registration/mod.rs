@@ -1,11 +1,11 @@
 //! An instance that is kept announced.
 
-mod announced;
 mod handle;
+mod instance_node;
 mod persistent;
 mod status;
 mod update;
 
-pub(crate) use announced::Announced;
 pub use handle::Registration;
+pub(crate) use instance_node::InstanceNode;
 pub use status::RegistrationStatus;

@@ -1,15 +1,15 @@
 //! Updates of an announced instance, and the nodes that they replace.
 
 use super::handle::checked;
-use super::{Announced, Registration};
-use crate::instance::Written;
+use super::{InstanceNode, Registration};
+use crate::instance::EncodedInstance;
 use docent_core::Error;
 use std::sync::Arc;
 
 impl Registration {
     pub(super) async fn put(
         &self,
-        change: impl FnOnce(&Written) -> Result<Written, Error>,
+        change: impl FnOnce(&EncodedInstance) -> Result<EncodedInstance, Error>,
     ) -> Result<(), Error> {
         let _replacing = self.say(change)?;
         self.settle().await
@@ -17,10 +17,13 @@ impl Registration {
 
     /// Changes the instance without waiting. The replaced node stays announced until the new one is, or
     /// nobody waits for that any more.
-    fn say(&self, change: impl FnOnce(&Written) -> Result<Written, Error>) -> Result<Replacing<'_>, Error> {
+    fn say(
+        &self,
+        change: impl FnOnce(&EncodedInstance) -> Result<EncodedInstance, Error>,
+    ) -> Result<Replacing<'_>, Error> {
         let mut state = self.state();
-        let written = change(&state.written)?;
-        let (path, data) = checked(&self.client, &self.tree, &self.service, self.side, &written)?;
+        let encoded = change(&state.encoded)?;
+        let (path, data) = checked(&self.client, &self.placement, &self.service, self.side, &encoded)?;
         if path == state.node.path() {
             // While the state is locked, so that the newest update is written last.
             state.node.want(data);
@@ -31,16 +34,16 @@ impl Registration {
                     node.want(data);
                     node
                 }
-                None if written.service_type.is_dynamic() => {
-                    Arc::new(Announced::keep_on(&self.client, &path, data)?)
+                None if encoded.service_type.is_dynamic() => {
+                    Arc::new(InstanceNode::keep_on(&self.client, &path, data)?)
                 }
-                None => Arc::new(Announced::persistent(&self.client, path, data)),
+                None => Arc::new(InstanceNode::persistent(&self.client, path, data)),
             };
             let replaced = std::mem::replace(&mut state.node, node);
             replaced.release();
             state.replaced.push(replaced);
         }
-        state.written = written;
+        state.encoded = encoded;
         state.waiting += 1;
         Ok(Replacing(self))
     }
@@ -60,7 +63,7 @@ impl Registration {
             }
         };
         while let Some(replaced) = self.replaced_by(&node) {
-            if let Announced::Persistent(persistent) = &*replaced {
+            if let InstanceNode::Persistent(persistent) = &*replaced {
                 persistent.remove().await?;
                 self.state().replaced.retain(|other| !Arc::ptr_eq(other, &replaced));
             } else {
@@ -72,19 +75,19 @@ impl Registration {
 
     /// A node that `node` has replaced, if that was not replaced itself. Kept ones are nobody else's from now
     /// on; others are looked after until they are gone, as nobody else would delete them.
-    fn replaced_by(&self, node: &Arc<Announced>) -> Option<Arc<Announced>> {
+    fn replaced_by(&self, node: &Arc<InstanceNode>) -> Option<Arc<InstanceNode>> {
         let mut state = self.state();
         if !Arc::ptr_eq(&state.node, node) {
             return None;
         }
         match state.replaced.last()?.as_ref() {
-            Announced::Kept(_) => {
+            InstanceNode::Kept(_) => {
                 let replaced = state.replaced.pop()?;
                 // While the state is locked: it may be wanted again from then on.
                 replaced.leave();
                 Some(replaced)
             }
-            Announced::Persistent(_) => state.replaced.last().cloned(),
+            InstanceNode::Persistent(_) => state.replaced.last().cloned(),
         }
     }
 }
@@ -102,7 +105,7 @@ impl Drop for Replacing<'_> {
         state.waiting -= 1;
         if state.waiting == 0 {
             state.replaced.iter().for_each(|node| node.leave());
-            state.replaced.retain(|node| matches!(**node, Announced::Persistent(_)));
+            state.replaced.retain(|node| matches!(**node, InstanceNode::Persistent(_)));
         }
     }
 }

@@ -1,8 +1,8 @@
 use super::Instances;
-use super::task::{Filter, State, Task};
+use super::task::{Filter, ViewState, ViewTask};
 use super::view::Service;
 use crate::balance::{OutlierPolicy, PickPolicy};
-use crate::layout::{Side, Tree};
+use crate::layout::{Placement, ServiceSide};
 use crate::{Instance, instance};
 use docent_core::{ChildrenCache, Client, Error, recipe};
 use serde::de::DeserializeOwned;
@@ -16,9 +16,9 @@ use tokio_util::sync::CancellationToken;
 #[must_use = "a builder does nothing until `open` or `start` is called"]
 pub struct ServiceBuilder<P> {
     client: Client,
-    tree: Tree,
+    placement: Placement,
     service: String,
-    side: Side,
+    side: ServiceSide,
     filter: Option<Filter<P>>,
     removal_grace: Duration,
     policy: PickPolicy,
@@ -26,10 +26,10 @@ pub struct ServiceBuilder<P> {
 }
 
 impl<P: DeserializeOwned + Send + Sync + 'static> ServiceBuilder<P> {
-    pub(crate) fn new(client: &Client, tree: &Tree, service: &str, side: Side) -> Self {
+    pub(crate) fn new(client: &Client, placement: &Placement, service: &str, side: ServiceSide) -> Self {
         Self {
             client: client.clone(),
-            tree: tree.clone(),
+            placement: placement.clone(),
             service: service.to_owned(),
             side,
             filter: None,
@@ -88,18 +88,18 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ServiceBuilder<P> {
     /// # Errors
     /// `InvalidInput` when the name breaks a rule, `Closed`.
     pub fn start(self) -> Result<Service<P>, Error> {
-        let Self { client, tree, service, side, filter, removal_grace, policy, outlier_policy } = self;
+        let Self { client, placement, service, side, filter, removal_grace, policy, outlier_policy } = self;
         instance::check_segment("service name", &service)?;
-        let cache = ChildrenCache::new(&client, &tree.folder(&service, side))?;
+        let cache = ChildrenCache::new(&client, &placement.folder(&service, side))?;
         let (show, shown) = watch::channel(Arc::new(Instances::none()));
         let abandoned = CancellationToken::new();
-        let task = Task {
-            tree,
+        let task = ViewTask {
+            placement,
             service: service.clone(),
             filter,
             removal_grace,
             shown: show,
-            state: State::default(),
+            state: ViewState::default(),
         };
         recipe::spawn(&client, task.run(cache.subscribe(), abandoned.clone()));
         Ok(Service::new(service, cache, shown, policy, outlier_policy, abandoned.drop_guard()))

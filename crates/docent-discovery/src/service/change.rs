@@ -1,6 +1,6 @@
 use super::{Instances, Service, Unreadable};
 use crate::Instance;
-use crate::balance::Member;
+use crate::balance::Candidate;
 use futures_core::Stream;
 use futures_util::stream::{self, BoxStream, StreamExt};
 use std::cmp::Ordering;
@@ -91,16 +91,16 @@ pub(crate) type KeyedChanges<P> = BoxStream<'static, (Arc<str>, ServiceChange<P>
 
 impl<P: Send + Sync + 'static> ServiceChanges<P> {
     pub(super) fn new(service: Service<P>, shown: watch::Receiver<Arc<Instances<P>>>) -> Self {
-        let follower = Follower {
+        let cursor = ChangeCursor {
             _service: service,
             shown,
             known: Arc::new(Instances::none()),
             changes: VecDeque::new(),
             is_new: true,
         };
-        let keyed = stream::unfold(follower, |mut follower| async move {
-            let change = follower.next().await?;
-            Some((change, follower))
+        let keyed = stream::unfold(cursor, |mut cursor| async move {
+            let change = cursor.next().await?;
+            Some((change, cursor))
         });
         // Asked again after its end it says so again, as balancers do.
         Self { keyed: keyed.fuse().boxed() }
@@ -108,7 +108,7 @@ impl<P: Send + Sync + 'static> ServiceChanges<P> {
 }
 
 /// Tells how each state of a view differs from the last one told.
-struct Follower<P> {
+struct ChangeCursor<P> {
     /// Keeps the view alive.
     _service: Service<P>,
     shown: watch::Receiver<Arc<Instances<P>>>,
@@ -117,7 +117,7 @@ struct Follower<P> {
     is_new: bool,
 }
 
-impl<P> Follower<P> {
+impl<P> ChangeCursor<P> {
     async fn next(&mut self) -> Option<(Arc<str>, ServiceChange<P>)> {
         loop {
             if let Some(change) = self.changes.pop_front() {
@@ -157,11 +157,12 @@ impl<P> Follower<P> {
     }
 }
 
-/// Goes through two lists, each in the order of its keys, and shows for each key the members of one or both.
+/// Goes through two lists, each in the order of its keys, and shows for each key the candidates of one or
+/// both.
 fn merge<'a, P>(
-    before: &'a [Member<P>],
-    after: &'a [Member<P>],
-    mut each: impl FnMut(Option<&'a Member<P>>, Option<&'a Member<P>>),
+    before: &'a [Candidate<P>],
+    after: &'a [Candidate<P>],
+    mut each: impl FnMut(Option<&'a Candidate<P>>, Option<&'a Candidate<P>>),
 ) {
     let (mut before, mut after) = (before.iter().peekable(), after.iter().peekable());
     loop {

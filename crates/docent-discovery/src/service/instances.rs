@@ -1,6 +1,6 @@
 use super::Unreadable;
 use crate::Instance;
-use crate::balance::Member;
+use crate::balance::Candidate;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use std::sync::Arc;
 /// them.
 pub struct Instances<P> {
     /// All instances that could be read, by the names of their nodes.
-    pub(super) all: BTreeMap<Arc<str>, Member<P>>,
+    pub(super) all: BTreeMap<Arc<str>, Candidate<P>>,
     /// Instances that are enabled and pass the view's filter.
-    pub(super) available: Vec<Member<P>>,
+    pub(super) available: Vec<Candidate<P>>,
     pub(super) unreadable: BTreeMap<Arc<str>, Unreadable>,
     /// Everything was read once.
     pub(super) is_loaded: bool,
@@ -34,24 +34,24 @@ impl<P> Instances<P> {
 
     /// Instances that are enabled and pass the view's filter, in the order of their ids.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<Instance<P>>> + DoubleEndedIterator {
-        self.available.iter().map(|member| &member.instance)
+        self.available.iter().map(|candidate| &candidate.instance)
     }
 
     /// All instances that could be read, also ones that are not enabled or do not pass the filter, with their
     /// ids.
     pub fn all(&self) -> impl ExactSizeIterator<Item = (&str, &Arc<Instance<P>>)> + DoubleEndedIterator {
-        self.all.iter().map(|(key, member)| (&**key, &member.instance))
+        self.all.iter().map(|(key, candidate)| (&**key, &candidate.instance))
     }
 
     /// Instance of [`all`](Self::all) by its id.
     pub fn get(&self, id: &str) -> Option<&Arc<Instance<P>>> {
-        self.all.get(id).map(|member| &member.instance)
+        self.all.get(id).map(|candidate| &candidate.instance)
     }
 
     /// The transaction that last wrote the instance with this id; it never goes back while the instance is
     /// shown.
     pub fn version(&self, id: &str) -> Option<i64> {
-        self.all.get(id).map(|member| member.mzxid)
+        self.all.get(id).map(|candidate| candidate.mzxid)
     }
 
     /// Nodes that cannot be read as instances, and why.

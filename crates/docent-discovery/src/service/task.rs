@@ -1,7 +1,7 @@
 use super::{Instances, Unreadable};
 use crate::Instance;
-use crate::balance::{Load, Member};
-use crate::layout::Tree;
+use crate::balance::{Candidate, Load};
+use crate::layout::Placement;
 use docent_core::recipe::after;
 use docent_core::{ChildrenEvent, ChildrenEvents, Node, planted};
 use futures_util::{FutureExt, StreamExt};
@@ -17,18 +17,18 @@ use tokio_util::sync::CancellationToken;
 pub(super) type Filter<P> = Arc<dyn Fn(&Instance<P>) -> bool + Send + Sync>;
 
 /// Follows the children of a service's node, and shows the instances that they are.
-pub(super) struct Task<P> {
-    pub(super) tree: Tree,
+pub(super) struct ViewTask<P> {
+    pub(super) placement: Placement,
     pub(super) service: String,
     pub(super) filter: Option<Filter<P>>,
     pub(super) removal_grace: Duration,
     pub(super) shown: watch::Sender<Arc<Instances<P>>>,
-    pub(super) state: State<P>,
+    pub(super) state: ViewState<P>,
 }
 
 /// Instances that the task knows.
-pub(super) struct State<P> {
-    known: BTreeMap<Arc<str>, Known<P>>,
+pub(super) struct ViewState<P> {
+    known: BTreeMap<Arc<str>, KnownInstance<P>>,
     unreadable: BTreeMap<Arc<str>, Unreadable>,
     /// Instances that are gone and shown for a while longer, with the end of that while.
     leaving: BTreeMap<Arc<str>, Instant>,
@@ -38,12 +38,12 @@ pub(super) struct State<P> {
     is_stale: bool,
 }
 
-struct Known<P> {
+struct KnownInstance<P> {
     node: Arc<Node>,
-    member: Member<P>,
+    candidate: Candidate<P>,
 }
 
-impl<P> Default for State<P> {
+impl<P> Default for ViewState<P> {
     fn default() -> Self {
         Self {
             known: BTreeMap::new(),
@@ -56,7 +56,7 @@ impl<P> Default for State<P> {
     }
 }
 
-impl<P: DeserializeOwned + Send + Sync + 'static> Task<P> {
+impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
     /// Until the client is closed, or nobody looks any more.
     pub(super) async fn run(mut self, mut events: ChildrenEvents, abandoned: CancellationToken) {
         loop {
@@ -134,12 +134,12 @@ impl<P: DeserializeOwned + Send + Sync + 'static> Task<P> {
             && known.node.data == node.data
         {
             // Perhaps made anew, and still the same.
-            known.member.mzxid = node.stat.mzxid;
+            known.candidate.mzxid = node.stat.mzxid;
             known.node = node;
             self.state.unreadable.remove(&name);
             return;
         }
-        match self.tree.read::<P>(&self.service, &name, &node.data) {
+        match self.placement.read::<P>(&self.service, &name, &node.data) {
             Ok(instance) => self.insert(name, node, instance),
             Err(reason) => {
                 self.state.known.remove(&name);
@@ -153,14 +153,14 @@ impl<P: DeserializeOwned + Send + Sync + 'static> Task<P> {
         let place = |instance: &Instance<P>| (instance.address.clone(), instance.port, instance.ssl_port);
         // Work in flight at the same place goes on to count.
         let load = match self.state.known.get(&name) {
-            Some(known) if place(&known.member.instance) == place(&instance) => {
-                Arc::clone(&known.member.load)
+            Some(known) if place(&known.candidate.instance) == place(&instance) => {
+                Arc::clone(&known.candidate.load)
             }
             _ => Arc::<Load>::default(),
         };
-        let member =
-            Member { key: Arc::clone(&name), instance: Arc::new(instance), mzxid: node.stat.mzxid, load };
-        self.state.known.insert(name, Known { node, member });
+        let candidate =
+            Candidate { key: Arc::clone(&name), instance: Arc::new(instance), mzxid: node.stat.mzxid, load };
+        self.state.known.insert(name, KnownInstance { node, candidate });
     }
 
     fn mark_unreadable(&mut self, name: Arc<str>, reason: String) {
@@ -184,7 +184,7 @@ impl<P: DeserializeOwned + Send + Sync + 'static> Task<P> {
     /// Takes leave of those whose grace is over.
     fn part(&mut self) {
         let now = Instant::now();
-        let State { leaving, known, .. } = &mut self.state;
+        let ViewState { leaving, known, .. } = &mut self.state;
         leaving.retain(|name, until| {
             let stays = *until > now;
             if !stays {
@@ -198,13 +198,13 @@ impl<P: DeserializeOwned + Send + Sync + 'static> Task<P> {
         if planted!(BadNodeSpoilsList) && !self.state.unreadable.is_empty() {
             return;
         }
-        let State { known, unreadable, is_loaded, is_stale, .. } = &self.state;
+        let ViewState { known, unreadable, is_loaded, is_stale, .. } = &self.state;
         let all: BTreeMap<_, _> =
-            known.iter().map(|(name, known)| (Arc::clone(name), known.member.clone())).collect();
+            known.iter().map(|(name, known)| (Arc::clone(name), known.candidate.clone())).collect();
         let is_available = |instance: &Instance<P>| {
             instance.enabled && self.filter.as_ref().is_none_or(|filter| filter(instance))
         };
-        let available = all.values().filter(|member| is_available(&member.instance)).cloned().collect();
+        let available = all.values().filter(|candidate| is_available(&candidate.instance)).cloned().collect();
         let (is_loaded, is_stale) = (*is_loaded, *is_stale);
         let shown = Instances { all, available, unreadable: unreadable.clone(), is_loaded, is_stale };
         self.shown.send_replace(Arc::new(shown));

@@ -1,3 +1,5 @@
+#[cfg(feature = "tower")]
+use super::Discovered;
 use super::{Instances, ServiceChanges};
 use crate::Instance;
 use crate::balance::{Balance, OutlierPolicy, PickError, PickPolicy, Picked};
@@ -7,6 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::DropGuard;
+#[cfg(feature = "tonic")]
+use tonic::transport::{Channel, Endpoint};
 
 /// The instances of a service, live: read and picked without I/O, brought up to date in the background.
 ///
@@ -83,9 +87,9 @@ impl<P> Service<P> {
     /// `NoInstance` when there is none.
     pub fn pick_where(&self, filter: impl Fn(&Instance<P>) -> bool) -> Result<Picked<P>, PickError> {
         let instances = self.instances();
-        let members = instances.available.iter().filter(|member| filter(&member.instance));
-        let members: Vec<_> = members.cloned().collect();
-        self.0.balance.pick(&members).ok_or_else(|| self.no_instance())
+        let candidates = instances.available.iter().filter(|candidate| filter(&candidate.instance));
+        let candidates: Vec<_> = candidates.cloned().collect();
+        self.0.balance.pick(&candidates).ok_or_else(|| self.no_instance())
     }
 
     fn no_instance(&self) -> PickError {
@@ -133,6 +137,60 @@ impl<P> Service<P> {
             self.0.cache.ready().await?;
         }
         Ok(())
+    }
+}
+
+#[cfg(feature = "tonic")]
+impl<P: Send + Sync + 'static> Service<P> {
+    /// A gRPC channel that is balanced over the service's available instances, by tonic, with an endpoint for
+    /// the [URI](Instance::uri) of each. Without an instance requests wait: give them a timeout.
+    ///
+    /// It goes on with the instances it knows when ZooKeeper is away or the client was closed. Whom tonic
+    /// picks is not counted as in flight here.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub fn channel(&self) -> Channel {
+        self.channel_with(|instance| Endpoint::from_shared(instance.uri().ok()?).ok())
+    }
+
+    /// As [`channel`](Self::channel), with endpoints of the caller's, such as with TLS or timeouts. `None`
+    /// leaves an instance out.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub fn channel_with<M>(&self, endpoint: M) -> Channel
+    where
+        M: FnMut(&Arc<Instance<P>>) -> Option<Endpoint> + Send + 'static,
+    {
+        let (channel, changes) = Channel::balance_channel(super::tonic::WAITING);
+        tokio::spawn(super::tonic::forward(self.clone(), endpoint, changes));
+        channel
+    }
+}
+
+#[cfg(feature = "tower")]
+impl<P: Send + Sync + 'static> Service<P> {
+    /// The service's available instances as tower's [`Discover`](tower::discover::Discover), for
+    /// `tower::balance` and other users of one. `make` makes a service of each instance, anew when the
+    /// instance changes; `None` leaves it out.
+    ///
+    /// Requests that tower sends are not counted as in flight here, and their failures set nobody aside: it
+    /// has a balance of its own.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(orders: docent_discovery::Service<()>) {
+    /// # fn connect(_uri: &str) -> u32 { 0 }
+    /// let discover = orders.discover(|instance| Some(connect(&instance.uri().ok()?)));
+    /// # let _ = discover;
+    /// # }
+    /// ```
+    pub fn discover<S, M>(&self, make: M) -> Discovered<P, M>
+    where
+        M: FnMut(&Arc<Instance<P>>) -> Option<S>,
+    {
+        Discovered::new(self.changes().into_keyed(), make)
     }
 }
 

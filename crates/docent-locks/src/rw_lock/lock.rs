@@ -1,5 +1,5 @@
 use super::{ReadGuard, RwLockBuilder, WriteGuard};
-use crate::acquire::{Door, enter, try_enter, within};
+use crate::acquire::{LockSide, enter, try_enter, with_timeout};
 use crate::{AcquireError, Owner};
 use docent_core::recipe::Line;
 use docent_core::{Client, Error, Participant};
@@ -127,7 +127,7 @@ impl RwLock {
         &self,
         timeout: Duration,
     ) -> impl Future<Output = Result<ReadGuard, AcquireError>> + Send + use<> {
-        within(timeout, self.read())
+        with_timeout(timeout, self.read())
     }
 
     /// Waits until the lock can be written, however long that takes. Inside an [`Owner::scope`] it re-enters
@@ -186,7 +186,7 @@ impl RwLock {
         &self,
         timeout: Duration,
     ) -> impl Future<Output = Result<WriteGuard, AcquireError>> + Send + use<> {
-        within(timeout, self.write())
+        with_timeout(timeout, self.write())
     }
 
     /// Readers and writers that hold or wait, in the order of the line.
@@ -224,11 +224,11 @@ impl RwLock {
         self.writers.reset().await
     }
 
-    fn to_read(&self) -> Door {
-        Door::shared(&self.readers, &self.writers)
+    fn to_read(&self) -> LockSide {
+        LockSide::shared(&self.readers, &self.writers)
     }
 
-    fn to_write(&self) -> Door {
-        Door::exclusive(&self.writers, &self.readers)
+    fn to_write(&self) -> LockSide {
+        LockSide::exclusive(&self.writers, &self.readers)
     }
 }

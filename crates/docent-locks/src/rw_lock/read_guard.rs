@@ -1,4 +1,4 @@
-use crate::acquire::again;
+use crate::acquire::reentered;
 use crate::mutex_guard::release;
 use docent_core::recipe::{AsHold, Hold, HoldRef};
 use docent_core::{Error, Fence, Lost, LostReason, Transaction};
@@ -41,7 +41,8 @@ impl ReadGuard {
         self.hold.path()
     }
 
-    /// True while it is certain that the read lock is held, without I/O. See [`Guard::is_held`](docent_core::Guard::is_held).
+    /// True while it is certain that the read lock is held, without I/O. See
+    /// [`Guard::is_held`](docent_core::Guard::is_held).
     pub fn is_held(&self) -> bool {
         self.hold.is_held()
     }
@@ -54,13 +55,14 @@ impl ReadGuard {
         self.hold.lost().await
     }
 
-    /// Cancelled when the read lock is lost; not when it is released. See [`Guard::token`](docent_core::Guard::token).
+    /// Cancelled when the read lock is lost; not when it is released. See
+    /// [`Guard::token`](docent_core::Guard::token).
     pub fn token(&self) -> CancellationToken {
         self.hold.token()
     }
 
-    /// Resolves when somebody asked for the read lock with [`RwLock::revoke`](crate::RwLock::revoke). It is held on; release it
-    /// when it suits.
+    /// Resolves when somebody asked for the read lock with [`RwLock::revoke`](crate::RwLock::revoke). It is
+    /// held on; release it when it suits.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -79,7 +81,8 @@ impl ReadGuard {
         self.hold.run(future).await
     }
 
-    /// Asks the servers whether the read lock is held: a linearizable check. See [`Guard::verify`](docent_core::Guard::verify).
+    /// Asks the servers whether the read lock is held: a linearizable check. See
+    /// [`Guard::verify`](docent_core::Guard::verify).
     ///
     /// # Errors
     /// `Lost` when it is not held any more; `Timeout`, `NoAuth`, `Closed`.
@@ -100,7 +103,7 @@ impl ReadGuard {
     /// # Errors
     /// [`Lost`] when the read lock is lost.
     pub fn reenter(&self) -> Result<Self, Lost> {
-        Ok(Self::new(again(Arc::clone(&self.hold))?))
+        Ok(Self::new(reentered(Arc::clone(&self.hold))?))
     }
 
     /// Gives up this guard. The last guard of a hold waits until its node is deleted.

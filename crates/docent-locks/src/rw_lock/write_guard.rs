@@ -1,5 +1,5 @@
 use super::ReadGuard;
-use crate::acquire::again;
+use crate::acquire::reentered;
 use crate::mutex_guard::release;
 use crate::{AcquireError, Owner};
 use docent_core::recipe::{AsHold, Hold, HoldRef, Line};
@@ -53,7 +53,8 @@ impl WriteGuard {
         self.hold.path()
     }
 
-    /// True while it is certain that the write lock is held, without I/O. See [`Guard::is_held`](docent_core::Guard::is_held).
+    /// True while it is certain that the write lock is held, without I/O. See
+    /// [`Guard::is_held`](docent_core::Guard::is_held).
     pub fn is_held(&self) -> bool {
         self.hold.is_held()
     }
@@ -66,13 +67,14 @@ impl WriteGuard {
         self.hold.lost().await
     }
 
-    /// Cancelled when the write lock is lost; not when it is released. See [`Guard::token`](docent_core::Guard::token).
+    /// Cancelled when the write lock is lost; not when it is released. See
+    /// [`Guard::token`](docent_core::Guard::token).
     pub fn token(&self) -> CancellationToken {
         self.hold.token()
     }
 
-    /// Resolves when somebody asked for the write lock with [`RwLock::revoke`](crate::RwLock::revoke). It is held on; release it
-    /// when it suits.
+    /// Resolves when somebody asked for the write lock with [`RwLock::revoke`](crate::RwLock::revoke). It is
+    /// held on; release it when it suits.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -91,7 +93,8 @@ impl WriteGuard {
         self.hold.run(future).await
     }
 
-    /// Asks the servers whether the write lock is held: a linearizable check. See [`Guard::verify`](docent_core::Guard::verify).
+    /// Asks the servers whether the write lock is held: a linearizable check. See
+    /// [`Guard::verify`](docent_core::Guard::verify).
     ///
     /// # Errors
     /// `Lost` when it is not held any more; `Timeout`, `NoAuth`, `Closed`.
@@ -112,7 +115,7 @@ impl WriteGuard {
     /// # Errors
     /// [`Lost`] when the write lock is lost.
     pub fn reenter(&self) -> Result<Self, Lost> {
-        let hold = again(Arc::clone(&self.hold))?;
+        let hold = reentered(Arc::clone(&self.hold))?;
         Ok(Self::new(hold, self.owner.clone(), self.readers.clone()))
     }
 

@@ -1,0 +1,120 @@
+use super::Config;
+use crate::history::FOLDER;
+use crate::subscription::Fallback;
+use crate::tree::SharedTreeFeed;
+use crate::value::ValueFormat;
+use crate::{SubscribeError, TreeSubscription};
+use docent_core::recipe::VersionedNode;
+use docent_core::{Client, Error};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+/// A folder of configurations: each node below the path is a key with a value of its own, of one type. Made
+/// by [`new`](Self::new), or by [`ConfigBuilder::build_tree`](crate::ConfigBuilder::build_tree). Cheap to
+/// clone.
+///
+/// # Guarantees
+/// As those of [`Config`], for each key. A value that is not good spoils no other. Nodes deeper than one
+/// level are not seen.
+///
+/// # Examples
+/// ```no_run
+/// # async fn example(client: docent_core::Client) -> Result<(), Box<dyn std::error::Error>> {
+/// use docent_config::{ConfigTree, TreeChange};
+///
+/// let flags = ConfigTree::<bool>::new(&client, "/config/flags")?;
+/// flags.key("dark-mode")?.publish(&true).await?;
+/// let mut subscription = flags.subscribe().await?;
+/// if subscription.current().get("dark-mode").is_some_and(|flag| *flag.value()) {}
+/// while let Some(change) = subscription.changed().await {
+///     if let TreeChange::Value(key, flag) = change {
+///         println!("{key}: {}", **flag);
+///     }
+/// }
+/// # Ok(()) }
+/// ```
+pub struct ConfigTree<T> {
+    inner: Arc<Inner<T>>,
+}
+
+struct Inner<T> {
+    cell: VersionedNode,
+    format: ValueFormat<T>,
+    history: usize,
+    feed: Mutex<Weak<SharedTreeFeed<T>>>,
+}
+
+impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> ConfigTree<T> {
+    /// The configurations below `path`, which need not exist yet, as JSON, each with a history of ten values.
+    ///
+    /// # Errors
+    /// `InvalidInput` when the path breaks a rule or is the root.
+    pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
+        Config::builder(client, path).build_tree()
+    }
+}
+
+impl<T: Send + Sync + 'static> ConfigTree<T> {
+    pub(crate) fn made(cell: VersionedNode, format: ValueFormat<T>, history: usize) -> Self {
+        Self { inner: Arc::new(Inner { cell, format, history, feed: Mutex::default() }) }
+    }
+
+    /// The path, as it was given.
+    pub fn path(&self) -> &str {
+        self.inner.cell.path()
+    }
+
+    /// One of the configurations, to publish, follow or delete it.
+    ///
+    /// # Errors
+    /// `InvalidInput` when `key` is not the name of a node: empty, with a `/`, or reserved (`_history`).
+    pub fn key(&self, key: &str) -> Result<Config<T>, Error> {
+        if key.is_empty() || key.contains('/') || key == FOLDER {
+            let detail = format!("key {key:?} must be one segment of a path, and not {FOLDER:?}");
+            return Err(Error::invalid_input("config", detail));
+        }
+        let Inner { cell, format, history, .. } = &*self.inner;
+        let cell = VersionedNode::new(cell.client(), &format!("{}/{key}", self.path()))?;
+        let fallback = Fallback { default: None, file: None, after: Duration::ZERO };
+        Ok(Config::made(cell, format.clone(), *history, fallback))
+    }
+
+    /// Follows all keys from now on. Waits until all of them were read, at most for the operation timeout. A
+    /// folder that does not exist has none.
+    ///
+    /// # Errors
+    /// [`SubscribeError::Core`] with `NoAuth`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn subscribe(&self) -> Result<TreeSubscription<T>, SubscribeError> {
+        let feed = self.feed()?;
+        feed.ready().await?;
+        Ok(TreeSubscription::new(feed))
+    }
+
+    fn feed(&self) -> Result<Arc<SharedTreeFeed<T>>, Error> {
+        let mut running = self.inner.feed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(feed) = running.upgrade() {
+            return Ok(feed);
+        }
+        let feed = Arc::new(SharedTreeFeed::start(&self.inner.cell, &self.inner.format)?);
+        *running = Arc::downgrade(&feed);
+        Ok(feed)
+    }
+}
+
+impl<T> Clone for ConfigTree<T> {
+    fn clone(&self) -> Self {
+        Self { inner: Arc::clone(&self.inner) }
+    }
+}
+
+impl<T> fmt::Debug for ConfigTree<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ConfigTree").field("path", &self.inner.cell.path()).finish_non_exhaustive()
+    }
+}

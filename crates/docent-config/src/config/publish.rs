@@ -1,0 +1,222 @@
+use super::Config;
+use crate::history::HistoryEntry;
+use crate::{Origin, PublishError, Revision, Snapshot};
+use bytes::Bytes;
+use docent_core::Node;
+use futures_util::future::try_join;
+
+impl<T: Send + Sync + 'static> Config<T> {
+    /// Publishes a value, whatever is there; the value it replaces goes into the history. Returns the
+    /// published value, as others read it.
+    ///
+    /// # Errors
+    /// [`PublishError::Refused`] when others would refuse it; [`PublishError::Core`] with `NoAuth`,
+    /// `TooLarge`, `Timeout`, `Closed`, and with `OutcomeUnknown` only when the session ended before it could
+    /// be found out what became of it.
+    ///
+    /// # Cancel safety
+    /// This method is *not* cancel safe: the value may have been published.
+    pub async fn publish(&self, value: &T) -> Result<Snapshot<T>, PublishError> {
+        let (data, value) = self.inner.format.write(value)?;
+        let written = self.replace(|_| Ok(Some(data.clone()))).await?;
+        Ok(published(value, written))
+    }
+
+    /// Publishes a value if the present one is still the one that the caller saw: the same value of the same
+    /// node. With a [default](crate::Origin::Default), if there is none.
+    ///
+    /// # Caveats
+    /// Of a node that is deleted and created anew in the very moment of the write the servers compare only
+    /// the version.
+    ///
+    /// # Errors
+    /// [`PublishError::Conflict`] when it is not; else as [`publish`](Self::publish).
+    ///
+    /// # Cancel safety
+    /// This method is *not* cancel safe: the value may have been published.
+    pub async fn publish_if(&self, value: &T, seen: &Snapshot<T>) -> Result<Snapshot<T>, PublishError> {
+        self.publish_over(value, seen.revision()).await
+    }
+
+    /// Publishes a value if there is none.
+    ///
+    /// # Errors
+    /// [`PublishError::Conflict`] when there is one; else as [`publish`](Self::publish).
+    ///
+    /// # Cancel safety
+    /// This method is *not* cancel safe: the value may have been published.
+    pub async fn publish_new(&self, value: &T) -> Result<Snapshot<T>, PublishError> {
+        self.publish_over(value, None).await
+    }
+
+    async fn publish_over(&self, value: &T, seen: Option<Revision>) -> Result<Snapshot<T>, PublishError> {
+        let (data, value) = self.inner.format.write(value)?;
+        // The server may lag behind another that showed the value to the caller.
+        self.sync().await?;
+        // The servers compare versions only, and a node that was made anew may have the same: so the creating
+        // transaction is compared, too (decision 9).
+        let is_seen = |node: Option<&Node>| match (node, seen) {
+            (Some(node), Some(seen)) => seen.is(&node.stat),
+            (None, None) => true,
+            _ => false,
+        };
+        let decide = |node: Option<&Node>| match is_seen(node) {
+            true => Ok(Some(data.clone())),
+            false => Err(PublishError::Conflict),
+        };
+        let written = self.replace(decide).await?;
+        Ok(published(value, written))
+    }
+
+    /// Makes a new value from the present one, `None` when there is none, and publishes it if nobody else was
+    /// faster; else does it again with the value that is there then. Where `change` returns `None` nothing is
+    /// published, and this returns `None`; before that it is asked once more, with the newest value of the
+    /// servers, as the one that this client talks to may lag behind.
+    ///
+    /// ```no_run
+    /// # #[derive(serde::Serialize, serde::Deserialize)]
+    /// # struct Limits { per_second: u32 }
+    /// # async fn example(limits: docent_config::Config<Limits>) -> Result<(), docent_config::PublishError> {
+    /// limits.update(|now| Some(Limits { per_second: now?.per_second * 2 })).await?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`PublishError::Unreadable`] when the present value is no good one; else as
+    /// [`publish`](Self::publish). `Timeout`, too, when others were faster all the time.
+    ///
+    /// # Cancel safety
+    /// This method is *not* cancel safe: the value may have been published.
+    pub async fn update(
+        &self,
+        mut change: impl FnMut(Option<T>) -> Option<T> + Send,
+    ) -> Result<Option<Snapshot<T>>, PublishError> {
+        let format = &self.inner.format;
+        let mut last = None;
+        let decide = |node: Option<&Node>| {
+            let read = |node: &Node| {
+                format.read(&node.data).map_err(|refusal| refusal.of(Revision::from(&node.stat)))
+            };
+            let present = node.map(read).transpose().map_err(PublishError::Unreadable)?;
+            let Some(value) = change(present) else { return Ok(None) };
+            let (data, value) = format.write(&value)?;
+            last = Some(value);
+            Ok(Some(data))
+        };
+        let written = self.replace(decide).await?;
+        Ok(written.zip(last).map(|(revision, value)| Snapshot::new(value, revision, Origin::Server)))
+    }
+
+    /// The values that were replaced, the latest first, without the present one.
+    ///
+    /// # Errors
+    /// `NoAuth`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn history(&self) -> Result<Vec<HistoryEntry<T>>, docent_core::Error> {
+        let past = self.past().await?;
+        let read = |(revision, data)| {
+            let value = self.inner.format.read(&data).map_err(|refusal| refusal.of(revision));
+            HistoryEntry { revision, value }
+        };
+        Ok(past.into_iter().map(read).collect())
+    }
+
+    /// Publishes an earlier value again, byte for byte. It is a new value with a revision of its own: readers
+    /// see nothing go back.
+    ///
+    /// # Errors
+    /// [`PublishError::NoSuchRevision`] when the history does not hold it; [`PublishError::Refused`] when it
+    /// would be refused by now; else as [`publish`](Self::publish).
+    ///
+    /// # Cancel safety
+    /// This method is *not* cancel safe: the value may have been published.
+    pub async fn rollback(&self, to: &Revision) -> Result<Snapshot<T>, PublishError> {
+        let past = self.past().await?;
+        let found = past.into_iter().find(|(revision, _)| revision.mzxid == to.mzxid);
+        let (revision, data) = found.ok_or(PublishError::NoSuchRevision)?;
+        let value =
+            self.inner.format.read(&data).map_err(|refusal| PublishError::Refused(refusal.of(revision)))?;
+        let written = self.replace(|_| Ok(Some(data.clone()))).await?;
+        Ok(published(value, written))
+    }
+
+    /// Deletes the value and its history. Subscribers keep the last good value, and are told. False when
+    /// there was none.
+    ///
+    /// # Errors
+    /// [`PublishError::Core`] with `NotEmpty` when somebody put something else below it; else as
+    /// [`publish`](Self::publish).
+    ///
+    /// # Cancel safety
+    /// This method is *not* cancel safe: it may have been deleted.
+    pub async fn delete(&self) -> Result<bool, PublishError> {
+        self.sync().await?;
+        let mut race = self.inner.cell.cas_loop();
+        loop {
+            let cell = race.cell();
+            let (node, listed) = try_join(cell.read(), self.inner.history.list(&cell)).await?;
+            let Some(node) = node else { return Ok(false) };
+            let with = |transaction| self.inner.history.remove_all(&listed, transaction);
+            if cell.delete(&node.stat, with).await? {
+                return Ok(true);
+            }
+            race.lost().await?;
+        }
+    }
+
+    async fn past(&self) -> Result<Vec<(Revision, Bytes)>, docent_core::Error> {
+        self.sync().await?;
+        self.inner.history.read(&self.inner.cell).await
+    }
+
+    async fn sync(&self) -> Result<(), docent_core::Error> {
+        self.inner.cell.client().sync(self.path()).await
+    }
+
+    /// Replaces the present value by the one that `decide` makes of it, unless that is none.
+    async fn replace(
+        &self,
+        mut decide: impl FnMut(Option<&Node>) -> Result<Option<Bytes>, PublishError> + Send,
+    ) -> Result<Option<Revision>, PublishError> {
+        let history = &self.inner.history;
+        let mut race = self.inner.cell.cas_loop();
+        let mut caught_up = false;
+        loop {
+            let cell = race.cell();
+            // Both are asked before either is answered.
+            let listed =
+                async { if history.is_kept() { history.list(&cell).await.map(Some) } else { Ok(None) } };
+            let (node, listed) = try_join(cell.read(), listed).await?;
+            let data = match decide(node.as_ref()) {
+                Ok(Some(data)) => data,
+                // No server compares versions where nothing is written: a decision not to write must not come
+                // of an old value.
+                Ok(None) | Err(PublishError::Unreadable(_)) if !caught_up => {
+                    cell.client().sync(self.path()).await?;
+                    caught_up = true;
+                    continue;
+                }
+                Ok(None) => return Ok(None),
+                Err(error) => return Err(error),
+            };
+            let limit = cell.client().max_request();
+            let plan = match (&node, &listed) {
+                (Some(node), Some(listed)) => history.plan(node, listed, data.len(), limit),
+                _ => Default::default(),
+            };
+            let with = |transaction| history.carry_out(&plan, transaction);
+            if let Some(stat) = cell.write(node.as_ref().map(|node| &node.stat), &data, with).await? {
+                tracing::debug!(path = self.path(), version = stat.version, mzxid = stat.mzxid, "published");
+                return Ok(Some(Revision::from(&stat)));
+            }
+            race.lost().await?;
+        }
+    }
+}
+
+fn published<T>(value: T, written: Option<Revision>) -> Snapshot<T> {
+    let revision = written.expect("a value that is always decided for is written");
+    Snapshot::new(value, revision, Origin::Server)
+}

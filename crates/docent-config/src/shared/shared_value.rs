@@ -1,0 +1,88 @@
+use super::with_initial::WithInitial;
+use crate::{PublishError, Raw, Snapshot, SubscribeError, Subscription};
+use bytes::Bytes;
+use docent_core::{Client, Error};
+
+/// Bytes that many share, in the layout of Curator's `SharedValue`: the data of a persistent node.
+///
+/// The first user writes the seed, and others' seeds count for nothing then. Each write is applied once or
+/// not at all, also when replies are lost. It is a [`Config`](crate::Config) without a history, whose values
+/// are bytes. Cheap to clone.
+///
+/// # Examples
+/// ```no_run
+/// # async fn example(client: docent_core::Client) -> Result<(), Box<dyn std::error::Error>> {
+/// use docent_config::SharedValue;
+///
+/// let motto = SharedValue::new(&client, "/motto", "festina lente")?;
+/// let seen = motto.get().await?;
+/// motto.compare_and_set(&seen, "carpe diem").await?;
+/// # Ok(()) }
+/// ```
+#[derive(Debug, Clone)]
+pub struct SharedValue(WithInitial<Bytes>);
+
+impl SharedValue {
+    /// The value at `path`, which is `seed` at first.
+    ///
+    /// # Errors
+    /// `InvalidInput` when the path breaks a rule or is the root.
+    pub fn new(client: &Client, path: &str, seed: impl Into<Bytes>) -> Result<Self, Error> {
+        WithInitial::new(client, path, seed.into(), Raw).map(Self)
+    }
+
+    /// The path, as it was given.
+    pub fn path(&self) -> &str {
+        self.0.config.path()
+    }
+
+    /// The value now, at the server this client talks to. Writes the seed when there is none.
+    ///
+    /// # Errors
+    /// [`PublishError::Unreadable`] when what is there is not readable; [`PublishError::Core`] with `NoAuth`,
+    /// `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is *not* cancel safe: the seed may have been written.
+    pub async fn get(&self) -> Result<Snapshot<Bytes>, PublishError> {
+        self.0.get().await
+    }
+
+    /// Sets the value, whatever it is.
+    ///
+    /// # Errors
+    /// As [`Config::publish`](crate::Config::publish).
+    ///
+    /// # Cancel safety
+    /// This method is *not* cancel safe: the value may have been set.
+    pub async fn set(&self, value: impl Into<Bytes>) -> Result<Snapshot<Bytes>, PublishError> {
+        self.0.config.publish(&value.into()).await
+    }
+
+    /// Sets the value if it is still `seen`: the same value of the same node. Curator's `trySet`.
+    ///
+    /// # Errors
+    /// [`PublishError::Conflict`] when somebody else was faster; else as
+    /// [`Config::publish_if`](crate::Config::publish_if).
+    ///
+    /// # Cancel safety
+    /// This method is *not* cancel safe: the value may have been set.
+    pub async fn compare_and_set(
+        &self,
+        seen: &Snapshot<Bytes>,
+        value: impl Into<Bytes>,
+    ) -> Result<Snapshot<Bytes>, PublishError> {
+        self.0.config.publish_if(&value.into(), seen).await
+    }
+
+    /// Follows the value. When the node is deleted the last value stays, until it is set again.
+    ///
+    /// # Errors
+    /// As [`Config::subscribe`](crate::Config::subscribe).
+    ///
+    /// # Cancel safety
+    /// This method is *not* cancel safe: the seed may have been written.
+    pub async fn subscribe(&self) -> Result<Subscription<Bytes>, SubscribeError> {
+        self.0.subscribe().await
+    }
+}

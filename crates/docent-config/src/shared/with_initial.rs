@@ -1,0 +1,62 @@
+use crate::subscription::Fallback;
+use crate::value::ValueFormat;
+use crate::{Codec, Config, PublishError, Snapshot, SubscribeError, Subscription};
+use docent_core::recipe::VersionedNode;
+use docent_core::{Client, Error};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A value that begins as its seed: the first who uses it writes that. Without a history.
+pub(crate) struct WithInitial<T> {
+    pub(crate) config: Config<T>,
+    seed: Arc<T>,
+}
+
+impl<T: Send + Sync + 'static> WithInitial<T> {
+    pub(crate) fn new(client: &Client, path: &str, seed: T, codec: impl Codec<T>) -> Result<Self, Error> {
+        let format = ValueFormat { codec: Arc::new(codec), validate: None };
+        let fallback = Fallback { default: None, file: None, after: Duration::ZERO };
+        let config = Config::made(VersionedNode::new(client, path)?, format, 0, fallback);
+        Ok(Self { config, seed: Arc::new(seed) })
+    }
+
+    pub(crate) async fn get(&self) -> Result<Snapshot<T>, PublishError> {
+        loop {
+            match self.config.get().await {
+                Ok(Some(snapshot)) => return Ok(snapshot),
+                Ok(None) => {}
+                Err(SubscribeError::Refused(refusal)) => return Err(PublishError::Unreadable(refusal)),
+                Err(SubscribeError::Core(error)) => return Err(error.into()),
+                Err(SubscribeError::Missing) => unreachable!("a look is no subscription"),
+            }
+            match self.config.publish_new(&self.seed).await {
+                // Somebody else's seed was first.
+                Err(PublishError::Conflict) => {}
+                result => return result,
+            }
+        }
+    }
+
+    pub(crate) async fn subscribe(&self) -> Result<Subscription<T>, SubscribeError> {
+        match self.get().await {
+            Ok(_) | Err(PublishError::Conflict) => {}
+            Err(PublishError::Core(error)) => return Err(error.into()),
+            // The subscription says so itself.
+            Err(_) => {}
+        }
+        self.config.subscribe().await
+    }
+}
+
+impl<T> Clone for WithInitial<T> {
+    fn clone(&self) -> Self {
+        Self { config: self.config.clone(), seed: Arc::clone(&self.seed) }
+    }
+}
+
+impl<T> fmt::Debug for WithInitial<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("WithInitial").field(&self.config).finish()
+    }
+}

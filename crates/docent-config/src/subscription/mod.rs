@@ -1,0 +1,15 @@
+//! Following one value: a feed for all who subscribed to it, and their subscriptions.
+
+mod fallback;
+mod newest_filter;
+mod shared_feed;
+mod state_wait;
+#[expect(clippy::module_inception, reason = "the folder is about it")]
+mod subscription;
+mod value_state;
+
+pub(crate) use fallback::Fallback;
+pub(crate) use newest_filter::{Judgement, NewestFilter};
+pub(crate) use shared_feed::SharedFeed;
+pub(crate) use state_wait::StateWait;
+pub use subscription::{Change, Subscription};

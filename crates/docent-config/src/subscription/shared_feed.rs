@@ -1,0 +1,242 @@
+use super::value_state::{Latest, ValueState};
+use super::{Fallback, Judgement, NewestFilter};
+use crate::file::{LocalFile, Record};
+use crate::value::ValueFormat;
+use crate::{Revision, Snapshot, SubscribeError, telemetry};
+use arc_swap::ArcSwapOption;
+use docent_core::recipe::{VersionedNode, spawn};
+use docent_core::{Error, ErrorKind, Node, NodeCache, NodeChanges, StateWatcher};
+use futures_util::StreamExt;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+/// Follows one value for all who subscribed to it: one cache, one task, and each value decoded once.
+pub(crate) struct SharedFeed<T> {
+    pub(crate) cache: NodeCache,
+    /// The last good value. Read without a lock that anybody could hold.
+    pub(crate) current: Arc<ArcSwapOption<Snapshot<T>>>,
+    /// The newest `ValueState` of the value. Its sender belongs to the task, and goes with it.
+    pub(crate) state: watch::Receiver<ValueState<T>>,
+    /// Ends the task with the last subscription.
+    _task: DropGuard,
+}
+
+impl<T: Send + Sync + 'static> SharedFeed<T> {
+    pub(crate) fn start(
+        cell: &VersionedNode,
+        format: &ValueFormat<T>,
+        fallback: &Fallback<T>,
+    ) -> Result<Self, Error> {
+        let Fallback { default, file, .. } = fallback;
+        let cache = NodeCache::new(cell.client(), cell.path())?;
+        let file = file.clone();
+        let current = Arc::new(ArcSwapOption::new(default.clone()));
+        let connection = cell.client().state();
+        let rollbacks = connection.current().rollbacks;
+        let (sender, state) = watch::channel(ValueState::new(default.clone(), file.is_none(), rollbacks));
+        let abandoned = CancellationToken::new();
+        let task = FeedTask {
+            path: cell.path().to_owned(),
+            changes: cache.changes(),
+            filter: NewestFilter::new(format.clone(), rollbacks),
+            connection,
+            current: Arc::clone(&current),
+            state: sender,
+            format: format.clone(),
+            reading: file.clone().map(|file| tokio::task::spawn_blocking(move || file.load())),
+            file,
+            abandoned: abandoned.clone(),
+        };
+        spawn(cell.client(), task.run());
+        Ok(Self { cache, current, state, _task: abandoned.drop_guard() })
+    }
+}
+
+impl<T> SharedFeed<T> {
+    /// Waits until there is something to begin with.
+    pub(crate) async fn ready(&self, fallback_after: Duration) -> Result<(), SubscribeError> {
+        let mut state = self.state.clone();
+        // The task ends with the client.
+        if state.has_changed().is_err() {
+            return Err(Error::closed("subscribe", self.cache.path()).into());
+        }
+        let (mut read, mut patience) = (pin!(self.cache.ready()), pin!(tokio::time::sleep(fallback_after)));
+        let (mut answered, mut patient, mut failed) = (false, true, None);
+        loop {
+            if let Some(verdict) = verdict(&state.borrow_and_update(), patient, failed.as_ref()) {
+                return verdict;
+            }
+            tokio::select! {
+                biased;
+                changed = state.changed() => if changed.is_err() {
+                    return Err(Error::closed("subscribe", self.cache.path()).into());
+                },
+                result = &mut read, if !answered => {
+                    answered = true;
+                    if let Err(error) = result {
+                        // StateWait longer would not help.
+                        (patient, failed) = (false, Some(error));
+                    }
+                }
+                () = &mut patience, if patient => patient = false,
+            }
+        }
+    }
+}
+
+/// Whether a subscription can begin, once that is decided. `failed` says why the servers did not tell.
+fn verdict<T>(
+    state: &ValueState<T>,
+    patient: bool,
+    failed: Option<&Error>,
+) -> Option<Result<(), SubscribeError>> {
+    let is_unknown = matches!(state.latest, Latest::Unknown);
+    if failed.is_some_and(|error| error.kind() == ErrorKind::Closed) {
+        return Some(Err(failed?.clone().into()));
+    }
+    if state.good.is_some() {
+        // The file's comes after the default.
+        return (!is_unknown || (!patient && state.file_read)).then_some(Ok(()));
+    }
+    if !state.file_read {
+        return None;
+    }
+    match &state.latest {
+        Latest::Missing => Some(Err(SubscribeError::Missing)),
+        Latest::Refused(refusal) => Some(Err(SubscribeError::Refused(refusal.clone()))),
+        Latest::Good | Latest::Unknown => Some(Err(failed?.clone().into())),
+    }
+}
+
+struct FeedTask<T> {
+    path: String,
+    changes: NodeChanges,
+    connection: StateWatcher,
+    filter: NewestFilter<T>,
+    current: Arc<ArcSwapOption<Snapshot<T>>>,
+    state: watch::Sender<ValueState<T>>,
+    format: ValueFormat<T>,
+    /// The local file is being read.
+    reading: Option<JoinHandle<Option<Record>>>,
+    file: Option<LocalFile>,
+    abandoned: CancellationToken,
+}
+
+impl<T: Send + Sync + 'static> FeedTask<T> {
+    /// Never waits for the disk: a value is shown first and saved then.
+    async fn run(mut self) {
+        loop {
+            tokio::select! {
+                biased;
+                () = self.abandoned.cancelled() => return,
+                record = read(&mut self.reading) => self.loaded(record),
+                node = self.changes.next() => match node {
+                    Some(node) => self.take(node),
+                    None => return,
+                },
+            }
+        }
+    }
+
+    fn take(&mut self, node: Option<Arc<Node>>) {
+        let found = node.as_ref().map(|node| (Revision::from(&node.stat), &node.data));
+        let judgement = self.filter.judge(found, self.connection.current().rollbacks);
+        match &judgement {
+            Judgement::Good(snapshot) => {
+                telemetry::applied();
+                tracing::debug!(path = self.path, revision = ?snapshot.revision(), "a value arrived");
+                self.current.store(Some(Arc::clone(snapshot)));
+                if let (Some(file), Some(node), Some(revision)) = (&self.file, node, snapshot.revision()) {
+                    file.save_soon(Record { revision, data: node.data.clone() });
+                }
+            }
+            Judgement::Refused(refusal) => {
+                telemetry::refused();
+                tracing::warn!(path = self.path, %refusal, "a value is refused, the last good one stays");
+            }
+            Judgement::Missing => tracing::debug!(path = self.path, "nothing is published"),
+            Judgement::Old => {
+                tracing::warn!(path = self.path, "a value older than the last one is not shown");
+            }
+        }
+        let rollbacks = self.filter.rollbacks();
+        self.state.send_if_modified(|state| {
+            state.rollbacks = rollbacks;
+            state.enter(&judgement)
+        });
+    }
+
+    /// The local file was read.
+    fn loaded(&mut self, record: Option<Record>) {
+        self.reading = None;
+        let snapshot = record.and_then(|Record { revision, data }| match self.format.read(&data) {
+            Ok(value) => Some(Arc::new(Snapshot::new(value, revision, crate::Origin::File))),
+            Err(refusal) => {
+                tracing::warn!(path = self.path, %refusal, "the local snapshot is refused");
+                None
+            }
+        });
+        enter_file(&self.state, &self.current, snapshot);
+    }
+}
+
+fn enter_file<T>(
+    state: &watch::Sender<ValueState<T>>,
+    current: &ArcSwapOption<Snapshot<T>>,
+    snapshot: Option<Arc<Snapshot<T>>>,
+) {
+    state.send_modify(|state| {
+        state.enter_file(snapshot);
+        // Before anybody hears of it.
+        current.store(state.good.clone());
+    });
+}
+
+/// How long a disk is waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+async fn read(reading: &mut Option<JoinHandle<Option<Record>>>) -> Option<Record> {
+    match reading {
+        Some(reading) => tokio::time::timeout(PATIENCE, reading).await.ok()?.ok()?,
+        None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Origin;
+    use futures_util::task::{ArcWake, waker};
+    use std::sync::Mutex;
+    use std::task::Context;
+    use std::time::SystemTime;
+
+    /// Looks for the value as soon as it is told that there is one.
+    struct Listener {
+        current: Arc<ArcSwapOption<Snapshot<u32>>>,
+        found: Mutex<Option<u32>>,
+    }
+
+    impl ArcWake for Listener {
+        fn wake_by_ref(listener: &Arc<Self>) {
+            *listener.found.lock().unwrap() = listener.current.load().as_ref().map(|snapshot| ***snapshot);
+        }
+    }
+
+    #[test]
+    fn whoever_hears_that_there_is_a_value_finds_it() {
+        let revision = Revision { czxid: 1, mzxid: 1, version: 0, modified: SystemTime::UNIX_EPOCH };
+        let (sender, mut state) = watch::channel(ValueState::new(None, false, 0));
+        let current = Arc::new(ArcSwapOption::empty());
+        let listener = Arc::new(Listener { current: Arc::clone(&current), found: Mutex::default() });
+        let waker = waker(Arc::clone(&listener));
+        let mut changed = pin!(state.changed());
+        assert!(changed.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        enter_file(&sender, &current, Some(Arc::new(Snapshot::new(7, revision, Origin::File))));
+        assert_eq!(*listener.found.lock().unwrap(), Some(7));
+    }
+}

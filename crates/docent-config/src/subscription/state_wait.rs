@@ -1,0 +1,34 @@
+use futures_util::future::{BoxFuture, FutureExt};
+use std::task::{Context, Poll, ready};
+use tokio::sync::watch;
+
+/// Wait of a subscription for the next state.
+#[derive(Default)]
+pub(crate) struct StateWait(Option<BoxFuture<'static, bool>>);
+
+impl StateWait {
+    /// The change that `look` finds in this state or one that follows; `None` when there is nothing in the
+    /// last one.
+    pub(crate) fn poll_found<S: Send + Sync + 'static, C>(
+        &mut self,
+        cx: &mut Context<'_>,
+        state: &mut watch::Receiver<S>,
+        mut look: impl FnMut(&mut watch::Receiver<S>) -> Option<C>,
+    ) -> Poll<Option<C>> {
+        loop {
+            if let Some(found) = look(state) {
+                return Poll::Ready(Some(found));
+            }
+            let goes_on = ready!(self.0.get_or_insert_with(|| change(state.clone())).poll_unpin(cx));
+            self.0 = None;
+            if !goes_on {
+                return Poll::Ready(look(state));
+            }
+        }
+    }
+}
+
+/// Waits for the state to change; false when it never will again.
+fn change<S: Send + Sync + 'static>(mut state: watch::Receiver<S>) -> BoxFuture<'static, bool> {
+    async move { state.changed().await.is_ok() }.boxed()
+}

@@ -1,0 +1,108 @@
+use super::Judgement;
+use crate::{Origin, Rejection, Snapshot};
+use std::sync::Arc;
+
+/// State of a value, as shown to its subscriptions. Its numbers tell them what is news.
+pub(crate) struct ValueState<T> {
+    /// The last good value, and how many there were before it.
+    pub(crate) good: Option<Arc<Snapshot<T>>>,
+    pub(crate) good_number: u64,
+    /// State of the value at the servers.
+    pub(crate) latest: Latest,
+    pub(crate) latest_number: u64,
+    /// How many values were refused.
+    pub(crate) refused: u64,
+    /// How often the servers were restored from an older copy and values began anew.
+    pub(crate) rollbacks: u64,
+    /// The local file was read, or there is none.
+    pub(crate) file_read: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Latest {
+    Unknown,
+    /// The last good value.
+    Good,
+    Missing,
+    Refused(Rejection),
+}
+
+impl<T> ValueState<T> {
+    pub(crate) fn new(default: Option<Arc<Snapshot<T>>>, file_read: bool, rollbacks: u64) -> Self {
+        Self {
+            good: default,
+            good_number: 0,
+            latest: Latest::Unknown,
+            latest_number: 0,
+            refused: 0,
+            rollbacks,
+            file_read,
+        }
+    }
+
+    /// True when it changed anything.
+    pub(crate) fn enter(&mut self, judgement: &Judgement<T>) -> bool {
+        match judgement {
+            Judgement::Good(snapshot) => {
+                self.good = Some(Arc::clone(snapshot));
+                self.good_number += 1;
+                self.latest = Latest::Good;
+            }
+            Judgement::Missing => self.latest = Latest::Missing,
+            Judgement::Refused(refusal) => {
+                self.refused += 1;
+                self.latest = Latest::Refused(refusal.clone());
+            }
+            Judgement::Old => return false,
+        }
+        self.latest_number += 1;
+        true
+    }
+
+    /// Takes what the local file had, unless the servers were faster.
+    pub(crate) fn enter_file(&mut self, snapshot: Option<Arc<Snapshot<T>>>) {
+        self.file_read = true;
+        let told = self.good.as_ref().is_some_and(|good| good.origin() == Origin::Server);
+        if let Some(snapshot) = snapshot.filter(|_| !told) {
+            self.good = Some(snapshot);
+            self.good_number += 1;
+        }
+    }
+}
+
+impl<T> Clone for ValueState<T> {
+    fn clone(&self) -> Self {
+        Self {
+            good: self.good.clone(),
+            good_number: self.good_number,
+            latest: self.latest.clone(),
+            latest_number: self.latest_number,
+            refused: self.refused,
+            rollbacks: self.rollbacks,
+            file_read: self.file_read,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Revision;
+    use std::time::SystemTime;
+
+    #[test]
+    fn the_file_gives_way_to_the_servers_and_the_default_to_both() {
+        let snapshot = |value, origin| {
+            let revision = Revision { czxid: 1, mzxid: 900, version: 0, modified: SystemTime::UNIX_EPOCH };
+            Some(Arc::new(Snapshot::new(value, revision, origin)))
+        };
+        let mut state = ValueState::new(Some(Arc::new(Snapshot::default_value(1_u32))), false, 0);
+        state.enter_file(snapshot(2, Origin::File));
+        assert_eq!((*state.good.as_ref().unwrap().value(), state.file_read), (2, true));
+        let Some(server) = snapshot(3, Origin::Server) else { unreachable!() };
+        assert!(state.enter(&Judgement::Good(server)));
+        state.enter_file(snapshot(2, Origin::File));
+        assert_eq!(*state.good.as_ref().unwrap().value(), 3);
+        assert!(!state.enter(&Judgement::Old));
+    }
+}

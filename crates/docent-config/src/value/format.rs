@@ -1,0 +1,92 @@
+use super::Rejection;
+use crate::{Codec, PublishError};
+use bytes::Bytes;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+pub(crate) type Validate<T> = dyn Fn(&T) -> Result<(), String> + Send + Sync;
+
+/// Codec and validation by which values are read and judged.
+pub(crate) struct ValueFormat<T> {
+    pub(crate) codec: Arc<dyn Codec<T>>,
+    pub(crate) validate: Option<Arc<Validate<T>>>,
+}
+
+impl<T: 'static> ValueFormat<T> {
+    /// The value of a node with `data`, if it is good.
+    pub(crate) fn read(&self, data: &Bytes) -> Result<T, Rejection> {
+        caught(|| {
+            let value = self.codec.decode(data).map_err(|error| Rejection::codec(&error))?;
+            if let Some(validate) = &self.validate {
+                validate(&value).map_err(Rejection::validation)?;
+            }
+            Ok(value)
+        })
+    }
+
+    /// The data for a value, and the value as others will read it: a value that they would refuse is refused
+    /// here.
+    pub(crate) fn write(&self, value: &T) -> Result<(Bytes, T), PublishError> {
+        let data = caught(|| self.codec.encode(value).map_err(|error| Rejection::codec(&error)));
+        let data = data.map_err(PublishError::Refused)?;
+        let read = self.read(&data).map_err(PublishError::Refused)?;
+        Ok((data, read))
+    }
+}
+
+/// Code of others must not take a task of ours with it.
+fn caught<R>(work: impl FnOnce() -> Result<R, Rejection>) -> Result<R, Rejection> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(Rejection::panicked()))
+}
+
+impl<T> Clone for ValueFormat<T> {
+    fn clone(&self) -> Self {
+        Self { codec: Arc::clone(&self.codec), validate: self.validate.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{CodecError, Json, RejectionReason};
+
+    fn format(validate: fn(&u32) -> Result<(), String>) -> ValueFormat<u32> {
+        ValueFormat { codec: Arc::new(Json::new()), validate: Some(Arc::new(validate)) }
+    }
+
+    #[test]
+    fn a_value_is_decoded_then_validated() {
+        let small = format(|value| if *value < 10 { Ok(()) } else { Err("must be below 10".into()) });
+        assert_eq!(small.read(&Bytes::from_static(b"9")).unwrap(), 9);
+        assert_eq!(small.read(&Bytes::from_static(b"-")).unwrap_err().reason(), RejectionReason::Codec);
+        let refusal = small.read(&Bytes::from_static(b"10")).unwrap_err();
+        assert_eq!((refusal.reason(), refusal.detail()), (RejectionReason::Validation, "must be below 10"));
+        assert_eq!(refusal.to_string(), "the value: validation refused it");
+        assert!(matches!(small.write(&11), Err(PublishError::Refused(_))));
+        assert_eq!(small.write(&3).unwrap(), (Bytes::from_static(b"3"), 3));
+    }
+
+    #[test]
+    fn a_panic_is_a_refusal() {
+        let panics = format(|_| panic!("planted"));
+        assert_eq!(panics.read(&Bytes::from_static(b"9")).unwrap_err().reason(), RejectionReason::Panicked);
+    }
+
+    struct OneWay;
+
+    impl Codec<f64> for OneWay {
+        fn encode(&self, value: &f64) -> Result<Bytes, CodecError> {
+            Json::new().encode(value)
+        }
+
+        fn decode(&self, data: &Bytes) -> Result<f64, CodecError> {
+            Json::new().decode(data)
+        }
+    }
+
+    #[test]
+    fn what_nobody_could_read_is_not_written() {
+        let format = ValueFormat { codec: Arc::new(OneWay), validate: None };
+        assert!(matches!(format.write(&f64::NAN), Err(PublishError::Refused(_))));
+    }
+}

@@ -1,0 +1,79 @@
+use super::Revision;
+use std::fmt;
+use std::ops::Deref;
+use std::time::{Duration, SystemTime};
+
+/// A value together with where it is from. It reads as the value: `snapshot.per_second`.
+#[derive(Clone)]
+pub struct Snapshot<T> {
+    value: T,
+    origin: Origin,
+    revision: Option<Revision>,
+}
+
+/// Origin of a [`Snapshot`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Origin {
+    /// The servers.
+    Server,
+    /// The local snapshot file: provisional, until the servers tell.
+    File,
+    /// The builder's default, for the time in which nothing else is known.
+    Default,
+}
+
+impl<T> Snapshot<T> {
+    pub(crate) fn new(value: T, revision: Revision, origin: Origin) -> Self {
+        Self { value, origin, revision: Some(revision) }
+    }
+
+    pub(crate) fn default_value(value: T) -> Self {
+        Self { value, origin: Origin::Default, revision: None }
+    }
+
+    /// The value.
+    pub fn value(&self) -> &T {
+        &self.value
+    }
+
+    /// Its origin.
+    pub fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    /// True for a value that no server told: from the local file, or the default.
+    pub fn is_provisional(&self) -> bool {
+        self.origin != Origin::Server
+    }
+
+    /// Revision of the value; `None` for the default.
+    pub fn revision(&self) -> Option<Revision> {
+        self.revision
+    }
+
+    /// Time since it was published, as far as the clocks of the servers and of this machine agree; zero for
+    /// the default.
+    pub fn age(&self) -> Duration {
+        let since = |revision: Revision| SystemTime::now().duration_since(revision.modified).ok();
+        self.revision.and_then(since).unwrap_or_default()
+    }
+}
+
+impl<T> Deref for Snapshot<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+// The value may hold secrets.
+impl<T> fmt::Debug for Snapshot<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Snapshot")
+            .field("origin", &self.origin)
+            .field("revision", &self.revision)
+            .finish_non_exhaustive()
+    }
+}

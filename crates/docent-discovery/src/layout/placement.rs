@@ -1,0 +1,81 @@
+use super::{RegistryLayout, ServiceSide, dubbo, percent};
+use crate::instance::{self, EncodedInstance, Instance};
+use bytes::Bytes;
+use docent_core::Error;
+use serde::de::DeserializeOwned;
+
+/// Place of a registry in the tree: its base, and its `RegistryLayout` of services and instances below that.
+#[derive(Debug, Clone)]
+pub(crate) struct Placement {
+    pub(crate) base: String,
+    pub(crate) layout: RegistryLayout,
+}
+
+impl Placement {
+    /// The node whose children are the instances of `service` on one side.
+    pub(crate) fn folder(&self, service: &str, side: ServiceSide) -> String {
+        let base = &self.base;
+        match (self.layout, side) {
+            (RegistryLayout::Curator, ServiceSide::Provider) => format!("{base}/{service}"),
+            (RegistryLayout::Curator, ServiceSide::Consumer) => format!("{base}-consumers/{service}"),
+            (RegistryLayout::Dubbo, ServiceSide::Provider) => {
+                format!("{base}/{}/providers", percent::encode(service))
+            }
+            (RegistryLayout::Dubbo, ServiceSide::Consumer) => {
+                format!("{base}/{}/consumers", percent::encode(service))
+            }
+        }
+    }
+
+    /// The service that a child of the base is about.
+    pub(crate) fn service(&self, node: &str) -> String {
+        match self.layout {
+            RegistryLayout::Curator => node.to_owned(),
+            RegistryLayout::Dubbo => percent::decode(node).unwrap_or_else(|| node.to_owned()),
+        }
+    }
+
+    /// The path and the data by which an instance is announced for `service`.
+    pub(crate) fn node(
+        &self,
+        service: &str,
+        side: ServiceSide,
+        instance: &EncodedInstance,
+    ) -> Result<(String, Bytes), Error> {
+        let folder = self.folder(service, side);
+        Ok(match self.layout {
+            RegistryLayout::Curator => (format!("{folder}/{}", instance.id), instance.to_json().into()),
+            RegistryLayout::Dubbo => {
+                let url = dubbo::to_url(service, side, instance)?;
+                (format!("{folder}/{}", percent::encode(&url)), Bytes::new())
+            }
+        })
+    }
+
+    /// Reads the instance of the node called `name`.
+    ///
+    /// # Errors
+    /// The fault of the data, without any of its values.
+    pub(crate) fn read<P: DeserializeOwned + 'static>(
+        &self,
+        service: &str,
+        name: &str,
+        data: &[u8],
+    ) -> Result<Instance<P>, String> {
+        let mut written = match self.layout {
+            RegistryLayout::Curator => instance::decode(data)?,
+            RegistryLayout::Dubbo => {
+                dubbo::from_url(&percent::decode(name).ok_or("its name is not percent-encoded")?)?
+            }
+        };
+        // Keys that are missing: the node's place says the same.
+        if written.name.is_empty() {
+            service.clone_into(&mut written.name);
+        }
+        if written.id.is_empty() {
+            name.clone_into(&mut written.id);
+        }
+        let payload = instance::read_payload(written.payload.as_deref())?;
+        Ok(written.with_payload(payload))
+    }
+}

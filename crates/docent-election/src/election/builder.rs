@@ -1,0 +1,146 @@
+use super::{Election, ElectionLayout};
+use bytes::Bytes;
+use docent_core::recipe::Line;
+use docent_core::{Client, Error, Role};
+use std::fmt;
+use std::time::Duration;
+
+/// Bytes of a request besides a candidate's data and path.
+const FIELDS: usize = 1024;
+
+/// Settings of an [`Election`].
+#[derive(Clone)]
+#[must_use = "a builder does nothing until `build` is called"]
+pub struct ElectionBuilder {
+    client: Client,
+    path: String,
+    id: Option<String>,
+    data: Option<Bytes>,
+    layout: ElectionLayout,
+    neighbours: Vec<String>,
+    takeover_delay: Duration,
+    grace: Duration,
+}
+
+impl ElectionBuilder {
+    pub(crate) fn new(client: &Client, path: &str) -> Self {
+        Self {
+            client: client.clone(),
+            path: path.to_owned(),
+            id: None,
+            data: None,
+            layout: ElectionLayout::default(),
+            neighbours: Vec::new(),
+            takeover_delay: Duration::ZERO,
+            grace: Duration::ZERO,
+        }
+    }
+
+    /// Id of the candidate: written into its node, for [`Election::leader`] and [`Election::candidates`].
+    /// Default: as [`layout`](Self::layout) says. It must not be empty: that is how Curator writes that there
+    /// is none.
+    pub fn id(mut self, id: impl Into<String>) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+
+    /// Data of the candidate's node in place of an id, such as an address at which the leader can be reached.
+    /// Curator takes it for the id.
+    pub fn data(mut self, data: impl Into<Bytes>) -> Self {
+        self.data = Some(data.into());
+        self
+    }
+
+    /// Curator's layout to use. Default [`ElectionLayout::LeaderLatch`].
+    pub fn layout(mut self, layout: ElectionLayout) -> Self {
+        self.layout = layout;
+        self
+    }
+
+    /// Waits for candidates of another kind, too: nodes whose names end with `marker` and ten digits, as
+    /// `__lock__` for kazoo's `Election`. May be called for several kinds. Default none, but those of
+    /// Curator's recipe of the [layout](Self::layout).
+    ///
+    /// They have to wait for ours as well, or both lead. All candidates need the same settings.
+    pub fn neighbours(mut self, marker: impl Into<String>) -> Self {
+        self.neighbours.push(marker.into());
+        self
+    }
+
+    /// How long a new leader waits before it begins when its predecessor did not
+    /// [resign](crate::Leadership::resign): that one was lost, killed or dropped, and what it had under way
+    /// may still arrive somewhere. Default none. At least the session timeout is advised.
+    ///
+    /// Leaders with this setting write their term into the election's own node and take it out when they
+    /// resign, so that all candidates should have it. It cannot tell what became of a leader without it, as
+    /// one of Curator's. The node is created as a persistent one, so that the term is kept also while nobody
+    /// stands; one that exists as a container is used as it is.
+    ///
+    /// A leader that waits is the first in the line, and [`Election::leader`] and [`Election::observe`] show
+    /// it.
+    pub fn takeover_delay(mut self, delay: Duration) -> Self {
+        self.takeover_delay = delay;
+        self
+    }
+
+    /// How long work under [`Election::run`] may go on after [`Leadership::token`](crate::Leadership::token)
+    /// was cancelled, to stop in its own way. Default none: it is dropped at once. At most the margin of the
+    /// lease, which is a third of the session timeout, or a sixth of it and a tick and 100 ms if that is
+    /// more.
+    ///
+    /// When the lease ran out the time runs from its end. The leadership is lost then: `is_held` is false and
+    /// transactions fail. The servers keep the session for about the margin longer, so that nobody else leads
+    /// in most cases; only the fence is sure. When it was lost in another way, somebody else may lead
+    /// already, and there is no grace.
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
+        self
+    }
+
+    /// The election.
+    ///
+    /// # Errors
+    /// `InvalidInput` when the path breaks a rule, when the id is empty, when both an id and data are given,
+    /// when they are larger than the servers take, when a marker of neighbours is empty, contains '/', ends
+    /// with a digit or counts already, and when the grace does not fit into the margin of the lease. The last
+    /// is known once the client has connected; until then campaigning fails with it.
+    pub fn build(self) -> Result<Election, Error> {
+        let invalid = |detail: String| Err(Error::invalid_input("election", detail));
+        // A container would go with the term of a leader that was lost, once nobody stands.
+        let line = if self.takeover_delay.is_zero() { Line::new } else { Line::lasting };
+        let line = line(&self.client, &self.path, "election", self.layout.marker())?;
+        let with = |line: Line, marker| line.with_neighbours(marker, Role::Exclusive);
+        let line = self.neighbours.into_iter().try_fold(line, with)?;
+        if self.id.as_deref() == Some("") {
+            return invalid("id \"\" must not be empty".to_owned());
+        }
+        if let (Some(id), Some(_)) = (&self.id, &self.data) {
+            return invalid(format!("id {id:?} and data must not both be given: one node holds one of them"));
+        }
+        let data = self.data.or(self.id.map(Bytes::from));
+        let (length, most) = (data.as_ref().map_or(0, Bytes::len), self.client.max_request());
+        if length + self.path.len() + FIELDS > most {
+            return invalid(format!(
+                "an id or data of {length} bytes must be at least {FIELDS} bytes and the path shorter than a request of {most} bytes"
+            ));
+        }
+        // Curator's recipes write this for a candidate without an id.
+        let data = match self.layout {
+            ElectionLayout::LeaderLatch => Some(data.unwrap_or_default()),
+            ElectionLayout::LeaderSelector => data,
+        };
+        Election::checked(line, data, self.takeover_delay, self.grace)
+    }
+}
+
+// The data of nodes is not printed.
+impl fmt::Debug for ElectionBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ElectionBuilder")
+            .field("path", &self.path)
+            .field("layout", &self.layout)
+            .field("takeover_delay", &self.takeover_delay)
+            .field("grace", &self.grace)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,144 @@
+use super::Election;
+use crate::Leadership;
+use crate::term::Term;
+use docent_core::{Error, Lost, LostReason, planted};
+use std::fmt;
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
+use tokio_util::sync::CancellationToken;
+
+/// Campaigns and works, term after term. Made by [`Election::run`]; does nothing until it is awaited.
+///
+/// # On drop
+/// The work is dropped, and the leader resigns, or the candidate leaves the line, in the background.
+#[must_use = "nobody campaigns unless this is awaited"]
+pub struct ElectionRun<F> {
+    terms: Pin<Box<F>>,
+    stop: CancellationToken,
+}
+
+impl<F: Future> ElectionRun<F> {
+    pub(crate) fn new(terms: impl FnOnce(CancellationToken) -> F) -> Self {
+        let stop = CancellationToken::new();
+        Self { terms: Box::pin(terms(stop.clone())), stop }
+    }
+
+    /// Runs until `shutdown` is done. Then a candidate leaves the line in the background; a leader's work is
+    /// dropped, after [`Leadership::token`] was cancelled and the [grace](crate::ElectionBuilder::grace) has
+    /// passed, if there is one, and it resigns: once this returns, its node is gone, or is being deleted in
+    /// the background when no server could be reached within the operation timeout.
+    ///
+    /// # Errors
+    /// As [`Election::run`].
+    ///
+    /// # Cancel safety
+    /// As [`Election::run`].
+    pub async fn until(mut self, shutdown: impl Future) -> F::Output {
+        tokio::select! {
+            biased;
+            _ = shutdown => self.stop.cancel(),
+            done = &mut self.terms => return done,
+        }
+        self.terms.await
+    }
+}
+
+impl<F: Future> Future for ElectionRun<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        self.terms.as_mut().poll(cx)
+    }
+}
+
+impl<F> fmt::Debug for ElectionRun<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ElectionRun").finish_non_exhaustive()
+    }
+}
+
+/// Term after term. The only ways out are `stop` and errors, which are returned.
+pub(crate) async fn terms<W, F, E>(election: Election, mut work: W, stop: CancellationToken) -> Result<(), E>
+where
+    W: FnMut(Leadership) -> F,
+    F: Future<Output = Result<(), E>>,
+    E: From<Error>,
+{
+    loop {
+        let term = tokio::select! {
+            biased;
+            () = stop.cancelled() => return Ok(()),
+            term = election.term() => term?,
+        };
+        let fence = term.share().hold.fence();
+        let done = lead(&election, &term, &mut work, &stop).await;
+        // From here on the work is dropped.
+        match (done, term.share().hold.check()) {
+            (_, Err(lost)) if lost.reason != LostReason::Released => {
+                if planted!(OutAfterSessionEnd) && lost.reason == LostReason::SessionExpired {
+                    stop.cancelled().await;
+                    return Ok(());
+                }
+                tracing::warn!(path = election.path(), %fence, %lost, "the term is over, campaigning again");
+            }
+            (done, _) => {
+                tracing::info!(path = election.path(), %fence, "the work is done, resigning");
+                let resigned = term.resign().await;
+                done?;
+                may_go_on(resigned)?;
+            }
+        }
+    }
+}
+
+/// Does the work for as long as it may be done. Its result counts only if the leadership was not lost before.
+async fn lead<W, F, E>(
+    election: &Election,
+    term: &Term,
+    work: &mut W,
+    stop: &CancellationToken,
+) -> Result<(), E>
+where
+    W: FnMut(Leadership) -> F,
+    F: Future<Output = Result<(), E>>,
+{
+    let share = term.share();
+    let working = async {
+        // It does not begin in a term that is lost by then, nor in its grace.
+        let mut work = pin!(async {
+            match share.hold.check() {
+                Ok(()) => work(Leadership::within(term)).await,
+                Err(_) => Ok(()),
+            }
+        });
+        match share.hold.run_with_grace(election.grace(), work.as_mut()).await {
+            Ok(done) => done,
+            // It resigned, and goes on without the leadership until it is done or stopped.
+            Err(Lost { reason: LostReason::Released }) => work.await,
+            Err(_) if planted!(WorkGoesOnAfterLoss) => work.await,
+            Err(_) => Ok(()),
+        }
+    };
+    let mut working = pin!(working);
+    tokio::select! {
+        biased;
+        () = stop.cancelled() => {}
+        done = &mut working => return done,
+    }
+    share.told.cancel();
+    tokio::time::timeout(election.grace(), working).await.unwrap_or(Ok(()))
+}
+
+/// Says whether the candidate may campaign again after it `resigned`: a node that cannot be deleted would
+/// stand before its next ticket for ever. A node whose deletion takes longer is deleted in the background,
+/// and so is one whose leadership was given up or lost before.
+///
+/// An ended session counts as well, unlike in `Line::wait_out`: its node went with it, and the campaign after
+/// this says so itself where the client is bound to that session.
+fn may_go_on(resigned: Result<(), Error>) -> Result<(), Error> {
+    match resigned {
+        Err(error) if !error.is_lost() && !error.is_retryable() => Err(error),
+        _ => Ok(()),
+    }
+}

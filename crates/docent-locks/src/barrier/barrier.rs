@@ -1,0 +1,124 @@
+use crate::AcquireError;
+use crate::acquire::with_timeout;
+use docent_core::recipe::NodePath;
+use docent_core::{Client, CreateMode, Error, ErrorKind};
+use futures_util::StreamExt;
+use std::time::Duration;
+
+/// Barrier that holds up everybody who comes to it, for as long as it is set.
+///
+/// # Expected flow
+/// Somebody [sets](Self::set) it, many [wait](Self::wait) at it, somebody [removes](Self::remove) it and all
+/// go on. The layout is that of Curator's `DistributedBarrier`: the barrier is set while its node, a
+/// persistent one, is there.
+///
+/// # Guarantees
+/// - A process that begins to wait after it was set waits until it is removed, also through lost links, new
+///   sessions and restarts of the servers.
+/// - A process that waits when it is removed goes on, also when it is set again right away.
+/// - A waiter leaves no watch behind.
+///
+/// # Caveats
+/// It outlives the process that set it: if that one crashes, somebody else has to remove it.
+#[derive(Debug, Clone)]
+pub struct Barrier {
+    client: Client,
+    path: NodePath,
+}
+
+impl Barrier {
+    /// The barrier at `path`.
+    ///
+    /// # Errors
+    /// `InvalidInput` when the path breaks a rule.
+    pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
+        Ok(Self { client: client.clone(), path: NodePath::new("barrier", path)? })
+    }
+
+    /// The path, as it was given.
+    pub fn path(&self) -> &str {
+        self.path.as_str()
+    }
+
+    /// Sets the barrier; false when it was set already.
+    ///
+    /// # Errors
+    /// `NoAuth`, `Timeout`, `Closed`; `OutcomeUnknown` when the reply was lost and what became of it could
+    /// not be found out.
+    ///
+    /// # Cancel safety
+    /// This method is *not* cancel safe: the barrier may have been set.
+    pub async fn set(&self) -> Result<bool, Error> {
+        loop {
+            let identity = self.client.identity().to_owned();
+            // Exact: applied late, it would set the barrier again after somebody removed it (decision 11).
+            let create = self.client.transaction().create(&self.path, identity, CreateMode::Persistent);
+            match create.commit_exactly().await {
+                Ok(_) => return Ok(true),
+                Err(error) if error.kind() == ErrorKind::NodeExists => return Ok(false),
+                Err(error) if error.kind() == ErrorKind::NoNode => {
+                    self.client.ensure_parent(&self.path).await?;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// True while it is set, at the server this client talks to.
+    ///
+    /// # Errors
+    /// `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn is_set(&self) -> Result<bool, Error> {
+        Ok(self.client.exists(&self.path).await?.is_some())
+    }
+
+    /// Removes the barrier, if it is set: all who wait go on.
+    ///
+    /// # Errors
+    /// `NotEmpty` when somebody put something below it; `NoAuth`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: doing it again does no harm.
+    pub async fn remove(&self) -> Result<(), Error> {
+        // Exact: applied late, it would remove a barrier that was set again since (decision 11).
+        self.client.ensure_absent(&self.path).await
+    }
+
+    /// Waits until the barrier is not set; returns at once when it is not.
+    ///
+    /// # Errors
+    /// [`AcquireError::Core`] with `Timeout` when no server can be reached to look at first, with `NoAuth`,
+    /// `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn wait(&self) -> Result<(), AcquireError> {
+        // A server that lags may not know yet that it was set.
+        self.client.sync(&self.path).await?;
+        let mut there = self.client.watch_exists(&self.path)?;
+        let mut first = None;
+        while let Some(stat) = there.next().await {
+            match stat? {
+                // Another node can be there only after the node that held us up was removed.
+                Some(stat) if stat.czxid == *first.get_or_insert(stat.czxid) => {}
+                _ => return Ok(()),
+            }
+        }
+        // The stream ends with the client: so does this.
+        Ok(self.client.sync(&self.path).await?)
+    }
+
+    /// As [`wait`](Self::wait), for at most `timeout`.
+    ///
+    /// # Errors
+    /// [`AcquireError::TimedOut`] when that was not enough; else as [`wait`](Self::wait).
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn wait_timeout(&self, timeout: Duration) -> Result<(), AcquireError> {
+        with_timeout(timeout, self.wait()).await
+    }
+}

@@ -1,0 +1,10 @@
+//! The barriers: one that somebody sets and removes, and one that lets members in and out together.
+
+#[expect(clippy::module_inception, reason = "the folder is about it")]
+mod barrier;
+mod double_barrier;
+mod entered;
+
+pub use barrier::Barrier;
+pub use double_barrier::DoubleBarrier;
+pub use entered::Entered;

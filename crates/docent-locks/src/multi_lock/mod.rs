@@ -1,0 +1,8 @@
+//! Several locks as one.
+
+mod any_lock;
+#[expect(clippy::module_inception, reason = "the folder is about it")]
+mod multi_lock;
+
+pub use any_lock::AnyLock;
+pub use multi_lock::MultiLock;

@@ -1,0 +1,159 @@
+use super::MutexBuilder;
+use crate::acquire::{enter, try_enter, with_timeout};
+use crate::{AcquireError, MutexGuard, Owner};
+use docent_core::recipe::Line;
+use docent_core::{Client, Error, Participant};
+use std::future::Future;
+use std::time::Duration;
+
+/// A fair lock across processes, reentrant by [`Owner`].
+///
+/// # Expected flow
+/// `acquire` takes a ticket (an ephemeral node with a number) below the lock's path. The lowest number holds
+/// the lock; each other ticket waits for its predecessor. Releasing deletes the node, which wakes the next.
+/// The layout is that of Curator's `InterProcessMutex`, and both exclude each other.
+///
+/// # Guarantees
+/// - In the order of transactions at most one guard holds the lock, and their fences increase.
+/// - A guard whose client is cut off, paused or starved knows that it is lost before the servers give the
+///   lock away, unless its process was paused; then it knows at its next look, and the fence keeps a resource
+///   safe.
+/// - First come, first served: in the order in which the servers numbered the tickets.
+/// - A release wakes one waiter.
+///
+/// # Assumptions
+/// The session timeout is at least four ticks of the server, and the clock runs whenever the world does.
+///
+/// # What happens
+/// - *Link down:* a holder keeps the lock until its lease runs out; a waiter keeps its place.
+/// - *Session over:* a holder's guard is lost; a waiter takes a new ticket at the end of the line.
+/// - *Drop or cancel:* the ticket or lock is deleted in the background, whatever had been sent.
+///
+/// # Caveats
+/// Not for mutual exclusion at a resource that cannot check fences and must never see two writers: no lock
+/// service can promise that to a process that is paused. Kazoo's locks take no part in the line, unless both
+/// sides are [told of each other](MutexBuilder::neighbours).
+///
+/// Source: "Locks" in ZooKeeper's recipes, with the changes described for
+/// [`Ticket::wait`](docent_core::recipe::Ticket::wait).
+#[derive(Debug, Clone)]
+pub struct Mutex {
+    pub(crate) line: Line,
+}
+
+impl Mutex {
+    /// The mutex at `path`. Parents are created on demand, as containers, which the servers delete when they
+    /// are empty.
+    ///
+    /// # Errors
+    /// `InvalidInput` when the path breaks a rule.
+    pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
+        Self::builder(client, path).build()
+    }
+
+    /// Prepares a mutex with settings of its own.
+    pub fn builder(client: &Client, path: &str) -> MutexBuilder {
+        MutexBuilder::new(client, path)
+    }
+
+    /// The path, as it was given.
+    pub fn path(&self) -> &str {
+        self.line.path()
+    }
+
+    /// Waits until the lock is acquired, however long others hold it. Inside an [`Owner::scope`] it re-enters
+    /// what the ambient owner holds; the owner is the one at the time of this call, not of the first poll.
+    ///
+    /// Acquires of one owner that wait at the same time share one place in the line. It waits for the
+    /// servers, too: an outage is waited out, whether it has its place yet or not.
+    /// [`acquire_timeout`](Self::acquire_timeout) gives up.
+    ///
+    /// # Errors
+    /// [`AcquireError::Lost`] when the owner's hold is lost. [`AcquireError::Core`] with `NoAuth`,
+    /// `AuthFailed`, `ShortLease`, `SequenceExhausted`, `EnsembleRolledBack`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe, but you lose your place in the line.
+    pub fn acquire(&self) -> impl Future<Output = Result<MutexGuard, AcquireError>> + Send + use<> {
+        self.acquire_as(&Owner::current().unwrap_or_default())
+    }
+
+    /// As [`acquire`](Self::acquire), for `owner`: re-enters without I/O when that owner holds the lock.
+    ///
+    /// # Errors
+    /// As [`acquire`](Self::acquire).
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe, but you lose your place in the line.
+    pub fn acquire_as(
+        &self,
+        owner: &Owner,
+    ) -> impl Future<Output = Result<MutexGuard, AcquireError>> + Send + use<> {
+        let acquire = enter(owner.clone(), self.line.clone().into());
+        async move { acquire.await.map(MutexGuard::new) }
+    }
+
+    /// Acquires the lock if it is free or held by the ambient owner. Looks first and writes only if the lock
+    /// is free.
+    ///
+    /// # Errors
+    /// [`AcquireError::Busy`] when somebody holds the lock or waits for it; `Timeout` when it took longer
+    /// than the operation timeout in all; else as [`acquire`](Self::acquire).
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub fn try_acquire(&self) -> impl Future<Output = Result<MutexGuard, AcquireError>> + Send + use<> {
+        let acquire = try_enter(Owner::current().unwrap_or_default(), self.line.clone().into());
+        async move { acquire.await.map(MutexGuard::new) }
+    }
+
+    /// As [`acquire`](Self::acquire), for at most `timeout`, which bounds the whole call.
+    ///
+    /// # Errors
+    /// [`AcquireError::TimedOut`] when that was not enough: its ticket is being removed. Else as
+    /// [`acquire`](Self::acquire).
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe, but you lose your place in the line.
+    pub fn acquire_timeout(
+        &self,
+        timeout: Duration,
+    ) -> impl Future<Output = Result<MutexGuard, AcquireError>> + Send + use<> {
+        with_timeout(timeout, self.acquire())
+    }
+
+    /// Holder and waiters, in the order of the line.
+    ///
+    /// # Errors
+    /// `NoAuth`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn participants(&self) -> Result<Vec<Participant>, Error> {
+        self.line.participants().await
+    }
+
+    /// Asks a participant to give up its place: its guard's [`revoked`](MutexGuard::revoked) resolves, and
+    /// it may ignore that. Works with Curator's revocation in both directions.
+    ///
+    /// # Errors
+    /// `NoNode` when the participant has left, `NoAuth`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: asking again does no harm.
+    pub async fn revoke(&self, participant: &Participant) -> Result<(), Error> {
+        self.line.revoke(participant).await
+    }
+
+    /// Begins the numbers of the line anew, which is due when acquires fail with `SequenceExhausted`: after
+    /// 2^31 − 2^20 contenders. Fences go on increasing.
+    ///
+    /// # Errors
+    /// `NotEmpty` when somebody holds the lock or waits for it; `NoAuth`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: doing it again does no harm.
+    pub async fn reset(&self) -> Result<(), Error> {
+        self.line.reset().await
+    }
+}

@@ -1,0 +1,145 @@
+use super::Queue;
+use crate::layout::{Paths, QueueLayout};
+use crate::store::{Limits, Store};
+use docent_codec::Codec;
+use docent_core::recipe::{Line, NodePath};
+use docent_core::{Client, Error};
+use std::fmt;
+use std::sync::Arc;
+
+/// Most items that are claimed or acknowledged in one step.
+pub(super) const MOST: usize = 1000;
+
+const CAPACITY: usize = 10_000;
+const MAX_DELIVERIES: u32 = 16;
+
+/// Settings of a [`Queue`].
+#[must_use = "a builder does nothing until `build` is called"]
+pub struct QueueBuilder<T> {
+    client: Client,
+    path: String,
+    codec: Arc<dyn Codec<T>>,
+    layout: QueueLayout,
+    limits: Limits,
+    dead_letters: Option<String>,
+    ordered: bool,
+}
+
+impl<T: 'static> QueueBuilder<T> {
+    pub(super) fn new(client: &Client, path: &str, codec: Arc<dyn Codec<T>>) -> Self {
+        Self {
+            client: client.clone(),
+            path: path.to_owned(),
+            codec,
+            layout: QueueLayout::default(),
+            limits: Limits { capacity: Some(CAPACITY), max_deliveries: Some(MAX_DELIVERIES), prefetch: 1 },
+            dead_letters: None,
+            ordered: false,
+        }
+    }
+
+    /// The nodes' layout. Default [`QueueLayout::Native`].
+    pub fn layout(mut self, layout: QueueLayout) -> Self {
+        self.layout = layout;
+        self
+    }
+
+    /// How many items the queue may have, items in work included: a put beyond that fails with
+    /// [`PutError::Full`](crate::PutError::Full). Default 10,000. It is looked up before each put, so that
+    /// producers who put at the same time may exceed it, each by one put.
+    pub fn capacity(mut self, items: usize) -> Self {
+        self.limits.capacity = Some(items);
+        self
+    }
+
+    /// No limit but the servers' memory, and one trip less for each put.
+    pub fn unbounded(mut self) -> Self {
+        self.limits.capacity = None;
+        self
+    }
+
+    /// How often an item is handed out before it goes to the dead letters. Default 16. Claims are counted, so
+    /// that also a consumer that dies before it looks at an item counts.
+    pub fn max_deliveries(mut self, deliveries: u32) -> Self {
+        self.limits.max_deliveries = Some(deliveries);
+        self
+    }
+
+    /// An item is handed out until it is acknowledged, however often that is.
+    pub fn unlimited_deliveries(mut self) -> Self {
+        self.limits.max_deliveries = None;
+        self
+    }
+
+    /// How many items [`Queue::deliveries`] claims in one step. Default 1. The effects on order and counts
+    /// are explained there.
+    pub fn prefetch(mut self, items: usize) -> Self {
+        self.limits.prefetch = items;
+        self
+    }
+
+    /// Where the dead letters are. Default as [`layout`](Self::layout) says.
+    pub fn dead_letters(mut self, path: impl Into<String>) -> Self {
+        self.dead_letters = Some(path.into());
+        self
+    }
+
+    /// One consumer at a time: an item is handed out after its predecessor was acknowledged, or first again
+    /// after it was given back. All consumers of the queue need the same setting.
+    ///
+    /// This is also the mode for ephemeral items ([`Queue::put_ephemeral`]). A delivery costs one write more
+    /// than otherwise, with the item's bytes.
+    pub fn ordered(mut self) -> Self {
+        self.ordered = true;
+        self
+    }
+
+    /// The queue.
+    ///
+    /// # Errors
+    /// `InvalidInput` when a path breaks a rule, and when a capacity, a limit of deliveries or a prefetch is
+    /// 0 or too large.
+    pub fn build(self) -> Result<Queue<T>, Error> {
+        let invalid = |detail: String| Err(Error::invalid_input("queue", detail));
+        if self.limits.capacity == Some(0) {
+            return invalid("a capacity of 0 must be at least 1".to_owned());
+        }
+        if self.limits.max_deliveries == Some(0) {
+            return invalid("a limit of 0 deliveries must be at least 1".to_owned());
+        }
+        if !(1..=MOST).contains(&self.limits.prefetch) {
+            return invalid(format!("a prefetch of {} must be from 1 to {MOST}", self.limits.prefetch));
+        }
+        if self.ordered && self.layout != QueueLayout::Native {
+            return invalid("the ordered mode must go with the native layout".to_owned());
+        }
+        // Errors name the paths as they were given.
+        NodePath::new("queue", self.path.as_str())?;
+        if let QueueLayout::Curator { lock_path } = &self.layout {
+            NodePath::new("queue", lock_path.as_str())?;
+            if *lock_path == self.path {
+                return invalid(format!("the lock path {lock_path:?} must not be the queue's path"));
+            }
+        }
+        let mut paths = Paths::new(&self.path, self.layout);
+        if let Some(dead) = self.dead_letters {
+            paths.dead = NodePath::new("queue", dead)?.into();
+        }
+        let idle = Line::new(&self.client, &paths.idle, "queue", "idle-")?;
+        let lock =
+            self.ordered.then(|| Line::new(&self.client, &paths.lock, "queue", "lock-")).transpose()?;
+        let store = Store::new(self.client, self.path, paths, idle, lock, self.limits);
+        Ok(Queue::of(Arc::new(store), self.codec))
+    }
+}
+
+impl<T> fmt::Debug for QueueBuilder<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("QueueBuilder")
+            .field("path", &self.path)
+            .field("layout", &self.layout)
+            .field("limits", &self.limits)
+            .field("ordered", &self.ordered)
+            .finish_non_exhaustive()
+    }
+}
