@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod any_guard;
 mod bad_input;
 mod barrier;
 mod barrier_faults;
