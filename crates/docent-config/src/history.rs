@@ -70,8 +70,8 @@ impl History {
         self.length > 0
     }
 
-    pub(crate) async fn list(&self, cell: &VersionedNode) -> Result<Listed, Error> {
-        match cell.client().children(&self.folder).await {
+    pub(crate) async fn list(&self, versioned: &VersionedNode) -> Result<Listed, Error> {
+        match versioned.client().children(&self.folder).await {
             Ok(children) => Ok(Listed { exists: true, names: children.names }),
             Err(error) if error.kind() == ErrorKind::NoNode => {
                 Ok(Listed { exists: false, names: Vec::new() })
@@ -127,12 +127,12 @@ impl History {
     }
 
     /// The revisions with their data, the latest first.
-    pub(crate) async fn read(&self, cell: &VersionedNode) -> Result<Vec<(Revision, Bytes)>, Error> {
-        let mut listed = self.list(cell).await?.names;
+    pub(crate) async fn read(&self, versioned: &VersionedNode) -> Result<Vec<(Revision, Bytes)>, Error> {
+        let mut listed = self.list(versioned).await?.names;
         listed.sort_unstable_by(|one, other| other.cmp(one));
         let read =
             listed.iter().filter_map(|name| Some((name, parse(name)?))).map(|(name, revision)| async move {
-                match cell.client().get(&format!("{}/{name}", self.folder)).await {
+                match versioned.client().get(&format!("{}/{name}", self.folder)).await {
                     Ok(node) => Ok(Some((revision, node.data))),
                     // It was one too many meanwhile.
                     Err(error) if error.kind() == ErrorKind::NoNode => Ok(None),

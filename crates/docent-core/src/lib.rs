@@ -47,7 +47,7 @@ pub use time::{BootClock, Clock, RetryPolicy, Timestamp, TokioClock};
 pub use watch::WatchStream;
 
 /// Building blocks for recipes of your own: tickets in lines and the holds they become, claims, kept nodes,
-/// cells.
+/// versioned nodes.
 pub mod recipe {
     pub use crate::claim::{ClaimRequest, ClaimResult, claim_all};
     pub use crate::client::{in_time, spawn};

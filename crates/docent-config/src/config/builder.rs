@@ -100,15 +100,15 @@ impl<T: Send + Sync + 'static> ConfigBuilder<T> {
     /// `InvalidInput` when the path breaks a rule or is the root, when the history is longer than 1,000
     /// values, or when the file has no name.
     pub fn build(self) -> Result<Config<T>, Error> {
-        let cell = self.cell()?;
+        let versioned = self.versioned()?;
         if let Some(file) = self.file.as_ref().filter(|file| file.file_name().is_none()) {
             let detail = format!("snapshot file {file:?} must have a name");
             return Err(Error::invalid_input("config", detail));
         }
         let format = self.format();
-        let file = self.file.as_ref().map(|file| LocalFile::new(file, cell.path()));
+        let file = self.file.as_ref().map(|file| LocalFile::new(file, versioned.path()));
         let fallback = Fallback { default: self.default, file, after: self.fallback_after };
-        Ok(Config::made(cell, format, self.history, fallback))
+        Ok(Config::made(versioned, format, self.history, fallback))
     }
 
     /// A folder of such configurations, one for each node below the path.
@@ -116,15 +116,15 @@ impl<T: Send + Sync + 'static> ConfigBuilder<T> {
     /// # Errors
     /// As [`build`](Self::build); `InvalidInput`, too, when there is a default or a file: keys come and go.
     pub fn build_tree(self) -> Result<ConfigTree<T>, Error> {
-        let cell = self.cell()?;
+        let versioned = self.versioned()?;
         if self.default.is_some() || self.file.is_some() {
             let detail = "a folder of configurations must have no default and no snapshot file";
             return Err(Error::invalid_input("config", detail));
         }
-        Ok(ConfigTree::made(cell, self.format(), self.history))
+        Ok(ConfigTree::made(versioned, self.format(), self.history))
     }
 
-    fn cell(&self) -> Result<VersionedNode, Error> {
+    fn versioned(&self) -> Result<VersionedNode, Error> {
         if self.history > LONGEST_HISTORY {
             let history = self.history;
             let detail = format!("a history of {history} values must be at most {LONGEST_HISTORY}");

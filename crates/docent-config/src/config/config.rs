@@ -50,7 +50,7 @@ pub struct Config<T> {
 }
 
 pub(super) struct Inner<T> {
-    pub(super) cell: VersionedNode,
+    pub(super) versioned: VersionedNode,
     pub(super) format: ValueFormat<T>,
     pub(super) history: History,
     fallback: Fallback<T>,
@@ -79,18 +79,18 @@ impl<T: Send + Sync + 'static> Config<T> {
     }
 
     pub(crate) fn made(
-        cell: VersionedNode,
+        versioned: VersionedNode,
         format: ValueFormat<T>,
         history: usize,
         fallback: Fallback<T>,
     ) -> Self {
-        let history = History::new(cell.path(), history);
-        Self { inner: Arc::new(Inner { cell, format, history, fallback, feed: Mutex::default() }) }
+        let history = History::new(versioned.path(), history);
+        Self { inner: Arc::new(Inner { versioned, format, history, fallback, feed: Mutex::default() }) }
     }
 
     /// The path, as it was given.
     pub fn path(&self) -> &str {
-        self.inner.cell.path()
+        self.inner.versioned.path()
     }
 
     /// The value published now, at the server this client talks to; `None` when there is none.
@@ -102,7 +102,7 @@ impl<T: Send + Sync + 'static> Config<T> {
     /// # Cancel safety
     /// This method is cancel safe.
     pub async fn get(&self) -> Result<Option<Snapshot<T>>, SubscribeError> {
-        let Some(node) = self.inner.cell.read().await? else { return Ok(None) };
+        let Some(node) = self.inner.versioned.read().await? else { return Ok(None) };
         let revision = (&node.stat).into();
         match self.inner.format.read(&node.data) {
             Ok(value) => Ok(Some(Snapshot::new(value, revision, crate::Origin::Server))),
@@ -133,8 +133,8 @@ impl<T: Send + Sync + 'static> Config<T> {
         if let Some(feed) = running.upgrade() {
             return Ok(feed);
         }
-        let Inner { cell, format, fallback, .. } = &*self.inner;
-        let feed = Arc::new(SharedFeed::start(cell, format, fallback)?);
+        let Inner { versioned, format, fallback, .. } = &*self.inner;
+        let feed = Arc::new(SharedFeed::start(versioned, format, fallback)?);
         *running = Arc::downgrade(&feed);
         Ok(feed)
     }
@@ -149,7 +149,7 @@ impl<T> Clone for Config<T> {
 impl<T> fmt::Debug for Config<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Config")
-            .field("path", &self.inner.cell.path())
+            .field("path", &self.inner.versioned.path())
             .field("history", &self.inner.history)
             .finish_non_exhaustive()
     }

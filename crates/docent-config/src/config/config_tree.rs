@@ -41,7 +41,7 @@ pub struct ConfigTree<T> {
 }
 
 struct Inner<T> {
-    cell: VersionedNode,
+    versioned: VersionedNode,
     format: ValueFormat<T>,
     history: usize,
     feed: Mutex<Weak<SharedTreeFeed<T>>>,
@@ -58,13 +58,13 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> ConfigTree<T> {
 }
 
 impl<T: Send + Sync + 'static> ConfigTree<T> {
-    pub(crate) fn made(cell: VersionedNode, format: ValueFormat<T>, history: usize) -> Self {
-        Self { inner: Arc::new(Inner { cell, format, history, feed: Mutex::default() }) }
+    pub(crate) fn made(versioned: VersionedNode, format: ValueFormat<T>, history: usize) -> Self {
+        Self { inner: Arc::new(Inner { versioned, format, history, feed: Mutex::default() }) }
     }
 
     /// The path, as it was given.
     pub fn path(&self) -> &str {
-        self.inner.cell.path()
+        self.inner.versioned.path()
     }
 
     /// One of the configurations, to publish, follow or delete it.
@@ -76,10 +76,10 @@ impl<T: Send + Sync + 'static> ConfigTree<T> {
             let detail = format!("key {key:?} must be one segment of a path, and not {FOLDER:?}");
             return Err(Error::invalid_input("config", detail));
         }
-        let Inner { cell, format, history, .. } = &*self.inner;
-        let cell = VersionedNode::new(cell.client(), &format!("{}/{key}", self.path()))?;
+        let Inner { versioned, format, history, .. } = &*self.inner;
+        let versioned = VersionedNode::new(versioned.client(), &format!("{}/{key}", self.path()))?;
         let fallback = Fallback { default: None, file: None, after: Duration::ZERO };
-        Ok(Config::made(cell, format.clone(), *history, fallback))
+        Ok(Config::made(versioned, format.clone(), *history, fallback))
     }
 
     /// Follows all keys from now on. Waits until all of them were read, at most for the operation timeout. A
@@ -101,7 +101,7 @@ impl<T: Send + Sync + 'static> ConfigTree<T> {
         if let Some(feed) = running.upgrade() {
             return Ok(feed);
         }
-        let feed = Arc::new(SharedTreeFeed::start(&self.inner.cell, &self.inner.format)?);
+        let feed = Arc::new(SharedTreeFeed::start(&self.inner.versioned, &self.inner.format)?);
         *running = Arc::downgrade(&feed);
         Ok(feed)
     }
@@ -115,6 +115,6 @@ impl<T> Clone for ConfigTree<T> {
 
 impl<T> fmt::Debug for ConfigTree<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ConfigTree").field("path", &self.inner.cell.path()).finish_non_exhaustive()
+        f.debug_struct("ConfigTree").field("path", &self.inner.versioned.path()).finish_non_exhaustive()
     }
 }

@@ -153,26 +153,26 @@ impl<T: Send + Sync + 'static> Config<T> {
     /// This method is *not* cancel safe: it may have been deleted.
     pub async fn delete(&self) -> Result<bool, PublishError> {
         self.sync().await?;
-        let mut race = self.inner.cell.cas_loop();
+        let mut cas = self.inner.versioned.cas_loop();
         loop {
-            let cell = race.cell();
-            let (node, listed) = try_join(cell.read(), self.inner.history.list(&cell)).await?;
+            let versioned = cas.versioned();
+            let (node, listed) = try_join(versioned.read(), self.inner.history.list(&versioned)).await?;
             let Some(node) = node else { return Ok(false) };
             let with = |transaction| self.inner.history.remove_all(&listed, transaction);
-            if cell.delete(&node.stat, with).await? {
+            if versioned.delete(&node.stat, with).await? {
                 return Ok(true);
             }
-            race.lost().await?;
+            cas.lost().await?;
         }
     }
 
     async fn past(&self) -> Result<Vec<(Revision, Bytes)>, docent_core::Error> {
         self.sync().await?;
-        self.inner.history.read(&self.inner.cell).await
+        self.inner.history.read(&self.inner.versioned).await
     }
 
     async fn sync(&self) -> Result<(), docent_core::Error> {
-        self.inner.cell.client().sync(self.path()).await
+        self.inner.versioned.client().sync(self.path()).await
     }
 
     /// Replaces the present value by the one that `decide` makes of it, unless that is none.
@@ -181,37 +181,37 @@ impl<T: Send + Sync + 'static> Config<T> {
         mut decide: impl FnMut(Option<&Node>) -> Result<Option<Bytes>, PublishError> + Send,
     ) -> Result<Option<Revision>, PublishError> {
         let history = &self.inner.history;
-        let mut race = self.inner.cell.cas_loop();
+        let mut cas = self.inner.versioned.cas_loop();
         let mut caught_up = false;
         loop {
-            let cell = race.cell();
+            let versioned = cas.versioned();
             // Both are asked before either is answered.
             let listed =
-                async { if history.is_kept() { history.list(&cell).await.map(Some) } else { Ok(None) } };
-            let (node, listed) = try_join(cell.read(), listed).await?;
+                async { if history.is_kept() { history.list(&versioned).await.map(Some) } else { Ok(None) } };
+            let (node, listed) = try_join(versioned.read(), listed).await?;
             let data = match decide(node.as_ref()) {
                 Ok(Some(data)) => data,
                 // No server compares versions where nothing is written: a decision not to write must not come
                 // of an old value.
                 Ok(None) | Err(PublishError::Unreadable(_)) if !caught_up => {
-                    cell.client().sync(self.path()).await?;
+                    versioned.client().sync(self.path()).await?;
                     caught_up = true;
                     continue;
                 }
                 Ok(None) => return Ok(None),
                 Err(error) => return Err(error),
             };
-            let limit = cell.client().max_request();
+            let limit = versioned.client().max_request();
             let plan = match (&node, &listed) {
                 (Some(node), Some(listed)) => history.plan(node, listed, data.len(), limit),
                 _ => Default::default(),
             };
             let with = |transaction| history.carry_out(&plan, transaction);
-            if let Some(stat) = cell.write(node.as_ref().map(|node| &node.stat), &data, with).await? {
+            if let Some(stat) = versioned.write(node.as_ref().map(|node| &node.stat), &data, with).await? {
                 tracing::debug!(path = self.path(), version = stat.version, mzxid = stat.mzxid, "published");
                 return Ok(Some(Revision::from(&stat)));
             }
-            race.lost().await?;
+            cas.lost().await?;
         }
     }
 }

@@ -30,7 +30,7 @@ use std::marker::PhantomData;
 /// # Ok(()) }
 /// ```
 pub struct Counter<N> {
-    cell: VersionedNode,
+    versioned: VersionedNode,
     number: PhantomData<fn() -> N>,
 }
 
@@ -75,12 +75,12 @@ impl<N: Integer> Counter<N> {
     /// # Errors
     /// `InvalidInput` when the path breaks a rule or is the root.
     pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
-        Ok(Self { cell: VersionedNode::new(client, path)?, number: PhantomData })
+        Ok(Self { versioned: VersionedNode::new(client, path)?, number: PhantomData })
     }
 
     /// The path, as it was given.
     pub fn path(&self) -> &str {
-        self.cell.path()
+        self.versioned.path()
     }
 
     /// The number now, at the server this client talks to; 0 when nobody has counted yet.
@@ -91,7 +91,7 @@ impl<N: Integer> Counter<N> {
     /// # Cancel safety
     /// This method is cancel safe.
     pub async fn get(&self) -> Result<N, CounterError> {
-        self.number(self.cell.read().await?.as_ref())
+        self.number(self.versioned.read().await?.as_ref())
     }
 
     /// Adds 1.
@@ -148,7 +148,7 @@ impl<N: Integer> Counter<N> {
     /// # Cancel safety
     /// This method is *not* cancel safe: it may have been set.
     pub async fn set(&self, number: N) -> Result<(), CounterError> {
-        Ok(self.cell.set(number.encode()).await?)
+        Ok(self.versioned.set(number.encode()).await?)
     }
 
     /// Sets the number if it is `expected`. False when it is another, and when nobody has counted yet.
@@ -159,19 +159,20 @@ impl<N: Integer> Counter<N> {
     /// # Cancel safety
     /// This method is *not* cancel safe: it may have been set.
     pub async fn compare_and_set(&self, expected: N, number: N) -> Result<bool, CounterError> {
-        let mut race = self.cell.cas_loop();
+        let mut cas = self.versioned.cas_loop();
         // A server that lags may show a number that was.
-        self.cell.client().sync(self.path()).await?;
+        self.versioned.client().sync(self.path()).await?;
         loop {
-            let cell = race.cell();
-            let Some(node) = cell.read().await? else { return Ok(false) };
+            let versioned = cas.versioned();
+            let Some(node) = versioned.read().await? else { return Ok(false) };
             if self.number(Some(&node))? != expected {
                 return Ok(false);
             }
-            if cell.write(Some(&node.stat), &number.encode(), |transaction| transaction).await?.is_some() {
+            if versioned.write(Some(&node.stat), &number.encode(), |transaction| transaction).await?.is_some()
+            {
                 return Ok(true);
             }
-            race.lost().await?;
+            cas.lost().await?;
         }
     }
 
@@ -183,33 +184,33 @@ impl<N: Integer> Counter<N> {
     /// # Cancel safety
     /// This method is *not* cancel safe: it may have been set.
     pub async fn initialize(&self, number: N) -> Result<bool, CounterError> {
-        let written = self.cell.write(None, &number.encode(), |transaction| transaction).await?;
+        let written = self.versioned.write(None, &number.encode(), |transaction| transaction).await?;
         Ok(written.is_some())
     }
 
     async fn change(&self, change: impl Fn(N) -> Option<N>) -> Result<Counted<N>, CounterError> {
-        let mut race = self.cell.cas_loop();
+        let mut cas = self.versioned.cas_loop();
         let mut caught_up = false;
         loop {
-            let cell = race.cell();
-            let node = cell.read().await?;
+            let versioned = cas.versioned();
+            let node = versioned.read().await?;
             let overflow = || CounterError::Overflow { path: self.path().to_owned() };
             let counted = |before| change(before).map(|after| (before, after)).ok_or_else(overflow);
             let (before, after) = match self.number(node.as_ref()).and_then(counted) {
                 Ok(counted) => counted,
                 // The server may lag behind, and show a number that was.
                 Err(_) if !caught_up => {
-                    cell.client().sync(self.path()).await?;
+                    versioned.client().sync(self.path()).await?;
                     caught_up = true;
                     continue;
                 }
                 Err(error) => return Err(error),
             };
             let seen = node.as_ref().map(|node| &node.stat);
-            if cell.write(seen, &after.encode(), |transaction| transaction).await?.is_some() {
+            if versioned.write(seen, &after.encode(), |transaction| transaction).await?.is_some() {
                 return Ok(Counted { before, after });
             }
-            race.lost().await?;
+            cas.lost().await?;
         }
     }
 
@@ -238,12 +239,12 @@ impl CounterError {
 
 impl<N> Clone for Counter<N> {
     fn clone(&self) -> Self {
-        Self { cell: self.cell.clone(), number: PhantomData }
+        Self { versioned: self.versioned.clone(), number: PhantomData }
     }
 }
 
 impl<N> fmt::Debug for Counter<N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Counter").field("path", &self.cell.path()).finish_non_exhaustive()
+        f.debug_struct("Counter").field("path", &self.versioned.path()).finish_non_exhaustive()
     }
 }

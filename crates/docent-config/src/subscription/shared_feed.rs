@@ -27,20 +27,20 @@ pub(crate) struct SharedFeed<T> {
 
 impl<T: Send + Sync + 'static> SharedFeed<T> {
     pub(crate) fn start(
-        cell: &VersionedNode,
+        versioned: &VersionedNode,
         format: &ValueFormat<T>,
         fallback: &Fallback<T>,
     ) -> Result<Self, Error> {
         let Fallback { default, file, .. } = fallback;
-        let cache = NodeCache::new(cell.client(), cell.path())?;
+        let cache = NodeCache::new(versioned.client(), versioned.path())?;
         let file = file.clone();
         let current = Arc::new(ArcSwapOption::new(default.clone()));
-        let connection = cell.client().state();
+        let connection = versioned.client().state();
         let rollbacks = connection.current().rollbacks;
         let (sender, state) = watch::channel(ValueState::new(default.clone(), file.is_none(), rollbacks));
         let abandoned = CancellationToken::new();
         let task = FeedTask {
-            path: cell.path().to_owned(),
+            path: versioned.path().to_owned(),
             changes: cache.changes(),
             filter: NewestFilter::new(format.clone(), rollbacks),
             connection,
@@ -51,7 +51,7 @@ impl<T: Send + Sync + 'static> SharedFeed<T> {
             file,
             abandoned: abandoned.clone(),
         };
-        spawn(cell.client(), task.run());
+        spawn(versioned.client(), task.run());
         Ok(Self { cache, current, state, _task: abandoned.drop_guard() })
     }
 }

@@ -24,15 +24,15 @@ pub(crate) struct SharedTreeFeed<T> {
 }
 
 impl<T: Send + Sync + 'static> SharedTreeFeed<T> {
-    pub(crate) fn start(cell: &VersionedNode, format: &ValueFormat<T>) -> Result<Self, Error> {
-        let cache = ChildrenCache::new(cell.client(), cell.path())?;
+    pub(crate) fn start(versioned: &VersionedNode, format: &ValueFormat<T>) -> Result<Self, Error> {
+        let cache = ChildrenCache::new(versioned.client(), versioned.path())?;
         let current = Arc::new(ArcSwap::default());
         let (sender, state) = watch::channel(None);
         let abandoned = CancellationToken::new();
         let task = TreeFeedTask {
-            path: cell.path().to_owned(),
+            path: versioned.path().to_owned(),
             events: cache.subscribe(),
-            connection: cell.client().state(),
+            connection: versioned.client().state(),
             format: format.clone(),
             filters: BTreeMap::new(),
             snapshot: TreeSnapshot::default(),
@@ -42,7 +42,7 @@ impl<T: Send + Sync + 'static> SharedTreeFeed<T> {
             state: sender,
             abandoned: abandoned.clone(),
         };
-        spawn(cell.client(), task.run());
+        spawn(versioned.client(), task.run());
         Ok(Self { cache, current, state, _task: abandoned.drop_guard() })
     }
 

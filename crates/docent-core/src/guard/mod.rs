@@ -1,8 +1,15 @@
 //! Guards: when one begins, how it is kept, and when it is lost.
 //!
-//! A guard is lost when its lease has run out by the clock, its node was deleted, its session has ended, or
-//! its client was closed; `HoldTable` has the guards of a session, and `heartbeat` the heartbeat that renews
-//! their lease and finds out what became of their nodes.
+//! `SessionGeneration::hold` begins one, while the session's lease runs. `HoldState::mark_lost` is the only
+//! end that is a loss, and these call it:
+//!
+//! - `HoldState::check` and `HoldState::lost`, by the clock: the lease has run out;
+//! - `heartbeat`, which renews the lease: its check, or the watch on the guard's node, says that the node is
+//!   gone;
+//! - `SessionGeneration::end` and `SessionGeneration::add`: the session has ended, or the client was closed;
+//! - `HoldState::confirm`: after a lost link another node stands at the path;
+//! - above this folder, the operations that ask a quorum about the node: `verify`, transactions and
+//!   `downgrade`.
 
 mod fence;
 mod generation;

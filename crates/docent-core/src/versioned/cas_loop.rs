@@ -7,7 +7,7 @@ use tokio::time::Instant;
 /// them, and a pause between two.
 #[derive(Debug)]
 pub struct CasLoop {
-    cell: VersionedNode,
+    versioned: VersionedNode,
     deadline: Instant,
     lost: u32,
 }
@@ -18,13 +18,13 @@ const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const DOUBLINGS: u32 = 6;
 
 impl CasLoop {
-    pub(super) fn new(cell: &VersionedNode) -> Self {
-        Self { cell: cell.clone(), deadline: cell.client().deadline(), lost: 0 }
+    pub(super) fn new(versioned: &VersionedNode) -> Self {
+        Self { versioned: versioned.clone(), deadline: versioned.client().deadline(), lost: 0 }
     }
 
-    /// The cell, whose operations have the rest of the time.
-    pub fn cell(&self) -> VersionedNode {
-        self.cell.within(self.deadline.saturating_duration_since(Instant::now()))
+    /// The node, whose operations have the rest of the time.
+    pub fn versioned(&self) -> VersionedNode {
+        self.versioned.within(self.deadline.saturating_duration_since(Instant::now()))
     }
 
     /// Pauses after somebody else was faster, and lets the server catch up with that write.
@@ -37,7 +37,7 @@ impl CasLoop {
     pub async fn lost(&mut self) -> Result<(), Error> {
         if Instant::now() >= self.deadline {
             let detail = format!("others were faster {} times", self.lost + 1);
-            return Err(Error::new(ErrorKind::Timeout, "write").at(self.cell.path()).because(detail));
+            return Err(Error::new(ErrorKind::Timeout, "write").at(self.versioned.path()).because(detail));
         }
         // Not the first time: there may be one other writer only, and it has finished.
         if self.lost > 0 {
@@ -45,6 +45,6 @@ impl CasLoop {
             tokio::time::sleep(longest.mul_f64(fastrand::f64())).await;
         }
         self.lost += 1;
-        self.cell().client().sync(self.cell.path()).await
+        self.versioned().client().sync(self.versioned.path()).await
     }
 }

@@ -16,7 +16,7 @@ pub struct VersionedNode {
     path: NodePath,
 }
 
-/// Result of a transaction of a cell.
+/// Result of a transaction of a node.
 enum Ended {
     Applied(Committed),
     /// Somebody else was faster.
@@ -26,7 +26,7 @@ enum Ended {
 }
 
 impl VersionedNode {
-    /// The cell at `path`.
+    /// The node at `path`.
     ///
     /// # Errors
     /// `InvalidInput` when the path breaks a rule or is the root.
@@ -44,7 +44,7 @@ impl VersionedNode {
         &self.path
     }
 
-    /// The same cell, with another time for each of its operations.
+    /// The same node, with another time for each of its operations.
     #[must_use]
     pub fn within(&self, timeout: Duration) -> Self {
         Self { client: self.client.with_operation_timeout(timeout), path: self.path.clone() }
@@ -135,19 +135,19 @@ impl VersionedNode {
     /// This method is *not* cancel safe: it may have been written.
     pub async fn set(&self, data: impl Into<Bytes>) -> Result<(), Error> {
         let data = data.into();
-        let mut race = self.cas_loop();
+        let mut cas = self.cas_loop();
         loop {
-            let cell = race.cell();
-            let set = cell.client.transaction().set(&self.path, data.clone(), None);
-            match cell.commit(set, false).await? {
+            let versioned = cas.versioned();
+            let set = versioned.client.transaction().set(&self.path, data.clone(), None);
+            match versioned.commit(set, false).await? {
                 Ended::Applied(_) => return Ok(()),
                 Ended::Conflict | Ended::NoParent => {}
             }
             // There was no node.
-            if cell.write(None, &data, |transaction| transaction).await?.is_some() {
+            if versioned.write(None, &data, |transaction| transaction).await?.is_some() {
                 return Ok(());
             }
-            race.lost().await?;
+            cas.lost().await?;
         }
     }
 

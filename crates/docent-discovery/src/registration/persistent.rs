@@ -89,7 +89,7 @@ impl Persistent {
 
     async fn bring_about(&self, data: &Bytes) -> Result<(), Error> {
         let Self { client, path, .. } = self;
-        let cell = VersionedNode::new(client, path)?;
+        let versioned = VersionedNode::new(client, path)?;
         loop {
             // Exact, because a write that is applied late could undo what somebody wrote since (decision 11).
             let written = match client.get(path).await {
@@ -98,9 +98,9 @@ impl Persistent {
                     return Err(Error::invalid_input("register", detail));
                 }
                 Ok(node) if node.data == *data => return Ok(()),
-                Ok(node) => cell.write(Some(&node.stat), data, |transaction| transaction).await,
+                Ok(node) => versioned.write(Some(&node.stat), data, |transaction| transaction).await,
                 Err(error) if error.kind() == ErrorKind::NoNode => {
-                    cell.write(None, data, |transaction| transaction).await
+                    versioned.write(None, data, |transaction| transaction).await
                 }
                 Err(error) => return Err(error),
             };
@@ -118,12 +118,12 @@ impl Persistent {
         if self.wanted().data.is_some() {
             return Ok(());
         }
-        let cell = VersionedNode::new(client, path)?;
+        let versioned = VersionedNode::new(client, path)?;
         loop {
             let Some(stat) = client.exists(path).await?.filter(|stat| stat.owner.is_none()) else {
                 return Ok(());
             };
-            if is_done(cell.delete(&stat, |transaction| transaction).await)? {
+            if is_done(versioned.delete(&stat, |transaction| transaction).await)? {
                 return Ok(());
             }
             client.sync(path).await?;

@@ -11,7 +11,7 @@ use futures_util::stream::{self, BoxStream, StreamExt};
 /// as 0.
 #[derive(Debug, Clone)]
 pub struct SharedLimit {
-    cell: VersionedNode,
+    versioned: VersionedNode,
     default: u32,
 }
 
@@ -22,12 +22,12 @@ impl SharedLimit {
     /// `InvalidInput` when the path breaks a rule, or the number is above 2^31 − 1.
     pub fn new(client: &Client, path: &str, default: u32) -> Result<Self, Error> {
         encode(default)?;
-        Ok(Self { cell: VersionedNode::new(client, path)?, default })
+        Ok(Self { versioned: VersionedNode::new(client, path)?, default })
     }
 
     /// The path, as it was given.
     pub fn path(&self) -> &str {
-        self.cell.path()
+        self.versioned.path()
     }
 
     /// The limit now, at the server this client talks to.
@@ -38,7 +38,7 @@ impl SharedLimit {
     /// # Cancel safety
     /// This method is cancel safe.
     pub async fn get(&self) -> Result<u32, Error> {
-        let node = self.cell.read().await?;
+        let node = self.versioned.read().await?;
         self.decode(node.as_ref())
     }
 
@@ -52,13 +52,13 @@ impl SharedLimit {
     /// # Cancel safety
     /// This method is *not* cancel safe: the limit may have been set.
     pub async fn set(&self, permits: u32) -> Result<(), Error> {
-        self.cell.set(encode(permits)?.to_vec()).await
+        self.versioned.set(encode(permits)?.to_vec()).await
     }
 
     /// The limit now and after each change. Ends when the client is closed.
     fn changes(&self) -> Result<BoxStream<'static, Result<u32, Error>>, Error> {
         let limit = self.clone();
-        let nodes = self.cell.client().watch_data(self.path())?;
+        let nodes = self.versioned.client().watch_data(self.path())?;
         Ok(nodes.map(move |node| limit.decode(node?.as_ref())).boxed())
     }
 
