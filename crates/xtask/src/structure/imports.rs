@@ -15,17 +15,56 @@ type Path = Vec<String>;
 /// How often a name may be passed on from one table of contents to the next.
 const MOST_STEPS: usize = 8;
 
+/// The names that the files of a crate have from each other.
+#[derive(Debug)]
+pub(super) struct Names {
+    modules: BTreeMap<Path, usize>,
+    /// The module of each file, and the paths that it names.
+    files: Vec<(Path, Vec<Path>)>,
+}
+
+impl Names {
+    pub(super) fn of(sources: &[Source]) -> Self {
+        let module_of = |source: &Source| module(&source.path);
+        let modules = sources.iter().enumerate().map(|(place, source)| (module_of(source), place)).collect();
+        let named = |source: &Source| (module_of(source), named(&source.text, &module_of(source)));
+        Self { modules, files: sources.iter().map(named).collect() }
+    }
+
+    /// The file that has what `file` names as `path`: by one of its imports, or by the path itself.
+    pub(super) fn home(&self, path: &str, file: usize) -> Option<usize> {
+        let (module, named) = &self.files[file];
+        if path.contains("::") {
+            let path: Path = path.split("::").map(str::to_owned).collect();
+            return self.resolve(&absolute(&path, module), MOST_STEPS);
+        }
+        let import = named.iter().find(|other| other.last().is_some_and(|last| last == path))?;
+        self.resolve(import, MOST_STEPS)
+    }
+
+    /// The file that has what `path` names.
+    fn resolve(&self, path: &[String], steps: usize) -> Option<usize> {
+        let known = (0..=path.len()).rev().find(|length| self.modules.contains_key(&path[..*length]))?;
+        let file = self.modules[&path[..known]];
+        let Some(item) = path.get(known) else { return Some(file) };
+        // A name that the module has from elsewhere.
+        let (_, named) = &self.files[file];
+        let passed_on = named.iter().find(|other| other.last() == Some(item) && other.as_slice() != path);
+        match passed_on {
+            Some(other) if steps > 0 => self.resolve(other, steps - 1),
+            _ => Some(file),
+        }
+    }
+}
+
 /// Imports between the files of a crate. Whatever a table of contents passes on counts as an import of the
 /// file that has it, and the table itself imports nothing.
 pub(super) fn imports(sources: &[Source]) -> Vec<Import> {
-    let modules: BTreeMap<Path, usize> =
-        sources.iter().enumerate().map(|(place, source)| (module(&source.path), place)).collect();
-    let named: Vec<Vec<Path>> =
-        sources.iter().map(|source| named(&source.text, &module(&source.path))).collect();
+    let names = Names::of(sources);
     let mut imports = Vec::new();
     for from in (0..sources.len()).filter(|from| !is_table(&sources[*from].path)) {
-        for path in &named[from] {
-            let to = resolve(path, &modules, &named, MOST_STEPS);
+        for path in &names.files[from].1 {
+            let to = names.resolve(path, MOST_STEPS);
             imports.extend(
                 to.filter(|to| *to != from && !is_table(&sources[*to].path)).map(|to| Import { from, to }),
             );
@@ -47,24 +86,6 @@ fn module(path: &str) -> Path {
     match path {
         "lib" | "main" | "mod" => Vec::new(),
         path => path.split('/').map(str::to_owned).collect(),
-    }
-}
-
-/// The file that has what `path` names.
-fn resolve(
-    path: &[String],
-    modules: &BTreeMap<Path, usize>,
-    named: &[Vec<Path>],
-    steps: usize,
-) -> Option<usize> {
-    let known = (0..=path.len()).rev().find(|length| modules.contains_key(&path[..*length]))?;
-    let file = modules[&path[..known]];
-    let Some(item) = path.get(known) else { return Some(file) };
-    // A name that the module has from elsewhere.
-    let passed_on = named[file].iter().find(|other| other.last() == Some(item) && other.as_slice() != path);
-    match passed_on {
-        Some(other) if steps > 0 => resolve(other, modules, named, steps - 1),
-        _ => Some(file),
     }
 }
 
