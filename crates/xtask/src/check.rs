@@ -3,6 +3,7 @@ use crate::pages;
 use crate::prose;
 use crate::rooms;
 use crate::stages::Stages;
+use crate::structure;
 use anyhow::{Result, ensure};
 use std::env;
 use std::path::{Path, PathBuf};
@@ -23,6 +24,7 @@ pub(crate) fn run() -> Result<()> {
     let mut stages = Stages::start();
     stages.run("format", || execute(&mut cargo("fmt --all --check")))?;
     stages.run("order of folders and crates", rooms::check)?;
+    stages.run("files of one acquire", structure::check)?;
     stages.run("pages", pages::check)?;
     stages.run("prose", prose::run)?;
     stages.run("lints", || {

@@ -3,18 +3,19 @@ use crate::sources::code;
 /// Lines of each function of a file that the formatter has formatted, from the first to the closing brace.
 pub(super) fn functions(text: &str) -> Vec<usize> {
     let lines: Vec<_> = code(text).collect();
-    let begins = lines.iter().enumerate().filter(|(_, (_, line))| begins_function(line));
+    let begins = lines.iter().enumerate().filter(|(_, (_, line))| function_name(line).is_some());
     begins.filter_map(|(index, _)| length(&lines[index..])).collect()
 }
 
-fn begins_function(line: &str) -> bool {
+/// The name of the function that a line begins.
+pub(super) fn function_name(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let line = line.strip_prefix("pub").map_or(line, |rest| match rest.split_once(") ") {
         Some((scope, rest)) if scope.starts_with('(') && !scope.contains("fn") => rest,
         _ => rest.trim_start(),
     });
     let line = ["const ", "async "].iter().fold(line, |line, word| line.strip_prefix(word).unwrap_or(line));
-    line.starts_with("fn ")
+    line.strip_prefix("fn ")?.split(|c: char| !c.is_alphanumeric() && c != '_').next()
 }
 
 /// `None` for a function without a body.
@@ -46,6 +47,13 @@ mod tests {
     fn functions_are_measured_from_their_first_line_to_their_last() {
         let text = "impl A {\n    pub(crate) async fn one(\n        &self,\n    ) -> u8 {\n        2\n    }\n\n    fn two() {}\n}\n";
         assert_eq!(functions(text), [5, 1]);
+    }
+
+    #[test]
+    fn a_function_is_named_by_its_first_line() {
+        assert_eq!(function_name("    pub(in crate::session) fn write(&mut self)"), Some("write"));
+        assert_eq!(function_name("pub(super) async fn draw<T>("), Some("draw"));
+        assert_eq!(function_name("    let fn_name = 1;"), None);
     }
 
     #[test]

@@ -1,4 +1,5 @@
 use super::figures::{Figures, Totals};
+use super::one_acquire::AcquirePath;
 use super::source::Source;
 use crate::cargo::root;
 use crate::sources::rust_files;
@@ -34,10 +35,16 @@ pub(crate) fn run() -> Result<()> {
     if !own_folders.is_empty() {
         println!("in its own folder: {}", own_folders.join(", "));
     }
-    if only.is_none() {
-        println!("product, {} crates | {totals}", product.len());
+    if only.is_some() {
+        return Ok(());
     }
-    Ok(())
+    let acquire = AcquirePath::read(&root)?;
+    match &acquire {
+        Some(acquire) => println!("{acquire}"),
+        None => println!("files crossed by an uncontended acquire: the docs have no table of them"),
+    }
+    println!("product, {} crates | {totals}", product.len());
+    acquire.map_or(Ok(()), |acquire| acquire.check(&root))
 }
 
 /// The files of each crate below `root`, without tests.
