@@ -284,7 +284,7 @@ both_backends! {
     async fn one_that_waits_outlasts_an_outage_that_is_longer_than_its_session_and_its_operations(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.proxy().await;
-        let patience = Duration::from_secs(1);
+        let patience = Duration::from_secs(2);
         let settings = builder(&server, proxy.connect_string());
         let member = settings.session_timeout(SHORT_SESSION).operation_timeout(patience).connect().await.unwrap();
         let other = connect(&server).await;

@@ -149,7 +149,7 @@ impl<T> Delivery<T> {
     ///
     /// # Errors
     /// As [`ack`](Self::ack): when one of them was lost none is acknowledged, and the others go back to their
-    /// paths. `InvalidInput` for none, and when they are not of one client: then all go back.
+    /// places. `InvalidInput` for none, and when they are not of one client: then all go back.
     ///
     /// # Cancel safety
     /// As [`ack`](Self::ack).

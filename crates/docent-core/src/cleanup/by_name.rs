@@ -163,7 +163,7 @@ pub(super) async fn children(context: &CleanupContext, folder: &str) -> Result<V
     }
 }
 
-/// CleanupContext in which to go on with a node of the context `owner` after a request in `context`
+/// Session in which to go on with a node of the session `owner` after a request in `context`
 /// failed for `cause`; `None` when nothing is left to do.
 async fn after(
     host: &dyn Host,

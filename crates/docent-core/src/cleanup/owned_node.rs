@@ -97,6 +97,11 @@ impl OwnedNode {
         Ok(true)
     }
 
+    /// Lets another handle see to the node's end: it could not be deleted.
+    pub(super) fn stays(&self) {
+        self.left.store(false, Ordering::Release);
+    }
+
     /// True for the first caller, which then sees to the node's end.
     pub(crate) fn leave(&self) -> bool {
         !self.left.swap(true, Ordering::AcqRel)

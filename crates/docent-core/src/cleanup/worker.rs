@@ -3,7 +3,7 @@ use super::deletion::{Delete, delete};
 use super::lost_creates::look_for_lost;
 use super::markers::trim;
 use super::undo::{undo_exact, undo_numbered};
-use super::{Host, Job};
+use super::{DeleteOutcome, Host, Job};
 use crate::telemetry;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -52,8 +52,10 @@ impl CleanupWorker {
                         () = tokio::time::sleep(delay) => {}
                         () = host.setup().closing.cancelled() => {}
                     }
-                    if node.leave() {
-                        let _ = delete(host, &node, Delete::NotYet).await;
+                    if node.leave()
+                        && let DeleteOutcome::Refused(_) = delete(host, &node, Delete::NotYet).await
+                    {
+                        node.stays();
                     }
                 })),
                 Some(Job::Exact { context, write, made }) => {

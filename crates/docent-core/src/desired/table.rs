@@ -26,7 +26,7 @@ struct Entry {
     successor: Option<TaskEnd>,
 }
 
-/// TaskEnd of a kept node that belongs to its task.
+/// End of a kept node that belongs to its task.
 #[derive(Debug)]
 pub(crate) struct TaskEnd {
     pub(crate) wanted: watch::Receiver<Desired>,

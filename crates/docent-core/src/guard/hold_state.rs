@@ -275,7 +275,7 @@ impl HoldState {
 }
 
 impl HoldState {
-    /// Resolves when the lease has run out, by the clock and a timer of the waiting task itself: the `Keeper`
+    /// Resolves when the lease has run out, by the clock and a timer of the waiting task itself: the `Heartbeat`
     /// may be stuck on a thread that is blocked. Never resolves when the guard was released before that.
     async fn lapsed(&self) {
         // Outside of a runtime there are no timers: the token alone tells then.
@@ -301,7 +301,7 @@ impl fmt::Debug for HoldState {
     }
 }
 
-/// Guards of one generation, for the `Keeper` that keeps their lease.
+/// Guards of one generation, for the `Heartbeat` that keeps their lease.
 #[derive(Debug, Default)]
 pub(crate) struct HoldTable {
     guards: Mutex<Guards>,

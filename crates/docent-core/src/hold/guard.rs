@@ -7,7 +7,7 @@ use futures_util::future::{BoxFuture, FutureExt};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use tokio_util::sync::CancellationToken;
 
 /// A lock, a permit, a leadership or a delivery: any guard of a recipe.
@@ -34,8 +34,8 @@ use tokio_util::sync::CancellationToken;
 /// }
 /// ```
 pub trait Guard: sealed::Sealed + Send + Sync {
-    /// The fencing token: higher than the fence of every earlier holder of the path. `None` where others may
-    /// hold beside it, and for several locks at once, each of which has a fence of its own.
+    /// The fencing token: higher than the fence of every earlier exclusive holder of the path. `None` for one
+    /// that was never more than shared, and for several locks at once, each of which has a fence of its own.
     fn fence(&self) -> Option<Fence>;
 
     /// True while it is certain that it is held. No I/O: compares clock and session, and is right even after
@@ -168,7 +168,7 @@ impl<T: AsHold> Guard for T {
 
     fn run<F: Future>(&self, future: F) -> Run<'_, F> {
         let hold = self.as_hold();
-        Run { hold, lost: hold.lost(), future: Box::pin(future) }
+        Run { hold, lost: hold.lost(), future: Some(Box::pin(future)) }
     }
 
     fn verify(&self) -> BoxFuture<'_, Result<(), Error>> {
@@ -198,7 +198,8 @@ impl<T: AsHold> Guard for T {
 pub struct Run<'a, F> {
     hold: HoldRef<'a>,
     lost: BoxFuture<'a, LostReason>,
-    future: Pin<Box<F>>,
+    /// `None` once it is done, or the guard is lost.
+    future: Option<Pin<Box<F>>>,
 }
 
 impl<F: Future> Future for Run<'_, F> {
@@ -206,7 +207,11 @@ impl<F: Future> Future for Run<'_, F> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let Self { hold, lost, future } = &mut *self;
-        poll_while(|| hold.check(), lost.as_mut(), future.as_mut(), cx)
+        let polled = future.as_mut().expect("a future is not polled after it was ready");
+        let done = ready!(poll_while(|| hold.check(), lost.as_mut(), polled.as_mut(), cx));
+        // Dropped now, and not with this: locks and files of the work are free from here on.
+        *future = None;
+        Poll::Ready(done)
     }
 }
 

@@ -21,19 +21,24 @@ impl Hold {
     /// between. It keeps its fence and its token.
     ///
     /// # Errors
-    /// `Lost`, `NoAuth`, `Timeout`, `Closed`. The hold is given up then.
+    /// `InvalidInput` when it is the hold of a claim, which is in no line. `Lost`, `NoAuth`, `Timeout`, `Closed`.
+    /// The hold is given up then.
     ///
     /// # Cancel safety
     /// This method is cancel safe, but the hold is given up.
     pub async fn downgrade(self, shared: &Line) -> Result<Self, Error> {
+        if self.state().node.shares_path() {
+            let detail = format!("{:?} must be in a line", self.path());
+            return Err(Error::invalid_input("downgrade", detail));
+        }
         let (path, czxid) = self.step_down(shared).await?;
         let generation = Arc::clone(&self.state().generation);
-        // From here on the drop of the lower hold deletes the new node.
         let node = Arc::new(OwnedNode::by_name(Arc::clone(&generation), path, czxid));
         let state = Arc::new(self.state().successor(node));
-        telemetry::acquired(shared.recipe(), Duration::ZERO);
         generation.add(&state);
+        // From here on the drop of the lower hold deletes the new node.
         let lower = Self::new(shared.client().clone(), shared.path().to_owned(), shared.role(), state);
+        telemetry::acquired(shared.recipe(), Duration::ZERO);
         let lost = |reason| Error::new(ErrorKind::Lost(reason), "downgrade").at(shared.path());
         self.state().hand_over().map_err(lost)?;
         lower.check_for("downgrade")?;
@@ -90,8 +95,7 @@ impl Hold {
     fn intent(&self, shared: &Line) -> Intent {
         let generation = Arc::clone(&self.state().generation);
         let own = self.state().path();
-        // Behind the marker, which does not end with a digit.
-        let number = &own[own.trim_end_matches(|last: char| last.is_ascii_digit()).len()..];
+        let number = number_of(own);
         let (number, mode) = match planted!(DowngradeTakesNewPlace) {
             true => ("", CreateMode::EphemeralSequential),
             false => (number, CreateMode::Ephemeral),
@@ -105,4 +109,11 @@ impl Hold {
         let create = generation.session.submit(request, Lane::Call);
         Intent { generation, prefix: path, create, unknown: false }
     }
+}
+
+/// The number at the end of a ticket's name: ten digits, because numbers near the end of the counter are
+/// refused. A marker may end with a digit.
+fn number_of(own: &str) -> &str {
+    const DIGITS: usize = 10;
+    own.len().checked_sub(DIGITS).and_then(|start| own.get(start..)).unwrap_or_default()
 }

@@ -1,5 +1,4 @@
-use super::contenders::Contenders;
-use super::name::is_in_danger_zone;
+use super::name::{Contenders, is_in_danger_zone};
 use super::position::Position;
 use super::sides::Sides;
 use super::{Ticket, WaitError, draw};

@@ -1,7 +1,6 @@
 //! Tickets: protected ephemeral-sequential nodes, each a place in a line. Locks and elections are built on
 //! them.
 
-mod contenders;
 mod downgrade;
 mod draw;
 #[expect(clippy::module_inception, reason = "the folder is about it")]

@@ -1,5 +1,4 @@
-use super::contenders::Contenders;
-use super::name::is_in_danger_zone;
+use super::name::{Contenders, is_in_danger_zone};
 
 /// Position of a ticket in its line, as one listing shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +49,7 @@ impl Position {
 }
 
 impl Position {
-    /// Finds `own` by the transactions that created the contenders, which always tell the order. `next` is
+    /// Finds `own` by the transactions that created the contenders, which always tell the order. `alone_ahead` is
     /// never set, so that the ticket lists the line again before it takes its turn.
     pub(super) fn find_by_creation(own: &str, created: &[(i64, String)]) -> Self {
         let Some((own_czxid, _)) = created.iter().find(|(_, name)| name == own) else { return Self::Gone };

@@ -1,5 +1,4 @@
-use super::contenders::Contenders;
-use super::name::is_in_danger_zone;
+use super::name::{Contenders, is_in_danger_zone};
 use super::position::Position;
 use crate::guard::Role;
 
@@ -23,7 +22,7 @@ impl Sides<'_> {
         self.own == Role::Exclusive || role == Role::Exclusive && !planted!(ReaderIgnoresWriter)
     }
 
-    /// Finds `own` among `names`. `next` is never set: a writer that is gone may have stepped down to a
+    /// Finds `own` among `names`. `alone_ahead` is never set: a writer that is gone may have stepped down to a
     /// reader in its place, so that every wake-up lists the line again.
     pub(super) fn find(&self, own: &str, names: &[String]) -> Position {
         let Some(own_place) = self.contender(own) else { return Position::Gone };

@@ -194,8 +194,9 @@ impl Ticket {
     fn hold(mut self) -> Result<Hold, Self> {
         let line = &self.line;
         let Some(state) = self.generation.hold(&self.node, line.recipe()) else { return Err(self) };
-        self.held = true;
         telemetry::acquired(line.recipe(), self.generation.clock.now().since(self.drawn));
+        // Last, right before the hold is there: metrics are recorded by code of others, which may panic.
+        self.held = true;
         Ok(Hold::new(line.client().clone(), line.path().to_owned(), line.role(), state))
     }
 

@@ -1,9 +1,13 @@
-use super::{Credentials, Lane, Pending, SessionCloser};
-use docent_proto::Request;
+use super::{Credentials, SessionCloser, Watch, WatchKind};
+use docent_proto::{Code, MultiResult, Request, Response};
 use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
-use tokio::sync::watch;
-use tokio::time::Instant;
+use tokio::sync::{oneshot, watch};
+use tokio::time::{Instant, Sleep};
 
 /// A session as core uses it.
 pub(crate) trait Session: fmt::Debug + Send + Sync + 'static {
@@ -91,4 +95,185 @@ pub(crate) struct SessionSettings {
     pub(crate) ephemeral_limit: usize,
     /// Sent on every new link before anything else.
     pub(crate) credentials: Vec<Credentials>,
+}
+
+/// Limits that a request is under.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lane {
+    /// The queue's limit.
+    Call,
+    /// None: deletes of our own nodes must get through. Bounded by the number of live nodes.
+    Cleanup,
+    /// None, and ahead of all that waits: the check that keeps the lease and changes nothing. There is one at
+    /// a time.
+    Lease,
+}
+
+/// Outcome of a request: exactly one of these.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// The server answered.
+    Reply(Reply),
+    /// It never left the process: surely not applied.
+    NotSent(Cause),
+    /// It was written and no reply came: it may have been applied.
+    Unknown(Cause),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cause {
+    LinkLost,
+    Ended(SessionEnd),
+    Deadline,
+    QueueFull,
+    /// The request, or the reply when it was sent.
+    TooLarge {
+        size: usize,
+        limit: usize,
+    },
+    /// The session would own ephemeral nodes with more bytes of paths than the servers surely can take.
+    TooManyEphemerals {
+        bytes: usize,
+        limit: usize,
+    },
+}
+
+/// A server's answer.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) result: Result<Response, Code>,
+    /// Newest transaction the server had applied, as far as the session is told.
+    pub(crate) zxid: i64,
+    /// The watch that the request left, if it asked for one and the server left it. On the heap, because few
+    /// do.
+    pub(crate) watch: Option<Box<Watch>>,
+}
+
+impl Reply {
+    /// The code by which the server refused the request; `None` if it applied it.
+    pub(crate) fn refusal(&self) -> Option<Code> {
+        match &self.result {
+            Ok(Response::Multi(results)) => results.iter().find_map(|result| match result {
+                MultiResult::Failed(code) if *code != Code::OK => Some(*code),
+                _ => None,
+            }),
+            Ok(_) => None,
+            Err(code) => Some(*code),
+        }
+    }
+}
+
+/// A submitted request. Dropping it withdraws the request if it was not written yet.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    state: PendingState,
+    /// Timer for the deadline, where the session does not keep it.
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+#[derive(Debug)]
+enum PendingState {
+    /// On the heap, because it is rare that the outcome is known at once.
+    Ready(Option<Box<Outcome>>),
+    Waiting {
+        outcome: oneshot::Receiver<Outcome>,
+        id: u64,
+        session: Arc<dyn Withdraw>,
+    },
+}
+
+/// Access of requests and watches to their session: takes them back.
+pub(crate) trait Withdraw: fmt::Debug + Send + Sync {
+    /// True when the request had not been written and never will be.
+    fn withdraw(&self, id: u64) -> bool;
+    /// Forgets a subscriber of a watch.
+    fn unregister(&self, id: u64, path: &str, kind: WatchKind);
+}
+
+impl Pending {
+    pub(crate) fn ready(outcome: Outcome) -> Self {
+        Self { state: PendingState::Ready(Some(Box::new(outcome))), timer: None }
+    }
+
+    /// A request whose outcome was taken.
+    pub(crate) fn taken() -> Self {
+        Self { state: PendingState::Ready(None), timer: None }
+    }
+
+    pub(crate) fn waiting(outcome: oneshot::Receiver<Outcome>, id: u64, session: Arc<dyn Withdraw>) -> Self {
+        Self { state: PendingState::Waiting { outcome, id, session }, timer: None }
+    }
+
+    pub(super) fn until(mut self, deadline: Instant) -> Self {
+        self.timer = Some(Box::pin(tokio::time::sleep_until(deadline)));
+        self
+    }
+
+    /// Waits for the outcome until `deadline`; then the request is withdrawn, or its outcome is unknown. In
+    /// the latter case a reply may still come: this can be awaited again.
+    pub(crate) async fn by(&mut self, deadline: Instant) -> Outcome {
+        match tokio::time::timeout_at(deadline, &mut *self).await {
+            Ok(outcome) => outcome,
+            Err(_) => self.too_late(),
+        }
+    }
+
+    fn too_late(&mut self) -> Outcome {
+        if self.withdraw() { Outcome::NotSent(Cause::Deadline) } else { Outcome::Unknown(Cause::Deadline) }
+    }
+
+    /// Takes the request back. True when it surely was not and never will be sent.
+    pub(crate) fn withdraw(&mut self) -> bool {
+        let PendingState::Waiting { id, session, .. } = &self.state else { return false };
+        let withdrawn = session.withdraw(*id);
+        if withdrawn {
+            self.state = PendingState::Ready(None);
+        }
+        withdrawn
+    }
+
+    /// Takes the request back, for a caller that does not need its outcome any more. If it is too late for
+    /// that, the request is returned: it tells the outcome.
+    pub(crate) fn abandon(&mut self) -> Option<Self> {
+        let comes = self.is_open() && !self.withdraw();
+        comes.then(|| std::mem::replace(self, Self::taken()))
+    }
+
+    /// True when the outcome has not been taken yet.
+    pub(crate) fn is_open(&self) -> bool {
+        !matches!(self.state, PendingState::Ready(None))
+    }
+}
+
+impl Future for Pending {
+    type Output = Outcome;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Outcome> {
+        let outcome = match &mut self.state {
+            PendingState::Ready(outcome) => {
+                *outcome.take().expect("a request has one outcome and is not polled after it")
+            }
+            PendingState::Waiting { outcome, .. } => match Pin::new(outcome).poll(cx) {
+                Poll::Pending => match &mut self.timer {
+                    None => return Poll::Pending,
+                    Some(timer) => {
+                        ready!(timer.as_mut().poll(cx));
+                        self.too_late()
+                    }
+                },
+                Poll::Ready(outcome) => {
+                    // Only a runtime that shuts down drops the driver with requests in it.
+                    outcome.unwrap_or(Outcome::Unknown(Cause::Ended(SessionEnd::Abandoned)))
+                }
+            },
+        };
+        self.state = PendingState::Ready(None);
+        Poll::Ready(outcome)
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        self.withdraw();
+    }
 }

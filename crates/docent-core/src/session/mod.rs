@@ -13,7 +13,6 @@ pub(crate) mod lease;
 pub(crate) mod link;
 pub(crate) mod lookup;
 pub(crate) mod own;
-mod request;
 mod requests;
 pub(crate) mod timing;
 mod watch;
@@ -22,9 +21,10 @@ mod watch_reads;
 pub mod zookeeper_client;
 
 pub(crate) use context::SessionContext;
-pub(crate) use contract::{LinkState, Session, SessionEnd, SessionSettings};
+pub(crate) use contract::{
+    Cause, Lane, LinkState, Outcome, Pending, Reply, Session, SessionEnd, SessionSettings, Withdraw,
+};
 pub(crate) use credentials::Credentials;
 pub(crate) use link::{LinkError, SessionCloser};
 pub(crate) use own::WireSession;
-pub(crate) use request::{Cause, Lane, Outcome, Pending, Reply, Withdraw};
 pub(crate) use watch::{Fired, Registration, Watch, WatchKind};
