@@ -4,8 +4,8 @@
 //! lost link. In between, watches tell what to read.
 
 mod alarms;
-mod answer;
-mod ask;
+mod asked;
+mod requests;
 
 use super::attachment::{Attachment, News};
 use super::children_event::ChildrenEvent;
@@ -17,7 +17,7 @@ use crate::session::{Fired, Lane, Outcome, Watch};
 use crate::time::Backoff;
 use crate::watch::{LONGEST_PAUSE, patience};
 use alarms::{Alarms, spread};
-use ask::{Asked, most_in_a_reply};
+use asked::{Ask, Asked, most_in_a_reply};
 use docent_proto::Request;
 use futures_util::future::{BoxFuture, FutureExt};
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -87,7 +87,7 @@ enum Listing {
 
 enum Step {
     News(News),
-    Answered(ask::Ask, Outcome),
+    Answered(Ask, Outcome),
     FolderFired(Fired),
     Fired(Arc<str>, Fired),
     Alarm,

@@ -180,11 +180,9 @@ impl NodeTask {
     /// The reply to a request; without one it is sent again, after a pause or over the next link.
     fn reply(&mut self, outcome: Outcome) -> Option<Reply> {
         self.next = Next::Read;
-        match outcome {
-            Outcome::Reply(Reply { result: Err(Code::SESSION_EXPIRED), .. }) => self.up = false,
-            Outcome::Reply(Reply { result: Err(Code::THROTTLED), .. }) => self.pause(),
-            Outcome::Reply(reply) => return Some(reply),
-            Outcome::NotSent(cause) | Outcome::Unknown(cause) => match cause {
+        match outcome.answer() {
+            Ok(reply) => return Some(reply),
+            Err(cause) => match cause {
                 Cause::Ended(_) => self.up = false,
                 Cause::LinkLost | Cause::QueueFull | Cause::Deadline | Cause::TooManyEphemerals { .. } => {
                     self.pause();

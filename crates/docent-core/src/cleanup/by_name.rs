@@ -1,7 +1,7 @@
 //! Deletes of nodes whose names are ours alone, in whichever session there is.
 
 use super::{CleanupContext, DeleteOutcome, Host, PAUSE};
-use crate::session::lookup::sync;
+use crate::session::ask::{ask_synced, before_repeat};
 use crate::session::{Cause, Lane, Outcome, Pending, SessionEnd};
 use docent_proto::{Code, MultiResult, Request, Response, parent};
 use std::sync::Arc;
@@ -31,12 +31,11 @@ pub(super) async fn delete_owned(
 ) -> DeleteOutcome {
     let mut reply = reply.unwrap_or_else(|| context.session.submit(delete_request(&path), Lane::Cleanup));
     loop {
-        let cause = match reply.await {
-            Outcome::Reply(answer) => match answer.result {
+        let cause = match reply.await.answer() {
+            Ok(answer) => match answer.result {
                 // The name is ours alone: a node that is not there was deleted by us, or went with its
                 // session.
                 Ok(_) | Err(Code::NO_NODE) => return DeleteOutcome::Gone,
-                Err(Code::SESSION_EXPIRED) => Cause::Ended(SessionEnd::Expired),
                 Err(code) if is_final(code) => {
                     tracing::error!(%path, generation = context.number, %code, "a node of ours could not be deleted");
                     // The node goes with the session that made it: the end of a later one would not help.
@@ -47,10 +46,8 @@ pub(super) async fn delete_owned(
                 }
                 Err(_) => Cause::QueueFull,
             },
-            Outcome::Unknown(Cause::LinkLost) if planted!(FailedDeleteForgotten) => {
-                return DeleteOutcome::Gone;
-            }
-            Outcome::NotSent(cause) | Outcome::Unknown(cause) => cause,
+            Err(Cause::LinkLost) if planted!(FailedDeleteForgotten) => return DeleteOutcome::Gone,
+            Err(cause) => cause,
         };
         match after(host, owner, &context, cause).await {
             Some(next) => context = next,
@@ -129,36 +126,23 @@ pub(crate) async fn find(context: &CleanupContext, folder: &str, prefix: &str) -
 
 /// The paths of the children of `folder`, after the server has caught up with its leader.
 pub(super) async fn children(context: &CleanupContext, folder: &str) -> Result<Vec<String>, Cause> {
+    let list = Request::GetChildren2 { path: folder.to_owned(), watch: false };
     loop {
-        let sync = context.session.submit(sync(folder), Lane::Cleanup);
-        let request = Request::GetChildren2 { path: folder.to_owned(), watch: false };
-        let list = context.session.submit(request, Lane::Cleanup);
-        let (sync, list) = (sync.await, list.await);
-        match (sync, list) {
-            (Outcome::Reply(sync), Outcome::Reply(list)) => match (sync.result, list.result) {
-                (Ok(_), Ok(Response::Children { names, .. })) => {
-                    let folder = if folder == "/" { "" } else { folder };
-                    return Ok(names.into_iter().map(|name| format!("{folder}/{name}")).collect());
-                }
-                (Ok(_), Err(Code::NO_NODE)) => return Ok(Vec::new()),
-                (_, Err(Code::SESSION_EXPIRED)) => return Err(Cause::Ended(SessionEnd::Expired)),
-                (_, Err(code)) if is_final(code) => {
-                    tracing::error!(%folder, %code, "a node of ours could not be looked for");
-                    return Ok(Vec::new());
-                }
-                (sync, list) => {
-                    tracing::debug!(%folder, ?sync, ?list, "could not look for a node of ours");
-                    tokio::time::sleep(PAUSE).await;
-                }
-            },
-            (_, Outcome::NotSent(Cause::Ended(end)) | Outcome::Unknown(Cause::Ended(end))) => {
-                return Err(Cause::Ended(end));
+        match ask_synced(context, folder, &list).await {
+            Ok(Ok(Response::Children { names, .. })) => {
+                let folder = if folder == "/" { "" } else { folder };
+                return Ok(names.into_iter().map(|name| format!("{folder}/{name}")).collect());
             }
-            // The link was lost between the two: together they prove nothing.
-            (_, Outcome::NotSent(Cause::LinkLost) | Outcome::Unknown(Cause::LinkLost))
-            | (Outcome::NotSent(Cause::LinkLost) | Outcome::Unknown(Cause::LinkLost), _) => {}
-            (_, Outcome::Unknown(cause @ Cause::TooLarge { .. })) => return Err(cause),
-            _ => tokio::time::sleep(PAUSE).await,
+            Ok(Err(Code::NO_NODE)) => return Ok(Vec::new()),
+            Ok(Err(code)) if is_final(code) => {
+                tracing::error!(%folder, %code, "a node of ours could not be looked for");
+                return Ok(Vec::new());
+            }
+            Ok(answer) => {
+                tracing::debug!(%folder, ?answer, "could not look for a node of ours");
+                tokio::time::sleep(PAUSE).await;
+            }
+            Err(cause) => before_repeat(cause).await?,
         }
     }
 }

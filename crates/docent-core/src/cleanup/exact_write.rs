@@ -1,13 +1,10 @@
 use super::Marker;
+use crate::session::ask::{PAUSE, ask};
 use crate::session::{Cause, Lane, Outcome, Pending, Reply, SessionEnd, lookup};
 use bytes::Bytes;
 use docent_proto::{Code, MultiOp, MultiResult, Request, Response, Stat};
-use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout_at};
 use uuid::Uuid;
-
-/// Pause between attempts where a server does not take a request now.
-pub(crate) const PAUSE: Duration = Duration::from_millis(200);
 
 /// Exact write on its way.
 ///
@@ -153,13 +150,15 @@ impl ExactWrite {
             return self.settle_by_absence().await;
         }
         let fence = Bytes::copy_from_slice(Uuid::new_v4().as_bytes());
+        // After a lost reply it is repeated with the same version: of the write and all fences one is
+        // applied.
+        let bump = || {
+            let set = MultiOp::SetData { path: path.clone(), data: Some(fence.clone()), version };
+            Request::Multi(vec![set])
+        };
         loop {
-            // After a lost reply it is repeated with the same version: of the write and all fences one is
-            // applied.
-            let bump = MultiOp::SetData { path: path.clone(), data: Some(fence.clone()), version };
-            let outcome = context.session.submit(Request::Multi(vec![bump]), Lane::Cleanup).await;
-            let code = match outcome {
-                Outcome::Reply(reply) => match reply.refusal() {
+            let code = match ask(&context, Lane::Cleanup, bump).await {
+                Ok(reply) => match reply.refusal() {
                     // The fence was applied: the write asks for a version that is past, and is refused for
                     // good.
                     None => {
@@ -168,14 +167,7 @@ impl ExactWrite {
                     }
                     Some(code) => code,
                 },
-                Outcome::NotSent(Cause::LinkLost) | Outcome::Unknown(Cause::LinkLost) => continue,
-                Outcome::NotSent(Cause::Ended(end)) | Outcome::Unknown(Cause::Ended(end)) => {
-                    return Ended::Unknown(Cause::Ended(end));
-                }
-                Outcome::NotSent(_) | Outcome::Unknown(_) => {
-                    sleep(PAUSE).await;
-                    continue;
-                }
+                Err(stop) => return Ended::Unknown(stop.into()),
             };
             match code {
                 // The write was applied, or an earlier fence: the marker's data tells which.

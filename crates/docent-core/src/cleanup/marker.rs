@@ -1,7 +1,7 @@
 use super::CleanupContext;
 use super::markers::FreeMarker;
 use crate::error::Error;
-use crate::session::{Cause, Lane, Outcome, Pending, SessionEnd};
+use crate::session::{Cause, Lane, Outcome, Pending};
 use crate::setup::{PARENT_ROUNDS, Setup, create_parents_by, refused_parent};
 use bytes::Bytes;
 use docent_proto::{Code, Create, CreateMode, Request};
@@ -143,21 +143,18 @@ async fn make(
             place: Some(place),
         };
         let outcome = making.create.by(deadline).await;
-        let code = match outcome {
-            Outcome::Reply(reply) => match reply.result {
+        // A marker whose create had no reply is never used: the create might come after the delete of the
+        // node (decision 11).
+        making.unknown = matches!(outcome, Outcome::Unknown(_));
+        let code = match outcome.answer() {
+            Ok(reply) => match reply.result {
                 Ok(_) => {
                     let place = making.place.take().expect("it goes with the marker or with what undoes it");
                     return Ok(Marker::new(Arc::clone(context), FreeMarker { path, version: 0 }, place));
                 }
                 Err(code) => code,
             },
-            Outcome::NotSent(cause) => return Err(NoMarker::Cause(cause)),
-            Outcome::Unknown(cause) => {
-                // A marker whose create had no reply is never used: the create might come after the delete of
-                // the node (decision 11).
-                making.unknown = true;
-                return Err(NoMarker::Cause(cause));
-            }
+            Err(cause) => return Err(NoMarker::Cause(cause)),
         };
         place = making.place.take().expect("it goes with the marker or with what undoes it");
         match code {
@@ -166,8 +163,6 @@ async fn make(
                 refused.map_or(Ok(()), |error| Err(NoMarker::Refused(error)))?;
                 missing_parents += 1;
             }
-            Code::SESSION_EXPIRED => return Err(NoMarker::Cause(Cause::Ended(SessionEnd::Expired))),
-            Code::THROTTLED => return Err(NoMarker::Cause(Cause::QueueFull)),
             code => {
                 let error = Error::from_code(code, "transaction").at(&setup.namespace.relative(&path));
                 return Err(NoMarker::Refused(error));

@@ -26,11 +26,12 @@ mod owned_node;
 mod undo;
 mod worker;
 
+pub(crate) use crate::session::ask::PAUSE;
 pub(crate) use by_name::find;
 pub(crate) use cleanup::Cleanup;
 pub(crate) use context::CleanupContext;
 pub(crate) use deletion::{DeleteOutcome, Deletion};
-pub(crate) use exact_write::{Ended, ExactWrite, PAUSE};
+pub(crate) use exact_write::{Ended, ExactWrite};
 pub(crate) use host::Host;
 use job::Job;
 pub(crate) use lost_creates::LostCreates;

@@ -1,7 +1,7 @@
 use super::exact::Written;
 use super::node::occupied;
 use super::table_entry::TableEntry;
-use super::trouble::{Trouble, reply};
+use super::trouble::Trouble;
 use super::{exact, witness};
 use crate::cleanup::ExactWrite;
 use crate::desired::{Desired, KeptStatus, Progress, TaskEnd};
@@ -216,7 +216,7 @@ impl Reconciler {
             Some(create) => Some(exact::written(create).await?),
             None => None,
         };
-        let read = reply(read.await)?;
+        let read = read.await.answer()?;
         match read.result {
             Ok(Response::Data { data: found, stat }) => {
                 self.judge(generation, data, found, stat, read.watch).await

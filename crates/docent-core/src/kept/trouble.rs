@@ -1,5 +1,5 @@
 use crate::error::Error;
-use crate::session::{Cause, Outcome, Reply, SessionEnd};
+use crate::session::{Cause, SessionEnd};
 
 /// Reason why a step could not be finished.
 pub(super) enum Trouble {
@@ -27,13 +27,5 @@ impl From<Cause> for Trouble {
             Cause::Ended(SessionEnd::Closed) => Self::Closed,
             Cause::Ended(_) => Self::Ended,
         }
-    }
-}
-
-/// The reply to a request, or the reason why there is none.
-pub(super) fn reply(outcome: Outcome) -> Result<Reply, Trouble> {
-    match outcome {
-        Outcome::Reply(reply) => Ok(reply),
-        Outcome::NotSent(cause) | Outcome::Unknown(cause) => Err(cause.into()),
     }
 }

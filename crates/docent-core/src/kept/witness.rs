@@ -1,13 +1,10 @@
 use crate::guard::SessionGeneration;
 use crate::operation::Shared;
-use crate::session::{Cause, Lane, Outcome};
+use crate::session::Lane;
+use crate::session::ask::{Stop, ask};
 use crate::setup::{PARENT_ROUNDS, create_parents_in};
 use bytes::Bytes;
 use docent_proto::{Code, Create, CreateMode, MultiOp, Request};
-use std::time::Duration;
-
-/// Pause between attempts when the client is too busy.
-const PAUSE: Duration = Duration::from_secs(1);
 
 /// Makes the witness of a session unless it is there. Never resolves.
 pub(super) async fn create_witness(shared: &Shared, generation: &SessionGeneration) {
@@ -19,29 +16,23 @@ pub(super) async fn create_witness(shared: &Shared, generation: &SessionGenerati
 /// later sessions, but waited for.
 async fn make(shared: &Shared, generation: &SessionGeneration) {
     let path = generation.witness.path(&shared.namespace);
+    let create = Create::new(path.clone(), Bytes::new(), shared.acl(&path), CreateMode::Ephemeral, 0);
     let mut missing_parents = 0;
     let mut parents = Vec::new();
     loop {
-        let create = Create::new(path.clone(), Bytes::new(), shared.acl(&path), CreateMode::Ephemeral, 0);
-        let outcome = generation.session.submit(Request::Create(create), Lane::Call).await;
+        // The name is ours alone: the create can be repeated.
+        let asked = ask(generation, Lane::Call, || Request::Create(create.clone())).await;
         drop(std::mem::take(&mut parents));
-        match outcome {
-            Outcome::Reply(reply) => match reply.result {
-                // The name is ours alone: the create can be repeated.
-                Ok(_) | Err(Code::NODE_EXISTS | Code::SESSION_EXPIRED) => return,
-                Err(Code::NO_NODE) if missing_parents < PARENT_ROUNDS => {
-                    missing_parents += 1;
-                    parents = create_parents_in(shared, generation, &path, shared.config.parents);
-                }
-                Err(Code::THROTTLED) => tokio::time::sleep(PAUSE).await,
-                Err(code) => {
-                    tracing::debug!(%path, %code, "a session that keeps nodes has no witness");
-                    return;
-                }
-            },
-            Outcome::NotSent(Cause::Ended(_)) | Outcome::Unknown(Cause::Ended(_)) => return,
-            Outcome::NotSent(Cause::LinkLost) | Outcome::Unknown(Cause::LinkLost) => {}
-            Outcome::NotSent(_) | Outcome::Unknown(_) => tokio::time::sleep(PAUSE).await,
+        match asked.map(|reply| reply.result) {
+            Ok(Ok(_) | Err(Code::NODE_EXISTS)) | Err(Stop::Ended(_)) => return,
+            Ok(Err(Code::NO_NODE)) if missing_parents < PARENT_ROUNDS => {
+                missing_parents += 1;
+                parents = create_parents_in(shared, generation, &path, shared.config.parents);
+            }
+            refused => {
+                tracing::debug!(%path, ?refused, "a session that keeps nodes has no witness");
+                return;
+            }
         }
     }
 }

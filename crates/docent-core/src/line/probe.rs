@@ -4,12 +4,9 @@ use super::draw::list_request;
 use super::position::Position;
 use super::{Ticket, WaitError};
 use crate::error::{Error, ErrorKind};
-use crate::session::{Cause, Lane, Outcome, Pending, Reply, SessionEnd};
+use crate::session::ask::{Stop, answered};
+use crate::session::{Lane, Outcome, Pending, Reply, SessionEnd};
 use docent_proto::{Code, MultiOp, MultiResult, Request, Response};
-use std::time::Duration;
-
-/// Pause before a request is sent again that a server or the own queue did not take.
-const BUSY: Duration = Duration::from_millis(200);
 
 impl Ticket {
     pub(super) async fn list(&self) -> Result<Position, WaitError> {
@@ -61,19 +58,12 @@ impl Ticket {
     /// can be repeated. A wait that may have taken hours is not given up because a server or the own queue is
     /// too busy now.
     pub(super) async fn reply(&self, outcome: Outcome) -> Result<Option<Reply>, WaitError> {
-        match outcome {
-            Outcome::Reply(reply) if reply.result == Err(Code::SESSION_EXPIRED) => Err(WaitError::Gone),
-            Outcome::Reply(reply) if reply.result != Err(Code::THROTTLED) => Ok(Some(reply)),
-            Outcome::NotSent(Cause::LinkLost) | Outcome::Unknown(Cause::LinkLost) => Ok(None),
-            Outcome::NotSent(Cause::Ended(end)) | Outcome::Unknown(Cause::Ended(end)) => Err(self.ended(end)),
-            Outcome::Unknown(Cause::TooLarge { size, limit }) => {
-                Err(Error::too_large("acquire", size, limit).at(self.line.path()).into())
+        answered(outcome).await.map_err(|stop| match stop {
+            Stop::Ended(end) => self.ended(end),
+            Stop::TooLarge { size, limit } => {
+                Error::too_large("acquire", size, limit).at(self.line.path()).into()
             }
-            Outcome::Reply(_) | Outcome::NotSent(_) | Outcome::Unknown(_) => {
-                tokio::time::sleep(BUSY).await;
-                Ok(None)
-            }
-        }
+        })
     }
 
     pub(super) fn ended(&self, end: SessionEnd) -> WaitError {

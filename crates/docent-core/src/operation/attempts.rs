@@ -181,26 +181,17 @@ impl<'a> Attempts<'a> {
         generation: &SessionGeneration,
         outcome: Outcome,
     ) -> Result<Result<Response, Code>, Unanswered> {
-        let (sent, cause) = match outcome {
-            Outcome::Reply(reply) => match reply.result {
-                Err(Code::SESSION_EXPIRED) => (false, Cause::Ended(SessionEnd::Expired)),
-                Err(Code::THROTTLED) => (false, Cause::QueueFull),
-                result => {
-                    tracing::trace!(
-                        operation = self.operation,
-                        path = self.path,
-                        generation = generation.number,
-                        attempt = self.attempt,
-                        zxid = reply.zxid,
-                        "answered"
-                    );
-                    return Ok(result);
-                }
-            },
-            Outcome::NotSent(cause) => (false, cause),
-            Outcome::Unknown(cause) => (true, cause),
-        };
-        Err(Unanswered { sent, cause })
+        let sent = matches!(outcome, Outcome::Unknown(_));
+        let reply = outcome.answer().map_err(|cause| Unanswered { sent, cause })?;
+        tracing::trace!(
+            operation = self.operation,
+            path = self.path,
+            generation = generation.number,
+            attempt = self.attempt,
+            zxid = reply.zxid,
+            "answered"
+        );
+        Ok(reply.result)
     }
 
     pub(crate) async fn retry(

@@ -120,11 +120,27 @@ pub(crate) enum Outcome {
     Unknown(Cause),
 }
 
+impl Outcome {
+    /// The server's answer to the request, or the cause that there is none. A server that has ended the
+    /// session, or that takes no request now, gives no answer either.
+    pub(crate) fn answer(self) -> Result<Reply, Cause> {
+        match self {
+            Self::Reply(Reply { result: Err(Code::SESSION_EXPIRED), .. }) => {
+                Err(Cause::Ended(SessionEnd::Expired))
+            }
+            Self::Reply(Reply { result: Err(Code::THROTTLED), .. }) => Err(Cause::QueueFull),
+            Self::Reply(reply) => Ok(reply),
+            Self::NotSent(cause) | Self::Unknown(cause) => Err(cause),
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cause {
     LinkLost,
     Ended(SessionEnd),
     Deadline,
+    /// The own queue is full, or the server is too busy.
     QueueFull,
     /// The request, or the reply when it was sent.
     TooLarge {

@@ -4,7 +4,8 @@
 //! not applied yet as the same session was attached elsewhere and that server had caught up with its leader.
 //! So absence proves nothing, and a write whose outcome must be certain is an exact one (decision 11).
 
-use super::{Cause, Lane, Outcome, SessionContext, SessionEnd};
+use super::ask::ask_synced;
+use super::{Cause, SessionContext};
 use bytes::Bytes;
 use docent_proto::{Code, Request, Response, Stat};
 
@@ -80,35 +81,12 @@ pub(crate) async fn read(
     })
 }
 
-/// Lets the server catch up with its leader, so that the read after it sees all writes applied by now.
-pub(crate) fn sync(path: &str) -> Request {
-    if planted!(NoSyncBeforeLookup) {
-        return Request::Exists { path: "/".to_owned(), watch: false };
-    }
-    Request::Sync { path: path.to_owned() }
-}
-
 /// The answer to a read after a `sync` on the same link; `None` when there is no node.
 async fn synced(context: &SessionContext, path: &str, read: Request) -> Result<Option<Response>, Cause> {
-    loop {
-        // In the lane of cleanups, which look things up even where the queue of calls is full.
-        let sync = context.session.submit(sync(path), Lane::Cleanup);
-        let read = context.session.submit(read.clone(), Lane::Cleanup);
-        match (sync.await, read.await) {
-            (Outcome::Reply(sync), Outcome::Reply(read)) => match (sync.result, read.result) {
-                (Ok(_), Ok(response)) => return Ok(Some(response)),
-                (Ok(_), Err(Code::NO_NODE)) => return Ok(None),
-                (Err(Code::THROTTLED), _) | (_, Err(Code::THROTTLED)) => return Err(Cause::QueueFull),
-                (Err(Code::SESSION_EXPIRED), _) | (_, Err(Code::SESSION_EXPIRED)) => {
-                    return Err(Cause::Ended(SessionEnd::Expired));
-                }
-                // Without permission READ nothing can be found out.
-                _ => return Err(Cause::Deadline),
-            },
-            (_, Outcome::NotSent(Cause::LinkLost) | Outcome::Unknown(Cause::LinkLost)) => {}
-            (Outcome::NotSent(Cause::LinkLost) | Outcome::Unknown(Cause::LinkLost), _) => {}
-            (_, Outcome::NotSent(cause) | Outcome::Unknown(cause)) => return Err(cause),
-            (Outcome::NotSent(cause) | Outcome::Unknown(cause), _) => return Err(cause),
-        }
+    match ask_synced(context, path, &read).await? {
+        Ok(response) => Ok(Some(response)),
+        Err(Code::NO_NODE) => Ok(None),
+        // Without permission READ nothing can be found out.
+        Err(_) => Err(Cause::Deadline),
     }
 }

@@ -3,6 +3,7 @@
 //! [`own`] is ours, over a [`link`]; the folder `zookeeper_client` holds the second one, a feature. [`lease`]
 //! is what a session has proven, by the rules of [`timing`].
 
+pub(crate) mod ask;
 pub(crate) mod connect_string;
 mod context;
 mod contract;

@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind};
 use crate::guard::SessionGeneration;
 use crate::node::{Children, Node, Stat};
 use crate::operation::Shared;
-use crate::session::{Cause, Fired, Lane, Outcome, Reply, SessionEnd, Watch};
+use crate::session::{Cause, Fired, Lane, Reply, SessionEnd, Watch};
 use crate::time::{Backoff, RetryPolicy};
 use docent_proto::{Code, Request, Response};
 use futures_core::Stream;
@@ -214,19 +214,19 @@ impl<T: Send + 'static> WatchLoop<T> {
                 Ok(reply) => match reply.result {
                     // It was created in between: read it.
                     Ok(_) => Looked::Known,
-                    Err(code) => self.refused(generation, code).await,
+                    Err(code) => self.refused(code).await,
                 },
                 Err(looked) => looked,
             },
-            Err(code) => self.refused(generation, code).await,
+            Err(code) => self.refused(code).await,
         }
     }
 
     /// Sends a read. Without an answer the error says how to go on.
     async fn ask(&mut self, generation: &SessionGeneration, request: Request) -> Result<Reply, Looked<T>> {
-        match generation.session.submit(request, Lane::Call).await {
-            Outcome::Reply(reply) => Ok(reply),
-            Outcome::NotSent(cause) | Outcome::Unknown(cause) => Err(match cause {
+        match generation.session.submit(request, Lane::Call).await.answer() {
+            Ok(reply) => Ok(reply),
+            Err(cause) => Err(match cause {
                 Cause::Ended(SessionEnd::Closed) => Looked::Closed,
                 Cause::Ended(_) => {
                     self.ended = generation.number;
@@ -264,14 +264,7 @@ impl<T: Send + 'static> WatchLoop<T> {
     }
 
     /// A refusal is emitted when it is news, and tried again.
-    async fn refused(&mut self, generation: &SessionGeneration, code: Code) -> Looked<T> {
-        if code == Code::SESSION_EXPIRED {
-            self.ended = generation.number;
-            return Looked::Known;
-        }
-        if code == Code::THROTTLED {
-            return self.pause().await;
-        }
+    async fn refused(&mut self, code: Code) -> Looked<T> {
         self.failed(Error::from_code(code, self.operation)).await
     }
 

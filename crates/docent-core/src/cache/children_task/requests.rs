@@ -1,44 +1,97 @@
-//! Handling of the servers' answers by a cache of children.
+//! Requests of a cache of children to the servers, and handling of their answers.
 
 use super::super::children_event::ChildrenEvent;
-use super::ask::Ask;
+use super::super::read_queue::Read;
+use super::asked::{Ask, Asked};
 use super::{ChildrenTask, Listing};
 use crate::error::Error;
 use crate::node::Node;
-use crate::session::{Cause, Outcome, Reply, Watch};
+use crate::session::{Cause, Lane, Outcome, Reply, Watch};
 use crate::watch::{LONGEST_PAUSE, patience};
 use bytes::Bytes;
-use docent_proto::{Code, MultiResult, Response, Stat};
+use docent_proto::{Code, MultiOp, MultiResult, Request, Response, Stat};
 use futures_util::future::FutureExt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tokio::time::Instant;
 
 impl ChildrenTask {
-    pub(super) fn answered(&mut self, ask: Ask, outcome: Outcome) {
-        let Reply { result, watch, .. } = match outcome {
-            Outcome::Reply(reply) => reply,
-            Outcome::NotSent(cause) | Outcome::Unknown(cause) => return self.unanswered(ask, cause),
-        };
-        match result {
-            // The session is over: `News` of the next one follow.
-            Err(Code::SESSION_EXPIRED) => {
-                self.up = false;
-                self.unread(ask);
+    /// Sends the wanted reads, as far as there is room.
+    pub(super) fn ask(&mut self) {
+        if !self.up || self.held || self.alarms.busy.is_some() {
+            return;
+        }
+        if self.listing == Listing::Wanted {
+            self.listing = Listing::Asked { again: false };
+            self.send(Ask::List, Request::GetChildren2 { path: self.full.clone(), watch: true });
+        }
+        let most = if self.shared.no_multi_read.load(Ordering::Relaxed) { 1 } else { self.batch };
+        while self.asked.has_room()
+            && let Some(read) = self.work.next(most)
+        {
+            match read {
+                Read::One { name, watch } => {
+                    let path = self.child_path(&name);
+                    self.send(Ask::One(name), Request::GetData { path, watch });
+                }
+                Read::Several(names) => {
+                    let read = |name: &Arc<str>| MultiOp::GetData { path: self.child_path(name) };
+                    let request = Request::MultiRead(names.iter().map(read).collect());
+                    self.send(Ask::Several(names), request);
+                }
             }
-            Err(Code::THROTTLED) => self.unanswered(ask, Cause::QueueFull),
-            result => match ask {
-                Ask::List => self.listed(result, watch),
-                Ask::Folder => self.folder_missing(&result, watch),
-                Ask::One(name) => self.one(&name, result, watch),
-                Ask::Several(names) => self.several(&names, result),
-            },
+        }
+    }
+
+    /// Asks for the folder, which does not exist, with a watch for its creation.
+    fn ask_for_folder(&mut self) {
+        self.send(Ask::Folder, Request::Exists { path: self.full.clone(), watch: true });
+    }
+
+    fn send(&mut self, ask: Ask, request: Request) {
+        let pending = self.attachment.generation.session.submit(request, Lane::Call);
+        self.asked.push(ask, pending);
+    }
+
+    /// Takes back the requests under way, which will be sent again.
+    pub(super) fn forget_asked(&mut self) {
+        self.asked = Asked::default();
+        self.work.forget_asked();
+        if let Listing::Asked { .. } = self.listing {
+            self.listing = Listing::Wanted;
+        }
+    }
+
+    /// Halves the number of children in one read. A reply that is larger than this client takes ends the
+    /// link, as other causes do: so a read that was lost with its link is tried with fewer children.
+    pub(super) fn smaller_batches(&mut self) {
+        self.batch = (self.batch / 2).max(1);
+    }
+
+    fn child_path(&self, name: &str) -> String {
+        match self.full.as_str() {
+            "/" => format!("/{name}"),
+            full => format!("{full}/{name}"),
+        }
+    }
+
+    pub(super) fn answered(&mut self, ask: Ask, outcome: Outcome) {
+        let Reply { result, watch, .. } = match outcome.answer() {
+            Ok(reply) => reply,
+            Err(cause) => return self.unanswered(ask, cause),
+        };
+        match ask {
+            Ask::List => self.listed(result, watch),
+            Ask::Folder => self.folder_missing(&result, watch),
+            Ask::One(name) => self.one(&name, result, watch),
+            Ask::Several(names) => self.several(&names, result),
         }
     }
 
     fn unanswered(&mut self, ask: Ask, cause: Cause) {
         self.lost_batch |= matches!((&ask, cause), (Ask::Several(_), Cause::LinkLost));
         match cause {
+            // The session is over: `News` of the next one follow.
             Cause::Ended(_) => self.up = false,
             Cause::LinkLost | Cause::QueueFull | Cause::Deadline => self.pause(),
             // Not for reads: only creates of ephemeral nodes end so.

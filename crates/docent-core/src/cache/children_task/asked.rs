@@ -1,0 +1,64 @@
+//! Requests of a cache of children that are under way.
+
+use crate::operation::Shared;
+use crate::session::{Outcome, Pending};
+use futures_util::future::{BoxFuture, FutureExt};
+use futures_util::stream::{FuturesOrdered, StreamExt};
+use std::sync::Arc;
+
+/// Weight of the requests under way at a time. It leaves room for the folder's own.
+const WINDOW: usize = 60;
+
+/// Weight of a read of several children; that of any other request is 1.
+const HEAVY: usize = 8;
+
+/// Most children in one read.
+const BATCH: usize = 64;
+
+/// A request of the cache.
+pub(super) enum Ask {
+    List,
+    /// Waits for the folder to be created.
+    Folder,
+    One(Arc<str>),
+    Several(Vec<Arc<str>>),
+}
+
+impl Ask {
+    fn weight(&self) -> usize {
+        if matches!(self, Self::Several(_)) { HEAVY } else { 1 }
+    }
+}
+
+/// Requests under way. They are answered in the order they were sent, so that the answer told last is the
+/// newest.
+#[derive(Default)]
+pub(super) struct Asked {
+    outcomes: FuturesOrdered<BoxFuture<'static, (Ask, Outcome)>>,
+    weight: usize,
+}
+
+impl Asked {
+    /// True while another request may be sent.
+    pub(super) fn has_room(&self) -> bool {
+        self.weight < WINDOW
+    }
+
+    pub(super) fn push(&mut self, ask: Ask, pending: Pending) {
+        self.weight += ask.weight();
+        self.outcomes.push_back(pending.map(move |outcome| (ask, outcome)).boxed());
+    }
+
+    /// The next answer; `None` when no request is under way. Cancel safe.
+    pub(super) async fn next(&mut self) -> Option<(Ask, Outcome)> {
+        let (ask, outcome) = self.outcomes.next().await?;
+        self.weight -= ask.weight();
+        Some((ask, outcome))
+    }
+}
+
+/// Number of children that fit into a reply for certain, each as large as the servers take it.
+pub(super) fn most_in_a_reply(shared: &Shared) -> usize {
+    const HEADER_AND_STAT: usize = 256;
+    (shared.config.max_reply / (shared.config.max_request + HEADER_AND_STAT)).clamp(1, BATCH)
+}
