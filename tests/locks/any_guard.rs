@@ -5,6 +5,7 @@ use docent::guard::{Guard, Lost, LostReason};
 use docent::{Client, CreateMode, Election, ErrorKind, MultiLock, Mutex, Queue, RwLock, Semaphore};
 use docent_testkit::{Backend, both_backends};
 use docent_tests::soon;
+use std::sync::Arc;
 
 /// Work for which any guard will do, started on another task.
 fn spawn<G: Guard + 'static>(guard: G) -> tokio::task::JoinHandle<(G, Result<u32, Lost>)> {
@@ -50,9 +51,16 @@ async fn lives<G: Guard + 'static>(
     soon(first.release()).await.unwrap();
 
     let second = soon(again()).await;
-    let ended = second.run(std::future::pending::<()>());
+    let work = Arc::new(());
+    let kept = Arc::clone(&work);
+    let mut ended = second.run(async move {
+        std::future::pending::<()>().await;
+        drop(kept);
+    });
     client.close().await;
-    assert_eq!(soon(ended).await, Err(Lost { reason: LostReason::Closed }), "{name}");
+    assert_eq!(soon(&mut ended).await, Err(Lost { reason: LostReason::Closed }), "{name}");
+    assert_eq!(Arc::strong_count(&work), 1, "{name}: the work is dropped at the loss");
+    drop(ended);
     assert_eq!(is_lost(&second, name).await, LostReason::Closed, "{name}");
     assert_eq!(
         soon(second.release()).await.unwrap_err().kind(),

@@ -4,7 +4,7 @@ use crate::error::after_wait;
 use crate::owner::{Access, OtherSide};
 use crate::{AcquireError, Owner};
 use docent_core::recipe::{self, Hold, Line};
-use docent_core::{Lost, planted};
+use docent_core::{Error, Lost, planted};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use std::future::Future;
@@ -121,5 +121,14 @@ async fn try_tickets(line: &Line) -> Result<Hold, AcquireError> {
                 }
             }
         }
+    }
+}
+
+/// Gives up a share in a hold; the last one waits until its node is deleted.
+pub(crate) async fn release(hold: Arc<Hold>) -> Result<(), Error> {
+    let still_held = hold.check_for("release");
+    match Arc::into_inner(hold) {
+        Some(hold) => hold.release().await,
+        None => still_held,
     }
 }

@@ -3,22 +3,16 @@
 mod acquire;
 mod barrier;
 mod error;
-mod multi_guard;
 mod multi_lock;
 mod mutex;
-mod mutex_guard;
 mod owner;
-mod permit;
 mod rw_lock;
 mod semaphore;
 
 pub use barrier::{Barrier, DoubleBarrier, Entered};
 pub use error::AcquireError;
-pub use multi_guard::MultiGuard;
-pub use multi_lock::{AnyLock, MultiLock};
-pub use mutex::{Mutex, MutexBuilder};
-pub use mutex_guard::MutexGuard;
+pub use multi_lock::{AnyLock, MultiGuard, MultiLock};
+pub use mutex::{Mutex, MutexBuilder, MutexGuard};
 pub use owner::Owner;
-pub use permit::Permit;
 pub use rw_lock::{ReadGuard, RwLock, RwLockBuilder, WriteGuard};
-pub use semaphore::{Semaphore, SharedLimit};
+pub use semaphore::{Permit, Semaphore, SharedLimit};

@@ -3,7 +3,8 @@
 use super::until_in_line;
 use crate::{builder, connect};
 use docent::locks::Role;
-use docent::{ErrorKind, LostReason, RwLock};
+use docent::recipe::{ClaimRequest, ClaimResult, Line, claim_all};
+use docent::{CreateMode, ErrorKind, LostReason, RwLock};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, Rule, both_backends};
 use docent_tests::soon;
@@ -179,6 +180,33 @@ both_backends! {
         assert!(error.to_string().contains("1 other guards of the hold must be released first"), "{error}");
         assert!(nested.is_held());
         assert_eq!(soon(lock.participants()).await.unwrap()[0].role, Role::Exclusive);
+    }
+
+    async fn one_that_steps_down_stays_a_contender_also_where_markers_end_with_a_digit(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let sides = |client| Line::sides(client, "/lock", "test", "w2", "r2").unwrap();
+        let (writers, readers) = sides(&client);
+        let read = soon(soon(writers.acquire(None)).await.unwrap().downgrade(&readers)).await.unwrap();
+        assert!(read.is_held());
+        let ticket = soon(sides(&other).0.take_ticket(None)).await.unwrap();
+        assert_eq!(ticket.ahead(), Some(1));
+        assert!(soon(ticket.try_now()).await.unwrap().is_none(), "a writer holds beside the reader");
+    }
+
+    async fn a_claim_is_in_no_line_to_step_down_in(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        client.create("/item", "", CreateMode::Persistent).await.unwrap();
+        let wanted = ClaimRequest { claim: "/item/claim".to_owned(), node: "/item".to_owned() };
+        let ClaimResult::All(mut claims) = soon(claim_all(&client, &[wanted], "test")).await.unwrap() else {
+            panic!("nobody else claims it")
+        };
+        let (claim, _) = claims.remove(0);
+        let (_, readers) = Line::sides(&client, "/lock", "test", "w-", "r-").unwrap();
+        let error = soon(claim.downgrade(&readers)).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        assert!(error.to_string().contains("must be in a line"), "{error}");
     }
 }
 

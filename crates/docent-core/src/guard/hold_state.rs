@@ -275,8 +275,9 @@ impl HoldState {
 }
 
 impl HoldState {
-    /// Resolves when the lease has run out, by the clock and a timer of the waiting task itself: the `Heartbeat`
-    /// may be stuck on a thread that is blocked. Never resolves when the guard was released before that.
+    /// Resolves when the lease has run out, by the clock and a timer of the waiting task itself: the
+    /// `Heartbeat` may be stuck on a thread that is blocked. Never resolves when the guard was released
+    /// before that.
     async fn lapsed(&self) {
         // Outside of a runtime there are no timers: the token alone tells then.
         while !self.is_over() && Handle::try_current().is_ok() {

@@ -21,8 +21,8 @@ impl Hold {
     /// between. It keeps its fence and its token.
     ///
     /// # Errors
-    /// `InvalidInput` when it is the hold of a claim, which is in no line. `Lost`, `NoAuth`, `Timeout`, `Closed`.
-    /// The hold is given up then.
+    /// `InvalidInput` when it is the hold of a claim, which is in no line. `Lost`, `NoAuth`, `Timeout`,
+    /// `Closed`. The hold is given up then.
     ///
     /// # Cancel safety
     /// This method is cancel safe, but the hold is given up.

@@ -49,8 +49,8 @@ impl Position {
 }
 
 impl Position {
-    /// Finds `own` by the transactions that created the contenders, which always tell the order. `alone_ahead` is
-    /// never set, so that the ticket lists the line again before it takes its turn.
+    /// Finds `own` by the transactions that created the contenders, which always tell the order.
+    /// `alone_ahead` is never set, so that the ticket lists the line again before it takes its turn.
     pub(super) fn find_by_creation(own: &str, created: &[(i64, String)]) -> Self {
         let Some((own_czxid, _)) = created.iter().find(|(_, name)| name == own) else { return Self::Gone };
         let ahead = created.iter().filter(|(czxid, _)| czxid < own_czxid);

@@ -22,8 +22,8 @@ impl Sides<'_> {
         self.own == Role::Exclusive || role == Role::Exclusive && !planted!(ReaderIgnoresWriter)
     }
 
-    /// Finds `own` among `names`. `alone_ahead` is never set: a writer that is gone may have stepped down to a
-    /// reader in its place, so that every wake-up lists the line again.
+    /// Finds `own` among `names`. `alone_ahead` is never set: a writer that is gone may have stepped down to
+    /// a reader in its place, so that every wake-up lists the line again.
     pub(super) fn find(&self, own: &str, names: &[String]) -> Position {
         let Some(own_place) = self.contender(own) else { return Position::Gone };
         let contenders = names.iter().filter_map(|name| Some((self.contender(name)?, name)));

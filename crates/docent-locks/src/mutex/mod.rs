@@ -1,8 +1,10 @@
 //! The mutex.
 
 mod builder;
+mod guard;
 #[expect(clippy::module_inception, reason = "the folder is about it")]
 mod mutex;
 
 pub use builder::MutexBuilder;
+pub use guard::MutexGuard;
 pub use mutex::Mutex;

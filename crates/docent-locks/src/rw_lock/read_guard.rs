@@ -1,5 +1,4 @@
-use crate::acquire::reentered;
-use crate::mutex_guard::release;
+use crate::acquire::{reentered, release};
 use docent_core::recipe::{AsHold, Hold, HoldRef};
 use docent_core::{Error, Fence, Lost, LostReason, Transaction};
 use std::future::Future;

@@ -1,6 +1,5 @@
 use super::ReadGuard;
-use crate::acquire::reentered;
-use crate::mutex_guard::release;
+use crate::acquire::{reentered, release};
 use crate::{AcquireError, Owner};
 use docent_core::recipe::{AsHold, Hold, HoldRef, Line};
 use docent_core::{Error, Fence, Lost, LostReason, Transaction};

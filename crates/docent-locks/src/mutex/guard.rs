@@ -1,4 +1,4 @@
-use crate::acquire::reentered;
+use crate::acquire::{reentered, release};
 use docent_core::recipe::{AsHold, Hold, HoldRef};
 use docent_core::{Error, Fence, Lost, LostReason, Transaction};
 use std::future::Future;
@@ -137,14 +137,5 @@ impl AsHold for MutexGuard {
 
     fn into_released(self) -> impl Future<Output = Result<(), Error>> + Send {
         Self::release(self)
-    }
-}
-
-/// Gives up a share in a hold; the last one waits until its node is deleted.
-pub(crate) async fn release(hold: Arc<Hold>) -> Result<(), Error> {
-    let still_held = hold.check_for("release");
-    match Arc::into_inner(hold) {
-        Some(hold) => hold.release().await,
-        None => still_held,
     }
 }
