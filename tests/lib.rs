@@ -5,7 +5,8 @@ mod refusals;
 
 pub use refusals::{frames_since, refuses_bad_paths};
 
-use docent::{Client, ClientBuilder};
+use docent::Client;
+use docent::client::ClientBuilder;
 use docent_testkit::{ServerOptions, TestServer};
 use std::error::Error;
 use std::future::Future;

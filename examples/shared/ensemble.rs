@@ -1,6 +1,7 @@
 use clap::Args;
+use docent::Client;
+use docent::client::ClientBuilder;
 use docent::server::Server;
-use docent::{Client, ClientBuilder};
 use std::env;
 use std::num::ParseIntError;
 use std::time::Duration;

@@ -1,8 +1,9 @@
 //! Permissions: credentials, access control lists, and the errors when they are missing.
 
+use docent::client::ClientBuilder;
 use docent::node::{Acl, Permissions};
 use docent::recipe::KeptNode;
-use docent::{Client, ClientBuilder, CreateMode, ErrorKind, Mutex};
+use docent::{Client, CreateMode, ErrorKind, Mutex};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, Rule, TestServer, both_backends};
 use docent_tests::{builder, connect, soon};

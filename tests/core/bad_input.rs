@@ -1,7 +1,8 @@
 //! Bad input is an error that names value and rule, by its deadline.
 
 use crate::fake::{FakeServer, reply};
-use docent::{Client, CreateMode, ErrorKind, Mutex, RetryPolicy};
+use docent::client::RetryPolicy;
+use docent::{Client, CreateMode, ErrorKind, Mutex};
 use docent_proto::{Acl, Code, Create, CreateMode as WireMode, OpCode, Request};
 use docent_testkit::{Backend, Port, RawError, Rule, both_backends};
 use docent_tests::{builder, connect, soon, within};

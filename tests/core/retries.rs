@@ -1,7 +1,8 @@
 //! How often a request is sent, and how many may wait.
 
 use crate::{builder, connect};
-use docent::{CreateMode, ErrorKind, Mutex, RetryPolicy};
+use docent::client::RetryPolicy;
+use docent::{CreateMode, ErrorKind, Mutex};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, Rule, both_backends};
 use docent_tests::soon;

@@ -1,8 +1,8 @@
 //! Servers that were restored from an older copy.
 
-use docent::client::RollbackPolicy;
+use docent::client::{ClientBuilder, RollbackPolicy};
 use docent::recipe::KeptNode;
-use docent::{Client, ClientBuilder, ConnectionState, CreateMode, ErrorKind, Mutex};
+use docent::{Client, ConnectionState, CreateMode, ErrorKind, Mutex};
 use docent_testkit::{Port, RealServer, ServerOptions};
 use docent_tests::{soon, tick};
 use std::ops::Range;

@@ -5,6 +5,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use docent::cache::{ChildrenCache, NodeCache};
+use docent::client::SecretString;
 use docent::config::Change;
 use docent::discovery::MemberChange;
 use docent::locks::{Owner, SharedLimit};
@@ -12,7 +13,7 @@ use docent::node::{Acl, Permissions};
 use docent::recipe::KeptNode;
 use docent::{
     Barrier, Client, Config, ConfigTree, Counter, CreateMode, DoubleBarrier, Election, Instance, Membership,
-    MultiLock, Mutex, Registry, RwLock, SecretString, Semaphore, SharedValue, Tls,
+    MultiLock, Mutex, Registry, RwLock, Semaphore, SharedValue, Tls,
 };
 use docent_proto::OpCode;
 use docent_testkit::{Backend, Rule, TestServer, both_backends};

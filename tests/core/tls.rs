@@ -7,9 +7,9 @@ pub(crate) mod authority;
 mod terminator;
 
 use authority::{Authority, Issued, Validity};
-use docent::client::ConnectionStatus;
+use docent::client::{ClientBuilder, ConnectionStatus};
 use docent::node::{Acl, Permissions};
-use docent::{Client, ClientBuilder, ConnectionState, CreateMode, ErrorKind, Mutex, Tls};
+use docent::{Client, ConnectionState, CreateMode, ErrorKind, Mutex, Tls};
 use docent_testkit::{Backend, ServerOptions, TestServer};
 use docent_tests::{SESSION, builder, connect, soon, tick, with_causes, within};
 use std::fs;

@@ -1,8 +1,9 @@
 //! Servers that cannot be reached or say nothing: operations end by their deadlines, and the client is idle
 //! meanwhile.
 
+use docent::client::ClientBuilder;
 use docent::transport::{Io, ServerAddress, TcpTransport, Transport};
-use docent::{Client, ClientBuilder, CreateMode, Error, ErrorKind};
+use docent::{Client, CreateMode, Error, ErrorKind};
 use docent_testkit::Backend;
 use docent_tests::{PATIENCE, soon, with_causes, within};
 use futures_util::FutureExt;

@@ -1,9 +1,10 @@
 //! Two guards never hold one lock, also when a holder stood still before it became one.
 
 use crate::builder;
+use docent::Mutex;
+use docent::client::ClientBuilder;
 use docent::locks::MutexGuard;
 use docent::server::Follower;
-use docent::{ClientBuilder, Mutex};
 use docent_testkit::Backend;
 use docent_tests::soon;
 use std::sync::Arc;

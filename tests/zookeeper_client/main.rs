@@ -33,8 +33,9 @@ mod stall;
 #[path = "../core/watches.rs"]
 mod watches;
 
+use docent::Client;
+use docent::client::ClientBuilder;
 use docent::zookeeper_client::ZookeeperClient;
-use docent::{Client, ClientBuilder};
 use docent_testkit::TestServer;
 
 fn builder(server: &TestServer, connect_string: impl AsRef<str>) -> ClientBuilder {

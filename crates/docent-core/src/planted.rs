@@ -55,7 +55,7 @@ catalogue! {
     /// The outcome of a create, delete or exact write is looked up at a server that may not have caught up
     /// with its leader.
     NoSyncBeforeLookup = "no-sync-before-lookup",
-    /// A waiter watches its blocker by `exists`, which also answers for a node that is gone: it then waits
+    /// A waiter watches its predecessor by `exists`, which also answers for a node that is gone: it then waits
     /// for ever.
     ExistenceWatch = "existence-watch",
     /// The fence is the number at the end of the node's name, which begins anew when the line's node is made
@@ -85,7 +85,7 @@ catalogue! {
     CleanupForgottenOnCancel = "cleanup-forgotten-on-cancel",
     /// An owner re-enters a hold that is lost, also when its session is over.
     ReentryNotBoundToGeneration = "reentry-not-bound-to-generation",
-    /// A waiter whose blocker is gone takes its turn without a look at the others ahead.
+    /// A waiter whose predecessor is gone takes its turn without a look at the others ahead.
     WakeUpIsGrant = "wake-up-is-grant",
     /// A delete that was not acknowledged because the link was lost counts as done.
     FailedDeleteForgotten = "failed-delete-forgotten",

@@ -2,7 +2,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[doc(no_inline)]
-pub use client::{Client, ClientBuilder, ConnectionState, Error, ErrorKind, RetryPolicy, SecretString};
+pub use client::{Client, ConnectionState, Error, ErrorKind};
 #[doc(no_inline)]
 pub use config::{Config, ConfigTree, Counter, SharedValue, Subscription};
 #[doc(no_inline)]

@@ -27,7 +27,7 @@ check   what must hold of every commit besides its tests: format, order of folde
 test    every test, also those that need a real ZooKeeper and Curator, which are installed when missing (Debian, as root)
 fix     applies what lints suggest, formats, and writes the pages that are made from the README
 pages   writes the pages that are made from the README; --check looks at them, at links and at the code of guides alone
-structure  [CRATE]: figures of each crate, or of one with its largest circle: lengths of files and functions, circles of imports, types whose methods are spread
+structure  [CRATE | FOLDER/]: figures of each crate, or of one with its largest circle, or of another checkout: lengths of files and functions, circles of imports, types whose methods are spread, files that an acquire crosses
 bench   session [--rounds N] [--quick] [--embedded]: our session side by side with others, on a real ZooKeeper
 simulate  the unmodified stack on simulated machines, network and time, under faults drawn from seeds:
         --seeds N [--from S] or --minutes M, [--recipe R] [--jobs J] [--twice]; --seed S [--trace]; --planted [--seeds N]

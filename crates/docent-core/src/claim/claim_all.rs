@@ -216,20 +216,21 @@ fn hold(
     let claims = paths.into_iter().zip(wanted).map(|(path, wanted)| {
         let node = OwnedNode::by_czxid(Arc::clone(generation), path, czxid).confirmed_at(intent.losses);
         let node = Arc::new(node);
-        match generation.hold(&node, recipe) {
-            Some(held) => {
-                telemetry::acquired(recipe, generation.clock.now().since(intent.submitted));
-                Some(Hold::new(client.clone(), wanted.claim.clone(), Role::Exclusive, held))
-            }
-            None => {
-                give_back(node);
-                None
-            }
+        let state = generation.hold(&node, recipe);
+        if state.is_none() {
+            give_back(node);
         }
+        Some(Hold::new(client.clone(), wanted.claim.clone(), Role::Exclusive, state?))
     });
     // Collected twice: the first one makes a guard of each or gives its node back, also behind one that
     // failed.
-    claims.collect::<Vec<_>>().into_iter().collect()
+    let claims: Vec<Option<Hold>> = claims.collect();
+    // Only now that each node has a guard that sees to its end: metrics are recorded by code of others, which
+    // may panic.
+    for _ in claims.iter().flatten() {
+        telemetry::acquired(recipe, generation.clock.now().since(intent.submitted));
+    }
+    claims.into_iter().collect()
 }
 
 /// Deletes the node of a claim that no hold has.

@@ -291,6 +291,15 @@ impl HoldState {
     }
 }
 
+impl Drop for HoldState {
+    fn drop(&mut self) {
+        // Neither released nor lost: a panic kept a hold from being made of it.
+        if self.end.get().is_none() {
+            self.generation.held.ended();
+        }
+    }
+}
+
 impl fmt::Debug for HoldState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HoldState")
