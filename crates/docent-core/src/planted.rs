@@ -55,8 +55,8 @@ catalogue! {
     /// The outcome of a create, delete or exact write is looked up at a server that may not have caught up
     /// with its leader.
     NoSyncBeforeLookup = "no-sync-before-lookup",
-    /// A waiter watches its predecessor by `exists`, which also answers for a node that is gone: it then waits
-    /// for ever.
+    /// A waiter watches its predecessor by `exists`, which also answers for a node that is gone: it then
+    /// waits for ever.
     ExistenceWatch = "existence-watch",
     /// The fence is the number at the end of the node's name, which begins anew when the line's node is made
     /// anew.
