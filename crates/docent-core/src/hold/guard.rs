@@ -207,8 +207,10 @@ impl<F: Future> Future for Run<'_, F> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let Self { hold, lost, future } = &mut *self;
-        // Once it is lost it says so again, however often it is polled.
-        hold.check()?;
+        if future.is_none() {
+            // It was lost, or is by now: it says so, however often it is polled.
+            hold.check()?;
+        }
         let polled = future.as_mut().expect("a future is not polled after it was ready");
         let done = ready!(poll_while(|| hold.check(), lost.as_mut(), polled.as_mut(), cx));
         // Dropped now, and not with this: locks and files of the work are free from here on.
