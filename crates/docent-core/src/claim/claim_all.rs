@@ -5,7 +5,7 @@ use crate::guard::{Role, SessionGeneration};
 use crate::hold::Hold;
 use crate::node::Node;
 use crate::operation::{Attempts, Idempotency};
-use crate::session::{Cause, Lane, Outcome, Pending, lookup};
+use crate::session::{Cause, Lane, Pending, lookup};
 use crate::telemetry;
 use crate::time::Timestamp;
 use bytes::Bytes;
@@ -244,6 +244,7 @@ fn read(path: &str) -> Request {
     Request::GetData { path: path.to_owned(), watch: false }
 }
 
+#[derive(Debug)]
 enum Unread {
     Refused(Code),
     Cause(Cause),
@@ -258,19 +259,43 @@ async fn read_all(
 ) -> Result<Vec<Option<Node>>, Unread> {
     let mut nodes = Vec::with_capacity(paths.len());
     for (path, mut read) in paths.iter().zip(reads) {
-        let found = match read.by(deadline).await {
-            Outcome::Reply(reply) => match reply.result {
+        let found = match read.by(deadline).await.answer() {
+            Ok(reply) => match reply.result {
                 Ok(Response::Data { data, stat }) => Some((data, stat)),
                 Ok(_) | Err(Code::NO_NODE) => None,
                 Err(code) => return Err(Unread::Refused(code)),
             },
-            Outcome::NotSent(Cause::LinkLost) | Outcome::Unknown(Cause::LinkLost) => {
+            Err(Cause::LinkLost) => {
                 let again = tokio::time::timeout_at(deadline, lookup::read(generation, path)).await;
                 again.map_err(|_| Unread::Cause(Cause::Deadline))?.map_err(Unread::Cause)?
             }
-            Outcome::NotSent(cause) | Outcome::Unknown(cause) => return Err(Unread::Cause(cause)),
+            Err(cause) => return Err(Unread::Cause(cause)),
         };
         nodes.push(found.map(|(data, stat)| Node { data: data.unwrap_or_default(), stat: stat.into() }));
     }
     Ok(nodes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::{Outcome, Reply, SessionEnd};
+    use crate::time::deadline;
+    use std::time::Duration;
+
+    /// Result of a read that was answered with `code`.
+    async fn unread(code: Code) -> Unread {
+        let client = Client::builder("127.0.0.1:1").build().unwrap();
+        let read = Pending::ready(Outcome::Reply(Reply { result: Err(code), zxid: 1, watch: None }));
+        let generation = client.shared().generation();
+        read_all(&generation, &["/item".to_owned()], vec![read], deadline(Duration::MAX)).await.unwrap_err()
+    }
+
+    #[tokio::test]
+    async fn a_server_that_is_too_busy_to_read_does_not_refuse_the_claims() {
+        assert!(matches!(unread(Code::THROTTLED).await, Unread::Cause(Cause::QueueFull)));
+        let expired = unread(Code::SESSION_EXPIRED).await;
+        assert!(matches!(expired, Unread::Cause(Cause::Ended(SessionEnd::Expired))));
+        assert!(matches!(unread(Code::NO_AUTH).await, Unread::Refused(Code::NO_AUTH)));
+    }
 }
