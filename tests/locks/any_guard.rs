@@ -15,7 +15,7 @@ fn spawn<G: Guard + 'static>(guard: G) -> tokio::task::JoinHandle<(G, Result<u32
     })
 }
 
-/// What all guards do while they are held.
+/// Checks a guard that is held.
 async fn is_held(guard: &dyn Guard, client: &Client, name: &str) {
     assert!(guard.is_held(), "{name}");
     assert!(!guard.token().is_cancelled(), "{name}");
@@ -25,7 +25,7 @@ async fn is_held(guard: &dyn Guard, client: &Client, name: &str) {
     assert!(client.exists(&format!("/{name}")).await.unwrap().is_some(), "{name}");
 }
 
-/// What all guards do once they are lost.
+/// Checks a guard that is being lost; returns the reason.
 async fn is_lost(guard: &dyn Guard, name: &str) -> LostReason {
     let reason = soon(guard.lost()).await;
     assert!(!guard.is_held(), "{name}");
