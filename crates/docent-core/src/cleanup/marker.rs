@@ -1,6 +1,7 @@
 use super::CleanupContext;
 use super::markers::FreeMarker;
 use crate::error::Error;
+use crate::node::namespace::OWN_FOLDER;
 use crate::session::{Cause, Lane, Outcome, Pending};
 use crate::setup::{PARENT_ROUNDS, Setup, create_parents_by, refused_parent};
 use bytes::Bytes;
@@ -9,9 +10,6 @@ use std::sync::Arc;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
-
-/// Folder of markers, below the client's namespace and outside of any recipe's layout.
-const FOLDER: &str = "/_docent/markers";
 
 /// Version from which on a marker is not used again: after the largest number comes −1, which stands for any.
 const LAST_VERSION: i32 = 1 << 30;
@@ -124,7 +122,7 @@ async fn make(
     deadline: Instant,
     mut place: OwnedSemaphorePermit,
 ) -> Result<Marker, NoMarker> {
-    let folder = setup.namespace.full("transaction", FOLDER).map_err(NoMarker::Refused)?;
+    let folder = setup.namespace.full("transaction", OWN_FOLDER).map_err(NoMarker::Refused)?;
     // A fresh name, never used again: a create that is applied late makes a node that no write asks for.
     let path = format!("{folder}/{}", Uuid::new_v4());
     let mut missing_parents = 0;

@@ -26,7 +26,7 @@ mod owned_node;
 mod undo;
 mod worker;
 
-pub(crate) use crate::session::ask::PAUSE;
+use crate::session::ask::PAUSE;
 pub(crate) use by_name::find;
 pub(crate) use cleanup::Cleanup;
 pub(crate) use context::CleanupContext;

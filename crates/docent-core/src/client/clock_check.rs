@@ -2,13 +2,11 @@ use super::Client;
 use crate::cleanup::{Deletion, OwnedNode};
 use crate::error::Error;
 use crate::node::CreateMode;
+use crate::node::namespace::OWN_FOLDER;
 use crate::time::Timestamp;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use uuid::Uuid;
-
-/// Below the client's namespace, outside of any recipe's layout.
-const FOLDER: &str = "/_docent/markers";
 
 /// Pace of the client's [`Clock`](crate::Clock) beside that of the servers, found by [`Client::check_clock`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,8 +45,8 @@ struct Probe<'a> {
 impl Drop for Probe<'_> {
     fn drop(&mut self) {
         let shared = self.client.shared();
-        let (context, path) = (Arc::clone(shared.generation().context()), shared.namespace.join(&self.path));
-        drop(Deletion::new(Arc::new(OwnedNode::by_name(context, path, 0))));
+        let (generation, path) = (shared.generation(), shared.namespace.join(&self.path));
+        drop(Deletion::new(Arc::new(OwnedNode::by_name(Arc::clone(&generation), path, 0))));
     }
 }
 
@@ -70,7 +68,7 @@ pub(super) async fn check_clock(client: &Client, period: Duration) -> Result<Clo
 
 async fn sample(client: &Client) -> Result<Sample, Error> {
     let clock = &client.shared().config.clock;
-    let probe = Probe { client, path: format!("{FOLDER}/{}", Uuid::new_v4()) };
+    let probe = Probe { client, path: format!("{OWN_FOLDER}/{}", Uuid::new_v4()) };
     let from = clock.now();
     let created = client.create(&probe.path, "", CreateMode::Ephemeral).await?;
     Ok(Sample { servers: created.stat.created, from, to: clock.now() })

@@ -1,9 +1,6 @@
-use crate::node::namespace::Namespace;
+use crate::node::namespace::{Namespace, OWN_FOLDER};
 use tokio::sync::OnceCell;
 use uuid::Uuid;
-
-/// Folder of witnesses, below the client's namespace, outside of any recipe's layout.
-const FOLDER: &str = "/_docent/markers";
 
 /// Ephemeral node of a session that keeps nodes. It is there as long as the session is, and its name is that
 /// session's alone (decision 7).
@@ -24,6 +21,6 @@ impl Witness {
     }
 
     pub(crate) fn path(&self, namespace: &Namespace) -> String {
-        format!("{}/{}", namespace.full("keep", FOLDER).expect("the folder's path is valid"), self.name)
+        format!("{}/{}", namespace.full("keep", OWN_FOLDER).expect("the folder's path is valid"), self.name)
     }
 }

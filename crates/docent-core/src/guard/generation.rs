@@ -29,10 +29,6 @@ impl SessionGeneration {
         Self { context: Arc::new(context), witness: Witness::new(), held: HoldTable::default() }
     }
 
-    pub(crate) fn context(&self) -> &Arc<CleanupContext> {
-        &self.context
-    }
-
     /// The session is over: its guards are lost.
     pub(crate) fn end(&self, end: SessionEnd) {
         self.lease.end(end);

@@ -9,14 +9,14 @@ pub(crate) async fn gone(
     path: &str,
     deadline: Instant,
     was_held: Result<(), LostReason>,
-    leaving: Option<Deletion>,
+    deletion: Option<Deletion>,
 ) -> Result<(), Error> {
-    let left = match leaving {
-        Some(leaving) => leaving.by(deadline).await,
+    let outcome = match deletion {
+        Some(deletion) => deletion.by(deadline).await,
         None => DeleteOutcome::Gone,
     };
     let error = |kind| Error::new(kind, operation).at(path);
-    match (was_held, left) {
+    match (was_held, outcome) {
         (Err(reason), _) => Err(error(ErrorKind::Lost(reason))),
         (Ok(()), DeleteOutcome::Gone) => Ok(()),
         (Ok(()), DeleteOutcome::Refused(code)) => Err(Error::from_code(code, operation).at(path)),

@@ -1,11 +1,12 @@
 use super::name::{is_in_danger_zone, is_running_out, protected, sequence};
 use super::position::Position;
 use super::{Line, Ticket};
-use crate::cleanup::{OwnedNode, PAUSE, find};
+use crate::cleanup::{OwnedNode, find};
 use crate::error::{Error, ErrorKind};
 use crate::guard::SessionGeneration;
 use crate::operation::{Attempts, Idempotency, unexpected};
-use crate::session::{Cause, Lane, Outcome, Pending, SessionEnd};
+use crate::session::ask::{PAUSE, ask};
+use crate::session::{Cause, Lane, Outcome, Pending};
 use crate::setup::{PARENT_ROUNDS, create_parents_in, refused_parent};
 use bytes::Bytes;
 use docent_proto::{Code, Create, CreateMode, Request, Response, Stat, parent};
@@ -51,25 +52,18 @@ impl Intent {
     }
 
     async fn look(&self) -> Result<Option<(String, Stat)>, Cause> {
-        let session = &self.generation.session;
+        let own = self.generation.session.id();
         let folder = parent(&self.prefix).unwrap_or("/");
         'paths: for path in find(&self.generation, folder, &self.prefix).await? {
             loop {
-                let request = Request::Exists { path: path.clone(), watch: false };
-                match session.submit(request, Lane::Cleanup).await {
-                    Outcome::Reply(reply) => match reply.result {
-                        Ok(Response::Stat(stat))
-                            if stat.ephemeral_owner == session.id() || planted!(NoOwnerCheck) =>
-                        {
-                            return Ok(Some((path, stat)));
-                        }
-                        Ok(_) | Err(Code::NO_NODE) => continue 'paths,
-                        Err(Code::SESSION_EXPIRED) => return Err(Cause::Ended(SessionEnd::Expired)),
-                        // Any other code says nothing about the node: only `NO_NODE` is absence.
-                        Err(_) => tokio::time::sleep(PAUSE).await,
-                    },
-                    Outcome::NotSent(Cause::LinkLost) | Outcome::Unknown(Cause::LinkLost) => {}
-                    Outcome::NotSent(cause) | Outcome::Unknown(cause) => return Err(cause),
+                let request = || Request::Exists { path: path.clone(), watch: false };
+                match ask(&self.generation, Lane::Cleanup, request).await?.result {
+                    Ok(Response::Stat(stat)) if stat.ephemeral_owner == own || planted!(NoOwnerCheck) => {
+                        return Ok(Some((path, stat)));
+                    }
+                    Ok(_) | Err(Code::NO_NODE) => continue 'paths,
+                    // Any other code says nothing about the node: only `NO_NODE` is absence.
+                    Err(_) => tokio::time::sleep(PAUSE).await,
                 }
             }
         }
@@ -172,7 +166,7 @@ fn ticket(
         line: line.clone(),
         generation: Arc::clone(generation),
         node: Arc::new(OwnedNode::by_name(Arc::clone(generation), path, czxid)),
-        drawn: generation.clock.now(),
+        taken: generation.clock.now(),
         position: Position::Unlisted,
         ahead: None,
         held: false,

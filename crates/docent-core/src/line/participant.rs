@@ -124,7 +124,7 @@ impl Line {
         Ok(names(self).await?.iter().filter(|name| self.contender(name).is_some()).count())
     }
 
-    /// True when a ticket that is drawn now would not have to wait, at the server this client talks to.
+    /// True when a ticket that is taken now would not have to wait, at the server this client talks to.
     ///
     /// # Errors
     /// `NoAuth`, `Timeout`, `Closed`.

@@ -78,9 +78,9 @@ impl Ticket {
         Error::new(kind, "acquire").at(self.line.path())
     }
 
-    /// True when the ticket was drawn so recently that its listing still counts.
+    /// True when the ticket was taken so recently that its listing still counts.
     pub(super) fn listed_recently(&self) -> bool {
-        self.generation.clock.now().since(self.drawn) < self.generation.lease.timing().pause()
+        self.generation.clock.now().since(self.taken) < self.generation.lease.timing().pause()
     }
 
     /// True when a write was acknowledged so recently that the session surely lives.

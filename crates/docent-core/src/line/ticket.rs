@@ -16,7 +16,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum WaitError {
-    /// Its node or its session is gone: draw a new one.
+    /// Its node or its session is gone: take a new one.
     #[error("the ticket is gone")]
     Gone,
     /// Anything else.
@@ -46,7 +46,7 @@ pub struct Ticket {
     pub(super) line: Line,
     pub(super) generation: Arc<SessionGeneration>,
     pub(super) node: Arc<OwnedNode>,
-    pub(super) drawn: Timestamp,
+    pub(super) taken: Timestamp,
     /// Position in the listing that was made together with the ticket.
     pub(super) position: Position,
     /// Number of contenders ahead in that listing, if the ticket was in it.
@@ -66,7 +66,7 @@ impl Ticket {
         Fence::from_czxid(self.node.czxid)
     }
 
-    /// Number of contenders that were ahead when it was drawn; `None` when that is not known. By now it may
+    /// Number of contenders that were ahead when it was taken; `None` when that is not known. By now it may
     /// be fewer.
     pub fn ahead(&self) -> Option<usize> {
         self.ahead
@@ -194,7 +194,7 @@ impl Ticket {
     fn hold(mut self) -> Result<Hold, Self> {
         let line = &self.line;
         let Some(state) = self.generation.hold(&self.node, line.recipe()) else { return Err(self) };
-        telemetry::acquired(line.recipe(), self.generation.clock.now().since(self.drawn));
+        telemetry::acquired(line.recipe(), self.generation.clock.now().since(self.taken));
         // Last, right before the hold is there: metrics are recorded by code of others, which may panic.
         self.held = true;
         Ok(Hold::new(line.client().clone(), line.path().to_owned(), line.role(), state))

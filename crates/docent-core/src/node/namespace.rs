@@ -1,6 +1,10 @@
 use crate::error::Error;
 use docent_proto::validate_path;
 
+/// Folder of nodes of sessions themselves, such as markers and witnesses: below the client's namespace, and
+/// outside of any recipe's layout.
+pub(crate) const OWN_FOLDER: &str = "/_docent/markers";
+
 /// Place of a client's paths in the tree: chroot and namespace together. The only place that maps them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Namespace {

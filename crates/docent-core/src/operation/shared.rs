@@ -156,7 +156,8 @@ impl Host for Shared {
     }
 
     fn next_session(&self, number: u64) -> BoxFuture<'_, Option<Arc<CleanupContext>>> {
-        async move { self.next_generation(number).await.ok().map(|next| Arc::clone(next.context())) }.boxed()
+        async move { self.next_generation(number).await.ok().map(|next| Arc::<CleanupContext>::clone(&next)) }
+            .boxed()
     }
 }
 
