@@ -8,7 +8,7 @@ use futures_util::poll;
 use std::pin::pin;
 
 async fn draw(client: &Client) -> Option<Hold> {
-    let wanted = ClaimRequest { claim: "/item/claim".to_owned(), node: "/item".to_owned() };
+    let wanted = ClaimRequest { claim: "/item/claim".to_owned(), node: "/item".to_owned(), counter: None };
     match soon(claim_all(client, &[wanted], "test")).await.unwrap() {
         ClaimResult::All(mut all) => all.pop().map(|(claim, _)| claim),
         _ => None,
@@ -56,7 +56,8 @@ async fn a_client_that_is_closed_with_claims_under_way_leaves_nothing() {
     let held = proxy.add(Rule::on(OpCode::Multi).hold());
     let drawing = tokio::spawn({
         let client = client.clone();
-        let wanted = ClaimRequest { claim: "/item/claim".to_owned(), node: "/item".to_owned() };
+        let wanted =
+            ClaimRequest { claim: "/item/claim".to_owned(), node: "/item".to_owned(), counter: None };
         async move { claim_all(&client, &[wanted], "test").await.map(drop) }
     });
     soon(held.fired()).await;

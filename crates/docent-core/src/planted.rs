@@ -121,6 +121,14 @@ catalogue! {
     PutRetriedOnAbsence = "put-retried-on-absence",
     /// An idle consumer watches the folder of the items alone, which says nothing when a claim ends.
     FreedClaimNotNoticed = "freed-claim-not-noticed",
+    /// Items of a queue are claimed without being counted as handed out.
+    HandOutNotCounted = "hand-out-not-counted",
+    /// Of the idle consumers of a queue only the first looks for items, also when it is dead.
+    OthersDoNotLook = "others-do-not-look",
+    /// An item that was claimed for a call which is gone stays claimed.
+    LateClaimForgotten = "late-claim-forgotten",
+    /// An acknowledgement deletes the item, and leaves its claim behind.
+    ClaimLeftBehind = "claim-left-behind",
     /// The marker of an exact write is set whatever its version, and one that does not show the write is
     /// taken for proof that the write never will be applied.
     MarkerWithoutVersion = "marker-without-version",

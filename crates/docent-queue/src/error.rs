@@ -24,6 +24,10 @@ pub enum PutError {
     /// The codec could not encode it.
     #[error("the item cannot be encoded: {0}")]
     Encode(CodecError),
+    /// The codec could not read what it encoded: no consumer could. A number that is not finite is one, in
+    /// JSON.
+    #[error("the item cannot be read back once it is encoded: {0}")]
+    Unreadable(CodecError),
     /// The numbers of the queue's items are nearly used up. [`Queue::reset`](crate::Queue::reset) once it is
     /// empty.
     #[error("the numbers of the queue's items are nearly used up")]
@@ -34,17 +38,55 @@ pub enum PutError {
     Core(#[from] Error),
 }
 
-/// Errors of acknowledging an item: it was not acknowledged, or may not have been.
+impl PutError {
+    /// True when the same call may succeed later without anything being changed by the caller.
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            // Consumers make room.
+            Self::Full { .. } => true,
+            Self::TooLarge { .. } | Self::Encode(_) | Self::Unreadable(_) | Self::SequenceExhausted => false,
+            Self::Core(error) => error.is_retryable(),
+        }
+    }
+
+    /// True when the items may be in the queue.
+    pub fn may_have_applied(&self) -> bool {
+        matches!(self, Self::Core(error) if error.may_have_applied())
+    }
+}
+
+/// Errors of ending a delivery: acknowledging it, giving it back, rejecting it. It was not done, or may not
+/// have been.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum AckError {
     /// The delivery had been lost: the item is, or will be, somebody else's. Nothing was written.
     #[error(transparent)]
     Lost(#[from] Lost),
-    /// Anything else. [`may_have_applied`](Error::may_have_applied) says whether it may be acknowledged; if
-    /// it is not, the item is back in the queue.
+    /// The item for another queue could not be put: nothing was written.
+    #[error("nothing was put: {0}")]
+    Put(PutError),
+    /// Anything else. [`may_have_applied`](Error::may_have_applied) says whether it may be done; if it is
+    /// not, the item is back in the queue.
     #[error(transparent)]
     Core(Error),
+}
+
+impl AckError {
+    /// True when it was not done for a reason that time mends: the item is handed out again, and the same
+    /// call may succeed then. Not for a delivery that was lost.
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            Self::Lost(_) => false,
+            Self::Put(error) => error.is_retryable(),
+            Self::Core(error) => error.is_retryable(),
+        }
+    }
+
+    /// True when it may have been done.
+    pub fn may_have_applied(&self) -> bool {
+        matches!(self, Self::Core(error) if error.may_have_applied())
+    }
 }
 
 impl From<Error> for AckError {
@@ -56,11 +98,12 @@ impl From<Error> for AckError {
     }
 }
 
-/// Errors of looking at the next item.
+/// Errors of looking at the next item. Looking changes nothing.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum PeekError {
-    /// It cannot be decoded; the consumer that takes it moves it to the dead letters.
+    /// It cannot be decoded; the consumers that take it leave it to others for a while, and then move it to
+    /// the dead letters.
     #[error("item {item:?} cannot be decoded: {detail}")]
     Undecodable {
         /// The name of its node.
@@ -71,4 +114,16 @@ pub enum PeekError {
     /// Anything else.
     #[error(transparent)]
     Core(#[from] Error),
+}
+
+impl PeekError {
+    /// True when the same call may succeed later without anything being changed by the caller.
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, Self::Core(error) if error.is_retryable())
+    }
+
+    /// False: looking writes nothing.
+    pub fn may_have_applied(&self) -> bool {
+        false
+    }
 }

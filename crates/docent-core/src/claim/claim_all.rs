@@ -20,18 +20,70 @@ pub struct ClaimRequest {
     pub claim: String,
     /// The path of the node that it is a claim of, which is read in the same trip.
     pub node: String,
+    /// The path of a child of `node` that is made and deleted in the same write: so the servers count the
+    /// claim among the children that the node ever had. `None` for a claim that is not counted.
+    pub counter: Option<String>,
 }
 
 /// Result of an attempt to claim.
 #[derive(Debug)]
 pub enum ClaimResult {
     /// All are ours, in the order of the `ClaimRequest`, each with its node as it was read after the claim;
-    /// `None` when there is no such node.
+    /// `None` when it was deleted since.
     All(Vec<(Hold, Option<Node>)>),
     /// Nothing was claimed: the claim with this index is somebody else's.
     Taken(usize),
     /// Nothing was claimed: the claim with this index has no parent.
     NoParent(usize),
+    /// Nothing was claimed: the node of the claim with this index is gone.
+    NoNode(usize),
+}
+
+/// Claim to make, with full paths.
+struct Wanted {
+    claim: String,
+    node: String,
+    counter: Option<String>,
+}
+
+impl Wanted {
+    fn new(client: &Client, request: &ClaimRequest) -> Result<Self, Error> {
+        let full = |path: &String| client.shared().namespace.full("claim", path);
+        Ok(Self {
+            claim: full(&request.claim)?,
+            node: full(&request.node)?,
+            counter: request.counter.as_ref().map(full).transpose()?,
+        })
+    }
+
+    /// Operations of the write, the create of the claim first: a claim of another is told from a node that
+    /// is gone.
+    fn ops(&self, client: &Client) -> Vec<MultiOp> {
+        let shared = client.shared();
+        let create = |path: &String, data: Bytes, mode| {
+            MultiOp::Create(Create::new(path.clone(), data, shared.acl(path), mode, 0))
+        };
+        let claim = create(&self.claim, shared.identity.clone().into(), CreateMode::Ephemeral);
+        match &self.counter {
+            Some(counter) => {
+                let count = create(counter, Bytes::new(), CreateMode::Persistent);
+                vec![claim, count, MultiOp::Delete { path: counter.clone(), version: -1 }]
+            }
+            None => vec![claim, MultiOp::Check { path: self.node.clone(), version: -1 }],
+        }
+    }
+}
+
+/// The claim that the operation with this index is about, and whether the operation makes it.
+fn claim_of(wanted: &[Wanted], mut op: usize) -> (usize, bool) {
+    for (index, wanted) in wanted.iter().enumerate() {
+        let ops = if wanted.counter.is_some() { 3 } else { 2 };
+        if op < ops {
+            return (index, op == 0);
+        }
+        op -= ops;
+    }
+    (0, true)
 }
 
 /// Claims on their way. If it is dropped they are deleted as soon as their fate is known.
@@ -50,16 +102,13 @@ impl Intent {
         client: &Client,
         marker: Marker,
         generation: &Arc<SessionGeneration>,
-        paths: Vec<String>,
+        wanted: &[Wanted],
     ) -> Self {
-        let identity = Bytes::from(client.shared().identity.clone());
-        let create = |path: &String| {
-            let acl = client.shared().acl(path);
-            MultiOp::Create(Create::new(path.clone(), identity.clone(), acl, CreateMode::Ephemeral, 0))
-        };
         let losses = generation.losses();
-        let write = ExactWrite::submit(marker, paths.iter().map(create), Lane::Call);
+        let ops = wanted.iter().flat_map(|wanted| wanted.ops(client));
+        let write = ExactWrite::submit(marker, ops, Lane::Call);
         let submitted = generation.clock.now();
+        let paths = wanted.iter().map(|wanted| wanted.claim.clone()).collect();
         Self { generation: Arc::clone(generation), paths, write: Some(write), submitted, losses }
     }
 
@@ -124,19 +173,16 @@ pub async fn claim_all(
     let Some(first) = wanted.first() else {
         return Err(Error::invalid_input("claim", "a batch of 0 must be at least 1"));
     };
-    let namespace = &client.shared().namespace;
-    let full = |path: &String| namespace.full("claim", path);
-    let claims = wanted.iter().map(|wanted| full(&wanted.claim)).collect::<Result<Vec<_>, _>>()?;
-    let nodes = wanted.iter().map(|wanted| full(&wanted.node)).collect::<Result<Vec<_>, _>>()?;
+    let full = wanted.iter().map(|request| Wanted::new(client, request)).collect::<Result<Vec<_>, _>>()?;
     // An exact write is sent again only when it is certain that the earlier one never is applied; one of
     // unknown outcome is undone (decision 11).
     let mut attempts = client.attempts("claim", &first.claim, Idempotency::Idempotent);
     loop {
         let generation = attempts.generation().await?;
         let Some(marker) = attempts.marker(&generation).await? else { continue };
-        let mut intent = Intent::submit(client, marker, &generation, claims.clone());
+        let mut intent = Intent::submit(client, marker, &generation, &full);
         let reads: Vec<_> =
-            nodes.iter().map(|path| generation.session.submit(read(path), Lane::Call)).collect();
+            full.iter().map(|wanted| generation.session.submit(read(&wanted.node), Lane::Call)).collect();
         match created(&mut intent, &mut attempts, &generation).await? {
             Attempt::Created(czxid) => {
                 // The session's timeout is known only now that it is attached.
@@ -145,7 +191,13 @@ pub async fn claim_all(
                     return Err(attempts.error(ErrorKind::ShortLease).because(detail));
                 }
                 let held = hold(client, intent, wanted, czxid, recipe);
-                let read = read_all(&generation, &nodes, reads, attempts.deadline).await;
+                let read = read_all(
+                    &generation,
+                    full.iter().map(|wanted| wanted.node.as_str()),
+                    reads,
+                    attempts.deadline,
+                )
+                .await;
                 match (held, read) {
                     (Some(held), Ok(read)) => {
                         return Ok(ClaimResult::All(held.into_iter().zip(read).collect()));
@@ -160,12 +212,25 @@ pub async fn claim_all(
                     (None, _) => attempts.retry(&generation, false, Cause::LinkLost).await?,
                 }
             }
-            Attempt::Refused(index, Code::NODE_EXISTS) => return Ok(ClaimResult::Taken(index)),
-            Attempt::Refused(index, Code::NO_NODE) => return Ok(ClaimResult::NoParent(index)),
-            Attempt::Refused(index, code) => {
-                return Err(Error::from_code(code, "claim").at(&wanted[index].claim));
-            }
+            Attempt::Refused(op, code) => return refused(wanted, claim_of(&full, op), code),
             Attempt::Again => {}
+        }
+    }
+}
+
+/// Result of claims of which one was refused.
+fn refused(
+    wanted: &[ClaimRequest],
+    (index, makes_claim): (usize, bool),
+    code: Code,
+) -> Result<ClaimResult, Error> {
+    match code {
+        Code::NODE_EXISTS if makes_claim => Ok(ClaimResult::Taken(index)),
+        Code::NO_NODE if makes_claim => Ok(ClaimResult::NoParent(index)),
+        Code::NO_NODE => Ok(ClaimResult::NoNode(index)),
+        code => {
+            let request = &wanted[index];
+            Err(Error::from_code(code, "claim").at(if makes_claim { &request.claim } else { &request.node }))
         }
     }
 }
@@ -253,12 +318,12 @@ enum Unread {
 /// The nodes; a read without a reply is repeated in the same session after a `sync`.
 async fn read_all(
     generation: &SessionGeneration,
-    paths: &[String],
+    paths: impl Iterator<Item = &str>,
     reads: Vec<Pending>,
     deadline: Instant,
 ) -> Result<Vec<Option<Node>>, Unread> {
-    let mut nodes = Vec::with_capacity(paths.len());
-    for (path, mut read) in paths.iter().zip(reads) {
+    let mut nodes = Vec::with_capacity(reads.len());
+    for (path, mut read) in paths.zip(reads) {
         let found = match read.by(deadline).await.answer() {
             Ok(reply) => match reply.result {
                 Ok(Response::Data { data, stat }) => Some((data, stat)),
@@ -288,7 +353,7 @@ mod tests {
         let client = Client::builder("127.0.0.1:1").build().unwrap();
         let read = Pending::ready(Outcome::Reply(Reply { result: Err(code), zxid: 1, watch: None }));
         let generation = client.shared().generation();
-        read_all(&generation, &["/item".to_owned()], vec![read], deadline(Duration::MAX)).await.unwrap_err()
+        read_all(&generation, ["/item"].into_iter(), vec![read], deadline(Duration::MAX)).await.unwrap_err()
     }
 
     #[tokio::test]

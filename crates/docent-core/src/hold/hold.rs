@@ -29,13 +29,15 @@ pub struct Hold {
     /// Set once a delete of the node was sent together with other writes: it may be gone, and another in its
     /// place.
     ending: bool,
-    /// Set once `release_after` handed the node's delete to cleanup.
+    /// Set once the node's delete was handed to cleanup, for later.
     later: bool,
+    /// How long after a drop the node is deleted.
+    delay_on_drop: Option<Duration>,
 }
 
 impl Hold {
     pub(crate) fn new(client: Client, subject: String, role: Role, state: Arc<HoldState>) -> Self {
-        Self { client, subject, role, state, ending: false, later: false }
+        Self { client, subject, role, state, ending: false, later: false, delay_on_drop: None }
     }
 
     pub(crate) fn client(&self) -> &Client {
@@ -191,7 +193,8 @@ impl Hold {
     ///
     /// # Cancel safety
     /// This method is cancel safe: the release goes on in the background.
-    pub async fn release(self) -> Result<(), Error> {
+    pub async fn release(mut self) -> Result<(), Error> {
+        self.delay_on_drop = None;
         let was_held = self.state.check().and_then(|()| self.state.hand_over());
         gone("release", &self.subject, self.client.deadline(), was_held, self.leave()).await
     }
@@ -206,6 +209,11 @@ impl Hold {
         // The drop of this hold would delete the node at once.
         self.later = true;
         Ok(())
+    }
+
+    /// Lets a drop give it up after `delay`, as [`release_after`](Self::release_after) does, and not at once.
+    pub fn delay_on_drop(&mut self, delay: Duration) {
+        self.delay_on_drop = Some(delay);
     }
 
     /// Gives it up, deletes `nodes` and applies `transaction`, all or nothing and exactly once. `None` when
@@ -262,6 +270,7 @@ impl Hold {
             // From here on our own delete may end the hold, of which its watch tells: that is no loss.
             hold.state.hand_over().map_err(|reason| hold.lost_in("end", reason))?;
             hold.ending = true;
+            hold.delay_on_drop = None;
         }
         let own = holds.iter().map(|hold| hold.state.path().to_owned()).collect();
         let states: Vec<_> = holds.iter().map(|hold| Arc::clone(&hold.state)).collect();
@@ -311,6 +320,12 @@ impl Hold {
 
 impl Drop for Hold {
     fn drop(&mut self) {
+        if let Some(delay) = self.delay_on_drop.filter(|_| !self.later)
+            && self.state.hand_over().is_ok()
+        {
+            self.state.generation.cleanup.delete_later(&self.state.node, delay);
+            self.later = true;
+        }
         // It is marked released before its node is deleted: that is no loss.
         self.state.release();
         drop(self.leave());

@@ -1,10 +1,13 @@
-//! Ways of a consumer to an item: claims of the lowest items that are free, the lock of the ordered mode, and
-//! wakeups while there is nothing.
+//! Ways of a consumer to an item: the task that claims the lowest items that are free for all calls of the
+//! process, the lock of the ordered mode, and wakeups while there is nothing.
 
-mod claimed_item;
-pub(crate) mod claims;
+mod claimer;
+mod endings;
+mod idle;
 pub(crate) mod ordered;
+mod request;
 mod wakeups;
 
-pub(crate) use claimed_item::ClaimedItem;
-pub(crate) use wakeups::Wakeups;
+pub(crate) use claimer::{is_passing, leave, start};
+pub(crate) use endings::{LETTER, bury};
+pub(crate) use request::Request;

@@ -1,99 +1,78 @@
 //! Watches of the first in the line of idle consumers.
 
-use crate::store::Store;
+use crate::store::{Listing, Store};
 use docent_core::{Children, Error, WatchStream, planted};
-use futures_util::future::BoxFuture;
-use futures_util::stream::{FuturesUnordered, StreamExt};
+use futures_util::StreamExt;
 use std::collections::HashSet;
 use std::time::Duration;
+use tokio::time::{Instant, sleep_until};
 
-/// Claims that are watched. Behind them it looks again from time to time.
-const WATCHED: usize = 64;
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// Pause between two listings of the claims: they change with each item that others work on.
+const PAUSE: Duration = Duration::from_millis(100);
 
-/// Tells when there may be an item to claim: the folder's children changed, or a claim ended, of which the
-/// folder says nothing.
-pub(crate) struct Wakeups<'a> {
-    store: &'a Store,
-    folder: WatchStream<Children>,
-    items: Vec<String>,
-    /// Resolve with the item's name when it has no claim, and whether there was one.
-    claims: FuturesUnordered<BoxFuture<'static, (String, bool)>>,
-    watched: HashSet<String>,
-    /// Items that had no claim, and could not be claimed either: they are tried again from time to time.
-    unclaimable: HashSet<String>,
+/// Listings of items and claims, one for each change that may leave an item free.
+pub(crate) struct Wakeups {
+    items: WatchStream<Children>,
+    claims: WatchStream<Children>,
+    /// The newest listings; `None` before the first.
+    folder: Option<Option<Children>>,
+    claimed: Option<HashSet<String>>,
+    /// Time before which claims are not listed again.
+    resting: Instant,
 }
 
-impl<'a> Wakeups<'a> {
-    pub(crate) fn new(store: &'a Store) -> Result<Self, Error> {
+impl Wakeups {
+    pub(crate) fn new(store: &Store) -> Result<Self, Error> {
         Ok(Self {
-            store,
-            folder: store.client.watch_children(&store.paths.items)?,
-            items: Vec::new(),
-            claims: FuturesUnordered::new(),
-            watched: HashSet::new(),
-            unclaimable: HashSet::new(),
+            items: store.client.watch_children(&store.paths.items)?,
+            claims: store.client.watch_children(&store.paths.claims)?,
+            folder: None,
+            claimed: None,
+            resting: Instant::now(),
         })
     }
 
-    /// Watches the claims of the oldest items that were listed.
-    pub(crate) fn watch_claims(&mut self) -> Result<(), Error> {
-        // Items that this process quarantined are left alone here.
-        self.items.retain(|name| !self.store.local.is_quarantined(name));
-        if planted!(FreedClaimNotNoticed) {
-            return Ok(());
-        }
-        for name in self.items.iter().take(WATCHED) {
-            if self.unclaimable.contains(name) || !self.watched.insert(name.clone()) {
-                continue;
-            }
-            let (name, claim) = (name.clone(), self.store.paths.claim(name));
-            let mut claim = self.store.client.watch_exists(&claim)?;
-            self.claims.push(Box::pin(async move {
-                let mut was_there = false;
-                // An error, such as of permissions, is followed by another try.
-                while let Some(state) = claim.next().await {
-                    match state {
-                        Ok(None) => break,
-                        Ok(Some(_)) => was_there = true,
-                        Err(_) => {}
-                    }
-                }
-                (name, was_there)
-            }));
-        }
-        Ok(())
-    }
-
-    /// Waits for a sign. False when the client is closed.
+    /// Waits for a change. `None` when the client is closed.
     ///
     /// # Errors
-    /// The servers' error about the folder, such as `NoAuth`.
-    pub(crate) async fn next(&mut self) -> Result<bool, Error> {
+    /// The servers' error about a folder, such as `NoAuth`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub(crate) async fn next(&mut self, store: &Store) -> Result<Option<Listing>, Error> {
         loop {
-            let unwatched = self.items.len() > self.watched.len() && !planted!(FreedClaimNotNoticed);
+            // Where there is no item, claims are of items that are being put or finished just now.
+            let has_items = self.folder.as_ref().is_some_and(|folder| folder_has_items(folder.as_ref()));
+            let is_deaf = planted!(FreedClaimNotNoticed) && self.claimed.is_some();
             tokio::select! {
-                listed = self.folder.next() => {
-                    let Some(listed) = listed else { return Ok(false) };
-                    let children = listed?;
-                    self.items = children.map_or_else(Vec::new, |folder| self.store.items.among(folder.names));
-                    return Ok(true);
+                listed = self.items.next() => {
+                    let Some(listed) = listed else { return Ok(None) };
+                    self.folder = Some(listed?);
                 }
-                Some((name, was_there)) = self.claims.next() => {
-                    self.watched.remove(&name);
-                    // The end of a claim is no sign where the item is gone, too.
-                    if self.items.contains(&name) {
-                        if !was_there {
-                            self.unclaimable.insert(name);
-                        }
-                        return Ok(true);
-                    }
+                listed = after(self.resting, self.claims.next()), if has_items && !is_deaf => {
+                    let Some(listed) = listed else { return Ok(None) };
+                    self.claimed = Some(listed?.map(|claims| claims.names.into_iter().collect()).unwrap_or_default());
+                    self.resting = Instant::now() + PAUSE;
                 }
-                () = tokio::time::sleep(LOOK_AGAIN), if unwatched => {
-                    self.unclaimable.clear();
-                    return Ok(true);
+            }
+            match (&self.folder, &self.claimed) {
+                (Some(folder), Some(claimed)) => {
+                    return Ok(Some(store.items.listing(folder.clone(), claimed.clone())));
                 }
+                (Some(folder), None) if !folder_has_items(folder.as_ref()) => {
+                    return Ok(Some(store.items.listing(None, HashSet::new())));
+                }
+                _ => {}
             }
         }
     }
+}
+
+fn folder_has_items(folder: Option<&Children>) -> bool {
+    folder.is_some_and(|folder| !folder.names.is_empty())
+}
+
+async fn after<F: Future>(time: Instant, future: F) -> F::Output {
+    sleep_until(time).await;
+    future.await
 }

@@ -2,8 +2,10 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 
-/// Before the bytes of an item: a mark and the version of the format, 1.
+/// Before the bytes of an item: a mark and the version of the format, 1. Then four bytes of the number that
+/// is added to the servers' count of its claims.
 const NATIVE: [u8; 4] = [0xd0, 0xce, 0x00, 0x01];
+const NATIVE_HEAD: usize = 8;
 
 /// Curator's: a version, then items, each with this before its length, then an end.
 const CURATOR: [u8; 4] = [0x00, 0x01, 0x00, 0x01];
@@ -13,11 +15,13 @@ const CURATOR_END: u8 = 0x02;
 /// Reason for which a node holds no item.
 pub(crate) type Malformed = String;
 
-pub(crate) fn native(item: &[u8]) -> Bytes {
-    [&NATIVE, item].concat().into()
+/// Data of an item's node, and the number that is added to the servers' count of its claims.
+pub(crate) fn native(item: &[u8], base: i32) -> Bytes {
+    [&NATIVE, &base.to_be_bytes()[..], item].concat().into()
 }
 
-pub(crate) fn of_native(node: &Bytes) -> Result<Bytes, Malformed> {
+/// The number that is added to the servers' count of claims, and the item.
+pub(crate) fn of_native(node: &Bytes) -> Result<(i32, Bytes), Malformed> {
     let [a, b, version @ ..] = node.get(..4).ok_or("the frame is truncated")? else {
         return Err("the frame is truncated".to_owned());
     };
@@ -28,7 +32,9 @@ pub(crate) fn of_native(node: &Bytes) -> Result<Bytes, Malformed> {
         let version = u16::from_be_bytes([version[0], version[1]]);
         return Err(format!("the version of its format is {version}, and not 1"));
     }
-    Ok(node.slice(4..))
+    let base =
+        node.get(4..NATIVE_HEAD).and_then(|base| base.try_into().ok()).ok_or("the frame is truncated")?;
+    Ok((i32::from_be_bytes(base), node.slice(NATIVE_HEAD..)))
 }
 
 pub(crate) fn curator(item: &[u8]) -> Option<Bytes> {
@@ -89,19 +95,20 @@ mod tests {
 
     #[test]
     fn a_native_frame_has_a_version() {
-        assert_eq!(native(b"a")[..], *b"\xd0\xce\x00\x01a");
-        assert_eq!(of_native(&native(b"a")).unwrap()[..], *b"a");
+        assert_eq!(native(b"a", -2)[..], *b"\xd0\xce\x00\x01\xff\xff\xff\xfea");
+        assert_eq!(of_native(&native(b"a", -2)).unwrap(), (-2, Bytes::from_static(b"a")));
         let newer = of_native(&Bytes::from_static(b"\xd0\xce\x00\x02a")).unwrap_err();
         assert!(newer.contains("is 2, and not 1"), "{newer}");
     }
 
     #[test]
     fn what_is_cut_off_anywhere_or_changed_is_refused_and_nothing_panics() {
-        for (frame, read) in [
-            (native(b"hello"), of_native as fn(&Bytes) -> Result<Bytes, Malformed>),
-            (curator(b"hello").unwrap(), of_curator),
+        let of_native = |node: &Bytes| of_native(node).map(|(_, item)| item);
+        for (frame, read, head) in [
+            (native(b"hello", 0), &of_native as &dyn Fn(&Bytes) -> Result<Bytes, Malformed>, 8),
+            (curator(b"hello").unwrap(), &of_curator, 4),
         ] {
-            for length in 0..4 {
+            for length in 0..head {
                 assert!(read(&frame.slice(..length)).is_err());
             }
             for index in 0..4 {

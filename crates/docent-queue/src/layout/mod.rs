@@ -1,10 +1,15 @@
 //! Paths, names and data of a queue's nodes.
 
 mod frame;
+mod letter;
 mod name;
 mod paths;
 mod queue_layout;
+mod turns;
 
-pub(crate) use name::{in_order, is_in_danger_zone, number};
+pub use letter::DeadReason;
+pub(crate) use letter::Head;
+pub(crate) use name::{ItemName, in_order, is_in_danger_zone, number};
 pub(crate) use paths::Paths;
 pub use queue_layout::QueueLayout;
+pub(crate) use turns::Turns;

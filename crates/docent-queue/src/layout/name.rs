@@ -1,11 +1,74 @@
-//! The names of items: a prefix and the number that the server appended.
+//! The names of items: a prefix, what is said about the item's turn, and the number that the server
+//! appended.
 
 /// Numbers in the last part of the server's 32-bit counter, where it may stick or wrap and repeat.
 const DANGER_FROM: i32 = i32::MAX - (1 << 20);
 
-/// The number of an item, ten digits right after `prefix`; `None` for names of others.
+/// Digits of a priority and of a time in a name.
+const PRIORITY_DIGITS: usize = 8;
+const TIME_DIGITS: usize = 16;
+
+/// Name of an item, with its place in the queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ItemName {
+    pub(crate) text: String,
+    /// Lower ones come first. 0 where the name says nothing.
+    pub(crate) priority: i32,
+    /// Time from which on it may be handed out, in milliseconds since the Unix epoch. `None` for at once.
+    pub(crate) due: Option<u64>,
+    pub(crate) number: i32,
+}
+
+impl ItemName {
+    /// The name of an item; `None` for names of others.
+    pub(crate) fn parse(text: String, prefix: &str) -> Option<Self> {
+        let mut rest = text.strip_prefix(prefix)?;
+        let (mut priority, mut due) = (0, None);
+        if let Some((digits, behind)) = field(rest, 'p', PRIORITY_DIGITS) {
+            priority = unsigned(u32::from_str_radix(digits, 16).ok()?);
+            rest = behind;
+        }
+        if let Some((digits, behind)) = field(rest, 't', TIME_DIGITS) {
+            due = Some(u64::from_str_radix(digits, 16).ok()?);
+            rest = behind;
+        }
+        let number = digits(rest)?;
+        Some(Self { text, priority, due, number })
+    }
+
+    /// The text before the number of an item with such a place.
+    pub(crate) fn prefix(prefix: &str, priority: i32, due: Option<u64>) -> String {
+        let priority = match priority {
+            0 => String::new(),
+            priority => format!("p{:08x}-", signed(priority)),
+        };
+        let due = due.map(|due| format!("t{due:016x}-")).unwrap_or_default();
+        format!("{prefix}{priority}{due}")
+    }
+}
+
+/// A priority as a number that is in the same order without a sign.
+fn signed(priority: i32) -> u32 {
+    priority.cast_unsigned() ^ (1 << 31)
+}
+
+fn unsigned(ordered: u32) -> i32 {
+    (ordered ^ (1 << 31)).cast_signed()
+}
+
+/// The hexadecimal digits behind `mark`, and what is behind them and a hyphen.
+fn field(text: &str, mark: char, count: usize) -> Option<(&str, &str)> {
+    let (digits, behind) = text.strip_prefix(mark)?.split_once('-')?;
+    let lower = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    (digits.len() == count && digits.bytes().all(lower)).then_some((digits, behind))
+}
+
+/// The number of a node, ten digits right after `prefix`; `None` for names of others.
 pub(crate) fn number(name: &str, prefix: &str) -> Option<i32> {
-    let number = name.strip_prefix(prefix)?;
+    digits(name.strip_prefix(prefix)?)
+}
+
+fn digits(number: &str) -> Option<i32> {
     let digits = number.strip_prefix('-').unwrap_or(number);
     if digits.len() != 10 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
@@ -18,7 +81,7 @@ pub(crate) fn is_in_danger_zone(number: i32) -> bool {
     !(0..=DANGER_FROM).contains(&number)
 }
 
-/// The items among `names`, first in first.
+/// The nodes among `names` that have a number right after `prefix`, in their order.
 pub(crate) fn in_order(names: impl IntoIterator<Item = String>, prefix: &str) -> Vec<String> {
     let mut items: Vec<_> =
         names.into_iter().filter_map(|name| Some((number(&name, prefix)?, name))).collect();
@@ -40,6 +103,21 @@ mod tests {
         assert_eq!(number("queue-|a|0000000001", "queue-"), None);
         assert_eq!(number("queue-1000000050000000000", "queue-"), None);
         assert_eq!(number("item--2147483648", "item-"), Some(i32::MIN));
+    }
+
+    #[test]
+    fn a_name_says_priority_and_time() {
+        let parse = |name: &str| ItemName::parse(name.to_owned(), "item-");
+        for (priority, due) in [(0, None), (5, None), (-5, Some(7)), (i32::MIN, Some(u64::MAX)), (0, Some(0))]
+        {
+            let name = format!("{}0000000042", ItemName::prefix("item-", priority, due));
+            let parsed = parse(&name).unwrap();
+            assert_eq!((parsed.priority, parsed.due, parsed.number), (priority, due, 42), "{name}");
+        }
+        assert_eq!(ItemName::prefix("item-", 0, None), "item-");
+        for stranger in ["item-p5-0000000001", "item-pzzzzzzzz-0000000001", "item-x-0000000001", "item-"] {
+            assert_eq!(parse(stranger), None, "{stranger}");
+        }
     }
 
     #[test]

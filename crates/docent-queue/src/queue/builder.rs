@@ -6,9 +6,15 @@ use docent_core::recipe::{Line, NodePath};
 use docent_core::{Client, Error};
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Most items that are claimed or acknowledged in one step.
 pub(super) const MOST: usize = 1000;
+
+/// Shortest and longest delay of an item that is given back.
+const REDELIVERY: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(60));
+/// How long an item that cannot be decoded is left to other consumers.
+const UNDECODABLE_AFTER: Duration = Duration::from_secs(5 * 60);
 
 const CAPACITY: usize = 10_000;
 const MAX_DELIVERIES: u32 = 16;
@@ -32,7 +38,13 @@ impl<T: 'static> QueueBuilder<T> {
             path: path.to_owned(),
             codec,
             layout: QueueLayout::default(),
-            limits: Limits { capacity: Some(CAPACITY), max_deliveries: Some(MAX_DELIVERIES), prefetch: 1 },
+            limits: Limits {
+                capacity: Some(CAPACITY),
+                max_deliveries: Some(MAX_DELIVERIES),
+                prefetch: 1,
+                undecodable_after: UNDECODABLE_AFTER,
+                redelivery: REDELIVERY,
+            },
             dead_letters: None,
             ordered: false,
         }
@@ -58,8 +70,8 @@ impl<T: 'static> QueueBuilder<T> {
         self
     }
 
-    /// How often an item is handed out before it goes to the dead letters. Default 16. Claims are counted, so
-    /// that also a consumer that dies before it looks at an item counts.
+    /// How often an item is handed out before it goes to the dead letters. Default 16. It is counted before a
+    /// consumer gets the item, so that one that dies over it counts.
     pub fn max_deliveries(mut self, deliveries: u32) -> Self {
         self.limits.max_deliveries = Some(deliveries);
         self
@@ -71,8 +83,23 @@ impl<T: 'static> QueueBuilder<T> {
         self
     }
 
-    /// How many items [`Queue::deliveries`] claims in one step. Default 1. The effects on order and counts
-    /// are explained there.
+    /// Delay of an item that is given back, by [`nack`](crate::Delivery::nack) or by a drop: `shortest` for
+    /// one that was handed out once, twice that after the next time, and so on up to `longest`. Default from
+    /// 200 ms to a minute. Without a count, in Curator's layout, it is always `shortest`.
+    pub fn redelivery_delay(mut self, shortest: Duration, longest: Duration) -> Self {
+        self.limits.redelivery = (shortest, longest);
+        self
+    }
+
+    /// How long a consumer leaves an item to others that it cannot decode, before it moves it to the dead
+    /// letters. Default five minutes: in a rolling upgrade newer consumers get items that older ones do not
+    /// understand. With zero it goes there at once. The time is kept by the process, and begins anew with it.
+    pub fn undecodable_after(mut self, patience: Duration) -> Self {
+        self.limits.undecodable_after = patience;
+        self
+    }
+
+    /// How many items [`Queue::deliveries`] claims in one step. Default 1. The effects are explained there.
     pub fn prefetch(mut self, items: usize) -> Self {
         self.limits.prefetch = items;
         self
@@ -109,6 +136,12 @@ impl<T: 'static> QueueBuilder<T> {
         }
         if !(1..=MOST).contains(&self.limits.prefetch) {
             return invalid(format!("a prefetch of {} must be from 1 to {MOST}", self.limits.prefetch));
+        }
+        let (shortest, longest) = self.limits.redelivery;
+        if shortest > longest {
+            return invalid(format!(
+                "a shortest delay of {shortest:?} must not be above the longest, {longest:?}"
+            ));
         }
         if self.ordered && self.layout != QueueLayout::Native {
             return invalid("the ordered mode must go with the native layout".to_owned());

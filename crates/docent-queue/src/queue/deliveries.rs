@@ -1,35 +1,52 @@
-use super::Queue;
-use crate::delivery::Delivery;
+use super::{Delivery, Queue};
 use docent_core::{Error, ErrorKind};
 use futures_core::Stream;
 use futures_util::stream::{self, BoxStream, StreamExt};
-use std::collections::VecDeque;
 use std::fmt;
 use std::pin::Pin;
+use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll};
+use std::time::Duration;
+
+/// Pause after an error, at first and at most.
+const PAUSE: Duration = Duration::from_millis(200);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+type Items<T> = BoxStream<'static, Result<Delivery<T>, Error>>;
 
 /// The items of a queue as they are handed out. See [`Queue::deliveries`].
 #[must_use = "a stream does nothing unless it is polled"]
-pub struct Deliveries<T>(BoxStream<'static, Result<Delivery<T>, Error>>);
+// The lock is never taken: it makes the stream `Sync`.
+pub struct Deliveries<T>(Mutex<Items<T>>);
 
 impl<T: Send + 'static> Deliveries<T> {
     pub(super) fn new(queue: Queue<T>, prefetch: usize) -> Self {
-        let state = (queue, VecDeque::new());
-        let deliveries = stream::unfold(state, move |(queue, mut ready)| async move {
+        let state = (queue, None::<Duration>);
+        let deliveries = stream::unfold(state, move |(queue, mut pause)| async move {
+            if let Some(pause) = pause {
+                queue.store.idle.pause(pause).await;
+            }
             loop {
-                match ready.pop_front() {
-                    // A delivery that was lost while it waited here is somebody else's.
-                    Some(delivery) if !Delivery::is_held(&delivery) => {}
-                    Some(delivery) => return Some((Ok(delivery), (queue, ready))),
-                    None => match queue.take_batch(prefetch).await {
-                        Ok(batch) => ready.extend(batch),
-                        Err(error) if error.kind() == ErrorKind::Closed => return None,
-                        Err(error) => return Some((Err(error), (queue, ready))),
+                let next = match queue.wait_for(1, prefetch - 1).await {
+                    Ok(mut batch) => match batch.pop() {
+                        // A delivery that was lost on the way is somebody else's.
+                        Some(delivery) if !Delivery::is_held(&delivery) => continue,
+                        Some(delivery) => {
+                            pause = None;
+                            Ok(delivery)
+                        }
+                        None => continue,
                     },
-                }
+                    Err(error) if error.kind() == ErrorKind::Closed => return None,
+                    Err(error) => {
+                        pause = Some(pause.map_or(PAUSE, |pause| (pause * 2).min(LONGEST_PAUSE)));
+                        Err(error)
+                    }
+                };
+                return Some((next, (queue, pause)));
             }
         });
-        Self(deliveries.fuse().boxed())
+        Self(Mutex::new(deliveries.fuse().boxed()))
     }
 }
 
@@ -37,7 +54,7 @@ impl<T> Stream for Deliveries<T> {
     type Item = Result<Delivery<T>, Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.0.poll_next_unpin(cx)
+        self.0.get_mut().unwrap_or_else(PoisonError::into_inner).poll_next_unpin(cx)
     }
 }
 

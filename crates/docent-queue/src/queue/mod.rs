@@ -1,11 +1,20 @@
 //! The queue, its settings, and the deliveries that it hands out.
 
+mod admin;
 mod builder;
+mod dead_letters;
 mod deliveries;
+mod delivery;
+mod put;
+mod put_options;
 #[expect(clippy::module_inception, reason = "the folder is about it")]
 mod queue;
 mod take;
 
+pub use admin::QueuedItem;
 pub use builder::QueueBuilder;
+pub use dead_letters::{DeadLetter, DeadLetters};
 pub use deliveries::Deliveries;
+pub use delivery::Delivery;
+pub use put_options::PutOptions;
 pub use queue::Queue;

@@ -1,16 +1,15 @@
 //! The consumer's side of a queue.
 
 use super::builder::MOST;
-use super::{Deliveries, Queue};
-use crate::consumer::{ClaimedItem, Wakeups, claims, ordered};
-use crate::dead_letters::{DeadReason, bury};
-use crate::delivery::Delivery;
-use crate::error::PeekError;
-use crate::store::Store;
-use docent_core::recipe::in_time;
-use docent_core::{Error, ErrorKind, planted};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use super::{Deliveries, Delivery, Queue};
+use crate::consumer::{Request, is_passing, leave, ordered};
+use crate::layout::DeadReason;
+use crate::store::{ClaimedItem, Leftover, Store};
+use docent_core::recipe::{Line, in_time};
+use docent_core::{Error, planted};
+use std::future::Future;
 use std::time::Duration;
+use tokio::time::{Instant, timeout};
 
 /// Before an operation is tried again that failed in an outage.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -23,12 +22,16 @@ impl<T: 'static> Queue<T> {
     /// `ShortLease`, `EnsembleRolledBack`, `Closed`.
     ///
     /// # Cancel safety
-    /// This method is cancel safe, but you lose your place in the line: an item that was claimed on the way
-    /// goes back, and counts as handed out once more.
-    pub async fn take(&self) -> Result<Delivery<T>, Error> {
-        loop {
-            if let Some(delivery) = self.take_batch(1).await?.pop() {
-                return Ok(delivery);
+    /// This method is cancel safe, but you lose your place in the line. An item that was claimed on the way
+    /// is for the next call of this process, and goes back after two seconds without one; it does not count
+    /// as handed out.
+    pub fn take(&self) -> impl Future<Output = Result<Delivery<T>, Error>> + use<T> {
+        let queue = self.clone();
+        async move {
+            loop {
+                if let Some(delivery) = queue.wait_for(1, 0).await?.pop() {
+                    return Ok(delivery);
+                }
             }
         }
     }
@@ -39,27 +42,30 @@ impl<T: 'static> Queue<T> {
     /// `NoAuth`, `ShortLease`, `Timeout`, `Closed`.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: an item that was claimed on the way goes back, and counts as handed out
-    /// once more.
-    pub async fn try_take(&self) -> Result<Option<Delivery<T>>, Error> {
-        let Store { client, path, .. } = &*self.store;
-        // Others of this process may be before it.
-        let attempt = self.attempt(1, false);
-        Ok(in_time(client, "take", path, attempt).await?.pop())
+    /// As [`take`](Self::take).
+    pub fn try_take(&self) -> impl Future<Output = Result<Option<Delivery<T>>, Error>> + use<T> {
+        let queue = self.clone();
+        async move {
+            let Store { client, path, .. } = &*queue.store;
+            in_time(client, "take", path, queue.try_once()).await
+        }
     }
 
-    /// Takes the next item, and waits for one at most for `timeout` in all; `None` when there was none.
+    /// Takes the next item, and waits for one at most for `timeout`; `None` when there was none. Only the
+    /// waiting is under the limit: a claim that is under way by then is waited for, at most for a second
+    /// longer.
     ///
     /// # Errors
     /// As [`take`](Self::take).
     ///
     /// # Cancel safety
     /// As [`take`](Self::take).
-    pub async fn take_timeout(&self, timeout: Duration) -> Result<Option<Delivery<T>>, Error> {
-        match tokio::time::timeout(timeout, self.take()).await {
-            Ok(taken) => taken.map(Some),
-            Err(_) => Ok(None),
-        }
+    pub fn take_timeout(
+        &self,
+        timeout: Duration,
+    ) -> impl Future<Output = Result<Option<Delivery<T>>, Error>> + use<T> {
+        let queue = self.clone();
+        async move { queue.take_within(timeout).await }
     }
 
     /// Takes the next items, at most `count` of them, in one write; waits for one, as [`take`](Self::take)
@@ -71,36 +77,28 @@ impl<T: 'static> Queue<T> {
     ///
     /// # Cancel safety
     /// As [`take`](Self::take).
-    pub async fn take_batch(&self, count: usize) -> Result<Vec<Delivery<T>>, Error> {
-        if !(1..=MOST).contains(&count) {
-            return Err(Error::invalid_input("take", format!("a batch of {count} must be from 1 to {MOST}")));
-        }
-        loop {
-            match self.wait_for(count).await {
-                Ok(batch) => return Ok(batch),
-                Err(error) if is_passing(&error) => {
-                    tracing::debug!(path = %self.store.path, %error, "taking goes on");
-                    self.store.idle.pause(PAUSE).await;
-                }
-                Err(error) => return Err(error),
+    pub fn take_batch(&self, count: usize) -> impl Future<Output = Result<Vec<Delivery<T>>, Error>> + use<T> {
+        let queue = self.clone();
+        async move {
+            if !(1..=MOST).contains(&count) {
+                let rule = format!("a batch of {count} must be from 1 to {MOST}");
+                return Err(Error::invalid_input("take", rule));
             }
+            queue.wait_for(count, 0).await
         }
     }
 
     /// The items as a stream, each to be acknowledged. It survives lost links and sessions, and ends when the
-    /// client is closed. An error such as `NoAuth` is emitted, and it goes on trying when it is polled again.
+    /// client is closed. An error such as `NoAuth` is emitted, and it goes on trying when it is polled again,
+    /// after a pause that grows from 200 ms to 5 s.
     ///
-    /// With a [prefetch](crate::QueueBuilder::prefetch) of more than 1 it claims up to that many in one write
-    /// and hands them out one after the other. They are in order for this consumer; others work on later
-    /// items meanwhile, while these wait. All count as handed out when they are claimed: when the consumer
-    /// dies, items that it never saw count, too. Items whose claim was lost while they waited are left out.
-    ///
-    /// # Assumptions
-    /// It is polled until it is dropped. A stream that is not polled keeps its place in the line of waiting
-    /// consumers, and the consumers behind it wait for it; items that it claimed meanwhile are nobody else's.
+    /// With a [prefetch](crate::QueueBuilder::prefetch) of more than 1, up to that many items are claimed in
+    /// one write, and kept for the next polls, of this stream or of another call of this process. They are in
+    /// order here; others work on later items meanwhile. An item counts as handed out when it is handed out,
+    /// which is a write of its own then. What nobody asked for within two seconds goes back.
     ///
     /// # On drop
-    /// Items that were claimed and not handed out go back.
+    /// Items that were claimed and not handed out go back within two seconds.
     pub fn deliveries(&self) -> Deliveries<T>
     where
         T: Send + 'static,
@@ -108,137 +106,126 @@ impl<T: 'static> Queue<T> {
         Deliveries::new(self.clone(), self.store.limits.prefetch)
     }
 
-    /// The item that would be handed out next, which stays in the queue. Somebody else may take it at any
-    /// time. In `ordered` mode it is the first, also while it is worked on.
-    ///
-    /// # Errors
-    /// [`PeekError::Undecodable`] when it cannot be decoded; `NoAuth`, `Timeout`, `Closed`.
-    ///
-    /// # Cancel safety
-    /// This method is cancel safe.
-    pub async fn peek(&self) -> Result<Option<T>, PeekError> {
-        let Store { client, paths, .. } = &*self.store;
-        for name in self.store.items.list().await? {
-            let node = match client.get(&paths.item(&name)).await {
-                Ok(node) => node,
-                Err(error) if error.kind() == ErrorKind::NoNode => continue,
-                Err(error) => return Err(error.into()),
-            };
-            let claimed = match paths.counts_claims() {
-                true => node.stat.num_children > 0,
-                false => client.exists(&paths.claim(&name)).await?.is_some(),
-            };
-            if !claimed {
-                let decoded = self.decode(&node.data);
-                return decoded.map(Some).map_err(|detail| PeekError::Undecodable { item: name, detail });
-            }
-        }
-        Ok(None)
-    }
-
-    /// Takes free items, or waits in the line for one.
-    async fn wait_for(&self, count: usize) -> Result<Vec<Delivery<T>>, Error> {
-        if let Some(lock) = &self.store.lock {
-            loop {
-                let taken = ordered::take_locked(&self.store, lock).await?;
-                if let Some(delivery) = self.accept(taken).await? {
-                    return Ok(vec![delivery]);
-                }
-            }
-        }
-        let batch = self.attempt(count, false).await?;
-        if !batch.is_empty() {
-            return Ok(batch);
-        }
+    /// Takes free items, and `ahead` more for the next calls; waits for one.
+    pub(super) async fn wait_for(&self, count: usize, ahead: usize) -> Result<Vec<Delivery<T>>, Error> {
         loop {
-            let place = self.store.idle.acquire(None).await?;
-            let mut wakeups = Wakeups::new(&self.store)?;
-            loop {
-                tokio::select! {
-                    wakeup = wakeups.next() => {
-                        if !wakeup? {
-                            // The client is closed: the line says so.
-                            break;
-                        }
-                    }
-                    // Somebody else is first in the line, and watches now.
-                    _ = place.lost() => break,
-                }
-                let batch = self.attempt(count, true).await?;
-                if !batch.is_empty() {
-                    return Ok(batch);
-                }
-                wakeups.watch_claims()?;
-            }
-        }
-    }
-
-    /// Takes items that are free now, if there are any.
-    async fn attempt(&self, count: usize, look: bool) -> Result<Vec<Delivery<T>>, Error> {
-        loop {
-            let taken = match &self.store.lock {
-                Some(lock) => ordered::try_take_locked(&self.store, lock).await?.into_iter().collect(),
-                None => claims::claim_lowest(&self.store, count, look).await?,
+            let batch = match &self.store.lock {
+                Some(lock) => vec![self.wait_for_lock(lock).await?],
+                None => Request::new(&self.store, count, ahead, true).answer().await?,
             };
-            if taken.is_empty() {
-                return Ok(Vec::new());
-            }
-            let mut batch = Vec::with_capacity(taken.len());
-            for taken in taken {
-                batch.extend(self.accept(taken).await?);
-            }
+            let batch = self.accept(batch);
             if !batch.is_empty() {
                 return Ok(batch);
             }
         }
     }
 
-    /// The taken item as a delivery; `None` when it went to the dead letters.
-    async fn accept(&self, taken: ClaimedItem) -> Result<Option<Delivery<T>>, Error> {
-        if let (Some(deliveries), Some(most)) = (taken.deliveries, self.store.limits.max_deliveries)
+    /// The first item, once this consumer has the lock.
+    async fn wait_for_lock(&self, lock: &Line) -> Result<ClaimedItem, Error> {
+        loop {
+            match ordered::take_locked(&self.store, lock).await {
+                Err(error) if is_passing(&error) => {
+                    tracing::debug!(path = %self.store.path, %error, "taking goes on");
+                    lock.pause(PAUSE).await;
+                }
+                result => return result,
+            }
+        }
+    }
+
+    /// An item that is free now, if there is one.
+    async fn try_once(&self) -> Result<Option<Delivery<T>>, Error> {
+        loop {
+            let taken = match &self.store.lock {
+                Some(lock) => ordered::try_take_locked(&self.store, lock).await?.into_iter().collect(),
+                None => Request::new(&self.store, 1, 0, false).answer().await?,
+            };
+            if taken.is_empty() {
+                return Ok(None);
+            }
+            if let Some(delivery) = self.accept(taken).pop() {
+                return Ok(Some(delivery));
+            }
+        }
+    }
+
+    async fn take_within(&self, limit: Duration) -> Result<Option<Delivery<T>>, Error> {
+        if let Some(lock) = &self.store.lock {
+            return match timeout(limit, self.take_one_locked(lock)).await {
+                Ok(taken) => taken.map(Some),
+                Err(_) => Ok(None),
+            };
+        }
+        let began = Instant::now();
+        loop {
+            let left = limit.saturating_sub(began.elapsed());
+            let taken = Request::new(&self.store, 1, 0, true).answer_within(left).await?;
+            let none_came = taken.is_empty();
+            if let Some(delivery) = self.accept(taken).pop() {
+                return Ok(Some(delivery));
+            }
+            if none_came || began.elapsed() >= limit {
+                return Ok(None);
+            }
+        }
+    }
+
+    async fn take_one_locked(&self, lock: &Line) -> Result<Delivery<T>, Error> {
+        loop {
+            let taken = self.wait_for_lock(lock).await?;
+            if let Some(delivery) = self.accept(vec![taken]).pop() {
+                return Ok(delivery);
+            }
+        }
+    }
+
+    /// The claimed items as deliveries, without those that are handed to nobody.
+    fn accept(&self, claimed: Vec<ClaimedItem>) -> Vec<Delivery<T>> {
+        claimed.into_iter().filter_map(|item| self.accept_one(item)).collect()
+    }
+
+    fn accept_one(&self, item: ClaimedItem) -> Option<Delivery<T>> {
+        let store = &self.store;
+        if let (Some(deliveries), Some(most)) = (item.deliveries(&store.paths), store.limits.max_deliveries)
             && deliveries > most
         {
             let detail = format!("it was handed out {most} times and not acknowledged");
-            bury(&self.store, taken, DeadReason::TooManyDeliveries, detail).await?;
-            return Ok(None);
+            leave(store, Leftover::Bury(item, DeadReason::TooManyDeliveries, detail));
+            return None;
         }
-        match self.decode(&taken.node) {
-            Ok(item) => {
-                let ClaimedItem { guard, mine, deliveries, .. } = taken;
+        match self.decode(&item.node.data) {
+            Ok(decoded) => {
                 if planted!(DeleteBeforeProcessing) {
-                    let delete = self.store.client.transaction().delete(&guard.path(), None);
-                    let _ = delete.delete(&mine.item(), None).commit().await;
+                    delete_early(store, &item);
                 }
-                Ok(Some(Delivery::new(item, guard, mine, deliveries)))
+                Some(Delivery::new(decoded, store, item))
             }
             Err(detail) => {
-                bury(&self.store, taken, DeadReason::Undecodable, detail).await?;
-                Ok(None)
+                leave(store, self.undecodable(item, detail));
+                None
             }
         }
     }
 
-    fn decode(&self, node: &bytes::Bytes) -> Result<T, String> {
-        let item = self.store.paths.unframe(node)?;
-        // A decoder that panics at an item would do so again and again, and nobody got the ones behind it.
-        match catch_unwind(AssertUnwindSafe(|| self.codec.decode(&item))) {
-            // The item is kept, and what else the codec has to say may repeat parts of it.
-            Ok(decoded) => decoded.map_err(|error| error.summary().to_owned()),
-            Err(_) => Err("its decoder panicked".to_owned()),
+    /// Leaves an item that cannot be decoded to others for a while, and then buries it.
+    fn undecodable(&self, item: ClaimedItem, detail: String) -> Leftover {
+        let patience = self.store.limits.undecodable_after;
+        let left_for = match patience.is_zero() {
+            true => Some(patience),
+            false => self.store.aside.leave(&item.name, &item.node.stat, patience),
+        };
+        if left_for.is_some_and(|left_for| left_for >= patience) {
+            return Leftover::Bury(item, DeadReason::Undecodable, detail);
         }
+        let (path, name) = (&self.store.path, &item.name);
+        tracing::warn!(%path, item = %name, detail, "an item cannot be decoded here, and is left to others");
+        Leftover::GiveBack(item)
     }
 }
 
-/// True for errors that an outage causes and time mends.
-///
-/// Other errors than `Line::wait_out` waits out: the claim, or the lock of the ordered mode, may be lost on
-/// the way, and a claim may be of unknown outcome. A missing folder of items is an empty queue, and no error.
-fn is_passing(error: &Error) -> bool {
-    match error.kind() {
-        // The error of a client which is bound to a session that has ended.
-        ErrorKind::SessionChanged => false,
-        // A claim of unknown outcome goes with the session that it was sent in (decision 8).
-        ErrorKind::OutcomeUnknown => true,
-        _ => error.is_retryable() || error.is_lost(),
-    }
+/// The defect [`DeleteBeforeProcessing`](docent_core::planted::Planted::DeleteBeforeProcessing).
+fn delete_early(store: &std::sync::Arc<Store>, item: &ClaimedItem) {
+    let delete = store.client.transaction().delete(&item.hold.path(), None);
+    let delete = delete.delete(&store.paths.item(&item.name), None);
+    docent_core::recipe::spawn(&store.client, async move { drop(delete.commit().await) });
 }

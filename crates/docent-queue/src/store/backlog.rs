@@ -1,15 +1,22 @@
-use std::collections::VecDeque;
-use std::time::Duration;
+use super::Aside;
+use crate::layout::{ItemName, Turns};
+use std::collections::{HashSet, VecDeque};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::time::Instant;
 
 /// How long a listing is used while items of it are left. An item that somebody gave back is in its place
 /// again after that.
 const FRESH: Duration = Duration::from_millis(500);
 
-/// The items that may be free, as the last listing showed them and attempts since: first in first. Pure.
+/// Longest wait for the time of an item by the process's clock, which may be set meanwhile.
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// The items that may be free, as the last listing showed them and attempts since: first in first.
 #[derive(Debug, Default)]
 pub(crate) struct Backlog {
-    names: VecDeque<String>,
+    ready: VecDeque<ItemName>,
+    /// Time at which an item may be handed out that may not be yet.
+    next: Option<Instant>,
     listed: Option<Instant>,
 }
 
@@ -19,35 +26,61 @@ impl Backlog {
         self.listed.is_none_or(|listed| now.duration_since(listed) >= FRESH)
     }
 
-    pub(crate) fn fill(&mut self, names: impl IntoIterator<Item = String>, now: Instant) {
-        self.names = names.into_iter().collect();
+    /// Takes a listing: the items that are not `claimed`, and not left alone here.
+    pub(crate) fn fill(
+        &mut self,
+        items: impl IntoIterator<Item = ItemName>,
+        claimed: &HashSet<String>,
+        aside: &Aside,
+    ) {
+        let now = Instant::now();
+        let free = items.into_iter().filter(|item| !claimed.contains(&item.text));
+        let turns = Turns::at(wall_clock(), free.filter(|item| !aside.has(&item.text, now)));
+        self.ready = turns.ready.into();
+        let due = turns.next.map(|due| now + until_then(due));
+        self.next = [due, aside.next(now)].into_iter().flatten().min();
         self.listed = Some(now);
     }
 
     /// The first `count`.
     pub(crate) fn first(&self, count: usize) -> Vec<String> {
-        self.names.iter().take(count).cloned().collect()
+        self.ready.iter().take(count).map(|item| item.text.clone()).collect()
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.names.is_empty()
+    /// Forgets the item with this name: it is not free.
+    pub(crate) fn forget(&mut self, name: &str) {
+        self.ready.retain(|item| item.text != name);
     }
 
-    /// Forgets the one at `index`: it is not free.
-    pub(crate) fn forget(&mut self, index: usize) {
-        self.names.remove(index);
+    /// Forgets the items that are `claimed`.
+    pub(crate) fn forget_claimed(&mut self, claimed: &HashSet<String>) {
+        self.ready.retain(|item| !claimed.contains(&item.text));
     }
 
     /// Forgets the first `count`: they are ours.
     pub(crate) fn taken(&mut self, count: usize) {
-        self.names.drain(..count.min(self.names.len()));
+        self.ready.drain(..count.min(self.ready.len()));
     }
 
-    /// Of the first items, keeps the ones that are `free`.
-    pub(crate) fn keep(&mut self, free: &[bool]) {
-        let mut free = free.iter();
-        self.names.retain(|_| free.next().copied().unwrap_or(true));
+    /// Time at which an item of the listing may be handed out that could not be before.
+    pub(crate) fn next(&self) -> Option<Instant> {
+        self.next
     }
+
+    /// True when such an item has its turn: the listing does not show it.
+    pub(crate) fn has_turned(&self, now: Instant) -> bool {
+        self.next.is_some_and(|next| next <= now)
+    }
+}
+
+/// The process's clock, in milliseconds since the Unix epoch.
+pub(crate) fn wall_clock() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn until_then(due: u64) -> Duration {
+    Duration::from_millis(due.saturating_sub(wall_clock())).min(LONGEST)
 }
 
 #[cfg(test)]
@@ -55,16 +88,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_free_is_skipped_and_what_is_left_stays_in_order() {
-        let now = Instant::now();
+    fn claimed_items_are_left_out_and_the_others_stay_in_order() {
+        let names = [3, 1, 2, 0, 4].map(|number| format!("item-{number:010}"));
+        let items = names.clone().into_iter().filter_map(|name| ItemName::parse(name, "item-"));
         let mut backlog = Backlog::default();
-        assert!(backlog.is_old(now) && backlog.is_empty());
-        backlog.fill(["a", "b", "c", "d", "e"].map(String::from), now);
-        assert!(!backlog.is_old(now) && backlog.is_old(now + FRESH));
-        backlog.forget(0);
-        backlog.keep(&[false, true]);
-        assert_eq!(backlog.first(2), ["c", "d"]);
-        backlog.taken(2);
-        assert_eq!(backlog.first(9), ["e"]);
+        assert!(backlog.is_old(Instant::now()) && backlog.first(1).is_empty());
+        backlog.fill(items, &HashSet::from([names[3].clone()]), &Aside::default());
+        assert!(!backlog.is_old(Instant::now()) && backlog.is_old(Instant::now() + FRESH));
+        backlog.forget(&names[2]);
+        assert_eq!(backlog.first(2), [names[1].clone(), names[0].clone()]);
+        backlog.taken(1);
+        backlog.forget_claimed(&HashSet::from([names[0].clone()]));
+        assert_eq!(backlog.first(9), [names[4].clone()]);
+    }
+
+    #[test]
+    fn an_item_with_a_time_to_come_is_waited_for() {
+        let name = format!("{}0000000000", ItemName::prefix("item-", 0, Some(wall_clock() + 5_000)));
+        let mut backlog = Backlog::default();
+        backlog.fill(ItemName::parse(name, "item-"), &HashSet::new(), &Aside::default());
+        assert!(backlog.first(1).is_empty() && !backlog.has_turned(Instant::now()));
+        assert!(backlog.has_turned(Instant::now() + Duration::from_secs(6)));
     }
 }

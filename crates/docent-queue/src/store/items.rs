@@ -1,8 +1,11 @@
 use super::ensure_folder;
 use crate::error::PutError;
-use crate::layout::{Paths, in_order, is_in_danger_zone, number};
+use crate::layout::{ItemName, Paths, is_in_danger_zone};
 use bytes::Bytes;
-use docent_core::{Client, CreateMode, Error, ErrorKind, Stat, TransactionResult, planted};
+use docent_core::planted;
+use docent_core::recipe::Hold;
+use docent_core::{Children, Client, CreateMode, Error, ErrorKind, Stat, Transaction, TransactionResult};
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,6 +18,23 @@ const WARN_FROM: i32 = 1 << 30;
 
 /// How often the folder is made anew before that is an error.
 const ROUNDS: u32 = 3;
+
+/// A listing of a queue: its items, and which of them are claimed.
+pub(crate) struct Listing {
+    /// The transaction that made the folder of the items; 0 where there is none.
+    pub(crate) folder: i64,
+    pub(crate) items: Vec<ItemName>,
+    /// The names of items that are claimed.
+    pub(crate) claimed: HashSet<String>,
+}
+
+/// Place that an item is put at.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Place {
+    pub(crate) priority: i32,
+    /// Time from which on it may be handed out, in milliseconds since the Unix epoch.
+    pub(crate) due: Option<u64>,
+}
 
 /// Items of a queue at the servers, to list and to put, without regard to what they are.
 pub(crate) struct Items {
@@ -41,24 +61,32 @@ impl Items {
         }
     }
 
-    /// Names of the items, first in first. A queue that does not exist is empty.
-    pub(crate) async fn list(&self) -> Result<Vec<String>, Error> {
-        match self.client.children(&self.paths.items).await {
-            Ok(children) => Ok(self.among(children.names)),
-            Err(error) if error.kind() == ErrorKind::NoNode => Ok(Vec::new()),
-            Err(error) => Err(error),
-        }
+    /// The items and the claims, in one trip. A queue that does not exist is empty.
+    pub(crate) async fn list(&self) -> Result<Listing, Error> {
+        // Submitted in this order: a claim that is not listed was not there when the items were.
+        let items = present(self.client.children(&self.paths.items));
+        let (items, claimed) = futures_util::future::try_join(items, self.claimed()).await?;
+        Ok(self.listing(items, claimed))
     }
 
-    /// The items among the children of the folder. Others are ignored, and reported once.
-    pub(crate) fn among(&self, names: Vec<String>) -> Vec<String> {
+    /// Names of the items that are claimed.
+    pub(crate) async fn claimed(&self) -> Result<HashSet<String>, Error> {
+        let claims = present(self.client.children(&self.paths.claims)).await?;
+        Ok(claims.map(|claims| claims.names.into_iter().collect()).unwrap_or_default())
+    }
+
+    /// Makes a listing of the folder's children. Those that are no items are ignored, and reported once.
+    pub(crate) fn listing(&self, folder: Option<Children>, claimed: HashSet<String>) -> Listing {
+        let Some(Children { names, stat, .. }) = folder else {
+            return Listing { folder: 0, items: Vec::new(), claimed };
+        };
         let count = names.len();
-        let items = in_order(names, self.paths.prefix());
+        let items: Vec<_> = names.into_iter().filter_map(|name| self.paths.parse(name)).collect();
         if items.len() < count && !self.reported.swap(true, Ordering::Relaxed) {
             let foreign = count - items.len();
             tracing::warn!(path = %self.path, foreign, "the queue has children that are no items: ignored");
         }
-        items
+        Listing { folder: stat.czxid, items, claimed }
     }
 
     /// Largest item in bytes.
@@ -66,36 +94,23 @@ impl Items {
         self.client.max_request().saturating_sub(FIELDS + 2 * self.path.len())
     }
 
-    /// The nodes' data for items.
-    pub(crate) fn frames(&self, items: &[Bytes]) -> Result<Vec<Bytes>, PutError> {
+    /// The node's data for an item.
+    pub(crate) fn frame(&self, item: &Bytes) -> Result<Bytes, PutError> {
         let limit = self.max_item();
-        let frame = |item: &Bytes| {
-            let too_large = PutError::TooLarge { size: item.len(), limit };
-            if item.len() > limit {
-                return Err(too_large);
-            }
-            self.paths.frame(item).ok_or(too_large)
-        };
-        items.iter().map(frame).collect()
+        let too_large = PutError::TooLarge { size: item.len(), limit };
+        if item.len() > limit {
+            return Err(too_large);
+        }
+        self.paths.frame(item, 0).ok_or(too_large)
     }
 
     /// Puts all of `nodes` in one step, or none.
-    pub(crate) async fn put(&self, nodes: &[Bytes], mode: CreateMode) -> Result<(), PutError> {
-        if self.exhausted.load(Ordering::Acquire) {
-            let folder = self.client.exists(&self.paths.items).await?;
-            if folder.is_some_and(|folder| is_exhausted(children_ever(&folder))) {
-                return Err(PutError::SequenceExhausted);
-            }
-            // The queue was reset, perhaps by another process.
-            self.exhausted.store(false, Ordering::Release);
-        }
+    pub(crate) async fn put(&self, nodes: &[Bytes], place: Place, mode: CreateMode) -> Result<(), PutError> {
+        self.has_numbers().await?;
         self.has_room(nodes.len()).await?;
         let mut round = 1;
         loop {
-            let create = |transaction: docent_core::Transaction, node: &Bytes| {
-                transaction.create(&self.paths.new_item(), node.clone(), mode)
-            };
-            let transaction = nodes.iter().fold(self.client.transaction(), create);
+            let transaction = self.add(self.client.transaction(), nodes, place, mode);
             // Exact: after a lost reply a second put is safe only if the first one cannot be applied any more
             // (decision 11).
             match transaction.commit_exactly().await {
@@ -118,7 +133,49 @@ impl Items {
         }
     }
 
-    async fn has_room(&self, more: usize) -> Result<(), PutError> {
+    /// Adds the creates of `nodes` to a transaction.
+    pub(crate) fn add(
+        &self,
+        transaction: Transaction,
+        nodes: &[Bytes],
+        place: Place,
+        mode: CreateMode,
+    ) -> Transaction {
+        let path = self.paths.new_item(place.priority, place.due);
+        nodes.iter().fold(transaction, |transaction, node| transaction.create(&path, node.clone(), mode))
+    }
+
+    /// Moves the item that is held by `hold` to another place, in one step, with its number of deliveries.
+    pub(crate) async fn move_to(
+        &self,
+        hold: Hold,
+        name: &str,
+        node: &Bytes,
+        deliveries: Option<u32>,
+        place: Place,
+    ) -> Result<(), Error> {
+        let base = deliveries.map_or(0, |count| i32::try_from(count).unwrap_or(i32::MAX));
+        let framed = self.paths.unframe(node).ok().and_then(|(_, item)| self.paths.frame(&item, base));
+        let node = framed.unwrap_or_else(|| node.clone());
+        let mode = CreateMode::PersistentSequential;
+        let put = self.add(self.client.transaction(), &[node], place, mode);
+        hold.end_with(&[self.paths.item(name)], put).await.map(drop)
+    }
+
+    async fn has_numbers(&self) -> Result<(), PutError> {
+        if self.exhausted.load(Ordering::Acquire) {
+            let folder = self.client.exists(&self.paths.items).await?;
+            if folder.is_some_and(|folder| is_exhausted(children_ever(&folder))) {
+                return Err(PutError::SequenceExhausted);
+            }
+            // The queue was reset, perhaps by another process.
+            self.exhausted.store(false, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// Looks whether `more` items fit in.
+    pub(crate) async fn has_room(&self, more: usize) -> Result<(), PutError> {
         let Some(capacity) = self.capacity else { return Ok(()) };
         let length = self.length().await?;
         if length.saturating_add(more) > capacity {
@@ -140,7 +197,7 @@ impl Items {
     /// Looks at the number that the servers gave to the item at `path`.
     fn note_number(&self, path: &str) {
         let name = path.rsplit('/').next().unwrap_or_default();
-        let number = number(name, self.paths.prefix()).unwrap_or(-1);
+        let number = self.paths.parse(name.to_owned()).map_or(-1, |item| item.number);
         if is_in_danger_zone(number) {
             self.exhausted.store(true, Ordering::Release);
         }
@@ -150,14 +207,23 @@ impl Items {
     }
 }
 
+/// `None` for a missing folder.
+async fn present(children: impl Future<Output = Result<Children, Error>>) -> Result<Option<Children>, Error> {
+    match children.await {
+        Ok(children) => Ok(Some(children)),
+        Err(error) if error.kind() == ErrorKind::NoNode => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// True when the number of the next item would be among the last: servers number items by how many children
 /// their folder ever had.
 fn is_exhausted(children_ever: u32) -> bool {
     i32::try_from(children_ever).map_or(true, is_in_danger_zone)
 }
 
-/// Number of children that a node ever had. For an item that is the number of its claims: each claim is one
-/// child that came, and when it ended one that went.
+/// Number of children that a node ever had. For an item that is the number of hand-outs that were counted:
+/// each made and deleted one child.
 pub(crate) fn children_ever(node: &Stat) -> u32 {
     // `cversion` counts children that came and children that went, so half of the sum is the number of claims
     // (decision 8).

@@ -1,17 +1,19 @@
 //! A queue without regard to what its items are: its items at the servers, and the items that this process
-//! holds.
+//! has claimed.
 
+mod aside;
 mod backlog;
+mod claimed_item;
+mod desk;
 mod folder;
 mod items;
-mod local;
-mod local_claim;
 #[expect(clippy::module_inception, reason = "the folder is about it")]
 mod store;
 
-pub(crate) use backlog::Backlog;
+pub(crate) use aside::Aside;
+pub(crate) use backlog::{Backlog, wall_clock};
+pub(crate) use claimed_item::ClaimedItem;
+pub(crate) use desk::{Demand, Desk, Leftover, Offer, Taker};
 pub(crate) use folder::ensure_folder;
-pub(crate) use items::{Items, children_ever};
-pub(crate) use local::LocalItems;
-pub(crate) use local_claim::LocalClaim;
+pub(crate) use items::{Items, Listing, Place, children_ever};
 pub(crate) use store::{Limits, Store};

@@ -1,10 +1,11 @@
-use super::{Backlog, Items, LocalItems};
+use super::{Aside, Desk, Items};
 use crate::layout::Paths;
 use docent_core::Client;
 use docent_core::recipe::Line;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 /// Limits of a queue.
 #[derive(Debug, Clone, Copy)]
@@ -15,6 +16,19 @@ pub(crate) struct Limits {
     pub(crate) max_deliveries: Option<u32>,
     /// How many items are claimed in one step for a stream.
     pub(crate) prefetch: usize,
+    /// How long items are left to others that cannot be decoded here.
+    pub(crate) undecodable_after: Duration,
+    /// Shortest and longest delay of items that are given back.
+    pub(crate) redelivery: (Duration, Duration),
+}
+
+impl Limits {
+    /// Delay of an item that is given back after so many hand-outs.
+    pub(crate) fn delay(&self, deliveries: Option<u32>) -> Duration {
+        let (shortest, longest) = self.redelivery;
+        let doublings = deliveries.unwrap_or(1).saturating_sub(1).min(31);
+        shortest.saturating_mul(1 << doublings).min(longest)
+    }
 }
 
 /// A queue without regard to what its items are.
@@ -29,10 +43,10 @@ pub(crate) struct Store {
     pub(crate) limits: Limits,
     /// Items at the servers.
     pub(crate) items: Items,
-    /// Items that this process holds, or leaves alone.
-    pub(crate) local: LocalItems,
-    /// Held by the one task of this process that claims: so the claims of a session are in order.
-    pub(crate) backlog: tokio::sync::Mutex<Backlog>,
+    /// Items that this process leaves alone.
+    pub(crate) aside: Aside,
+    /// Calls of this process that take items, and items that are claimed for them.
+    pub(crate) desk: Desk,
     /// Set when the folder of the dead letters is known to be there.
     pub(crate) has_dead: AtomicBool,
 }
@@ -49,14 +63,14 @@ impl Store {
         let paths = Arc::new(paths);
         Self {
             items: Items::new(&client, &path, &paths, limits.capacity),
-            local: LocalItems::new(lock.is_some()),
+            aside: Aside::default(),
+            desk: Desk::default(),
             client,
             path,
             paths,
             idle,
             lock,
             limits,
-            backlog: tokio::sync::Mutex::default(),
             has_dead: AtomicBool::new(false),
         }
     }

@@ -1,0 +1,313 @@
+//! The one task of a process that claims items of a queue, for all calls that take them.
+
+use super::endings;
+use super::idle::{Idle, Sign};
+use crate::store::{Backlog, ClaimedItem, Demand, Leftover, Listing, Store, Taker, ensure_folder};
+use docent_core::recipe::{ClaimResult, Hold, claim_all, spawn};
+use docent_core::{Error, ErrorKind, Node, planted};
+use futures_util::future::{BoxFuture, join_all};
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{Instant, sleep_until};
+
+/// Before an operation is tried again that failed in an outage.
+const PAUSE: Duration = Duration::from_millis(200);
+/// Most items that are claimed in one write.
+const MOST: usize = 1000;
+
+/// Starts the task that claims, if it does not run.
+pub(crate) fn start(store: &Arc<Store>) {
+    if store.desk.start() {
+        spawn(&store.client, Claimer::new(Arc::clone(store)).run());
+    }
+}
+
+/// Leaves an item that nobody gets to the task that claims.
+pub(crate) fn leave(store: &Arc<Store>, leftover: Leftover) {
+    store.desk.leave(leftover);
+    start(store);
+}
+
+/// Claims the lowest items that are free, as many as are wanted, in one write.
+///
+/// One write is under way at a time: of two claims under way a lost link might repeat the later one first,
+/// and first claims would be out of order (decision 8).
+struct Claimer {
+    store: Arc<Store>,
+    backlog: Backlog,
+    /// The place in the line of idle consumers, while calls wait and nothing is free.
+    idle: Option<Idle>,
+    endings: FuturesUnordered<BoxFuture<'static, ()>>,
+    /// True when something may be free that was not at the last attempt.
+    sign: bool,
+    running: Running,
+}
+
+/// Tells the desk when the task is gone.
+struct Running(Option<Arc<Store>>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(store) = self.0.take() {
+            store.desk.abandon();
+        }
+    }
+}
+
+impl Claimer {
+    fn new(store: Arc<Store>) -> Self {
+        Self {
+            running: Running(Some(Arc::clone(&store))),
+            store,
+            backlog: Backlog::default(),
+            idle: None,
+            endings: FuturesUnordered::new(),
+            sign: true,
+        }
+    }
+
+    async fn run(mut self) {
+        loop {
+            for leftover in self.store.desk.take_leftovers(Instant::now()) {
+                self.endings.push(Box::pin(endings::end(Arc::clone(&self.store), leftover)));
+            }
+            self.serve().await;
+            let demand = self.store.desk.demand();
+            if demand.now == 0 {
+                self.idle = None;
+                if self.endings.is_empty() && self.store.desk.end() {
+                    self.running.0 = None;
+                    return;
+                }
+                self.rest::<()>(None).await;
+            } else if let Err(error) = self.attempt(demand).await {
+                self.failed(error).await;
+            }
+        }
+    }
+
+    /// Serves calls with the items on the shelf.
+    async fn serve(&mut self) {
+        let mut served = Vec::new();
+        while let Some((taker, items)) = self.store.desk.next_served() {
+            served.push(serve(&self.store, taker, items));
+        }
+        join_all(served).await;
+    }
+
+    /// Claims items if some are free; waits for a sign of one otherwise.
+    async fn attempt(&mut self, demand: Demand) -> Result<(), Error> {
+        let now = Instant::now();
+        let turned = self.backlog.has_turned(now);
+        let came_back = self.store.desk.take_look_again();
+        if demand.asked || turned || came_back || self.sign || self.idle.is_none() {
+            let is_old = turned || came_back || self.backlog.is_old(now);
+            // A sign came with a listing, which says whether there is anything. To a call that wants an
+            // answer now only a listing of its own says so.
+            let known = std::mem::take(&mut self.sign) && !demand.asked;
+            let items = self.claim(demand, is_old, known).await?;
+            if !items.is_empty() {
+                // The next one in the line watches: the turn is over.
+                self.idle = None;
+                self.store.desk.shelve(items);
+                return Ok(());
+            }
+            self.store.desk.answer_nothing(&self.store, demand.until);
+            if demand.asked {
+                return Ok(());
+            }
+        }
+        self.wait().await
+    }
+
+    /// Waits in the line until there may be an item, or the desk has changed.
+    async fn wait(&mut self) -> Result<(), Error> {
+        let mut idle = self.idle.take().unwrap_or_else(|| Idle::new(&self.store));
+        let sign = {
+            let store = Arc::clone(&self.store);
+            let sign = Box::pin(async { idle.sign(&store).await });
+            self.rest(Some(sign)).await
+        };
+        self.idle = Some(idle);
+        match sign.transpose()? {
+            Some(Sign::Listed(listing)) => {
+                self.fill(listing);
+                self.sign = true;
+            }
+            Some(Sign::Look) => {
+                self.list().await?;
+                self.sign = true;
+            }
+            // The line says that the client is closed.
+            Some(Sign::Gone) => self.idle = None,
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// Waits for a sign of an item, until the desk has changed or something kept or delayed is due.
+    async fn rest<T>(&mut self, sign: Option<BoxFuture<'_, T>>) -> Option<T> {
+        let store = Arc::clone(&self.store);
+        let due = [store.desk.kept_until(), self.backlog.next().filter(|_| sign.is_some())];
+        let due = due.into_iter().flatten().min();
+        let has_sign = sign.is_some();
+        let sign = async {
+            match sign {
+                Some(sign) => sign.await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            sign = sign, if has_sign => return Some(sign),
+            () = store.desk.changed() => {}
+            Some(()) = self.endings.next() => {}
+            () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {}
+        }
+        None
+    }
+
+    /// Claims the lowest items that are free; none when none is. The last listing may be too old; `known`
+    /// when nothing else can be free than it shows.
+    async fn claim(&mut self, demand: Demand, is_old: bool, known: bool) -> Result<Vec<ClaimedItem>, Error> {
+        let (mut now, mut ahead) = (demand.now.min(MOST), demand.ahead);
+        let mut listed = known;
+        if is_old {
+            self.list().await?;
+            listed = true;
+        }
+        loop {
+            let names = self.backlog.first((now + ahead).min(MOST));
+            if names.is_empty() {
+                if listed {
+                    return Ok(Vec::new());
+                }
+                self.list().await?;
+                listed = true;
+                continue;
+            }
+            match self.claim_these(&names, now, demand.until).await? {
+                ClaimResult::All(claims) => {
+                    self.backlog.taken(claims.len());
+                    let claims = names.into_iter().zip(claims).enumerate();
+                    let claimed = claims.filter_map(|(index, (name, claim))| {
+                        claimed_item(&self.store, name, claim, index < now)
+                    });
+                    let claimed: Vec<_> = claimed.collect();
+                    if !claimed.is_empty() {
+                        return Ok(claimed);
+                    }
+                }
+                // Another process claims the same items: the next attempt is for fewer.
+                ClaimResult::Taken(index) => {
+                    (now, ahead) = (now.div_ceil(2), ahead / 2);
+                    self.backlog.forget(&names[index]);
+                    self.backlog.forget_claimed(&self.store.items.claimed().await?);
+                }
+                // The listing is old.
+                ClaimResult::NoNode(index) => {
+                    self.backlog.forget(&names[index]);
+                    self.list().await?;
+                    listed = true;
+                }
+                ClaimResult::NoParent(_) => {
+                    ensure_folder(&self.store.client, &self.store.paths.claims).await?;
+                }
+            }
+        }
+    }
+
+    /// Claims items, the first `now` of them as handed out, for calls before `until`.
+    async fn claim_these(&mut self, names: &[String], now: usize, until: u64) -> Result<ClaimResult, Error> {
+        let Store { client, paths, desk, .. } = &*self.store;
+        let request = |(index, name): (usize, &String)| {
+            paths.claim_request(name, index < now && !planted!(HandOutNotCounted))
+        };
+        let requests: Vec<_> = names.iter().enumerate().map(request).collect();
+        desk.claiming(until, true);
+        let result = claim_all(client, &requests, "queue").await;
+        desk.claiming(until, false);
+        result
+    }
+
+    async fn list(&mut self) -> Result<(), Error> {
+        let listing = self.store.items.list().await?;
+        self.fill(listing);
+        Ok(())
+    }
+
+    fn fill(&mut self, Listing { folder, items, claimed }: Listing) {
+        let aside = &self.store.aside;
+        aside.keep_only(folder, &items);
+        self.backlog.fill(items, &claimed, aside);
+    }
+
+    /// Tells calls an error; those that wait are not told what time mends.
+    async fn failed(&mut self, error: Error) {
+        self.idle = None;
+        self.sign = true;
+        let passes = is_passing(&error);
+        self.store.desk.answer_error(&error, !passes);
+        if passes {
+            tracing::debug!(path = %self.store.path, %error, "taking goes on");
+            self.store.idle.pause(PAUSE).await;
+        }
+    }
+}
+
+fn claimed_item(
+    store: &Store,
+    name: String,
+    (hold, node): (Hold, Option<Node>),
+    counted: bool,
+) -> Option<ClaimedItem> {
+    // Somebody deleted the item by hand: its claim is dropped.
+    let node = node?;
+    tracing::debug!(path = %store.path, item = %name, fence = %hold.fence(), "item claimed");
+    Some(ClaimedItem { hold, name, node, counted, counted_since: 0 })
+}
+
+/// Offers items to a call, once they are counted as handed out.
+async fn serve(store: &Arc<Store>, taker: Taker, items: Vec<ClaimedItem>) {
+    let counted = join_all(items.into_iter().map(|item| count(store, item))).await;
+    let items: Vec<_> = counted.into_iter().flatten().collect();
+    match items.is_empty() {
+        true => store.desk.unserved(taker),
+        false => taker.offer(store, items),
+    }
+}
+
+/// Counts an item as handed out, if its claim did not; `None` when it was lost meanwhile.
+async fn count(store: &Store, mut item: ClaimedItem) -> Option<ClaimedItem> {
+    if item.counted || !store.paths.counts() {
+        return Some(item);
+    }
+    let counter = store.paths.counter(&item.name);
+    let count = item.hold.transaction();
+    let count = count.create(&counter, "", docent_core::CreateMode::Persistent).delete(&counter, None);
+    match count.commit_exactly().await {
+        Ok(_) => {
+            item.counted = true;
+            item.counted_since += 1;
+            Some(item)
+        }
+        Err(error) => {
+            tracing::debug!(path = %store.path, item = %item.name, %error, "an item could not be counted");
+            None
+        }
+    }
+}
+
+/// True for errors that an outage causes and time mends.
+///
+/// Other errors than `Line::wait_out` waits out: the claim may be lost on the way, and may be of unknown
+/// outcome. A missing folder of items is an empty queue, and no error.
+pub(crate) fn is_passing(error: &Error) -> bool {
+    match error.kind() {
+        // The error of a client which is bound to a session that has ended.
+        ErrorKind::SessionChanged => false,
+        // A claim of unknown outcome goes with the session that it was sent in (decision 8).
+        ErrorKind::OutcomeUnknown => true,
+        _ => error.is_retryable() || error.is_lost(),
+    }
+}

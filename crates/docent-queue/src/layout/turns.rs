@@ -1,0 +1,79 @@
+use super::ItemName;
+use std::collections::BTreeMap;
+
+/// The items that may be handed out now, first in first, and when the next one may be.
+#[derive(Debug, Default)]
+pub(crate) struct Turns {
+    pub(crate) ready: Vec<ItemName>,
+    /// In milliseconds since the Unix epoch.
+    pub(crate) next: Option<u64>,
+}
+
+impl Turns {
+    /// Orders `items` as they are handed out at the time `now`.
+    ///
+    /// Lower priorities come first. Within one, items that waited for their time are in the order of their
+    /// times; such an item is before all others that were put later.
+    pub(crate) fn at(now: u64, items: impl IntoIterator<Item = ItemName>) -> Self {
+        let mut next: Option<u64> = None;
+        let mut classes: BTreeMap<i32, (Vec<ItemName>, Vec<ItemName>)> = BTreeMap::new();
+        for item in items {
+            let (plain, delayed) = classes.entry(item.priority).or_default();
+            match item.due {
+                None => plain.push(item),
+                Some(due) if due <= now => delayed.push(item),
+                Some(due) => next = Some(next.map_or(due, |next| next.min(due))),
+            }
+        }
+        let ready = classes.into_values().flat_map(|(plain, delayed)| merged(plain, delayed)).collect();
+        Self { ready, next }
+    }
+}
+
+fn merged(mut plain: Vec<ItemName>, mut delayed: Vec<ItemName>) -> Vec<ItemName> {
+    plain.sort_unstable_by_key(|item| item.number);
+    if delayed.is_empty() {
+        return plain;
+    }
+    delayed.sort_unstable_by_key(|item| (item.due, item.number));
+    let (mut plain, mut delayed) = (plain.into_iter().peekable(), delayed.into_iter().peekable());
+    let next = std::iter::from_fn(|| {
+        let delayed_first = match (plain.peek(), delayed.peek()) {
+            (Some(plain), Some(delayed)) => delayed.number < plain.number,
+            (None, Some(_)) => true,
+            (_, None) => false,
+        };
+        if delayed_first { delayed.next() } else { plain.next() }
+    });
+    next.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn item(priority: i32, due: Option<u64>, number: u32) -> ItemName {
+        let text = format!("{}{number:010}", ItemName::prefix("item-", priority, due));
+        ItemName::parse(text, "item-").unwrap()
+    }
+
+    fn numbers(now: u64, items: &[ItemName]) -> (Vec<i32>, Option<u64>) {
+        let turns = Turns::at(now, items.to_vec());
+        (turns.ready.iter().map(|item| item.number).collect(), turns.next)
+    }
+
+    #[test]
+    fn lower_priorities_come_first_and_numbers_decide_within_one() {
+        let items = [item(0, None, 2), item(5, None, 0), item(-5, None, 3), item(0, None, 1)];
+        assert_eq!(numbers(0, &items), (vec![3, 1, 2, 0], None));
+    }
+
+    #[test]
+    fn an_item_has_its_turn_from_its_time_on() {
+        let items = [item(0, Some(20), 1), item(0, Some(10), 2), item(0, None, 3), item(0, None, 0)];
+        assert_eq!(numbers(5, &items), (vec![0, 3], Some(10)));
+        assert_eq!(numbers(10, &items), (vec![0, 2, 3], Some(20)));
+        // Of two that waited, the one whose time came first; both were put before the last one.
+        assert_eq!(numbers(20, &items), (vec![0, 2, 1, 3], None));
+    }
+}

@@ -1,0 +1,206 @@
+//! Looking at a queue, and clearing it.
+
+use super::{PutOptions, Queue};
+use crate::error::PeekError;
+use crate::layout::{ItemName, QueueLayout};
+use crate::store::{Backlog, ClaimedItem, Listing, Store, ensure_folder};
+use docent_core::recipe::{ClaimResult, Line, claim_all};
+use docent_core::{CreateMode, Error, ErrorKind};
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Deletes of a purge under way at the same time.
+const AT_ONCE: usize = 64;
+
+/// How often a folder is deleted again that others fill meanwhile.
+const ROUNDS: usize = 3;
+
+/// An item as the listing of its queue shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct QueuedItem {
+    /// The name of its node.
+    pub name: String,
+    /// Its priority; lower ones are handed out first.
+    pub priority: i32,
+    /// Time from which on it may be handed out, for one that was put with a delay.
+    pub due: Option<SystemTime>,
+    /// True while a consumer works on it, or it was given back with a delay.
+    pub is_claimed: bool,
+}
+
+impl<T: 'static> Queue<T> {
+    /// Number of items, items in work included, at the server this client talks to. Other children of the
+    /// folder count.
+    ///
+    /// # Errors
+    /// `NoAuth`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn len(&self) -> Result<usize, Error> {
+        self.store.items.length().await
+    }
+
+    /// True when there is no item, at the server this client talks to.
+    ///
+    /// # Errors
+    /// As [`len`](Self::len).
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn is_empty(&self) -> Result<bool, Error> {
+        Ok(self.len().await? == 0)
+    }
+
+    /// The items, in the order of their priorities and numbers, at the server this client talks to.
+    ///
+    /// # Errors
+    /// `NoAuth`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn list(&self) -> Result<Vec<QueuedItem>, Error> {
+        let Listing { mut items, claimed, .. } = self.store.items.list().await?;
+        items.sort_unstable_by_key(|item| (item.priority, item.number));
+        let item = |item: ItemName| QueuedItem {
+            is_claimed: claimed.contains(&item.text),
+            name: item.text,
+            priority: item.priority,
+            due: item.due.and_then(|due| UNIX_EPOCH.checked_add(Duration::from_millis(due))),
+        };
+        Ok(items.into_iter().map(item).collect())
+    }
+
+    /// The item that would be handed out next, which stays in the queue. Somebody else may take it at any
+    /// time. In `ordered` mode it is the first, also while it is worked on.
+    ///
+    /// # Errors
+    /// [`PeekError::Undecodable`] when it cannot be decoded; `NoAuth`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn peek(&self) -> Result<Option<T>, PeekError> {
+        let Store { client, paths, aside, items, .. } = &*self.store;
+        let listing = items.list().await?;
+        let mut backlog = Backlog::default();
+        backlog.fill(listing.items, &listing.claimed, aside);
+        for name in backlog.first(usize::MAX) {
+            match client.get(&paths.item(&name)).await {
+                Ok(node) => {
+                    let decoded = self.decode(&node.data);
+                    return decoded.map(Some).map_err(|detail| PeekError::Undecodable { item: name, detail });
+                }
+                Err(error) if error.kind() == ErrorKind::NoNode => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Puts an item that nobody works on at another place, in one step: at the end of those with its new
+    /// priority, and with its new delay. Its number of deliveries stays. False when there is no such item, or
+    /// somebody has claimed it. For one that was handed out there is
+    /// [`Delivery::put_back`](crate::Delivery::put_back).
+    ///
+    /// # Errors
+    /// `InvalidInput` for options in Curator's layout; `OutcomeUnknown`, `NoAuth`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is *not* cancel safe: the item may be moved. It is in the queue once in any case.
+    pub async fn reschedule(&self, name: &str, options: PutOptions) -> Result<bool, Error> {
+        let Store { client, paths, items, .. } = &*self.store;
+        if paths.parse(name.to_owned()).is_none() {
+            return Err(Error::invalid_input("reschedule", format!("{name:?} must be the name of an item")));
+        }
+        let place = options.place_in(paths)?;
+        ensure_folder(client, &paths.claims).await?;
+        let claims = match claim_all(client, &[paths.claim_request(name, false)], "queue").await? {
+            ClaimResult::All(claims) => claims,
+            _ => return Ok(false),
+        };
+        let Some((hold, Some(node))) = claims.into_iter().next() else { return Ok(false) };
+        let claimed = ClaimedItem { hold, name: name.to_owned(), node, counted: false, counted_since: 0 };
+        let deliveries = claimed.deliveries(paths);
+        items.move_to(claimed.hold, name, &claimed.node.data, deliveries, place).await?;
+        Ok(true)
+    }
+
+    /// Deletes all items that are there and nobody works on, for good, and returns how many. In `ordered`
+    /// mode that includes the item that is worked on, which has no claim: its acknowledgement fails then.
+    ///
+    /// # Errors
+    /// `NoAuth`, `Timeout`, `Closed`, `OutcomeUnknown`: then some may be deleted.
+    ///
+    /// # Cancel safety
+    /// This method is *not* cancel safe: some may be deleted. Doing it again does no harm.
+    pub async fn purge(&self) -> Result<usize, Error> {
+        use ErrorKind::{NoNode, NodeExists, NotEmpty};
+        let items = self.store.items.list().await?.items;
+        if !items.is_empty() {
+            ensure_folder(&self.store.client, &self.store.paths.claims).await?;
+        }
+        let delete = |name: String| async move {
+            let Store { client, paths, .. } = &*self.store;
+            let (item, claim) = (paths.item(&name), paths.claim(&name));
+            // A consumer that claims it first keeps it.
+            let delete = client.transaction().create(&claim, "", CreateMode::Ephemeral);
+            match delete.delete(&item, None).delete(&claim, None).commit_exactly().await {
+                Ok(_) => Ok(1),
+                // It is gone already, or claimed.
+                Err(error) if matches!(error.kind(), NoNode | NotEmpty | NodeExists) => Ok(0),
+                Err(error) => Err(error),
+            }
+        };
+        let names = items.into_iter().map(|item| item.text);
+        let deleted = stream::iter(names).map(delete).buffer_unordered(AT_ONCE);
+        deleted.try_fold(0, |sum, one| async move { Ok(sum + one) }).await
+    }
+
+    /// Deletes the folder of the items if there is none, and the folders of claims and waiting consumers, so
+    /// that all their numbers begin at 0 again. Consumers that wait take new places.
+    ///
+    /// # Errors
+    /// `NotEmpty` when there are items; `NoAuth`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: doing it again does no harm.
+    pub async fn reset(&self) -> Result<(), Error> {
+        let Store { client, paths, items, idle, lock, .. } = &*self.store;
+        client.ensure_absent(&paths.items).await?;
+        items.numbers_begin_anew();
+        rotate(idle).await?;
+        if let Some(lock) = lock {
+            rotate(lock).await?;
+        }
+        match paths.layout {
+            // An item that was put and claimed since is no reason to fail.
+            QueueLayout::Native => match client.ensure_absent(&paths.claims).await {
+                Err(error) if error.kind() == ErrorKind::NotEmpty => Ok(()),
+                result => result,
+            },
+            // It is the lock path, below which others are.
+            QueueLayout::Curator { .. } => Ok(()),
+        }
+    }
+}
+
+/// Deletes a line with all its tickets, which is done for lines whose tickets are taken anew.
+async fn rotate(line: &Line) -> Result<(), Error> {
+    let client = line.client();
+    for round in 1.. {
+        let tickets = match client.children(line.path()).await {
+            Ok(line) => line.names,
+            Err(error) if error.kind() == ErrorKind::NoNode => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        for ticket in tickets {
+            client.ensure_absent(&format!("{}/{ticket}", line.path())).await?;
+        }
+        match line.reset().await {
+            Err(error) if error.kind() == ErrorKind::NotEmpty && round < ROUNDS => {}
+            result => return result,
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,325 @@
+use super::{PutOptions, Queue};
+use crate::consumer::bury;
+use crate::error::AckError;
+use crate::layout::{DeadReason, Head};
+use crate::store::{ClaimedItem, Store};
+use docent_core::recipe::{AsHold, Hold, HoldRef};
+use docent_core::{Error, Fence, Lost, LostReason, Node, Transaction, planted};
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// An item of a [`Queue`](crate::Queue) that was handed to this consumer, to be acknowledged.
+///
+/// Nobody else gets it while this is held. As other guards it knows by the clock until when that is certain:
+/// past it, or when its claim or its session is gone, the delivery is *lost*, which [`lost`](Self::lost)
+/// tells, and the item is somebody else's.
+///
+/// # Guarantees
+/// [`ack`](Self::ack) succeeds only for the claim that this delivery is. An item is handed out again only
+/// after a [`nack`](Self::nack), a drop, or a loss.
+///
+/// # On drop
+/// The item goes back to its place after a delay, as with [`nack`](Self::nack): in the background, tried until
+/// it is done. It never blocks or panics, also outside a runtime.
+#[must_use = "an item goes back to the queue when its delivery is dropped"]
+pub struct Delivery<T> {
+    item: T,
+    held: HeldItem,
+}
+
+/// An item that was handed out, without regard to what it is.
+struct HeldItem {
+    store: Arc<Store>,
+    hold: Hold,
+    name: String,
+    node: Node,
+    deliveries: Option<u32>,
+}
+
+impl HeldItem {
+    fn path(&self) -> String {
+        self.store.paths.item(&self.name)
+    }
+
+    /// Ends the claim, deletes the item and applies `transaction`, in one step.
+    async fn end(self, transaction: Transaction) -> Result<(), AckError> {
+        let path = self.path();
+        if planted!(ClaimLeftBehind) {
+            let end = transaction.delete(&path, None).commit_exactly().await;
+            std::mem::forget(self.hold);
+            return Ok(end.map(drop)?);
+        }
+        Ok(self.hold.end_with(&[path], transaction).await.map(drop)?)
+    }
+
+    /// Its claim, and the path of its item.
+    fn into_hold(self) -> (Hold, String) {
+        let path = self.path();
+        (self.hold, path)
+    }
+
+    fn nothing_else(&self) -> Transaction {
+        self.store.client.transaction()
+    }
+}
+
+impl<T> Delivery<T> {
+    pub(crate) fn new(item: T, store: &Arc<Store>, claimed: ClaimedItem) -> Self {
+        let deliveries = claimed.deliveries(&store.paths);
+        let ClaimedItem { mut hold, name, node, .. } = claimed;
+        hold.delay_on_drop(store.limits.delay(deliveries));
+        Self { item, held: HeldItem { store: Arc::clone(store), hold, name, node, deliveries } }
+    }
+
+    /// The item.
+    pub fn item(&self) -> &T {
+        &self.item
+    }
+
+    /// The name of the item's node, which no other item of this queue has or had, until a
+    /// [`reset`](crate::Queue::reset). For logs, and to recognise an item that is handed out again.
+    pub fn name(&self) -> &str {
+        &self.held.name
+    }
+
+    /// Number of times the item was handed out, this one included: 1 for the first. A claim that nobody got
+    /// is taken back, and does not count; one whose process dies between the claim and the hand-out does.
+    /// `None` where it is not counted, which is in Curator's layout.
+    pub fn deliveries(&self) -> Option<u32> {
+        self.held.deliveries
+    }
+
+    /// The fencing token: higher than the fence of every earlier delivery of this item.
+    pub fn fence(&self) -> Fence {
+        self.held.hold.fence()
+    }
+
+    /// The path of the node by which it is held.
+    pub fn path(&self) -> String {
+        self.held.hold.path()
+    }
+
+    /// True while it is certain that nobody else has the item. No I/O: compares clock and session, and is
+    /// right even after the process was frozen. Once false it stays false.
+    pub fn is_held(&self) -> bool {
+        self.held.hold.is_held()
+    }
+
+    /// Resolves with the reason when the delivery is lost.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn lost(&self) -> LostReason {
+        self.held.hold.lost().await
+    }
+
+    /// Cancelled when the delivery is lost. Cancelling it changes nothing about the delivery.
+    pub fn token(&self) -> CancellationToken {
+        self.held.hold.token()
+    }
+
+    /// Runs `future` for as long as the delivery is held. The clock is looked at before every poll.
+    ///
+    /// # Errors
+    /// [`Lost`] as soon as it is lost; `future` is dropped then.
+    ///
+    /// # Cancel safety
+    /// As cancel safe as `future`.
+    pub async fn run<F: Future>(&self, future: F) -> Result<F::Output, Lost> {
+        self.held.hold.run(future).await
+    }
+
+    /// Asks the servers whether the delivery is held: a linearizable check. It was held at one moment between
+    /// call and return.
+    ///
+    /// # Errors
+    /// `Lost` when it is not held any more; `Timeout`, `NoAuth`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn verify(&self) -> Result<(), Error> {
+        self.held.hold.verify().await
+    }
+
+    /// Prepares writes to ZooKeeper that are applied, all together, only while the delivery is held. For
+    /// writes that go together with the acknowledgement there is [`ack_with`](Self::ack_with).
+    pub fn transaction(&self) -> Transaction {
+        self.held.hold.transaction()
+    }
+
+    /// Acknowledges the item: it is deleted, and nobody gets it again. Exactly once, also when the reply is
+    /// lost on the way.
+    ///
+    /// # Errors
+    /// [`AckError::Lost`] when the delivery was lost before: the item is handed out again. `OutcomeUnknown`
+    /// when the session ended before it could be found out whether it was acknowledged. After any other error
+    /// it was not: the item is back in its place.
+    ///
+    /// # Cancel safety
+    /// This method is *not* cancel safe: the item may be acknowledged. If it is not, it goes back to its
+    /// place.
+    pub async fn ack(self) -> Result<(), AckError> {
+        self.into_item().await.map(drop)
+    }
+
+    /// As [`ack`](Self::ack), and returns the item.
+    ///
+    /// # Errors
+    /// As [`ack`](Self::ack).
+    ///
+    /// # Cancel safety
+    /// As [`ack`](Self::ack).
+    pub async fn into_item(self) -> Result<T, AckError> {
+        let Self { item, held } = self;
+        let nothing_else = held.nothing_else();
+        held.end(nothing_else).await?;
+        Ok(item)
+    }
+
+    /// Parts the item from its delivery, which is acknowledged or given back without it.
+    pub fn into_parts(self) -> (T, Delivery<()>) {
+        let Self { item, held } = self;
+        (item, Delivery { item: (), held })
+    }
+
+    /// As [`ack`](Self::ack), and applies `transaction` in the same step, after the item was deleted: all of
+    /// it or nothing. Effects in ZooKeeper happen exactly once for each item this way. Prepare it with
+    /// [`Client::transaction`](docent_core::Client::transaction).
+    ///
+    /// # Errors
+    /// As [`ack`](Self::ack), and the error of the operation that failed, with its path: then nothing was
+    /// applied, and the item is back in its place. `InvalidInput` for a transaction of another client.
+    ///
+    /// # Cancel safety
+    /// This method is *not* cancel safe: it may have been applied. If it was not, the item goes back to its
+    /// place.
+    pub async fn ack_with(self, transaction: Transaction) -> Result<(), AckError> {
+        self.held.end(transaction).await
+    }
+
+    /// As [`ack`](Self::ack), and puts `item` into another queue in the same step: an item goes through
+    /// several queues and is in exactly one of them.
+    ///
+    /// # Errors
+    /// As [`ack`](Self::ack); [`AckError::Put`] when it does not fit into the other queue, and then the item
+    /// is back in its place. `InvalidInput` for a queue of another client.
+    ///
+    /// # Cancel safety
+    /// As [`ack`](Self::ack).
+    pub async fn ack_and_put<U: 'static>(self, queue: &Queue<U>, item: &U) -> Result<(), AckError> {
+        let put = queue.prepare_put(self.held.nothing_else(), item).await.map_err(AckError::Put)?;
+        self.held.end(put).await
+    }
+
+    /// Acknowledges several items in one step: all or none. In `ordered` mode there is one at a time.
+    ///
+    /// # Errors
+    /// As [`ack`](Self::ack): when one of them was lost none is acknowledged, and the others go back to their
+    /// places. `InvalidInput` for none, and when they are not of one client: then all go back.
+    ///
+    /// # Cancel safety
+    /// As [`ack`](Self::ack).
+    pub async fn ack_all(deliveries: Vec<Self>) -> Result<(), AckError> {
+        let Some(first) = deliveries.first() else {
+            return Err(Error::invalid_input("ack", "a batch of 0 must be at least 1").into());
+        };
+        let nothing_else = first.held.nothing_else();
+        let (holds, items): (Vec<_>, Vec<_>) =
+            deliveries.into_iter().map(|Self { held, .. }| held.into_hold()).unzip();
+        Hold::end_all(holds, &items, nothing_else).await?;
+        Ok(())
+    }
+
+    /// Gives the item back after a delay that doubles with each time it was handed out
+    /// ([`redelivery_delay`](crate::QueueBuilder::redelivery_delay)): so that a consumer whose own servers
+    /// are down does not use up the item's deliveries within a moment. Nobody gets it before; when this
+    /// client is closed, or its session ends, it is back at once. Then it is before all items that were put
+    /// later; others overtake it meanwhile. In `ordered` mode nothing is handed out meanwhile.
+    ///
+    /// # Errors
+    /// [`AckError::Lost`] when the delivery was lost before.
+    pub fn nack(self) -> Result<(), AckError> {
+        let delay = self.held.store.limits.delay(self.held.deliveries);
+        self.nack_after(delay)
+    }
+
+    /// As [`nack`](Self::nack), with a `delay` of your own.
+    ///
+    /// # Errors
+    /// As [`nack`](Self::nack).
+    pub fn nack_after(self, delay: Duration) -> Result<(), AckError> {
+        Ok(self.held.hold.release_after(delay)?)
+    }
+
+    /// Gives the item back at once, and waits until it is in its place: before all items that were put later.
+    ///
+    /// # Errors
+    /// [`AckError::Lost`] when the delivery was lost before. `Timeout` when no server could be reached in
+    /// time, `Closed`: it goes back in the background then, or with its session.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: once it was polled, giving it back goes on in the background.
+    pub async fn nack_now(self) -> Result<(), AckError> {
+        let HeldItem { store, hold, .. } = self.held;
+        Ok(give_back(store, hold).await?)
+    }
+
+    /// Moves the item to the [dead letters](crate::Queue::dead_letters) now, with the reason, of which 500
+    /// bytes are kept.
+    ///
+    /// # Errors
+    /// As [`ack`](Self::ack).
+    ///
+    /// # Cancel safety
+    /// This method is *not* cancel safe: the item may be moved. If it is not, it goes back to its place.
+    pub async fn reject(self, reason: &str) -> Result<(), AckError> {
+        let HeldItem { store, hold, name, node, deliveries } = self.held;
+        let head = Head::new(DeadReason::Rejected, reason, deliveries, &name);
+        Ok(bury(&store, hold, &node.data, &head).await?)
+    }
+
+    /// Puts the item back at another place, in one step: at the end of those with its new priority, and with
+    /// its new delay, which is kept by the servers. The number of deliveries stays with it.
+    ///
+    /// # Errors
+    /// As [`ack`](Self::ack). `InvalidInput` for options in Curator's layout.
+    ///
+    /// # Cancel safety
+    /// This method is *not* cancel safe: the item may be moved. If it is not, it goes back to its place.
+    pub async fn put_back(self, options: PutOptions) -> Result<(), AckError> {
+        let HeldItem { store, hold, name, node, deliveries } = self.held;
+        Ok(store.items.move_to(hold, &name, &node.data, deliveries, options.place_in(&store.paths)?).await?)
+    }
+}
+
+impl<T: Send + Sync> AsHold for Delivery<T> {
+    fn as_hold(&self) -> HoldRef<'_> {
+        HoldRef::One(&self.held.hold)
+    }
+
+    fn into_released(self) -> impl Future<Output = Result<(), Error>> + Send {
+        let HeldItem { store, hold, .. } = self.held;
+        give_back(store, hold)
+    }
+}
+
+/// Gives an item back at once.
+async fn give_back(store: Arc<Store>, hold: Hold) -> Result<(), Error> {
+    let done = hold.release().await;
+    store.desk.look_again();
+    done
+}
+
+// The data of the queue is not printed.
+impl<T> fmt::Debug for Delivery<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Delivery")
+            .field("name", &self.held.name)
+            .field("deliveries", &self.held.deliveries)
+            .field("guard", &self.held.hold)
+            .finish_non_exhaustive()
+    }
+}

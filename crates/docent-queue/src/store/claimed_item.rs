@@ -1,0 +1,29 @@
+use super::children_ever;
+use crate::layout::Paths;
+use docent_core::Node;
+use docent_core::recipe::Hold;
+
+/// An item that this process has claimed and not handed out.
+#[derive(Debug)]
+pub(crate) struct ClaimedItem {
+    pub(crate) hold: Hold,
+    pub(crate) name: String,
+    /// Its node, as it was read after the claim.
+    pub(crate) node: Node,
+    /// True when the claim counts as a hand-out.
+    pub(crate) counted: bool,
+    /// Number of hand-outs that were counted since the node was read.
+    pub(crate) counted_since: u32,
+}
+
+impl ClaimedItem {
+    /// Number of times it was handed out, with this one where that is counted already. `None` where nothing
+    /// is counted.
+    pub(crate) fn deliveries(&self, paths: &Paths) -> Option<u32> {
+        paths.counts().then(|| {
+            let base = paths.unframe(&self.node.data).map_or(0, |(base, _)| base);
+            let counted = children_ever(&self.node.stat).saturating_add(self.counted_since);
+            counted.saturating_add_signed(base)
+        })
+    }
+}

@@ -1,0 +1,304 @@
+use super::{ClaimedItem, Store};
+use crate::layout::DeadReason;
+use docent_core::{Error, planted};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::{Notify, oneshot};
+use tokio::time::Instant;
+
+/// How long an item is kept that was claimed for a call which is gone: for the next call of this process.
+const KEEP: Duration = Duration::from_secs(2);
+
+/// Where the calls of this process that take items wait, and where items lie that were claimed for them.
+#[derive(Default)]
+pub(crate) struct Desk {
+    state: Mutex<State>,
+    changed: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    takers: VecDeque<Taker>,
+    /// Id of the next taker.
+    next: u64,
+    /// Items that are claimed and nobody's, the first first.
+    shelf: VecDeque<Kept>,
+    leftovers: Vec<Leftover>,
+    /// Number of offers on their way to a taker.
+    offered: usize,
+    /// True while the task runs that claims.
+    running: bool,
+    /// Set when an item came back since the last listing.
+    look_again: bool,
+}
+
+/// Call that takes items, as the task that claims sees it.
+pub(crate) struct Taker {
+    id: u64,
+    /// Items that it takes at most, and items that it wants claimed for its next calls.
+    pub(crate) most: usize,
+    ahead: usize,
+    /// False when it wants an answer now.
+    waits: bool,
+    /// True while a claim for it is under way.
+    claiming: bool,
+    answer: oneshot::Sender<Result<Offer, Error>>,
+}
+
+impl Taker {
+    /// Offers items to it. They go back to the shelf when it is gone.
+    pub(crate) fn offer(self, store: &Arc<Store>, items: Vec<ClaimedItem>) {
+        // The drop of an offer that it does not get sees to the items.
+        drop(self.answer.send(Ok(Offer::new(store, items))));
+    }
+}
+
+/// An item on the shelf.
+struct Kept {
+    item: ClaimedItem,
+    until: Instant,
+}
+
+/// An item that was claimed and shall be nobody's.
+pub(crate) enum Leftover {
+    /// It goes back to its place, as if it had not been claimed.
+    GiveBack(ClaimedItem),
+    /// It goes to the dead letters.
+    Bury(ClaimedItem, DeadReason, String),
+}
+
+/// Items on their way to a taker.
+///
+/// # On drop
+/// Those that were not taken go to the shelf.
+pub(crate) struct Offer {
+    store: Arc<Store>,
+    items: Vec<ClaimedItem>,
+}
+
+impl Offer {
+    pub(crate) fn new(store: &Arc<Store>, items: Vec<ClaimedItem>) -> Self {
+        store.desk.state().offered += 1;
+        Self { store: Arc::clone(store), items }
+    }
+
+    pub(crate) fn take(mut self) -> Vec<ClaimedItem> {
+        std::mem::take(&mut self.items)
+    }
+}
+
+impl Drop for Offer {
+    fn drop(&mut self) {
+        let desk = &self.store.desk;
+        let until = if self.store.lock.is_some() { Instant::now() } else { Instant::now() + KEEP };
+        let mut state = desk.state();
+        state.offered -= 1;
+        for item in self.items.drain(..).rev() {
+            state.shelf.push_front(Kept { item, until });
+        }
+        drop(state);
+        desk.changed.notify_one();
+    }
+}
+
+/// Items that are wanted.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Demand {
+    /// By calls.
+    pub(crate) now: usize,
+    /// For their next calls.
+    pub(crate) ahead: usize,
+    /// True when some call wants an answer now.
+    pub(crate) asked: bool,
+    /// Id behind the last call.
+    pub(crate) until: u64,
+}
+
+impl Desk {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets a call wait here. Returns its id, and what it is answered by.
+    pub(crate) fn register(
+        &self,
+        most: usize,
+        ahead: usize,
+        waits: bool,
+    ) -> (u64, oneshot::Receiver<Result<Offer, Error>>) {
+        let (answer, answered) = oneshot::channel();
+        let mut state = self.state();
+        let id = state.next;
+        state.next += 1;
+        state.takers.push_back(Taker { id, most, ahead, waits, claiming: false, answer });
+        drop(state);
+        self.changed.notify_one();
+        (id, answered)
+    }
+
+    /// Forgets a call.
+    pub(crate) fn withdraw(&self, id: u64) {
+        self.state().takers.retain(|taker| taker.id != id);
+        self.changed.notify_one();
+    }
+
+    /// Lets a call wait no longer than for the claim that is under way for it. False when there is none.
+    pub(crate) fn stop_waiting(&self, id: u64) -> bool {
+        let mut state = self.state();
+        let taker = state.takers.iter_mut().find(|taker| taker.id == id);
+        match taker {
+            Some(taker) => {
+                taker.waits = false;
+                taker.claiming
+            }
+            // It is being answered.
+            None => true,
+        }
+    }
+
+    /// Leaves an item to the task that claims, which must be running.
+    pub(crate) fn leave(&self, leftover: Leftover) {
+        self.state().leftovers.push(leftover);
+        self.changed.notify_one();
+    }
+
+    /// Says that the last listing is not to be relied on: an item came back.
+    pub(crate) fn look_again(&self) {
+        self.state().look_again = true;
+        self.changed.notify_one();
+    }
+
+    /// True when the task that claims must be started.
+    pub(crate) fn start(&self) -> bool {
+        !std::mem::replace(&mut self.state().running, true)
+    }
+
+    /// For the task that claims: ends it if there is nothing to do. False when there is.
+    pub(crate) fn end(&self) -> bool {
+        let mut state = self.state();
+        let State { takers, shelf, leftovers, offered, .. } = &*state;
+        let is_done = takers.is_empty() && shelf.is_empty() && leftovers.is_empty() && *offered == 0;
+        state.running = !is_done;
+        is_done
+    }
+
+    /// The task that claims is gone: nobody is answered any more.
+    pub(crate) fn abandon(&self) {
+        let mut state = self.state();
+        state.running = false;
+        let (takers, shelf) = (std::mem::take(&mut state.takers), std::mem::take(&mut state.shelf));
+        let leftovers = std::mem::take(&mut state.leftovers);
+        // Their drops look at the desk, too.
+        drop(state);
+        drop((takers, shelf, leftovers));
+    }
+
+    /// Resolves when something changed here.
+    pub(crate) async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
+    /// Says whether an item came back since this was asked last.
+    pub(crate) fn take_look_again(&self) -> bool {
+        std::mem::take(&mut self.state().look_again)
+    }
+
+    pub(crate) fn demand(&self) -> Demand {
+        let mut state = self.state();
+        state.takers.retain(|taker| !taker.answer.is_closed());
+        let mut demand = Demand { until: state.next, ..Demand::default() };
+        for taker in &state.takers {
+            demand.now += taker.most;
+            demand.ahead = demand.ahead.max(taker.ahead);
+            demand.asked |= !taker.waits;
+        }
+        demand
+    }
+
+    /// Notes for whom a claim is under way, for calls before `until`.
+    pub(crate) fn claiming(&self, until: u64, is_under_way: bool) {
+        for taker in &mut self.state().takers {
+            taker.claiming = is_under_way && taker.id < until;
+        }
+    }
+
+    /// Puts claimed items on the shelf, behind those that are there.
+    pub(crate) fn shelve(&self, items: impl IntoIterator<Item = ClaimedItem>) {
+        let until = Instant::now() + KEEP;
+        self.state().shelf.extend(items.into_iter().map(|item| Kept { item, until }));
+    }
+
+    /// The next call that waits, with items from the shelf for it.
+    pub(crate) fn next_served(&self) -> Option<(Taker, Vec<ClaimedItem>)> {
+        let mut state = self.state();
+        let lost: Vec<_>;
+        (state.shelf, lost) = {
+            let shelf = std::mem::take(&mut state.shelf);
+            let (held, lost): (Vec<_>, Vec<_>) = shelf.into_iter().partition(|kept| kept.item.hold.is_held());
+            (held.into(), lost)
+        };
+        state.takers.retain(|taker| !taker.answer.is_closed());
+        let served = match state.shelf.is_empty() {
+            true => None,
+            false => state.takers.pop_front(),
+        };
+        let served = served.map(|taker| {
+            let count = taker.most.min(state.shelf.len());
+            let items = state.shelf.drain(..count).map(|kept| kept.item).collect();
+            (taker, items)
+        });
+        drop(state);
+        drop(lost);
+        served
+    }
+
+    /// Lets a call wait on that was about to be served.
+    pub(crate) fn unserved(&self, taker: Taker) {
+        self.state().takers.push_front(taker);
+    }
+
+    /// Tells calls before `until` that want an answer now that there is no item.
+    pub(crate) fn answer_nothing(&self, store: &Arc<Store>, until: u64) {
+        self.answer(|taker| !taker.waits && taker.id < until, |taker| taker.offer(store, Vec::new()));
+    }
+
+    /// Tells calls an error: all of them, or those that want an answer now.
+    pub(crate) fn answer_error(&self, error: &Error, also_waiting: bool) {
+        self.answer(
+            |taker| also_waiting || !taker.waits,
+            |taker| drop(taker.answer.send(Err(error.clone()))),
+        );
+    }
+
+    fn answer(&self, is_meant: impl Fn(&Taker) -> bool, answer: impl Fn(Taker)) {
+        let mut state = self.state();
+        let takers = std::mem::take(&mut state.takers);
+        let (meant, others): (Vec<_>, Vec<_>) = takers.into_iter().partition(is_meant);
+        state.takers = others.into();
+        // An offer looks at the desk, too.
+        drop(state);
+        meant.into_iter().for_each(answer);
+    }
+
+    /// Items that shall be nobody's: those left here, and those that were kept long enough.
+    pub(crate) fn take_leftovers(&self, now: Instant) -> Vec<Leftover> {
+        let mut state = self.state();
+        let mut leftovers = std::mem::take(&mut state.leftovers);
+        let shelf = std::mem::take(&mut state.shelf);
+        let (old, kept): (Vec<_>, Vec<_>) = shelf.into_iter().partition(|kept| kept.until <= now);
+        state.shelf = kept.into();
+        drop(state);
+        if planted!(LateClaimForgotten) {
+            std::mem::forget(old);
+            return leftovers;
+        }
+        leftovers.extend(old.into_iter().map(|kept| Leftover::GiveBack(kept.item)));
+        leftovers
+    }
+
+    /// Time at which the first item on the shelf was kept long enough.
+    pub(crate) fn kept_until(&self) -> Option<Instant> {
+        self.state().shelf.iter().map(|kept| kept.until).min()
+    }
+}
