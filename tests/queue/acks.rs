@@ -86,7 +86,7 @@ both_backends! {
             proxy.heal().await.unwrap();
             held
         };
-        let (given_back, held) = soon(async { tokio::join!(delivery.nack(), meanwhile) }).await;
+        let (given_back, held) = soon(async { tokio::join!(delivery.nack_now(), meanwhile) }).await;
         given_back.unwrap();
         soon(held.verify()).await.unwrap();
         soon(held.ack()).await.unwrap();
@@ -129,7 +129,7 @@ both_backends! {
         jobs.put_all(&[1, 2]).await.unwrap();
         let (first, second) = (take(&jobs).await, take(&jobs).await);
         let item = format!("{QUEUE}/items/{}", first.name());
-        client.transaction().delete(&format!("{item}/claim"), None).delete(&item, None).commit().await.unwrap();
+        client.transaction().delete(&first.path(), None).delete(&item, None).commit().await.unwrap();
         soon(first.lost()).await;
         assert!(soon(first.ack()).await.is_err());
         assert!(second.is_held());
@@ -151,7 +151,8 @@ both_backends! {
         let lost = soon(delivery.run(ending)).await.unwrap_err();
         assert_eq!(lost.reason, LostReason::SessionExpired);
         assert!(token.is_cancelled() && !delivery.is_held());
-        assert_eq!(soon(delivery.nack()).await.unwrap_err().kind(), ErrorKind::Lost(LostReason::SessionExpired));
+        let error = soon(delivery.nack_now()).await.unwrap_err();
+        assert!(matches!(&error, AckError::Lost(lost) if lost.reason == LostReason::SessionExpired), "{error:?}");
         let again = soon(jobs.take()).await.unwrap();
         assert_eq!((*again.item(), again.deliveries()), (1, Some(2)));
     }

@@ -7,6 +7,7 @@ use docent::{Delivery, ErrorKind, Queue, SimpleQueue};
 use docent_testkit::{Backend, both_backends};
 use docent_tests::{connect, frames_since, refuses_bad_paths, short_of_a_lease, soon};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::time::Duration;
 
 /// Value that no codec takes.
 #[derive(Debug)]
@@ -90,7 +91,11 @@ both_backends! {
     async fn nothing_of_an_item_is_printed(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
-        let jobs: Queue<String> = Queue::builder(&client, QUEUE).max_deliveries(1).build().unwrap();
+        let jobs: Queue<String> = Queue::builder(&client, QUEUE)
+            .max_deliveries(1)
+            .redelivery_delay(Duration::ZERO, Duration::ZERO)
+            .build()
+            .unwrap();
         jobs.put(&"secret".to_owned()).await.unwrap();
         let delivery = soon(jobs.try_take()).await.unwrap().unwrap();
         let text = format!("{jobs:?} {delivery:?} {:?} {:?}", jobs.deliveries(), Queue::<u64>::builder(&client, "/q"));

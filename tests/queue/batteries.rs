@@ -7,12 +7,15 @@ use docent_testkit::battery::{self, Contender, ContenderSetup, Fault, Recipe, St
 use docent_testkit::{Backend, FrameKind, Traced, both_backends};
 use docent_tests::contenders;
 use std::process::Command;
+use std::time::Duration;
 
 const QUEUE: &str = "/queue";
 /// All contend for one item.
 const ITEM: &str = "/queue/items/item-0000000000";
+/// Their claims are in this folder.
+const CLAIMS: &str = "/queue/claims";
 /// Its node's data.
-const NODE: &[u8] = b"\xd0\xce\x00\x017";
+const NODE: &[u8] = b"\xd0\xce\x00\x01\x00\x00\x00\x007";
 
 /// How a contender gives up its item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,20 +45,24 @@ impl Recipe for Deliveries {
             Ok(_) => {}
             Err(error) => assert_eq!(error.kind(), ErrorKind::NodeExists),
         }
-        let queue = Queue::builder(&client, QUEUE).unlimited_deliveries().build().unwrap();
+        let queue = Queue::builder(&client, QUEUE)
+            .unlimited_deliveries()
+            .redelivery_delay(Duration::ZERO, Duration::ZERO)
+            .build()
+            .unwrap();
         Consumer { queue, client, namespace: setup.namespace.clone(), way: self.0 }
     }
 
     fn folder(&self) -> &str {
-        ITEM
+        CLAIMS
     }
 
-    /// True when it is first in the line of waiting consumers, and watches the claim.
+    /// True when it is first in the line of waiting consumers, and watches the claims.
     fn waits(&self, trace: &[Traced]) -> bool {
         let watched = |frame: &Traced| {
-            frame.op == Some(OpCode::Exists)
+            frame.op == Some(OpCode::GetChildren2)
                 && frame.kind == FrameKind::Reply
-                && frame.path.as_ref().is_some_and(|path| path.ends_with("/claim"))
+                && frame.path.as_ref().is_some_and(|path| path.ends_with("/claims"))
         };
         trace.iter().any(watched) && unanswered(trace) == 0
     }
@@ -91,15 +98,10 @@ impl Contender for Consumer {
 
     async fn release(&self, held: Delivery<u64>) -> Result<(), ErrorKind> {
         match self.way {
-            Way::Nack => held.nack().await.map_err(|error| error.kind()),
+            Way::Nack => held.nack_now().await.map_err(kind),
             Way::Ack => {
                 let again = self.client.transaction().create(ITEM, NODE, CreateMode::Persistent);
-                match held.ack_with(again).await {
-                    Ok(()) => Ok(()),
-                    Err(AckError::Core(error)) => Err(error.kind()),
-                    Err(AckError::Lost(lost)) => Err(ErrorKind::Lost(lost.reason)),
-                    Err(error) => panic!("{error}"),
-                }
+                held.ack_with(again).await.map_err(kind)
             }
         }
     }
@@ -126,6 +128,14 @@ impl Contender for Consumer {
 
     async fn close(&self) {
         self.client.close().await;
+    }
+}
+
+fn kind(error: AckError) -> ErrorKind {
+    match error {
+        AckError::Core(error) => error.kind(),
+        AckError::Lost(lost) => ErrorKind::Lost(lost.reason),
+        error => panic!("{error}"),
     }
 }
 

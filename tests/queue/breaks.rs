@@ -7,6 +7,7 @@ use docent::{Delivery, Queue};
 use docent_testkit::{Backend, Rule, TestServer, both_backends};
 use docent_tests::{builder, soon};
 use futures_util::future::join_all;
+use std::time::Duration;
 
 const LOCKS: &str = "/locks";
 
@@ -25,6 +26,7 @@ enum Break {
 }
 
 fn queue<T: 'static>(builder: QueueBuilder<T>, mode: Mode) -> Queue<T> {
+    let builder = builder.redelivery_delay(Duration::ZERO, Duration::ZERO).undecodable_after(Duration::ZERO);
     let builder = match mode {
         Mode::Native => builder,
         Mode::Ordered => builder.ordered(),
@@ -37,7 +39,7 @@ fn queue<T: 'static>(builder: QueueBuilder<T>, mode: Mode) -> Queue<T> {
 /// back and acknowledges all.
 async fn work(jobs: &Queue<u64>) -> Vec<u64> {
     for delivery in jobs.take_batch(4).await.unwrap() {
-        delivery.nack().await.unwrap();
+        delivery.nack_now().await.unwrap();
     }
     let mut acked = Vec::new();
     while acked.len() < 3 {

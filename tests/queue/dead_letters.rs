@@ -3,7 +3,7 @@
 use crate::jobs::{QUEUE, drain, queue, take};
 use bytes::Bytes;
 use docent::node::Acl;
-use docent::queue::{Codec, CodecError, DeadReason, PeekError, Raw};
+use docent::queue::{Codec, CodecError, DeadReason, PeekError, PutError, Raw};
 use docent::{CreateMode, ErrorKind, Queue};
 use docent_testkit::{Backend, both_backends};
 use docent_tests::{connect, soon};
@@ -27,22 +27,22 @@ both_backends! {
     async fn a_poison_item_is_handed_out_so_often_and_then_put_aside(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
-        let jobs: Queue<u64> = Queue::builder(&client, QUEUE).max_deliveries(3).build().unwrap();
+        let jobs: Queue<u64> = crate::jobs::builder(&client).max_deliveries(3).build().unwrap();
         let other: Queue<u64> = Queue::builder(&other, QUEUE).max_deliveries(3).build().unwrap();
         jobs.put_all(&[1, 2]).await.unwrap();
         for count in 1..=3 {
             let queue = if count % 2 == 0 { &other } else { &jobs };
             let delivery = take(queue).await;
             assert_eq!((*delivery.item(), delivery.deliveries()), (1, Some(count)));
-            soon(delivery.nack()).await.unwrap();
+            soon(delivery.nack_now()).await.unwrap();
         }
         assert_eq!(drain(&other).await, [2]);
         let letters = jobs.dead_letters().list().await.unwrap();
         let [letter] = letters.as_slice() else { panic!("{letters:?}") };
-        assert_eq!((letter.reason, letter.deliveries), (DeadReason::TooManyDeliveries, Some(4)));
+        assert_eq!((&letter.reason, letter.deliveries), (&DeadReason::TooManyDeliveries, Some(3)));
         assert_eq!(letter.item, "item-0000000000");
         assert!(letter.detail.contains("3 times"), "{letter:?}");
-        assert_eq!(letter.data[..], *b"\xd0\xce\x00\x011");
+        assert_eq!(letter.data[..], *b"\xd0\xce\x00\x01\x00\x00\x00\x001");
     }
 
     async fn what_cannot_be_decoded_is_put_aside_once_and_blocks_nobody(backend: Backend) {
@@ -69,7 +69,7 @@ both_backends! {
         assert_eq!(drain(&jobs).await, [1]);
         let letters = jobs.dead_letters().list().await.unwrap();
         assert_eq!(letters.len(), 15);
-        assert!(letters.iter().all(|one| one.reason == DeadReason::Undecodable && one.deliveries == Some(1)));
+        assert!(letters.iter().all(|one| one.reason == DeadReason::Undecodable && one.deliveries == Some(0)));
         assert!(letters.iter().all(|one| !one.detail.is_empty() && one.detail.len() <= 500), "{letters:?}");
         assert!(letters.iter().any(|one| one.detail.contains("version of its format is 2")), "{letters:?}");
         let text = format!("{letters:?}");
@@ -80,7 +80,7 @@ both_backends! {
         let server = backend.start().await;
         let client = connect(&server).await;
         let jobs: Queue<u64> =
-            Queue::builder(&client, QUEUE).max_deliveries(1).dead_letters("/elsewhere/dead").build().unwrap();
+            crate::jobs::builder(&client).max_deliveries(1).dead_letters("/elsewhere/dead").build().unwrap();
         jobs.put_all(&[1, 2, 3, 4]).await.unwrap();
         for _ in 0..4 {
             let batch = soon(jobs.take_batch(4)).await.unwrap();
@@ -101,8 +101,8 @@ both_backends! {
         client.create("/elsewhere/dead/foreign", "x", CreateMode::Persistent).await.unwrap();
         client.create("/elsewhere/dead/letter-0000000099", "x", CreateMode::Persistent).await.unwrap();
         assert_eq!(dead.list().await.unwrap().iter().map(|one| &one.item).collect::<Vec<_>>(), [
-            "item-0000000002", "item-0000000003"
-        ]);
+            "item-0000000002", "item-0000000003", ""
+        ], "a letter that cannot be read is listed, too");
         assert_eq!((dead.purge().await.unwrap(), dead.is_empty().await.unwrap()), (3, true));
         assert!(client.exists("/elsewhere/dead/foreign").await.unwrap().is_some());
     }
@@ -124,7 +124,7 @@ both_backends! {
     async fn an_item_without_limit_comes_back_again_and_again(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
-        let jobs: Queue<u64> = Queue::builder(&client, QUEUE).unlimited_deliveries().build().unwrap();
+        let jobs: Queue<u64> = crate::jobs::builder(&client).unlimited_deliveries().build().unwrap();
         jobs.put(&1).await.unwrap();
         for count in 1..=40 {
             assert_eq!(take(&jobs).await.deliveries(), Some(count));
@@ -139,7 +139,7 @@ both_backends! {
         client.set_acl("/closed", [Acl::read_all()], None).await.unwrap();
         let raw: Queue<Bytes> = Queue::builder_with(&client, QUEUE, Raw).build().unwrap();
         raw.put(&Bytes::from_static(b"x")).await.unwrap();
-        let jobs: Queue<u64> = Queue::builder(&client, QUEUE).dead_letters("/closed/dead").build().unwrap();
+        let jobs: Queue<u64> = crate::jobs::builder(&client).dead_letters("/closed/dead").build().unwrap();
         jobs.put_all(&[1, 2]).await.unwrap();
         // Neither alone nor in a batch, of which the others are handed out.
         let batch = soon(jobs.take_batch(3)).await.unwrap();
@@ -147,12 +147,12 @@ both_backends! {
             (1, Some(1)), (2, Some(1))
         ]);
         for one in batch {
-            soon(one.nack()).await.unwrap();
+            soon(one.nack_now()).await.unwrap();
         }
         assert_eq!(drain(&jobs).await, [1, 2]);
         assert_eq!(raw.len().await.unwrap(), 1);
         let ordered: Queue<u64> =
-            Queue::builder(&client, QUEUE).ordered().dead_letters("/closed/dead").build().unwrap();
+            crate::jobs::builder(&client).ordered().dead_letters("/closed/dead").build().unwrap();
         ordered.put(&3).await.unwrap();
         assert_eq!(drain(&ordered).await, [3]);
     }
@@ -160,8 +160,11 @@ both_backends! {
     async fn an_item_whose_decoder_panics_is_one_that_cannot_be_decoded(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
-        let jobs: Queue<u64> = Queue::builder_with(&client, QUEUE, Fragile).build().unwrap();
-        jobs.put_all(&[1, 13, 2]).await.unwrap();
+        let jobs: Queue<u64> = Queue::builder_with(&client, QUEUE, Fragile).undecodable_after(std::time::Duration::ZERO).build().unwrap();
+        let raw: Queue<Bytes> = Queue::builder_with(&client, QUEUE, Raw).build().unwrap();
+        raw.put_all(&[1_u64, 13, 2].map(|item| Bytes::copy_from_slice(&item.to_be_bytes()))).await.unwrap();
+        let error = jobs.put(&13).await.unwrap_err();
+        assert!(matches!(error, PutError::Unreadable(_)), "{error:?}");
         let mut items = Vec::new();
         while let Some(delivery) = soon(jobs.try_take()).await.unwrap() {
             items.push(*delivery.item());
@@ -170,7 +173,7 @@ both_backends! {
         assert_eq!(items, [1, 2]);
         let letters = jobs.dead_letters().list().await.unwrap();
         let [letter] = letters.as_slice() else { panic!("{letters:?}") };
-        assert_eq!((letter.reason, letter.deliveries), (DeadReason::Undecodable, Some(1)));
+        assert_eq!((&letter.reason, letter.deliveries), (&DeadReason::Undecodable, Some(0)));
         assert!(letter.detail.contains("panicked"), "{letter:?}");
     }
 }

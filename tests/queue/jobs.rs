@@ -1,5 +1,6 @@
 //! Helpers that the tests of this suite share.
 
+use docent::queue::QueueBuilder;
 use docent::{Client, Delivery, Queue};
 use docent_tests::soon;
 use std::time::Duration;
@@ -10,7 +11,13 @@ pub(crate) const QUEUE: &str = "/queue";
 pub(crate) const A_WHILE: Duration = Duration::from_millis(300);
 
 pub(crate) fn queue(client: &Client) -> Queue<u64> {
-    Queue::new(client, QUEUE).unwrap()
+    builder(client).build().unwrap()
+}
+
+/// A queue whose items come back at once, and go to the dead letters at once where they cannot be decoded.
+pub(crate) fn builder(client: &Client) -> QueueBuilder<u64> {
+    let builder = Queue::builder(client, QUEUE);
+    builder.redelivery_delay(Duration::ZERO, Duration::ZERO).undecodable_after(Duration::ZERO)
 }
 
 /// Takes an item that is there.

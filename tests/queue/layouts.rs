@@ -5,12 +5,18 @@ use docent::queue::{DeadReason, QueueLayout};
 use docent::{Client, CreateMode, Queue};
 use docent_testkit::{Backend, both_backends};
 use docent_tests::{connect, soon};
+use std::time::Duration;
 
 const LOCKS: &str = "/locks";
 
 fn curator(client: &Client) -> Queue<String> {
     let layout = QueueLayout::Curator { lock_path: LOCKS.to_owned() };
-    Queue::builder(client, QUEUE).layout(layout).build().unwrap()
+    let builder = Queue::builder(client, QUEUE).layout(layout);
+    builder
+        .redelivery_delay(Duration::ZERO, Duration::ZERO)
+        .undecodable_after(Duration::ZERO)
+        .build()
+        .unwrap()
 }
 
 /// Curator's framing of one item.
@@ -30,14 +36,17 @@ both_backends! {
         jobs.put(&42).await.unwrap();
         let item = format!("{QUEUE}/items/item-0000000000");
         let node = client.get(&item).await.unwrap();
-        assert_eq!((node.data.as_ref(), node.stat.owner), (&b"\xd0\xce\x00\x0142"[..], None));
+        assert_eq!((node.data.as_ref(), node.stat.owner), (&b"\xd0\xce\x00\x01\0\0\0\x0042"[..], None));
         let delivery = take(&jobs).await;
-        assert_eq!(delivery.path(), format!("{item}/claim"));
-        let claim = client.exists(&format!("{item}/claim")).await.unwrap().unwrap();
+        let claim = format!("{QUEUE}/claims/item-0000000000");
+        assert_eq!(delivery.path(), claim);
+        let claim = client.exists(&claim).await.unwrap().unwrap();
         assert_eq!(claim.owner, client.session_id());
+        let counted = client.exists(&item).await.unwrap().unwrap();
+        assert_eq!((counted.num_children, counted.cversion), (0, 2));
         drop(delivery);
         // Items that others write in it are taken.
-        client.create(&format!("{QUEUE}/items/item-"), &b"\xd0\xce\x00\x0143"[..], CreateMode::PersistentSequential).await.unwrap();
+        client.create(&format!("{QUEUE}/items/item-"), &b"\xd0\xce\x00\x01\0\0\0\x0043"[..], CreateMode::PersistentSequential).await.unwrap();
         assert_eq!(drain(&jobs).await, [42, 43]);
     }
 
@@ -68,7 +77,7 @@ both_backends! {
         let second = soon(take).await.unwrap().unwrap();
         assert_eq!(second.item(), "theirs");
         soon(second.ack()).await.unwrap();
-        soon(first.nack()).await.unwrap();
+        soon(first.nack_now()).await.unwrap();
         assert_eq!(jobs.peek().await.unwrap().as_deref(), Some("ours"));
         let first = soon(jobs.take()).await.unwrap();
         soon(first.ack()).await.unwrap();

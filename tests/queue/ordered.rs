@@ -1,6 +1,6 @@
 //! One consumer at a time.
 
-use crate::jobs::{A_WHILE, QUEUE};
+use crate::jobs::A_WHILE;
 use docent::queue::DeadReason;
 use docent::{Client, Queue};
 use docent_testkit::{Backend, both_backends};
@@ -8,7 +8,7 @@ use docent_tests::{connect, in_time, soon};
 use std::time::{Duration, Instant};
 
 fn ordered(client: &Client) -> Queue<u64> {
-    Queue::builder(client, QUEUE).ordered().max_deliveries(3).build().unwrap()
+    crate::jobs::builder(client).ordered().max_deliveries(3).build().unwrap()
 }
 
 both_backends! {
@@ -24,7 +24,7 @@ both_backends! {
         tokio::time::sleep(A_WHILE).await;
         assert!(!take.is_finished());
         // Given back, it is first again, for the next consumer.
-        soon(first.nack()).await.unwrap();
+        soon(first.nack_now()).await.unwrap();
         let again = soon(take).await.unwrap().unwrap();
         assert_eq!((*again.item(), again.deliveries()), (1, Some(2)));
         soon(again.ack()).await.unwrap();
@@ -76,7 +76,7 @@ both_backends! {
         let second = soon(jobs.take()).await.unwrap();
         assert_eq!((*second.item(), second.deliveries()), (2, Some(1)));
         let letters = jobs.dead_letters().list().await.unwrap();
-        assert_eq!((letters.len(), letters[0].reason), (1, DeadReason::TooManyDeliveries));
+        assert_eq!((letters.len(), &letters[0].reason), (1, &DeadReason::TooManyDeliveries));
         soon(second.ack()).await.unwrap();
     }
 

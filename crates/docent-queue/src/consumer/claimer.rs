@@ -2,6 +2,7 @@
 
 use super::endings;
 use super::idle::{Idle, Sign};
+use crate::layout::DeadReason;
 use crate::store::{Backlog, ClaimedItem, Demand, Leftover, Listing, Store, Taker, ensure_folder};
 use docent_core::recipe::{ClaimResult, Hold, claim_all, spawn};
 use docent_core::{Error, ErrorKind, Node, planted};
@@ -9,12 +10,19 @@ use futures_util::future::{BoxFuture, join_all};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
 /// Before an operation is tried again that failed in an outage.
 const PAUSE: Duration = Duration::from_millis(200);
 /// Most items that are claimed in one write.
 const MOST: usize = 1000;
+/// How long others are expected to claim the same items, once they did.
+const CONTENDED: Duration = Duration::from_millis(500);
+/// Items of a backlog up to which a new listing costs less than a claim in vain.
+const SHORT: usize = 200;
+/// Claims in vain after which it looks what is claimed.
+const LOOK_AFTER: usize = 3;
 
 /// Starts the task that claims, if it does not run.
 pub(crate) fn start(store: &Arc<Store>) {
@@ -23,10 +31,17 @@ pub(crate) fn start(store: &Arc<Store>) {
     }
 }
 
-/// Leaves an item that nobody gets to the task that claims.
-pub(crate) fn leave(store: &Arc<Store>, leftover: Leftover) {
-    store.desk.leave(leftover);
+/// Leaves an item that nobody gets to the task that claims: it goes to the dead letters with `reason`, back
+/// to its place without. The receiver is told when that is done.
+pub(crate) fn leave(
+    store: &Arc<Store>,
+    item: ClaimedItem,
+    reason: Option<(DeadReason, String)>,
+) -> oneshot::Receiver<()> {
+    let (done, ended) = oneshot::channel();
+    store.desk.leave(Leftover { item, reason, done: Some(done) });
     start(store);
+    ended
 }
 
 /// Claims the lowest items that are free, as many as are wanted, in one write.
@@ -41,6 +56,8 @@ struct Claimer {
     endings: FuturesUnordered<BoxFuture<'static, ()>>,
     /// True when something may be free that was not at the last attempt.
     sign: bool,
+    /// Time until which others are expected to claim the same items.
+    contended: Instant,
     running: Running,
 }
 
@@ -64,6 +81,7 @@ impl Claimer {
             idle: None,
             endings: FuturesUnordered::new(),
             sign: true,
+            contended: Instant::now(),
         }
     }
 
@@ -123,7 +141,7 @@ impl Claimer {
 
     /// Waits in the line until there may be an item, or the desk has changed.
     async fn wait(&mut self) -> Result<(), Error> {
-        let mut idle = self.idle.take().unwrap_or_else(|| Idle::new(&self.store));
+        let mut idle = self.idle.take().unwrap_or_default();
         let sign = {
             let store = Arc::clone(&self.store);
             let sign = Box::pin(async { idle.sign(&store).await });
@@ -135,12 +153,8 @@ impl Claimer {
                 self.fill(listing);
                 self.sign = true;
             }
-            Some(Sign::Look) => {
-                self.list().await?;
-                self.sign = true;
-            }
-            // The line says that the client is closed.
-            Some(Sign::Gone) => self.idle = None,
+            // The next attempt says so.
+            Some(Sign::Closed) => self.idle = None,
             None => {}
         }
         Ok(())
@@ -171,10 +185,11 @@ impl Claimer {
     /// when nothing else can be free than it shows.
     async fn claim(&mut self, demand: Demand, is_old: bool, known: bool) -> Result<Vec<ClaimedItem>, Error> {
         let (mut now, mut ahead) = (demand.now.min(MOST), demand.ahead);
-        let mut listed = known;
+        let (mut listed, mut in_vain) = (known || is_old, 0);
         if is_old {
             self.list().await?;
-            listed = true;
+        } else if !known && Instant::now() < self.contended {
+            listed = self.look().await?;
         }
         loop {
             let names = self.backlog.first((now + ahead).min(MOST));
@@ -198,17 +213,16 @@ impl Claimer {
                         return Ok(claimed);
                     }
                 }
-                // Another process claims the same items: the next attempt is for fewer.
-                ClaimResult::Taken(index) => {
+                // Another process claims the same items, or has finished this one since the listing: the next
+                // attempt is for fewer.
+                ClaimResult::Taken(index) | ClaimResult::NoNode(index) => {
                     (now, ahead) = (now.div_ceil(2), ahead / 2);
                     self.backlog.forget(&names[index]);
-                    self.backlog.forget_claimed(&self.store.items.claimed().await?);
-                }
-                // The listing is old.
-                ClaimResult::NoNode(index) => {
-                    self.backlog.forget(&names[index]);
-                    self.list().await?;
-                    listed = true;
+                    self.contended = Instant::now() + CONTENDED;
+                    in_vain += 1;
+                    if in_vain % LOOK_AFTER == 0 {
+                        listed |= self.look().await?;
+                    }
                 }
                 ClaimResult::NoParent(_) => {
                     ensure_folder(&self.store.client, &self.store.paths.claims).await?;
@@ -228,6 +242,16 @@ impl Claimer {
         let result = claim_all(client, &requests, "queue").await;
         desk.claiming(until, false);
         result
+    }
+
+    /// Finds out what others claimed since the last listing; true when the items were listed again, too.
+    async fn look(&mut self) -> Result<bool, Error> {
+        if self.backlog.len() <= SHORT {
+            self.list().await?;
+            return Ok(true);
+        }
+        self.backlog.forget_claimed(&self.store.items.claimed().await?);
+        Ok(false)
     }
 
     async fn list(&mut self) -> Result<(), Error> {

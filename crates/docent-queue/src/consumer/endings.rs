@@ -12,13 +12,13 @@ use std::sync::atomic::Ordering;
 pub(crate) const LETTER: &str = "letter-";
 
 /// Ends the claim of an item that nobody got.
-pub(super) async fn end(store: Arc<Store>, leftover: Leftover) {
-    match leftover {
-        Leftover::GiveBack(item) => give_back(&store, item).await,
-        Leftover::Bury(item, reason, detail) => {
+pub(super) async fn end(store: Arc<Store>, Leftover { item, reason, done }: Leftover) {
+    match reason {
+        None => give_back(&store, item).await,
+        Some((reason, detail)) => {
             let deliveries = item.deliveries(&store.paths);
             // The claim that finds an item handed out too often is no hand-out.
-            let deliveries = deliveries.map(|count| count - u32::from(item.counted).min(count));
+            let deliveries = deliveries.map(|count| count.saturating_sub(u32::from(item.counted)));
             let ClaimedItem { hold, name, node, .. } = item;
             let head = Head::new(reason, &detail, deliveries, &name);
             if let Err(error) = bury(&store, hold, &node.data, &head).await {
@@ -27,6 +27,9 @@ pub(super) async fn end(store: Arc<Store>, leftover: Leftover) {
         }
     }
     store.desk.look_again();
+    if let Some(done) = done {
+        let _ = done.send(());
+    }
 }
 
 /// Gives an item back as if it had not been claimed: where its claim was counted, that is taken back.

@@ -9,7 +9,7 @@ mod turns;
 
 pub use letter::DeadReason;
 pub(crate) use letter::Head;
-pub(crate) use name::{ItemName, in_order, is_in_danger_zone, number};
+pub(crate) use name::{ItemName, in_order, is_in_danger_zone, number, number_behind};
 pub(crate) use paths::Paths;
 pub use queue_layout::QueueLayout;
 pub(crate) use turns::Turns;

@@ -68,6 +68,11 @@ pub(crate) fn number(name: &str, prefix: &str) -> Option<i32> {
     digits(name.strip_prefix(prefix)?)
 }
 
+/// The number behind the last `marker` in a name.
+pub(crate) fn number_behind(name: &str, marker: &str) -> Option<i32> {
+    digits(name.rsplit_once(marker)?.1)
+}
+
 fn digits(number: &str) -> Option<i32> {
     let digits = number.strip_prefix('-').unwrap_or(number);
     if digits.len() != 10 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {

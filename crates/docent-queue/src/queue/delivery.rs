@@ -7,6 +7,7 @@ use docent_core::recipe::{AsHold, Hold, HoldRef};
 use docent_core::{Error, Fence, Lost, LostReason, Node, Transaction, planted};
 use std::fmt;
 use std::future::Future;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -32,11 +33,35 @@ pub struct Delivery<T> {
 
 /// An item that was handed out, without regard to what it is.
 struct HeldItem {
-    store: Arc<Store>,
+    // Dropped in this order: once the item is not held any more it may be claimed again.
     hold: Hold,
+    store: GivenBack,
     name: String,
     node: Node,
     deliveries: Option<u32>,
+}
+
+/// The store of an item that comes back when this is dropped, unless the item was ended before.
+struct GivenBack {
+    store: Arc<Store>,
+    /// True when it does not come back, or not at once.
+    ended: bool,
+}
+
+impl Deref for GivenBack {
+    type Target = Store;
+
+    fn deref(&self) -> &Store {
+        &self.store
+    }
+}
+
+impl Drop for GivenBack {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.desk.look_again();
+        }
+    }
 }
 
 impl HeldItem {
@@ -45,20 +70,22 @@ impl HeldItem {
     }
 
     /// Ends the claim, deletes the item and applies `transaction`, in one step.
-    async fn end(self, transaction: Transaction) -> Result<(), AckError> {
+    async fn end(mut self, transaction: Transaction) -> Result<(), AckError> {
         let path = self.path();
         if planted!(ClaimLeftBehind) {
             let end = transaction.delete(&path, None).commit_exactly().await;
             std::mem::forget(self.hold);
             return Ok(end.map(drop)?);
         }
-        Ok(self.hold.end_with(&[path], transaction).await.map(drop)?)
+        self.hold.end_with(&[path], transaction).await?;
+        self.store.ended = true;
+        Ok(())
     }
 
-    /// Its claim, and the path of its item.
-    fn into_hold(self) -> (Hold, String) {
+    /// Its claim, the path of its item, and the store that it may come back to.
+    fn into_hold(self) -> (Hold, (String, GivenBack)) {
         let path = self.path();
-        (self.hold, path)
+        (self.hold, (path, self.store))
     }
 
     fn nothing_else(&self) -> Transaction {
@@ -70,8 +97,12 @@ impl<T> Delivery<T> {
     pub(crate) fn new(item: T, store: &Arc<Store>, claimed: ClaimedItem) -> Self {
         let deliveries = claimed.deliveries(&store.paths);
         let ClaimedItem { mut hold, name, node, .. } = claimed;
-        hold.delay_on_drop(store.limits.delay(deliveries));
-        Self { item, held: HeldItem { store: Arc::clone(store), hold, name, node, deliveries } }
+        let delay = store.limits.delay(deliveries);
+        if !delay.is_zero() {
+            hold.delay_on_drop(delay);
+        }
+        let store = GivenBack { store: Arc::clone(store), ended: !delay.is_zero() };
+        Self { item, held: HeldItem { hold, store, name, node, deliveries } }
     }
 
     /// The item.
@@ -227,9 +258,11 @@ impl<T> Delivery<T> {
             return Err(Error::invalid_input("ack", "a batch of 0 must be at least 1").into());
         };
         let nothing_else = first.held.nothing_else();
-        let (holds, items): (Vec<_>, Vec<_>) =
+        let (holds, held): (Vec<_>, Vec<_>) =
             deliveries.into_iter().map(|Self { held, .. }| held.into_hold()).unzip();
+        let (items, mut stores): (Vec<_>, Vec<_>) = held.into_iter().unzip();
         Hold::end_all(holds, &items, nothing_else).await?;
+        stores.iter_mut().for_each(|store| store.ended = true);
         Ok(())
     }
 
@@ -307,10 +340,11 @@ impl<T: Send + Sync> AsHold for Delivery<T> {
 }
 
 /// Gives an item back at once.
-async fn give_back(store: Arc<Store>, hold: Hold) -> Result<(), Error> {
-    let done = hold.release().await;
+async fn give_back(mut store: GivenBack, hold: Hold) -> Result<(), Error> {
+    store.ended = false;
+    // Others here may try for it from now on, and again once it is back.
     store.desk.look_again();
-    done
+    hold.release().await
 }
 
 // The data of the queue is not printed.

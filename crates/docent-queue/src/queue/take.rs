@@ -4,11 +4,13 @@ use super::builder::MOST;
 use super::{Deliveries, Delivery, Queue};
 use crate::consumer::{Request, is_passing, leave, ordered};
 use crate::layout::DeadReason;
-use crate::store::{ClaimedItem, Leftover, Store};
+use crate::store::{ClaimedItem, Store};
 use docent_core::recipe::{Line, in_time};
 use docent_core::{Error, planted};
+use futures_util::future::join_all;
 use std::future::Future;
 use std::time::Duration;
+use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 
 /// Before an operation is tried again that failed in an outage.
@@ -113,7 +115,7 @@ impl<T: 'static> Queue<T> {
                 Some(lock) => vec![self.wait_for_lock(lock).await?],
                 None => Request::new(&self.store, count, ahead, true).answer().await?,
             };
-            let batch = self.accept(batch);
+            let batch = self.accept(batch).await;
             if !batch.is_empty() {
                 return Ok(batch);
             }
@@ -143,7 +145,7 @@ impl<T: 'static> Queue<T> {
             if taken.is_empty() {
                 return Ok(None);
             }
-            if let Some(delivery) = self.accept(taken).pop() {
+            if let Some(delivery) = self.accept(taken).await.pop() {
                 return Ok(Some(delivery));
             }
         }
@@ -161,7 +163,7 @@ impl<T: 'static> Queue<T> {
             let left = limit.saturating_sub(began.elapsed());
             let taken = Request::new(&self.store, 1, 0, true).answer_within(left).await?;
             let none_came = taken.is_empty();
-            if let Some(delivery) = self.accept(taken).pop() {
+            if let Some(delivery) = self.accept(taken).await.pop() {
                 return Ok(Some(delivery));
             }
             if none_came || began.elapsed() >= limit {
@@ -173,53 +175,60 @@ impl<T: 'static> Queue<T> {
     async fn take_one_locked(&self, lock: &Line) -> Result<Delivery<T>, Error> {
         loop {
             let taken = self.wait_for_lock(lock).await?;
-            if let Some(delivery) = self.accept(vec![taken]).pop() {
+            if let Some(delivery) = self.accept(vec![taken]).await.pop() {
                 return Ok(delivery);
             }
         }
     }
 
-    /// The claimed items as deliveries, without those that are handed to nobody.
-    fn accept(&self, claimed: Vec<ClaimedItem>) -> Vec<Delivery<T>> {
-        claimed.into_iter().filter_map(|item| self.accept_one(item)).collect()
+    /// The claimed items as deliveries, without those that are handed to nobody. Where that is all of them, it
+    /// waits until their claims have ended.
+    async fn accept(&self, claimed: Vec<ClaimedItem>) -> Vec<Delivery<T>> {
+        let (mut batch, mut ended) = (Vec::new(), Vec::new());
+        for item in claimed {
+            match self.accept_one(item) {
+                Ok(delivery) => batch.push(delivery),
+                Err(one) => ended.push(one),
+            }
+        }
+        if batch.is_empty() {
+            join_all(ended).await;
+        }
+        batch
     }
 
-    fn accept_one(&self, item: ClaimedItem) -> Option<Delivery<T>> {
+    fn accept_one(&self, item: ClaimedItem) -> Result<Delivery<T>, oneshot::Receiver<()>> {
         let store = &self.store;
         if let (Some(deliveries), Some(most)) = (item.deliveries(&store.paths), store.limits.max_deliveries)
             && deliveries > most
         {
             let detail = format!("it was handed out {most} times and not acknowledged");
-            leave(store, Leftover::Bury(item, DeadReason::TooManyDeliveries, detail));
-            return None;
+            return Err(leave(store, item, Some((DeadReason::TooManyDeliveries, detail))));
         }
         match self.decode(&item.node.data) {
             Ok(decoded) => {
                 if planted!(DeleteBeforeProcessing) {
                     delete_early(store, &item);
                 }
-                Some(Delivery::new(decoded, store, item))
+                Ok(Delivery::new(decoded, store, item))
             }
             Err(detail) => {
-                leave(store, self.undecodable(item, detail));
-                None
+                let reason = self.is_undecodable(&item, &detail).then_some((DeadReason::Undecodable, detail));
+                Err(leave(store, item, reason))
             }
         }
     }
 
-    /// Leaves an item that cannot be decoded to others for a while, and then buries it.
-    fn undecodable(&self, item: ClaimedItem, detail: String) -> Leftover {
+    /// True for an item that cannot be decoded and was left to others for long enough.
+    fn is_undecodable(&self, item: &ClaimedItem, detail: &str) -> bool {
         let patience = self.store.limits.undecodable_after;
-        let left_for = match patience.is_zero() {
-            true => Some(patience),
-            false => self.store.aside.leave(&item.name, &item.node.stat, patience),
-        };
-        if left_for.is_some_and(|left_for| left_for >= patience) {
-            return Leftover::Bury(item, DeadReason::Undecodable, detail);
+        if patience.is_zero() {
+            return true;
         }
+        let left_for = self.store.aside.leave(&item.name, &item.node.stat, patience);
         let (path, name) = (&self.store.path, &item.name);
         tracing::warn!(%path, item = %name, detail, "an item cannot be decoded here, and is left to others");
-        Leftover::GiveBack(item)
+        left_for.is_some_and(|left_for| left_for >= patience)
     }
 }
 

@@ -47,6 +47,11 @@ impl Backlog {
         self.ready.iter().take(count).map(|item| item.text.clone()).collect()
     }
 
+    /// Number of items that may be free.
+    pub(crate) fn len(&self) -> usize {
+        self.ready.len()
+    }
+
     /// Forgets the item with this name: it is not free.
     pub(crate) fn forget(&mut self, name: &str) {
         self.ready.retain(|item| item.text != name);

@@ -61,11 +61,19 @@ struct Kept {
 }
 
 /// An item that was claimed and shall be nobody's.
-pub(crate) enum Leftover {
-    /// It goes back to its place, as if it had not been claimed.
-    GiveBack(ClaimedItem),
-    /// It goes to the dead letters.
-    Bury(ClaimedItem, DeadReason, String),
+pub(crate) struct Leftover {
+    pub(crate) item: ClaimedItem,
+    /// Reason for which it goes to the dead letters. Without one it goes back to its place, as if it had not
+    /// been claimed.
+    pub(crate) reason: Option<(DeadReason, String)>,
+    /// Told when that is done.
+    pub(crate) done: Option<oneshot::Sender<()>>,
+}
+
+impl Leftover {
+    fn give_back(item: ClaimedItem) -> Self {
+        Self { item, reason: None, done: None }
+    }
 }
 
 /// Items on their way to a taker.
@@ -293,7 +301,7 @@ impl Desk {
             std::mem::forget(old);
             return leftovers;
         }
-        leftovers.extend(old.into_iter().map(|kept| Leftover::GiveBack(kept.item)));
+        leftovers.extend(old.into_iter().map(|kept| Leftover::give_back(kept.item)));
         leftovers
     }
 

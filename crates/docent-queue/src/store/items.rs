@@ -1,4 +1,4 @@
-use super::ensure_folder;
+use super::{Room, ensure_folder};
 use crate::error::PutError;
 use crate::layout::{ItemName, Paths, is_in_danger_zone};
 use bytes::Bytes;
@@ -43,6 +43,7 @@ pub(crate) struct Items {
     paths: Arc<Paths>,
     /// How many items there may be.
     capacity: Option<usize>,
+    room: Room,
     /// Set when numbers are nearly used up.
     exhausted: AtomicBool,
     /// Set when children that are no items were reported.
@@ -56,6 +57,7 @@ impl Items {
             path: path.to_owned(),
             paths: Arc::clone(paths),
             capacity,
+            room: Room::default(),
             exhausted: AtomicBool::new(false),
             reported: AtomicBool::new(false),
         }
@@ -177,10 +179,14 @@ impl Items {
     /// Looks whether `more` items fit in.
     pub(crate) async fn has_room(&self, more: usize) -> Result<(), PutError> {
         let Some(capacity) = self.capacity else { return Ok(()) };
+        if self.room.take(more) {
+            return Ok(());
+        }
         let length = self.length().await?;
         if length.saturating_add(more) > capacity {
             return Err(PutError::Full { length, capacity });
         }
+        self.room.seen(capacity - length - more);
         Ok(())
     }
 

@@ -7,6 +7,7 @@ mod claimed_item;
 mod desk;
 mod folder;
 mod items;
+mod room;
 #[expect(clippy::module_inception, reason = "the folder is about it")]
 mod store;
 
@@ -16,4 +17,5 @@ pub(crate) use claimed_item::ClaimedItem;
 pub(crate) use desk::{Demand, Desk, Leftover, Offer, Taker};
 pub(crate) use folder::ensure_folder;
 pub(crate) use items::{Items, Listing, Place, children_ever};
+use room::Room;
 pub(crate) use store::{Limits, Store};

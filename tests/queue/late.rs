@@ -1,0 +1,200 @@
+//! Claims whose call is gone, or whose reply comes late: hand-outs are counted, and nothing else.
+
+use crate::jobs::{A_WHILE, QUEUE, builder, queue, take};
+use docent::{Client, Queue};
+use docent_testkit::{Backend, Direction, Proxy, TestServer, both_backends};
+use docent_tests::{connect, soon, until};
+use std::time::Duration;
+
+/// One way of a slow link.
+const SLOW: Duration = Duration::from_millis(150);
+
+async fn slow_client(server: &TestServer) -> (Client, Proxy) {
+    let proxy = server.proxy().await;
+    let client = docent_tests::builder(server, proxy.connect_string())
+        .session_timeout(Duration::from_secs(60))
+        .connect()
+        .await
+        .unwrap();
+    (client, proxy)
+}
+
+/// Number of claims that there are.
+async fn claims(client: &Client) -> usize {
+    client.children(&format!("{QUEUE}/claims")).await.map_or(0, |claims| claims.names.len())
+}
+
+both_backends! {
+    async fn a_claim_that_comes_later_than_the_call_waits_is_the_calls(backend: Backend) {
+        let server = backend.start().await;
+        let (client, proxy) = slow_client(&server).await;
+        let jobs = queue(&client);
+        queue(&connect(&server).await).put(&1).await.unwrap();
+        // The first listing and the marker of the first write are behind it.
+        assert_eq!(jobs.peek().await.unwrap(), Some(1));
+        soon(take(&jobs).await.nack_now()).await.unwrap();
+        proxy.set_delay(Direction::ToClient, SLOW);
+        for count in 2..=8 {
+            // The listing comes in time; the claim does not.
+            let taken = soon(jobs.take_timeout(SLOW + SLOW / 2)).await.unwrap();
+            let taken = taken.expect("a claim under way is waited for");
+            assert_eq!(taken.deliveries(), Some(count));
+            soon(taken.nack_now()).await.unwrap();
+        }
+    }
+
+    async fn a_call_that_is_cancelled_uses_nothing_up_and_its_claim_is_for_the_next_call(backend: Backend) {
+        let server = backend.start().await;
+        let (client, proxy) = slow_client(&server).await;
+        let jobs: Queue<u64> = builder(&client).max_deliveries(1).build().unwrap();
+        queue(&connect(&server).await).put(&1).await.unwrap();
+        proxy.set_delay(Direction::ToClient, SLOW);
+        let mut round = 0;
+        until(async || {
+            // Dropped at another moment each time, at last with the claim under way.
+            round += 1;
+            match tokio::time::timeout(SLOW / 4 * round, jobs.take()).await {
+                Ok(taken) => {
+                    assert_eq!(taken.unwrap().deliveries(), Some(1));
+                    true
+                }
+                Err(_) => false,
+            }
+        }).await;
+        assert!(round > 3, "no call was cancelled");
+    }
+
+    async fn polls_that_never_get_an_item_never_bury_it(backend: Backend) {
+        let server = backend.start().await;
+        let (client, proxy) = slow_client(&server).await;
+        let other = connect(&server).await;
+        let jobs: Queue<u64> = builder(&client).max_deliveries(2).build().unwrap();
+        queue(&other).put(&1).await.unwrap();
+        assert_eq!(jobs.peek().await.unwrap(), Some(1));
+        proxy.set_delay(Direction::ToClient, SLOW);
+        for _ in 0..4 {
+            // The call is gone by the time its claim is made; nobody asks again for longer than it is kept.
+            let call = jobs.take();
+            tokio::select! {
+                _ = call => panic!("the link is slower than that"),
+                () = until(async || claims(&other).await == 1) => {}
+            }
+            until(async || claims(&other).await == 0).await;
+        }
+        let delivery = soon(jobs.take()).await.unwrap();
+        assert_eq!((*delivery.item(), delivery.deliveries()), (1, Some(1)));
+    }
+
+    async fn a_late_claim_is_kept_for_the_next_call_and_then_given_back(backend: Backend) {
+        let server = backend.start().await;
+        let (client, proxy) = slow_client(&server).await;
+        let other = connect(&server).await;
+        let (jobs, others) = (queue(&client), queue(&other));
+        others.put(&1).await.unwrap();
+        proxy.set_delay(Direction::ToClient, SLOW);
+        tokio::select! {
+            _ = jobs.take() => panic!("the link is slower than that"),
+            () = until(async || claims(&other).await == 1) => {}
+        }
+        // The claim was made, and nobody of this process has it; another process does not get it now.
+        assert!(others.try_take().await.unwrap().is_none());
+        let taken = soon(others.take()).await.unwrap();
+        assert_eq!((*taken.item(), taken.deliveries()), (1, Some(1)));
+        soon(taken.ack()).await.unwrap();
+    }
+
+    async fn in_ordered_mode_too_hand_outs_are_counted(backend: Backend) {
+        let server = backend.start().await;
+        let (client, proxy) = slow_client(&server).await;
+        let other = connect(&server).await;
+        let ordered = |client: &Client| builder(client).ordered().max_deliveries(3).build().unwrap();
+        let (jobs, others): (Queue<u64>, Queue<u64>) = (ordered(&client), ordered(&other));
+        others.put(&1).await.unwrap();
+        let item = format!("{QUEUE}/items/item-0000000000");
+        proxy.set_delay(Direction::ToClient, SLOW);
+        for round in 0..6 {
+            let version = async || other.exists(&item).await.unwrap().map(|stat| stat.version);
+            // Counted and taken back are one version each.
+            tokio::select! {
+                _ = jobs.take() => panic!("the link is slower than that"),
+                () = until(async || version().await > Some(2 * round)) => {}
+            }
+            until(async || version().await == Some(2 * round + 2)).await;
+        }
+        let taken = soon(others.take()).await.unwrap();
+        assert_eq!((*taken.item(), taken.deliveries()), (1, Some(1)));
+    }
+
+    async fn items_of_a_prefetch_that_were_never_begun_do_not_count_when_the_consumer_dies(backend: Backend) {
+        let server = backend.start().await;
+        let other = connect(&server).await;
+        let others = queue(&other);
+        others.put_all(&[1, 2, 3, 4]).await.unwrap();
+        for count in 1..=5 {
+            let client = connect(&server).await;
+            let jobs: Queue<u64> = builder(&client).prefetch(4).build().unwrap();
+            let mut deliveries = jobs.deliveries();
+            let first = soon(futures_util::StreamExt::next(&mut deliveries)).await.unwrap().unwrap();
+            assert_eq!((*first.item(), first.deliveries()), (1, Some(count)));
+            // As a process that dies.
+            server.expire(client.session_id().unwrap()).await.unwrap();
+            soon(first.lost()).await;
+            drop((first, deliveries));
+            soon(client.close()).await;
+        }
+        let batch = soon(others.take_batch(4)).await.unwrap();
+        let counts: Vec<_> = batch.iter().map(docent::Delivery::deliveries).collect();
+        assert_eq!(counts, [Some(6), Some(1), Some(1), Some(1)]);
+    }
+
+    async fn an_item_that_is_given_back_comes_again_after_a_delay_that_grows(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let jobs: Queue<u64> = Queue::builder(&client, QUEUE)
+            .redelivery_delay(A_WHILE, A_WHILE * 4)
+            .build()
+            .unwrap();
+        jobs.put(&1).await.unwrap();
+        for (count, factor) in [(1, 1), (2, 2), (3, 4), (4, 4)] {
+            let delivery = soon(jobs.take()).await.unwrap();
+            assert_eq!(delivery.deliveries(), Some(count));
+            let given_back = tokio::time::Instant::now();
+            match count {
+                3 => drop(delivery),
+                _ => delivery.nack().unwrap(),
+            }
+            assert!(jobs.try_take().await.unwrap().is_none());
+            let again = soon(jobs.take()).await.unwrap();
+            assert!(given_back.elapsed() >= A_WHILE * factor, "{:?} after delivery {count}", given_back.elapsed());
+            assert_eq!(again.deliveries(), Some(count + 1));
+            // Back to its count: this one is not handed out.
+            soon(again.put_back(docent::queue::PutOptions::new())).await.unwrap();
+            let next = soon(jobs.take()).await.unwrap();
+            assert_eq!(next.deliveries(), Some(count + 2));
+            soon(next.ack()).await.unwrap();
+            jobs.put(&1).await.unwrap();
+            for _ in 0..count {
+                soon(take(&jobs).await.nack_now()).await.unwrap();
+            }
+        }
+    }
+
+    async fn a_consumer_whose_database_is_away_for_two_seconds_buries_nothing(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let jobs: Queue<u64> = Queue::new(&client, QUEUE).unwrap();
+        jobs.put_all(&(0..10).collect::<Vec<_>>()).await.unwrap();
+        let away_until = tokio::time::Instant::now() + Duration::from_secs(2);
+        let mut done = 0;
+        while done < 10 {
+            let delivery = soon(jobs.take()).await.unwrap();
+            if tokio::time::Instant::now() < away_until {
+                delivery.nack().unwrap();
+            } else {
+                soon(delivery.ack()).await.unwrap();
+                done += 1;
+            }
+        }
+        assert!(jobs.dead_letters().is_empty().await.unwrap() && jobs.is_empty().await.unwrap());
+    }
+}
