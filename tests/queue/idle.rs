@@ -106,6 +106,31 @@ both_backends! {
         join_all(idle.iter().map(|one| one.client.close())).await;
     }
 
+    async fn a_dead_first_of_the_line_holds_nobody_up(backend: Backend) {
+        let server = backend.start().await;
+        let producer = connect(&server).await;
+        let jobs = queue(&producer);
+        jobs.put(&0).await.unwrap();
+        finish(&jobs).await;
+        let (mut idle, mut takes) = (Vec::new(), Vec::new());
+        for count in 1..=4 {
+            let one = Idle::sit(&server).await;
+            takes.push(tokio::spawn({ let queue = one.queue.clone(); async move { queue.take().await } }));
+            until_idle(&producer, count).await;
+            idle.push(one);
+        }
+        until_quiet(&idle).await;
+        // The sessions last for a minute.
+        idle[0].proxy.blackhole();
+        for (item, place) in [(1, 1), (2, 2), (3, 3)] {
+            jobs.put(&item).await.unwrap();
+            let taken = within(Duration::from_secs(5), &mut takes[place]).await.unwrap().unwrap();
+            assert_eq!((*taken.item(), taken.deliveries()), (item, Some(1)));
+            soon(taken.ack()).await.unwrap();
+        }
+        takes[0].abort();
+    }
+
     async fn a_claim_freed_by_the_end_of_a_session_is_taken_up_within_a_second(backend: Backend) {
         let server = backend.start().await;
         let waiting = connect(&server).await;

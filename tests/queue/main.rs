@@ -14,6 +14,7 @@ mod jobs;
 mod late;
 mod layouts;
 mod many;
+mod options;
 mod order;
 mod ordered;
 mod puts;

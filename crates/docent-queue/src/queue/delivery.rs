@@ -241,6 +241,10 @@ impl<T> Delivery<T> {
     /// # Cancel safety
     /// As [`ack`](Self::ack).
     pub async fn ack_and_put<U: 'static>(self, queue: &Queue<U>, item: &U) -> Result<(), AckError> {
+        if !self.held.store.idle.shares_client(&queue.store.idle) {
+            let rule = "what ends in one step must be of one client";
+            return Err(Error::invalid_input("ack", rule).into());
+        }
         let put = queue.prepare_put(self.held.nothing_else(), item).await.map_err(AckError::Put)?;
         self.held.end(put).await
     }

@@ -1,0 +1,228 @@
+//! Delays, priorities, and the other ways that an item can go.
+
+use crate::jobs::{A_WHILE, QUEUE, builder, drain, queue, take};
+use docent::queue::{AckError, DeadReason, PutError, PutOptions, QueueLayout, Raw};
+use docent::{Client, CreateMode, ErrorKind, Queue};
+use docent_testkit::{Backend, both_backends};
+use docent_tests::{connect, soon, until};
+use std::time::{Duration, Instant};
+
+fn later() -> PutOptions {
+    PutOptions::new().delay(A_WHILE)
+}
+
+fn ordered(client: &Client) -> Queue<u64> {
+    builder(client).ordered().build().unwrap()
+}
+
+both_backends! {
+    async fn lower_priorities_are_handed_out_first_in_either_mode(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        for jobs in [queue(&client), ordered(&client)] {
+            jobs.put_with(&1, PutOptions::new().priority(5)).await.unwrap();
+            jobs.put(&2).await.unwrap();
+            jobs.put_with(&3, PutOptions::new().priority(-5)).await.unwrap();
+            jobs.put_all_with(&[4, 5], PutOptions::new().priority(-5)).await.unwrap();
+            assert_eq!(jobs.peek().await.unwrap(), Some(3));
+            assert_eq!(drain(&jobs).await, [3, 4, 5, 2, 1]);
+        }
+    }
+
+    async fn a_delayed_item_is_handed_out_from_its_time_on_to_a_consumer_that_waits(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        for jobs in [queue(&client), ordered(&client)] {
+            let put = Instant::now();
+            jobs.put_with(&1, later()).await.unwrap();
+            jobs.put(&2).await.unwrap();
+            assert_eq!((drain(&jobs).await, jobs.len().await.unwrap()), (vec![2], 1));
+            let delayed = soon(jobs.take()).await.unwrap();
+            assert!(put.elapsed() >= A_WHILE, "{:?}", put.elapsed());
+            assert_eq!((*delayed.item(), delayed.deliveries()), (1, Some(1)));
+            soon(delayed.ack()).await.unwrap();
+        }
+    }
+
+    async fn delayed_items_come_in_the_order_of_their_times_and_before_later_ones(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let jobs = queue(&client);
+        jobs.put_with(&1, PutOptions::new().delay(A_WHILE * 2)).await.unwrap();
+        jobs.put_with(&2, later()).await.unwrap();
+        jobs.put(&3).await.unwrap();
+        tokio::time::sleep(A_WHILE * 3).await;
+        assert_eq!(drain(&jobs).await, [2, 1, 3]);
+    }
+
+    async fn an_item_can_be_moved_and_keeps_its_count(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let jobs = queue(&client);
+        jobs.put_all(&[1, 2]).await.unwrap();
+        let first = take(&jobs).await;
+        let name = first.name().to_owned();
+        assert!(!jobs.reschedule(&name, PutOptions::new()).await.unwrap(), "somebody works on it");
+        soon(first.put_back(PutOptions::new().priority(9))).await.unwrap();
+        let listed = jobs.list().await.unwrap();
+        let shown: Vec<_> = listed.iter().map(|item| (item.priority, item.due.is_some(), item.is_claimed)).collect();
+        assert_eq!(shown, [(0, false, false), (9, false, false)]);
+        assert!(!jobs.reschedule(&name, PutOptions::new()).await.unwrap(), "it has another name");
+        assert!(jobs.reschedule(&listed[0].name, later()).await.unwrap());
+        let moved = take(&jobs).await;
+        assert_eq!((*moved.item(), moved.deliveries()), (1, Some(2)));
+        assert!(jobs.list().await.unwrap().iter().any(|item| item.is_claimed && item.name == moved.name()));
+        let second = soon(jobs.take()).await.unwrap();
+        assert_eq!((*second.item(), second.deliveries()), (2, Some(1)));
+        for one in [moved, second] {
+            soon(one.ack()).await.unwrap();
+        }
+        assert!(jobs.is_empty().await.unwrap());
+        let error = jobs.reschedule("stranger", PutOptions::new()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    }
+
+    async fn an_acknowledgement_puts_into_another_queue_in_the_same_step(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let jobs = queue(&client);
+        let done: Queue<String> = Queue::builder(&client, "/done").capacity(1).build().unwrap();
+        jobs.put_all(&[1, 2, 3]).await.unwrap();
+        soon(take(&jobs).await.ack_and_put(&done, &"one".to_owned())).await.unwrap();
+        assert_eq!((jobs.len().await.unwrap(), done.len().await.unwrap()), (2, 1));
+        let full = soon(take(&jobs).await.ack_and_put(&done, &"two".to_owned())).await.unwrap_err();
+        assert!(matches!(&full, AckError::Put(PutError::Full { .. })) && full.is_retryable(), "{full:?}");
+        let foreign: Queue<u64> = Queue::new(&other, "/done").unwrap();
+        let foreign = soon(take(&jobs).await.ack_and_put(&foreign, &2)).await.unwrap_err();
+        assert!(!foreign.may_have_applied() && foreign.to_string().contains("one client"), "{foreign}");
+        assert_eq!(soon(take(&jobs).await.into_item()).await.unwrap(), 2);
+        let (item, delivery) = take(&jobs).await.into_parts();
+        assert_eq!(item, 3);
+        soon(delivery.ack()).await.unwrap();
+        assert!(jobs.is_empty().await.unwrap());
+    }
+
+    async fn a_rejected_item_is_a_typed_dead_letter_with_a_way_back(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let jobs = queue(&client);
+        jobs.put_all(&[1, 2]).await.unwrap();
+        soon(take(&jobs).await.nack_now()).await.unwrap();
+        soon(take(&jobs).await.reject("no such customer")).await.unwrap();
+        let dead = jobs.dead_letters();
+        let letters = dead.list().await.unwrap();
+        let [letter] = letters.as_slice() else { panic!("{letters:?}") };
+        assert_eq!((&letter.reason, letter.detail.as_str()), (&DeadReason::Rejected, "no such customer"));
+        assert_eq!((letter.deliveries, dead.decode(letter)), (Some(2), Ok(1)));
+        dead.requeue_as(letter, &7).await.unwrap();
+        assert_eq!((drain(&jobs).await, dead.len().await.unwrap()), (vec![2, 7], 0));
+    }
+
+    async fn letters_of_other_versions_are_listed(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let jobs = queue(&client);
+        let dead = format!("{QUEUE}/dead");
+        client.create(&dead, "", CreateMode::Persistent).await.ok();
+        for data in ["{\"version\":9,\"reason\":\"eaten\"}\nx", "junk"] {
+            let path = format!("{dead}/letter-");
+            if client.create(&path, data, CreateMode::PersistentSequential).await.is_err() {
+                client.create(QUEUE, "", CreateMode::Persistent).await.unwrap();
+                client.create(&dead, "", CreateMode::Persistent).await.unwrap();
+                client.create(&path, data, CreateMode::PersistentSequential).await.unwrap();
+            }
+        }
+        let letters = jobs.dead_letters().list().await.unwrap();
+        let reasons: Vec<_> = letters.iter().map(|letter| letter.reason.clone()).collect();
+        assert_eq!(reasons, [DeadReason::Other("eaten".to_owned()), DeadReason::Other(String::new())]);
+        assert_eq!(jobs.dead_letters().len().await.unwrap(), 2);
+    }
+
+    async fn what_could_not_be_read_is_not_put(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let numbers: Queue<f64> = Queue::new(&client, QUEUE).unwrap();
+        let error = soon(numbers.put(&f64::NAN)).await.unwrap_err();
+        assert!(matches!(&error, PutError::Unreadable(_)) && !error.may_have_applied(), "{error:?}");
+        soon(numbers.put(&1.5)).await.unwrap();
+        assert_eq!(numbers.len().await.unwrap(), 1);
+    }
+
+    async fn an_item_that_one_consumer_cannot_decode_is_for_those_who_can(backend: Backend) {
+        let server = backend.start().await;
+        let (older, newer) = (connect(&server).await, connect(&server).await);
+        let older: Queue<u64> = Queue::builder(&older, QUEUE).undecodable_after(A_WHILE * 5).build().unwrap();
+        let newer: Queue<String> = Queue::new(&newer, QUEUE).unwrap();
+        newer.put(&"of the next version".to_owned()).await.unwrap();
+        older.put(&1).await.unwrap();
+        assert_eq!(soon(soon(older.take()).await.unwrap().into_item()).await.unwrap(), 1);
+        assert!(older.dead_letters().is_empty().await.unwrap());
+        let delivery = soon(newer.take()).await.unwrap();
+        assert_eq!(delivery.deliveries(), Some(1), "nobody had it before");
+        soon(delivery.ack()).await.unwrap();
+        // One that nobody can decode is buried by a consumer that waits, after that time.
+        newer.put(&"of no version".to_owned()).await.unwrap();
+        let put = Instant::now();
+        let take = tokio::spawn(async move { older.take().await });
+        until(async || newer.dead_letters().len().await.unwrap() == 1).await;
+        assert!(put.elapsed() >= A_WHILE * 5, "{:?}", put.elapsed());
+        take.abort();
+    }
+
+    async fn an_item_with_the_name_of_one_that_was_set_aside_is_another(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        client.create("/closed", "", CreateMode::Persistent).await.unwrap();
+        client.set_acl("/closed", [docent::node::Acl::read_all()], None).await.unwrap();
+        let jobs: Queue<u64> = builder(&client).dead_letters("/closed/dead").build().unwrap();
+        let raw: Queue<bytes::Bytes> = Queue::builder_with(&client, QUEUE, Raw).build().unwrap();
+        raw.put(&bytes::Bytes::from_static(b"x")).await.unwrap();
+        assert!(soon(jobs.try_take()).await.unwrap().is_none());
+        assert_eq!(raw.purge().await.unwrap(), 1);
+        raw.reset().await.unwrap();
+        jobs.put(&1).await.unwrap();
+        assert_eq!(*take(&jobs).await.item(), 1);
+    }
+
+    async fn a_reset_begins_every_number_anew_and_leaves_nothing(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        for jobs in [queue(&client), ordered(&client)] {
+            jobs.put(&1).await.unwrap();
+            assert_eq!(jobs.reset().await.unwrap_err().kind(), ErrorKind::NotEmpty);
+            assert_eq!(drain(&jobs).await, [1]);
+            assert!(soon(jobs.take_timeout(A_WHILE)).await.unwrap().is_none());
+            jobs.reset().await.unwrap();
+            let left = client.children(QUEUE).await.unwrap().names;
+            assert!(left.is_empty(), "{left:?}");
+            jobs.put(&2).await.unwrap();
+            let delivery = take(&jobs).await;
+            assert_eq!((delivery.name(), *delivery.item()), ("item-0000000000", 2));
+            soon(delivery.ack()).await.unwrap();
+        }
+    }
+
+    async fn a_stream_without_permission_pauses_between_its_errors(backend: Backend) {
+        use futures_util::StreamExt;
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        queue(&client).put(&1).await.unwrap();
+        client.set_acl(&format!("{QUEUE}/items"), [docent::node::Acl::new(docent::node::Permissions::CREATE, "world", "anyone")], None).await.unwrap();
+        let jobs = queue(&client);
+        let began = Instant::now();
+        let errors: Vec<_> = soon(jobs.deliveries().take(4).collect()).await;
+        assert!(errors.iter().all(|error| error.as_ref().is_err_and(|error| error.kind() == ErrorKind::NoAuth)));
+        // 200, 400 and 800 ms.
+        assert!(began.elapsed() >= Duration::from_millis(1400), "{:?}", began.elapsed());
+    }
+
+    async fn curators_layout_has_no_delays_and_priorities(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let layout = QueueLayout::Curator { lock_path: "/locks".to_owned() };
+        let jobs: Queue<u64> = Queue::builder(&client, QUEUE).layout(layout).build().unwrap();
+        let error = soon(jobs.put_with(&1, later())).await.unwrap_err();
+        assert!(error.to_string().contains("native layout"), "{error}");
+        assert!(jobs.is_empty().await.unwrap());
+    }
+}
