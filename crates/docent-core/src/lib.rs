@@ -56,6 +56,7 @@ pub mod recipe {
     pub use crate::kept::KeptNode;
     pub use crate::line::{Line, LineKey, Ticket, WaitError};
     pub use crate::node::NodePath;
+    pub use crate::task::SyncStream;
     pub use crate::time::after;
     pub use crate::versioned::{CasLoop, VersionedNode};
 

@@ -7,6 +7,7 @@ use crate::client::Client;
 use crate::error::Error;
 use crate::operation::Shared;
 use std::fmt;
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -140,9 +141,12 @@ impl ChildrenCache {
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub async fn ready(&self) -> Result<(), Error> {
-        let Handle { shared, path, store, .. } = &*self.handle;
-        status::ready(shared, path, store.status(), self.operation_timeout).await
+    pub fn ready(&self) -> impl Future<Output = Result<(), Error>> + Send + use<> {
+        let cache = self.clone();
+        async move {
+            let Handle { shared, path, store, .. } = &*cache.handle;
+            status::ready(shared, path, store.status(), cache.operation_timeout).await
+        }
     }
 
     /// Subscribes to the present content and its changes. Each subscriber has a stream of its own.

@@ -5,9 +5,11 @@ use crate::client::Client;
 use crate::error::Error;
 use crate::node::Node;
 use crate::operation::Shared;
+use crate::task::SyncStream;
 use futures_core::Stream;
-use futures_util::stream::{self, BoxStream, StreamExt};
+use futures_util::stream::{self, StreamExt};
 use std::fmt;
+use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -127,9 +129,12 @@ impl NodeCache {
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub async fn ready(&self) -> Result<(), Error> {
-        let Handle { shared, path, status, .. } = &*self.handle;
-        status::ready(shared, path, status.clone(), self.operation_timeout).await
+    pub fn ready(&self) -> impl Future<Output = Result<(), Error>> + Send + use<> {
+        let cache = self.clone();
+        async move {
+            let Handle { shared, path, status, .. } = &*cache.handle;
+            status::ready(shared, path, status.clone(), cache.operation_timeout).await
+        }
     }
 
     /// Follows the node: the present one, as soon as it is known, and then each change; `None` for no node. A
@@ -148,7 +153,7 @@ impl NodeCache {
                 }
             }
         });
-        NodeChanges(changes.fuse().boxed())
+        NodeChanges(SyncStream::new(changes))
     }
 }
 
@@ -164,7 +169,7 @@ impl fmt::Debug for NodeCache {
 
 /// The changes of a [`NodeCache`]. It keeps the cache alive.
 #[must_use = "a stream does nothing unless it is polled"]
-pub struct NodeChanges(BoxStream<'static, Option<Arc<Node>>>);
+pub struct NodeChanges(SyncStream<Option<Arc<Node>>>);
 
 impl Stream for NodeChanges {
     type Item = Option<Arc<Node>>;

@@ -24,6 +24,7 @@ use std::sync::Arc;
 /// # Ok(())
 /// # }
 /// ```
+#[derive(Clone)]
 #[must_use = "a transaction does nothing until it is committed"]
 pub struct Transaction {
     client: Client,

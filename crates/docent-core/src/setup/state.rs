@@ -1,5 +1,6 @@
+use crate::task::SyncStream;
 use futures_core::Stream;
-use futures_util::stream;
+use futures_util::stream::{self, StreamExt};
 use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -63,7 +64,7 @@ impl PartialEq<ConnectionState> for ConnectionStatus {
 /// change, and ends after the last one, `Closed` or `RolledBack`.
 pub struct StateWatcher {
     receiver: watch::Receiver<ConnectionStatus>,
-    stream: Option<stream::BoxStream<'static, ConnectionStatus>>,
+    stream: Option<SyncStream<ConnectionStatus>>,
 }
 
 impl StateWatcher {
@@ -142,7 +143,7 @@ impl Stream for StateWatcher {
         let stream = this.stream.get_or_insert_with(|| {
             let mut watcher = Self::new(this.receiver.clone());
             watcher.receiver.mark_changed();
-            Box::pin(stream::unfold((watcher, false), |(mut watcher, ended)| async move {
+            SyncStream::new(stream::unfold((watcher, false), |(mut watcher, ended)| async move {
                 if ended {
                     return None;
                 }
@@ -154,6 +155,6 @@ impl Stream for StateWatcher {
                 Some((connection, (watcher, connection.is_final())))
             }))
         });
-        stream.as_mut().poll_next(cx)
+        stream.poll_next_unpin(cx)
     }
 }

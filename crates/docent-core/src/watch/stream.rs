@@ -10,10 +10,11 @@ use crate::guard::SessionGeneration;
 use crate::node::{Children, Node, Stat};
 use crate::operation::Shared;
 use crate::session::{Cause, Fired, Lane, Reply, SessionEnd, Watch};
+use crate::task::SyncStream;
 use crate::time::{Backoff, RetryPolicy};
 use docent_proto::{Code, Request, Response};
 use futures_core::Stream;
-use futures_util::stream::{self, BoxStream, StreamExt};
+use futures_util::stream::{self, StreamExt};
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -64,7 +65,7 @@ impl Client {
 
 /// A stream of snapshots of one node, `None` while there is no node. See [`Client::watch_data`].
 #[must_use = "a stream does nothing unless it is polled"]
-pub struct WatchStream<T>(BoxStream<'static, Result<Option<T>, Error>>);
+pub struct WatchStream<T>(SyncStream<Result<Option<T>, Error>>);
 
 impl<T> Stream for WatchStream<T> {
     type Item = Result<Option<T>, Error>;
@@ -161,8 +162,7 @@ impl<T: Send + 'static> WatchLoop<T> {
             let item = watching.next().await?;
             Some((item, watching))
         });
-        // Fused: a stream that is polled again after its end says again that it ended.
-        WatchStream(stream.fuse().boxed())
+        WatchStream(SyncStream::new(stream))
     }
 
     async fn next(&mut self) -> Option<Result<Option<T>, Error>> {
