@@ -3,6 +3,7 @@ use crate::acquire::with_timeout;
 use docent_core::recipe::NodePath;
 use docent_core::{Client, CreateMode, Error, ErrorKind};
 use futures_util::StreamExt;
+use std::future::Future;
 use std::time::Duration;
 
 /// Barrier that holds up everybody who comes to it, for as long as it is set.
@@ -48,7 +49,12 @@ impl Barrier {
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the barrier may have been set.
-    pub async fn set(&self) -> Result<bool, Error> {
+    pub fn set(&self) -> impl Future<Output = Result<bool, Error>> + Send + use<> {
+        let barrier = self.clone();
+        async move { barrier.create().await }
+    }
+
+    async fn create(&self) -> Result<bool, Error> {
         loop {
             let identity = self.client.identity().to_owned();
             // Exact: applied late, it would set the barrier again after somebody removed it (decision 11).
@@ -71,8 +77,9 @@ impl Barrier {
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub async fn is_set(&self) -> Result<bool, Error> {
-        Ok(self.client.exists(&self.path).await?.is_some())
+    pub fn is_set(&self) -> impl Future<Output = Result<bool, Error>> + Send + use<> {
+        let barrier = self.clone();
+        async move { Ok(barrier.client.exists(&barrier.path).await?.is_some()) }
     }
 
     /// Removes the barrier, if it is set: all who wait go on.
@@ -82,9 +89,10 @@ impl Barrier {
     ///
     /// # Cancel safety
     /// This method is cancel safe: doing it again does no harm.
-    pub async fn remove(&self) -> Result<(), Error> {
+    pub fn remove(&self) -> impl Future<Output = Result<(), Error>> + Send + use<> {
+        let barrier = self.clone();
         // Exact: applied late, it would remove a barrier that was set again since (decision 11).
-        self.client.ensure_absent(&self.path).await
+        async move { barrier.client.ensure_absent(&barrier.path).await }
     }
 
     /// Waits until the barrier is not set; returns at once when it is not.
@@ -95,7 +103,12 @@ impl Barrier {
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub async fn wait(&self) -> Result<(), AcquireError> {
+    pub fn wait(&self) -> impl Future<Output = Result<(), AcquireError>> + Send + use<> {
+        let barrier = self.clone();
+        async move { barrier.until_removed().await }
+    }
+
+    async fn until_removed(&self) -> Result<(), AcquireError> {
         // A server that lags may not know yet that it was set.
         self.client.sync(&self.path).await?;
         let mut there = self.client.watch_exists(&self.path)?;
@@ -118,7 +131,11 @@ impl Barrier {
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub async fn wait_timeout(&self, timeout: Duration) -> Result<(), AcquireError> {
-        with_timeout(timeout, self.wait()).await
+    pub fn wait_timeout(
+        &self,
+        timeout: Duration,
+    ) -> impl Future<Output = Result<(), AcquireError>> + Send + use<> {
+        let wait = self.wait();
+        async move { with_timeout(timeout, wait).await }
     }
 }

@@ -5,6 +5,7 @@ use docent_core::recipe::{KeptNode, NodePath};
 use docent_core::{Client, CreateMode, Error, ErrorKind, Node, Stat, planted};
 use futures_util::StreamExt;
 use futures_util::future::try_join_all;
+use std::future::Future;
 use std::time::Duration;
 use uuid::Uuid;
 
@@ -80,7 +81,12 @@ impl DoubleBarrier {
     ///
     /// # Cancel safety
     /// This method is cancel safe: its node is removed in the background.
-    pub async fn enter(&self) -> Result<Entered, AcquireError> {
+    pub fn enter(&self) -> impl Future<Output = Result<Entered, AcquireError>> + Send + use<> {
+        let barrier = self.clone();
+        async move { barrier.come_in().await }
+    }
+
+    async fn come_in(&self) -> Result<Entered, AcquireError> {
         let name = Uuid::new_v4().to_string();
         let mut member = KeptNode::new(&self.client, &self.child(&name), self.identity())?;
         member.present().await?;
@@ -123,8 +129,12 @@ impl DoubleBarrier {
     ///
     /// # Cancel safety
     /// This method is cancel safe: its node is removed in the background.
-    pub async fn enter_timeout(&self, timeout: Duration) -> Result<Entered, AcquireError> {
-        with_timeout(timeout, self.enter()).await
+    pub fn enter_timeout(
+        &self,
+        timeout: Duration,
+    ) -> impl Future<Output = Result<Entered, AcquireError>> + Send + use<> {
+        let enter = self.enter();
+        async move { with_timeout(timeout, enter).await }
     }
 
     /// The names of the members, sorted.

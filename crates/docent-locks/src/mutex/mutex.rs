@@ -129,8 +129,9 @@ impl Mutex {
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub async fn participants(&self) -> Result<Vec<Participant>, Error> {
-        self.line.participants().await
+    pub fn participants(&self) -> impl Future<Output = Result<Vec<Participant>, Error>> + Send + use<> {
+        let line = self.line.clone();
+        async move { line.participants().await }
     }
 
     /// Asks a participant to give up its place: its guard's [`revoked`](MutexGuard::revoked) resolves, and
@@ -141,8 +142,12 @@ impl Mutex {
     ///
     /// # Cancel safety
     /// This method is cancel safe: asking again does no harm.
-    pub async fn revoke(&self, participant: &Participant) -> Result<(), Error> {
-        self.line.revoke(participant).await
+    pub fn revoke(
+        &self,
+        participant: &Participant,
+    ) -> impl Future<Output = Result<(), Error>> + Send + use<> {
+        let (line, participant) = (self.line.clone(), participant.clone());
+        async move { line.revoke(&participant).await }
     }
 
     /// Begins the numbers of the line anew, which is due when acquires fail with `SequenceExhausted`: after
@@ -153,7 +158,8 @@ impl Mutex {
     ///
     /// # Cancel safety
     /// This method is cancel safe: doing it again does no harm.
-    pub async fn reset(&self) -> Result<(), Error> {
-        self.line.reset().await
+    pub fn reset(&self) -> impl Future<Output = Result<(), Error>> + Send + use<> {
+        let line = self.line.clone();
+        async move { line.reset().await }
     }
 }

@@ -196,8 +196,9 @@ impl RwLock {
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub async fn participants(&self) -> Result<Vec<Participant>, Error> {
-        self.writers.participants().await
+    pub fn participants(&self) -> impl Future<Output = Result<Vec<Participant>, Error>> + Send + use<> {
+        let line = self.writers.clone();
+        async move { line.participants().await }
     }
 
     /// Asks a participant to give up its place: its guard's `revoked` resolves, and it may ignore that. Works
@@ -208,8 +209,12 @@ impl RwLock {
     ///
     /// # Cancel safety
     /// This method is cancel safe: asking again does no harm.
-    pub async fn revoke(&self, participant: &Participant) -> Result<(), Error> {
-        self.writers.revoke(participant).await
+    pub fn revoke(
+        &self,
+        participant: &Participant,
+    ) -> impl Future<Output = Result<(), Error>> + Send + use<> {
+        let (line, participant) = (self.writers.clone(), participant.clone());
+        async move { line.revoke(&participant).await }
     }
 
     /// Begins the numbers of the line anew, which is due when acquires fail with `SequenceExhausted`. Fences
@@ -220,8 +225,9 @@ impl RwLock {
     ///
     /// # Cancel safety
     /// This method is cancel safe: doing it again does no harm.
-    pub async fn reset(&self) -> Result<(), Error> {
-        self.writers.reset().await
+    pub fn reset(&self) -> impl Future<Output = Result<(), Error>> + Send + use<> {
+        let line = self.writers.clone();
+        async move { line.reset().await }
     }
 
     fn to_read(&self) -> LockSide {

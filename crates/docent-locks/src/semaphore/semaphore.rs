@@ -225,7 +225,12 @@ impl Semaphore {
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub async fn participants(&self) -> Result<Vec<Participant>, Error> {
+    pub fn participants(&self) -> impl Future<Output = Result<Vec<Participant>, Error>> + Send + use<> {
+        let semaphore = self.clone();
+        async move { semaphore.everybody().await }
+    }
+
+    async fn everybody(&self) -> Result<Vec<Participant>, Error> {
         let (limit, leases) = (self.permits.limit().get().await?, self.permits.line().participants().await?);
         let mut turns = self.turns.participants().await?;
         let mut all = leases;
@@ -256,7 +261,15 @@ impl Semaphore {
     ///
     /// # Cancel safety
     /// This method is cancel safe: asking again does no harm.
-    pub async fn revoke(&self, participant: &Participant) -> Result<(), Error> {
+    pub fn revoke(
+        &self,
+        participant: &Participant,
+    ) -> impl Future<Output = Result<(), Error>> + Send + use<> {
+        let (semaphore, participant) = (self.clone(), participant.clone());
+        async move { semaphore.ask_back(&participant).await }
+    }
+
+    async fn ask_back(&self, participant: &Participant) -> Result<(), Error> {
         if !participant.name.contains(LEASE) {
             let detail = format!("participant {:?} must have a permit to give up", participant.name);
             return Err(Error::invalid_input("revoke", detail));

@@ -2,6 +2,7 @@ use docent_core::recipe::VersionedNode;
 use docent_core::recipe::curator::decode_count;
 use docent_core::{Client, Error, Node};
 use futures_util::stream::{self, BoxStream, StreamExt};
+use std::future::Future;
 
 /// The number of permits of [`Semaphore`](crate::Semaphore)s, kept in a node: it can be raised and lowered
 /// while they are in use.
@@ -37,9 +38,9 @@ impl SharedLimit {
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub async fn get(&self) -> Result<u32, Error> {
-        let node = self.versioned.read().await?;
-        self.decode(node.as_ref())
+    pub fn get(&self) -> impl Future<Output = Result<u32, Error>> + Send + use<> {
+        let limit = self.clone();
+        async move { limit.decode(limit.versioned.read().await?.as_ref()) }
     }
 
     /// Sets the limit. Waiters that fit into a higher one get their permits; permits that do not fit into a
@@ -51,8 +52,9 @@ impl SharedLimit {
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the limit may have been set.
-    pub async fn set(&self, permits: u32) -> Result<(), Error> {
-        self.versioned.set(encode(permits)?.to_vec()).await
+    pub fn set(&self, permits: u32) -> impl Future<Output = Result<(), Error>> + Send + use<> {
+        let versioned = self.versioned.clone();
+        async move { versioned.set(encode(permits)?.to_vec()).await }
     }
 
     /// The limit now and after each change. Ends when the client is closed.
