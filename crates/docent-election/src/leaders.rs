@@ -1,8 +1,8 @@
 use crate::Leader;
-use docent_core::recipe::Line;
+use docent_core::recipe::{Line, SyncStream};
 use docent_core::{Children, Error, ErrorKind, Node, Participant, WatchStream};
 use futures_core::Stream;
-use futures_util::stream::{self, BoxStream, StreamExt};
+use futures_util::stream::{self, StreamExt};
 use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// Follows who leads an election. Made by [`Election::observe`](crate::Election::observe).
 #[must_use = "a stream does nothing unless it is polled"]
-pub struct Leaders(BoxStream<'static, Option<Leader>>);
+pub struct Leaders(SyncStream<Option<Leader>>);
 
 impl Stream for Leaders {
     type Item = Option<Leader>;
@@ -35,8 +35,7 @@ pub(crate) fn observe(line: Line) -> Leaders {
         let leader = observer.next().await?;
         Some((leader, observer))
     });
-    // Asked again after its end it says so again.
-    Leaders(leaders.fuse().boxed())
+    Leaders(SyncStream::new(leaders))
 }
 
 struct Observer {

@@ -176,8 +176,9 @@ impl Election {
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub async fn leader(&self) -> Result<Option<Leader>, Error> {
-        Ok(self.0.line.first().await?.map(Leader::from))
+    pub fn leader(&self) -> impl Future<Output = Result<Option<Leader>, Error>> + Send + use<> {
+        let line = self.0.line.clone();
+        async move { Ok(line.first().await?.map(Leader::from)) }
     }
 
     /// Follows who leads: the present leader first, `None` while nobody stands, then each other. A slow
@@ -202,8 +203,9 @@ impl Election {
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub async fn candidates(&self) -> Result<Vec<Participant>, Error> {
-        self.0.line.participants().await
+    pub fn candidates(&self) -> impl Future<Output = Result<Vec<Participant>, Error>> + Send + use<> {
+        let line = self.0.line.clone();
+        async move { line.participants().await }
     }
 
     /// Begins the numbers of the line anew, which is due when campaigning fails with `SequenceExhausted`:
@@ -215,8 +217,9 @@ impl Election {
     ///
     /// # Cancel safety
     /// This method is cancel safe: doing it again does no harm.
-    pub async fn reset(&self) -> Result<(), Error> {
-        self.0.line.reset().await
+    pub fn reset(&self) -> impl Future<Output = Result<(), Error>> + Send + use<> {
+        let line = self.0.line.clone();
+        async move { line.reset().await }
     }
 
     pub(crate) fn grace(&self) -> Duration {
