@@ -8,6 +8,7 @@ use docent_core::{Client, Error, ErrorKind};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt;
+use std::future::Future;
 use std::sync::Arc;
 
 /// Registry in which services are announced and found, for users of Curator: `ServiceDiscovery`.
@@ -107,9 +108,12 @@ impl Registry {
     /// # Cancel safety
     /// This method is cancel safe for a dynamic instance: nothing is left of it. For others it is *not*
     /// cancel safe: it may have been registered.
-    pub async fn register<P: Serialize>(&self, instance: Instance<P>) -> Result<Registration, Error> {
+    pub fn register<P: Serialize>(
+        &self,
+        instance: Instance<P>,
+    ) -> impl Future<Output = Result<Registration, Error>> + Send + use<P> {
         let name = instance.name.clone();
-        self.make(&name, ServiceSide::Provider, instance).await
+        self.make(name, ServiceSide::Provider, instance)
     }
 
     /// Announces a dynamic `instance` without waiting, as soon as the servers can be reached: for a process
@@ -145,26 +149,29 @@ impl Registry {
     ///
     /// # Cancel safety
     /// As [`register`](Self::register).
-    pub async fn consume<P: Serialize>(
+    pub fn consume<P: Serialize>(
         &self,
         service: &str,
         instance: Instance<P>,
-    ) -> Result<Registration, Error> {
-        instance::check_segment("service name", service)?;
-        self.make(service, ServiceSide::Consumer, instance).await
+    ) -> impl Future<Output = Result<Registration, Error>> + Send + use<P> {
+        let checked = instance::check_segment("service name", service);
+        let made = self.make(service.to_owned(), ServiceSide::Consumer, instance);
+        async move {
+            checked?;
+            made.await
+        }
     }
 
-    async fn make<P: Serialize>(
+    fn make<P: Serialize>(
         &self,
-        service: &str,
+        service: String,
         side: ServiceSide,
         instance: Instance<P>,
-    ) -> Result<Registration, Error> {
-        let Inner { client, placement } = &*self.0;
-        instance.check()?;
+    ) -> impl Future<Output = Result<Registration, Error>> + Send + use<P> {
+        let registry = Arc::clone(&self.0);
         // Here, so that the future does not need to send the payload.
-        let encoded = instance::encoded(client, instance)?;
-        Registration::make(client, placement, service, side, encoded).await
+        let encoded = instance.check().and_then(|()| instance::encoded(&registry.client, instance));
+        async move { Registration::make(&registry.client, &registry.placement, &service, side, encoded?).await }
     }
 
     /// Opens a live view of a service, and waits until its instances were read once, at most for the
@@ -175,11 +182,11 @@ impl Registry {
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub async fn service<P>(&self, name: &str) -> Result<Service<P>, Error>
+    pub fn service<P>(&self, name: &str) -> impl Future<Output = Result<Service<P>, Error>> + Send + use<P>
     where
         P: DeserializeOwned + Send + Sync + 'static,
     {
-        self.service_builder(name).open().await
+        self.service_builder(name).open()
     }
 
     /// Prepares a view with settings of its own.
@@ -197,11 +204,11 @@ impl Registry {
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub async fn consumers<P>(&self, name: &str) -> Result<Service<P>, Error>
+    pub fn consumers<P>(&self, name: &str) -> impl Future<Output = Result<Service<P>, Error>> + Send + use<P>
     where
         P: DeserializeOwned + Send + Sync + 'static,
     {
-        ServiceBuilder::new(&self.0.client, &self.0.placement, name, ServiceSide::Consumer).open().await
+        ServiceBuilder::new(&self.0.client, &self.0.placement, name, ServiceSide::Consumer).open()
     }
 
     /// The names of all services that are known, in their order: services that have or had an instance. Nodes
@@ -212,7 +219,12 @@ impl Registry {
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub async fn names(&self) -> Result<Vec<String>, Error> {
+    pub fn names(&self) -> impl Future<Output = Result<Vec<String>, Error>> + Send + use<> {
+        let registry = self.clone();
+        async move { registry.list().await }
+    }
+
+    async fn list(&self) -> Result<Vec<String>, Error> {
         match self.0.client.children(self.path()).await {
             Ok(children) => Ok(names::sorted(&self.0.placement, &children)),
             Err(error) if error.kind() == ErrorKind::NoNode => Ok(Vec::new()),

@@ -1,8 +1,9 @@
 use super::group::Group;
 use super::peer::Peer;
+use docent_core::recipe::SyncStream;
 use docent_core::{ChildrenCache, ChildrenEvent, ChildrenEvents, Error, Node};
 use futures_core::Stream;
-use futures_util::stream::{self, BoxStream, StreamExt};
+use futures_util::stream::{self, StreamExt};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::pin::Pin;
@@ -51,7 +52,7 @@ pub struct MemberChanges {
     missing: BTreeSet<Arc<str>>,
     next: VecDeque<MemberChange>,
     /// Tells when one of these may have left.
-    left: BoxStream<'static, ()>,
+    left: SyncStream<()>,
     // Keeps the cache alive that the events come from.
     _cache: Arc<ChildrenCache>,
 }
@@ -69,7 +70,7 @@ impl MemberChanges {
             left.changed().await.ok()?;
             Some(((), left))
         });
-        let left = left.fuse().boxed();
+        let left = SyncStream::new(left);
         Self { group, events, known, whole: None, missing, next, left, _cache: cache }
     }
 

@@ -4,6 +4,7 @@ use docent_core::recipe::NodePath;
 use docent_core::{ChildrenCache, Client, Error};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::sync::watch;
 
@@ -116,8 +117,13 @@ impl Membership {
     ///
     /// # Cancel safety
     /// This method is cancel safe: nothing is left behind.
-    pub async fn join(&self, id: &str, data: impl Into<Bytes>) -> Result<Member, Error> {
-        Member::join(&self.group, id, data.into()).await
+    pub fn join<D: Into<Bytes>>(
+        &self,
+        id: &str,
+        data: D,
+    ) -> impl Future<Output = Result<Member, Error>> + Send + use<D> {
+        let (group, id, data) = (Arc::clone(&self.group), id.to_owned(), data.into());
+        async move { Member::join(&group, &id, data).await }
     }
 
     /// As [`join`](Self::join), with the client's [identity](docent_core::Client::identity) as its data: by
@@ -128,9 +134,9 @@ impl Membership {
     ///
     /// # Cancel safety
     /// This method is cancel safe: nothing is left behind.
-    pub async fn join_by_identity(&self, id: &str) -> Result<Member, Error> {
+    pub fn join_by_identity(&self, id: &str) -> impl Future<Output = Result<Member, Error>> + Send + use<> {
         let identity = self.group.client.identity().to_owned();
-        self.join(id, identity).await
+        self.join(id, identity)
     }
 
     /// The members, live. Waits until they were read once, at most for the operation timeout.
@@ -140,10 +146,13 @@ impl Membership {
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub async fn members(&self) -> Result<Members, Error> {
-        let cache = self.group.cache()?;
-        cache.ready().await?;
-        Ok(Members::new(Arc::clone(&self.group), cache))
+    pub fn members(&self) -> impl Future<Output = Result<Members, Error>> + Send + use<> {
+        let group = Arc::clone(&self.group);
+        async move {
+            let cache = group.cache()?;
+            cache.ready().await?;
+            Ok(Members::new(group, cache))
+        }
     }
 }
 

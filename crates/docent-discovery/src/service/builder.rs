@@ -106,6 +106,21 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ServiceBuilder<P> {
     }
 }
 
+impl<P> Clone for ServiceBuilder<P> {
+    fn clone(&self) -> Self {
+        Self {
+            client: self.client.clone(),
+            placement: self.placement.clone(),
+            service: self.service.clone(),
+            side: self.side,
+            filter: self.filter.clone(),
+            removal_grace: self.removal_grace,
+            policy: self.policy,
+            outlier_policy: self.outlier_policy,
+        }
+    }
+}
+
 impl<P> fmt::Debug for ServiceBuilder<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ServiceBuilder")

@@ -1,8 +1,9 @@
 use super::{Instances, Service, Unreadable};
 use crate::Instance;
 use crate::balance::Candidate;
+use docent_core::recipe::SyncStream;
 use futures_core::Stream;
-use futures_util::stream::{self, BoxStream, StreamExt};
+use futures_util::stream;
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::fmt;
@@ -87,7 +88,7 @@ impl<P> ServiceChanges<P> {
 }
 
 /// The ids of nodes with what changed there.
-pub(crate) type KeyedChanges<P> = BoxStream<'static, (Arc<str>, ServiceChange<P>)>;
+pub(crate) type KeyedChanges<P> = SyncStream<(Arc<str>, ServiceChange<P>)>;
 
 impl<P: Send + Sync + 'static> ServiceChanges<P> {
     pub(super) fn new(service: Service<P>, shown: watch::Receiver<Arc<Instances<P>>>) -> Self {
@@ -102,8 +103,7 @@ impl<P: Send + Sync + 'static> ServiceChanges<P> {
             let change = cursor.next().await?;
             Some((change, cursor))
         });
-        // Asked again after its end it says so again, as balancers do.
-        Self { keyed: keyed.fuse().boxed() }
+        Self { keyed: SyncStream::new(keyed) }
     }
 }
 

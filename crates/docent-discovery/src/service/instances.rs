@@ -21,6 +21,18 @@ pub struct Instances<P> {
     pub(super) is_stale: bool,
 }
 
+impl<P> Clone for Instances<P> {
+    fn clone(&self) -> Self {
+        Self {
+            all: self.all.clone(),
+            available: self.available.clone(),
+            unreadable: self.unreadable.clone(),
+            is_loaded: self.is_loaded,
+            is_stale: self.is_stale,
+        }
+    }
+}
+
 impl<P> Instances<P> {
     pub(super) fn none() -> Self {
         Self {

@@ -5,6 +5,7 @@ use crate::Instance;
 use crate::balance::{Balance, OutlierPolicy, PickError, PickPolicy, Picked};
 use docent_core::{ChildrenCache, Error};
 use std::fmt;
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -128,15 +129,20 @@ impl<P> Service<P> {
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub async fn ready(&self) -> Result<(), Error> {
-        self.0.cache.ready().await?;
-        let mut shown = self.0.shown.clone();
-        // Instances that the cache has already are shown at once.
-        if shown.wait_for(|instances| instances.is_loaded).await.is_err() {
-            // The client was closed, which the cache says.
-            self.0.cache.ready().await?;
+    pub fn ready(&self) -> impl Future<Output = Result<(), Error>> + Send + use<P>
+    where
+        P: Send + Sync + 'static,
+    {
+        let (cache, mut shown) = (self.0.cache.clone(), self.0.shown.clone());
+        async move {
+            cache.ready().await?;
+            // Instances that the cache has already are shown at once.
+            if shown.wait_for(|instances| instances.is_loaded).await.is_err() {
+                // The client was closed, which the cache says.
+                cache.ready().await?;
+            }
+            Ok(())
         }
-        Ok(())
     }
 }
 
