@@ -139,6 +139,21 @@ impl<T: Send + Sync + 'static> ConfigBuilder<T> {
 }
 
 // The default may hold secrets.
+impl<T> Clone for ConfigBuilder<T> {
+    fn clone(&self) -> Self {
+        Self {
+            client: self.client.clone(),
+            path: self.path.clone(),
+            codec: Arc::clone(&self.codec),
+            validate: self.validate.clone(),
+            history: self.history,
+            default: self.default.clone(),
+            file: self.file.clone(),
+            fallback_after: self.fallback_after,
+        }
+    }
+}
+
 impl<T> fmt::Debug for ConfigBuilder<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ConfigBuilder")

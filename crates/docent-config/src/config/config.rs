@@ -8,6 +8,7 @@ use docent_core::{Client, Error};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt;
+use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// A value of configuration in a node of its own: published by some, followed by many.
@@ -101,7 +102,12 @@ impl<T: Send + Sync + 'static> Config<T> {
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub async fn get(&self) -> Result<Option<Snapshot<T>>, SubscribeError> {
+    pub fn get(&self) -> impl Future<Output = Result<Option<Snapshot<T>>, SubscribeError>> + Send + use<T> {
+        let config = self.clone();
+        async move { config.read().await }
+    }
+
+    async fn read(&self) -> Result<Option<Snapshot<T>>, SubscribeError> {
         let Some(node) = self.inner.versioned.read().await? else { return Ok(None) };
         let revision = (&node.stat).into();
         match self.inner.format.read(&node.data) {
@@ -121,10 +127,13 @@ impl<T: Send + Sync + 'static> Config<T> {
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub async fn subscribe(&self) -> Result<Subscription<T>, SubscribeError> {
-        let feed = self.feed()?;
-        feed.ready(self.inner.fallback.after).await?;
-        Ok(Subscription::new(feed))
+    pub fn subscribe(&self) -> impl Future<Output = Result<Subscription<T>, SubscribeError>> + Send + use<T> {
+        let config = self.clone();
+        async move {
+            let feed = config.feed()?;
+            feed.ready(config.inner.fallback.after).await?;
+            Ok(Subscription::new(feed))
+        }
     }
 
     /// The feed that runs, or a new one.

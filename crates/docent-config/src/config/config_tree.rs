@@ -9,6 +9,7 @@ use docent_core::{Client, Error};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt;
+use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
@@ -90,10 +91,15 @@ impl<T: Send + Sync + 'static> ConfigTree<T> {
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub async fn subscribe(&self) -> Result<TreeSubscription<T>, SubscribeError> {
-        let feed = self.feed()?;
-        feed.ready().await?;
-        Ok(TreeSubscription::new(feed))
+    pub fn subscribe(
+        &self,
+    ) -> impl Future<Output = Result<TreeSubscription<T>, SubscribeError>> + Send + use<T> {
+        let tree = self.clone();
+        async move {
+            let feed = tree.feed()?;
+            feed.ready().await?;
+            Ok(TreeSubscription::new(feed))
+        }
     }
 
     fn feed(&self) -> Result<Arc<SharedTreeFeed<T>>, Error> {

@@ -4,6 +4,7 @@ use crate::{Origin, PublishError, Revision, Snapshot};
 use bytes::Bytes;
 use docent_core::Node;
 use futures_util::future::try_join;
+use std::future::Future;
 
 impl<T: Send + Sync + 'static> Config<T> {
     /// Publishes a value, whatever is there; the value it replaces goes into the history. Returns the
@@ -16,10 +17,16 @@ impl<T: Send + Sync + 'static> Config<T> {
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the value may have been published.
-    pub async fn publish(&self, value: &T) -> Result<Snapshot<T>, PublishError> {
-        let (data, value) = self.inner.format.write(value)?;
-        let written = self.replace(|_| Ok(Some(data.clone()))).await?;
-        Ok(published(value, written))
+    pub fn publish(
+        &self,
+        value: &T,
+    ) -> impl Future<Output = Result<Snapshot<T>, PublishError>> + Send + use<T> {
+        let (config, written) = (self.clone(), self.inner.format.write(value));
+        async move {
+            let (data, value) = written?;
+            let written = config.replace(|_| Ok(Some(data.clone()))).await?;
+            Ok(published(value, written))
+        }
     }
 
     /// Publishes a value if the present one is still the one that the caller saw: the same value of the same
@@ -34,8 +41,12 @@ impl<T: Send + Sync + 'static> Config<T> {
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the value may have been published.
-    pub async fn publish_if(&self, value: &T, seen: &Snapshot<T>) -> Result<Snapshot<T>, PublishError> {
-        self.publish_over(value, seen.revision()).await
+    pub fn publish_if(
+        &self,
+        value: &T,
+        seen: &Snapshot<T>,
+    ) -> impl Future<Output = Result<Snapshot<T>, PublishError>> + Send + use<T> {
+        self.publish_over(value, seen.revision())
     }
 
     /// Publishes a value if there is none.
@@ -45,12 +56,31 @@ impl<T: Send + Sync + 'static> Config<T> {
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the value may have been published.
-    pub async fn publish_new(&self, value: &T) -> Result<Snapshot<T>, PublishError> {
-        self.publish_over(value, None).await
+    pub fn publish_new(
+        &self,
+        value: &T,
+    ) -> impl Future<Output = Result<Snapshot<T>, PublishError>> + Send + use<T> {
+        self.publish_over(value, None)
     }
 
-    async fn publish_over(&self, value: &T, seen: Option<Revision>) -> Result<Snapshot<T>, PublishError> {
-        let (data, value) = self.inner.format.write(value)?;
+    fn publish_over(
+        &self,
+        value: &T,
+        seen: Option<Revision>,
+    ) -> impl Future<Output = Result<Snapshot<T>, PublishError>> + Send + use<T> {
+        let (config, written) = (self.clone(), self.inner.format.write(value));
+        async move {
+            let (data, value) = written?;
+            let written = config.replace_seen(&data, seen).await?;
+            Ok(published(value, written))
+        }
+    }
+
+    async fn replace_seen(
+        &self,
+        data: &Bytes,
+        seen: Option<Revision>,
+    ) -> Result<Option<Revision>, PublishError> {
         // The server may lag behind another that showed the value to the caller.
         self.sync().await?;
         // The servers compare versions only, and a node that was made anew may have the same: so the creating
@@ -64,8 +94,7 @@ impl<T: Send + Sync + 'static> Config<T> {
             true => Ok(Some(data.clone())),
             false => Err(PublishError::Conflict),
         };
-        let written = self.replace(decide).await?;
-        Ok(published(value, written))
+        self.replace(decide).await
     }
 
     /// Makes a new value from the present one, `None` when there is none, and publishes it if nobody else was
@@ -87,7 +116,18 @@ impl<T: Send + Sync + 'static> Config<T> {
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the value may have been published.
-    pub async fn update(
+    pub fn update<F>(
+        &self,
+        change: F,
+    ) -> impl Future<Output = Result<Option<Snapshot<T>>, PublishError>> + Send + use<T, F>
+    where
+        F: FnMut(Option<T>) -> Option<T> + Send,
+    {
+        let config = self.clone();
+        async move { config.change(change).await }
+    }
+
+    async fn change(
         &self,
         mut change: impl FnMut(Option<T>) -> Option<T> + Send,
     ) -> Result<Option<Snapshot<T>>, PublishError> {
@@ -114,7 +154,14 @@ impl<T: Send + Sync + 'static> Config<T> {
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub async fn history(&self) -> Result<Vec<HistoryEntry<T>>, docent_core::Error> {
+    pub fn history(
+        &self,
+    ) -> impl Future<Output = Result<Vec<HistoryEntry<T>>, docent_core::Error>> + Send + use<T> {
+        let config = self.clone();
+        async move { config.past_values().await }
+    }
+
+    async fn past_values(&self) -> Result<Vec<HistoryEntry<T>>, docent_core::Error> {
         let past = self.past().await?;
         let read = |(revision, data)| {
             let value = self.inner.format.read(&data).map_err(|refusal| refusal.of(revision));
@@ -132,7 +179,15 @@ impl<T: Send + Sync + 'static> Config<T> {
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the value may have been published.
-    pub async fn rollback(&self, to: &Revision) -> Result<Snapshot<T>, PublishError> {
+    pub fn rollback(
+        &self,
+        to: &Revision,
+    ) -> impl Future<Output = Result<Snapshot<T>, PublishError>> + Send + use<T> {
+        let (config, to) = (self.clone(), *to);
+        async move { config.go_back(&to).await }
+    }
+
+    async fn go_back(&self, to: &Revision) -> Result<Snapshot<T>, PublishError> {
         let past = self.past().await?;
         let found = past.into_iter().find(|(revision, _)| revision.mzxid == to.mzxid);
         let (revision, data) = found.ok_or(PublishError::NoSuchRevision)?;
@@ -151,7 +206,12 @@ impl<T: Send + Sync + 'static> Config<T> {
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: it may have been deleted.
-    pub async fn delete(&self) -> Result<bool, PublishError> {
+    pub fn delete(&self) -> impl Future<Output = Result<bool, PublishError>> + Send + use<T> {
+        let config = self.clone();
+        async move { config.remove().await }
+    }
+
+    async fn remove(&self) -> Result<bool, PublishError> {
         self.sync().await?;
         let mut cas = self.inner.versioned.cas_loop();
         loop {

@@ -2,6 +2,7 @@ use super::Integer;
 use docent_core::recipe::VersionedNode;
 use docent_core::{Client, Error, Node};
 use std::fmt;
+use std::future::Future;
 use std::marker::PhantomData;
 
 /// A number that many count up and down, in the layout of Curator's `DistributedAtomicLong` (`Counter<i64>`)
@@ -90,8 +91,9 @@ impl<N: Integer> Counter<N> {
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub async fn get(&self) -> Result<N, CounterError> {
-        self.number(self.versioned.read().await?.as_ref())
+    pub fn get(&self) -> impl Future<Output = Result<N, CounterError>> + Send + use<N> {
+        let counter = self.clone();
+        async move { counter.number(counter.versioned.read().await?.as_ref()) }
     }
 
     /// Adds 1.
@@ -101,8 +103,8 @@ impl<N: Integer> Counter<N> {
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: it may have been counted.
-    pub async fn increment(&self) -> Result<Counted<N>, CounterError> {
-        self.add(N::ONE).await
+    pub fn increment(&self) -> impl Future<Output = Result<Counted<N>, CounterError>> + Send + use<N> {
+        self.add(N::ONE)
     }
 
     /// Subtracts 1.
@@ -112,8 +114,8 @@ impl<N: Integer> Counter<N> {
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: it may have been counted.
-    pub async fn decrement(&self) -> Result<Counted<N>, CounterError> {
-        self.subtract(N::ONE).await
+    pub fn decrement(&self) -> impl Future<Output = Result<Counted<N>, CounterError>> + Send + use<N> {
+        self.subtract(N::ONE)
     }
 
     /// Adds `delta`.
@@ -125,8 +127,9 @@ impl<N: Integer> Counter<N> {
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: it may have been counted.
-    pub async fn add(&self, delta: N) -> Result<Counted<N>, CounterError> {
-        self.change(|before| before.plus(delta)).await
+    pub fn add(&self, delta: N) -> impl Future<Output = Result<Counted<N>, CounterError>> + Send + use<N> {
+        let counter = self.clone();
+        async move { counter.change(|before| before.plus(delta)).await }
     }
 
     /// Subtracts `delta`.
@@ -136,8 +139,12 @@ impl<N: Integer> Counter<N> {
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: it may have been counted.
-    pub async fn subtract(&self, delta: N) -> Result<Counted<N>, CounterError> {
-        self.change(|before| before.minus(delta)).await
+    pub fn subtract(
+        &self,
+        delta: N,
+    ) -> impl Future<Output = Result<Counted<N>, CounterError>> + Send + use<N> {
+        let counter = self.clone();
+        async move { counter.change(|before| before.minus(delta)).await }
     }
 
     /// Sets the number, also where it was corrupted: Curator's `forceSet`.
@@ -147,8 +154,9 @@ impl<N: Integer> Counter<N> {
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: it may have been set.
-    pub async fn set(&self, number: N) -> Result<(), CounterError> {
-        Ok(self.versioned.set(number.encode()).await?)
+    pub fn set(&self, number: N) -> impl Future<Output = Result<(), CounterError>> + Send + use<N> {
+        let counter = self.clone();
+        async move { Ok(counter.versioned.set(number.encode()).await?) }
     }
 
     /// Sets the number if it is `expected`. False when it is another, and when nobody has counted yet.
@@ -158,7 +166,16 @@ impl<N: Integer> Counter<N> {
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: it may have been set.
-    pub async fn compare_and_set(&self, expected: N, number: N) -> Result<bool, CounterError> {
+    pub fn compare_and_set(
+        &self,
+        expected: N,
+        number: N,
+    ) -> impl Future<Output = Result<bool, CounterError>> + Send + use<N> {
+        let counter = self.clone();
+        async move { counter.replace(expected, number).await }
+    }
+
+    async fn replace(&self, expected: N, number: N) -> Result<bool, CounterError> {
         let mut cas = self.versioned.cas_loop();
         // A server that lags may show a number that was.
         self.versioned.client().sync(self.path()).await?;
@@ -183,9 +200,12 @@ impl<N: Integer> Counter<N> {
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: it may have been set.
-    pub async fn initialize(&self, number: N) -> Result<bool, CounterError> {
-        let written = self.versioned.write(None, &number.encode(), |transaction| transaction).await?;
-        Ok(written.is_some())
+    pub fn initialize(&self, number: N) -> impl Future<Output = Result<bool, CounterError>> + Send + use<N> {
+        let counter = self.clone();
+        async move {
+            let written = counter.versioned.write(None, &number.encode(), |transaction| transaction).await?;
+            Ok(written.is_some())
+        }
     }
 
     async fn change(&self, change: impl Fn(N) -> Option<N>) -> Result<Counted<N>, CounterError> {

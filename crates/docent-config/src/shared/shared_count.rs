@@ -3,6 +3,7 @@ use crate::{Codec, CodecError, PublishError, Snapshot, SubscribeError, Subscript
 use bytes::Bytes;
 use docent_core::recipe::curator::decode_count;
 use docent_core::{Client, Error};
+use std::future::Future;
 
 /// A number that many share, in the layout of Curator's `SharedCount`: 32 bits, the highest byte first, in a
 /// persistent node. Of longer data the first four bytes count.
@@ -60,8 +61,9 @@ impl SharedCount {
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the seed may have been written.
-    pub async fn get(&self) -> Result<Snapshot<i32>, PublishError> {
-        self.0.get().await
+    pub fn get(&self) -> impl Future<Output = Result<Snapshot<i32>, PublishError>> + Send + use<> {
+        let value = self.0.clone();
+        async move { value.get().await }
     }
 
     /// Sets the value, whatever it is.
@@ -71,8 +73,11 @@ impl SharedCount {
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the value may have been set.
-    pub async fn set(&self, value: i32) -> Result<Snapshot<i32>, PublishError> {
-        self.0.config.publish(&value).await
+    pub fn set(
+        &self,
+        value: i32,
+    ) -> impl Future<Output = Result<Snapshot<i32>, PublishError>> + Send + use<> {
+        self.0.config.publish(&value)
     }
 
     /// Sets the value if it is still `seen`: the same value of the same node. Curator's `trySet`.
@@ -83,12 +88,12 @@ impl SharedCount {
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the value may have been set.
-    pub async fn compare_and_set(
+    pub fn compare_and_set(
         &self,
         seen: &Snapshot<i32>,
         value: i32,
-    ) -> Result<Snapshot<i32>, PublishError> {
-        self.0.config.publish_if(&value, seen).await
+    ) -> impl Future<Output = Result<Snapshot<i32>, PublishError>> + Send + use<> {
+        self.0.config.publish_if(&value, seen)
     }
 
     /// Follows the value. When the node is deleted the last value stays, until it is set again.
@@ -98,7 +103,10 @@ impl SharedCount {
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the seed may have been written.
-    pub async fn subscribe(&self) -> Result<Subscription<i32>, SubscribeError> {
-        self.0.subscribe().await
+    pub fn subscribe(
+        &self,
+    ) -> impl Future<Output = Result<Subscription<i32>, SubscribeError>> + Send + use<> {
+        let value = self.0.clone();
+        async move { value.subscribe().await }
     }
 }

@@ -2,6 +2,7 @@ use super::with_initial::WithInitial;
 use crate::{PublishError, Raw, Snapshot, SubscribeError, Subscription};
 use bytes::Bytes;
 use docent_core::{Client, Error};
+use std::future::Future;
 
 /// Bytes that many share, in the layout of Curator's `SharedValue`: the data of a persistent node.
 ///
@@ -44,8 +45,9 @@ impl SharedValue {
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the seed may have been written.
-    pub async fn get(&self) -> Result<Snapshot<Bytes>, PublishError> {
-        self.0.get().await
+    pub fn get(&self) -> impl Future<Output = Result<Snapshot<Bytes>, PublishError>> + Send + use<> {
+        let value = self.0.clone();
+        async move { value.get().await }
     }
 
     /// Sets the value, whatever it is.
@@ -55,8 +57,11 @@ impl SharedValue {
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the value may have been set.
-    pub async fn set(&self, value: impl Into<Bytes>) -> Result<Snapshot<Bytes>, PublishError> {
-        self.0.config.publish(&value.into()).await
+    pub fn set<V: Into<Bytes>>(
+        &self,
+        value: V,
+    ) -> impl Future<Output = Result<Snapshot<Bytes>, PublishError>> + Send + use<V> {
+        self.0.config.publish(&value.into())
     }
 
     /// Sets the value if it is still `seen`: the same value of the same node. Curator's `trySet`.
@@ -67,12 +72,12 @@ impl SharedValue {
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the value may have been set.
-    pub async fn compare_and_set(
+    pub fn compare_and_set<V: Into<Bytes>>(
         &self,
         seen: &Snapshot<Bytes>,
-        value: impl Into<Bytes>,
-    ) -> Result<Snapshot<Bytes>, PublishError> {
-        self.0.config.publish_if(&value.into(), seen).await
+        value: V,
+    ) -> impl Future<Output = Result<Snapshot<Bytes>, PublishError>> + Send + use<V> {
+        self.0.config.publish_if(&value.into(), seen)
     }
 
     /// Follows the value. When the node is deleted the last value stays, until it is set again.
@@ -82,7 +87,10 @@ impl SharedValue {
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the seed may have been written.
-    pub async fn subscribe(&self) -> Result<Subscription<Bytes>, SubscribeError> {
-        self.0.subscribe().await
+    pub fn subscribe(
+        &self,
+    ) -> impl Future<Output = Result<Subscription<Bytes>, SubscribeError>> + Send + use<> {
+        let value = self.0.clone();
+        async move { value.subscribe().await }
     }
 }

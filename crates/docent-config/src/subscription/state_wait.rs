@@ -1,10 +1,10 @@
-use futures_util::future::{BoxFuture, FutureExt};
 use std::task::{Context, Poll, ready};
 use tokio::sync::watch;
+use tokio_util::sync::ReusableBoxFuture;
 
 /// Wait of a subscription for the next state.
 #[derive(Default)]
-pub(crate) struct StateWait(Option<BoxFuture<'static, bool>>);
+pub(crate) struct StateWait(Option<ReusableBoxFuture<'static, bool>>);
 
 impl StateWait {
     /// The change that `look` finds in this state or one that follows; `None` when there is nothing in the
@@ -19,7 +19,8 @@ impl StateWait {
             if let Some(found) = look(state) {
                 return Poll::Ready(Some(found));
             }
-            let goes_on = ready!(self.0.get_or_insert_with(|| change(state.clone())).poll_unpin(cx));
+            let changed = self.0.get_or_insert_with(|| ReusableBoxFuture::new(change(state.clone())));
+            let goes_on = ready!(changed.poll(cx));
             self.0 = None;
             if !goes_on {
                 return Poll::Ready(look(state));
@@ -29,6 +30,6 @@ impl StateWait {
 }
 
 /// Waits for the state to change; false when it never will again.
-fn change<S: Send + Sync + 'static>(mut state: watch::Receiver<S>) -> BoxFuture<'static, bool> {
-    async move { state.changed().await.is_ok() }.boxed()
+async fn change<S>(mut state: watch::Receiver<S>) -> bool {
+    state.changed().await.is_ok()
 }

@@ -104,6 +104,19 @@ impl<T: Send + Sync + 'static> Stream for TreeSubscription<T> {
     }
 }
 
+/// Follows on its own from here.
+impl<T> Clone for TreeSubscription<T> {
+    fn clone(&self) -> Self {
+        Self {
+            feed: Arc::clone(&self.feed),
+            state: self.state.clone(),
+            told: Arc::clone(&self.told),
+            next: self.next.clone(),
+            waiting: StateWait::default(),
+        }
+    }
+}
+
 impl<T> fmt::Debug for TreeSubscription<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TreeSubscription")
@@ -111,6 +124,16 @@ impl<T> fmt::Debug for TreeSubscription<T> {
             .field("keys", &self.told.len())
             .field("stale", &self.feed.cache.is_stale())
             .finish_non_exhaustive()
+    }
+}
+
+impl<T> Clone for TreeChange<T> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Value(key, snapshot) => Self::Value(Arc::clone(key), Arc::clone(snapshot)),
+            Self::Deleted(key) => Self::Deleted(Arc::clone(key)),
+            Self::Refused(key, refusal) => Self::Refused(Arc::clone(key), refusal.clone()),
+        }
     }
 }
 
