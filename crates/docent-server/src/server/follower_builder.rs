@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 /// Settings of a [`Follower`] to start.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 #[must_use = "a builder does nothing until it is started"]
 pub struct FollowerBuilder<'a> {
     server: &'a Server,
