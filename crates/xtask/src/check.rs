@@ -1,3 +1,4 @@
+use crate::auto_traits;
 use crate::cargo::{cargo, run as execute, succeeds, target};
 use crate::pages;
 use crate::prose;
@@ -25,6 +26,7 @@ pub(crate) fn run() -> Result<()> {
     stages.run("format", || execute(&mut cargo("fmt --all --check")))?;
     stages.run("order of folders and crates", rooms::check)?;
     stages.run("files of one acquire", structure::check)?;
+    stages.run("table of public types", auto_traits::check)?;
     stages.run("pages", pages::check)?;
     stages.run("prose", prose::run)?;
     stages.run("lints", || {

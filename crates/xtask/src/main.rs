@@ -1,6 +1,7 @@
 //! The project's own chores: `cargo xtask check | test | fix | pages | structure | bench | simulate |
 //! versions`.
 
+mod auto_traits;
 mod bench;
 mod cargo;
 mod check;

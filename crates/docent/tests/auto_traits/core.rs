@@ -1,0 +1,56 @@
+use crate::{rows, unique};
+#[cfg(feature = "tls")]
+use docent::Tls;
+use docent::cache::{
+    ChildrenCache, ChildrenEvent, ChildrenEvents, ChildrenSnapshot, NodeCache, NodeChanges, WatchStream,
+};
+use docent::client::{
+    Client, ClientBuilder, ConnectionState, ConnectionStatus, Error, ErrorKind, Health, ParentKind,
+    RetryPolicy, RollbackPolicy, SecretString, StateWatcher,
+};
+use docent::guard::{Fence, Lost, LostReason, ParseFenceError, Run};
+use docent::node::{
+    Acl, Children, CreateMode, Created, Node, NodeAcl, Permissions, Stat, Transaction, TransactionResult,
+};
+use docent::recipe::{
+    CasLoop, ClaimRequest, ClaimResult, Hold, HoldRef, HoldSet, KeptNode, KeptStatus, Line, LineKey,
+    NodePath, Participant, Role, SyncStream, Ticket, VersionedNode, WaitError,
+};
+use docent::server::{
+    Builder, EndCause, Follower, FollowerBuilder, Limits, Listening, NodeInfo, Server, SessionInfo,
+    StartError, TcpBind, Transaction as Entry, TransactionKind,
+};
+use docent::time::{BootClock, ClockCheck, Timestamp, TokioClock};
+use docent::transport::{ServerAddress, TcpTransport};
+#[cfg(feature = "zookeeper-client")]
+use docent::zookeeper_client::{self, ZookeeperClient};
+use std::future::Ready;
+
+rows! { shared:
+    ChildrenCache, ChildrenEvent, ChildrenSnapshot, NodeCache,
+    Client, ClientBuilder, ConnectionState, ConnectionStatus, ErrorKind, Health, ParentKind, RetryPolicy,
+    RollbackPolicy, SecretString, StateWatcher,
+    Fence, LostReason,
+    Acl, Children, CreateMode, Created, Node, NodeAcl, Permissions, Stat, Transaction, TransactionResult,
+    ClaimRequest, KeptStatus, Line, LineKey, NodePath, Participant, Role, VersionedNode,
+    Builder, FollowerBuilder<'static>, EndCause, Limits, NodeInfo, SessionInfo, Entry,
+    TransactionKind,
+    BootClock, ClockCheck, Timestamp, TokioClock,
+    ServerAddress, TcpTransport,
+    #[cfg(feature = "tls")] Tls,
+    #[cfg(feature = "zookeeper-client")] ZookeeperClient,
+    #[cfg(feature = "zookeeper-client-digest-md5")] zookeeper_client::Sasl,
+    #[cfg(feature = "zookeeper-client-tls")] zookeeper_client::Tls,
+}
+
+rows! { stream: ChildrenEvents, NodeChanges, StateWatcher, WatchStream<Node> }
+
+rows! { error: Error, Lost, ParseFenceError, WaitError }
+
+unique! { Hold, HoldSet, KeptNode, Ticket, Follower, Server, Listening, TcpBind, ClaimResult, CasLoop }
+
+// Parts of other types: a view of a hold, the future of a guard's `run`, the inside of streams.
+rows! { sent: HoldRef<'static>, Run<'static, Ready<()>>, SyncStream<Node> }
+
+// It holds an error of the operating system, which is not `Clone`.
+unique! { StartError }

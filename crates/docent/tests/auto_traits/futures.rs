@@ -1,0 +1,222 @@
+//! Futures. A handle's borrow nothing; those that borrow are named with the reason.
+
+use crate::{borrows, free};
+use docent::cache::{ChildrenCache, NodeCache};
+use docent::config::{
+    Config, ConfigTree, Counter, SharedCount, SharedValue, Snapshot, Subscription, TreeSubscription,
+};
+use docent::discovery::{Instance, Member, Membership, Registration, Registry, Service};
+use docent::election::{Election, Leadership};
+use docent::locks::{
+    Barrier, DoubleBarrier, Entered, MultiGuard, MultiLock, Mutex, MutexGuard, Owner, Permit, ReadGuard,
+    RwLock, Semaphore, SharedLimit, WriteGuard,
+};
+use docent::node::{Acl, Transaction};
+use docent::recipe::Participant;
+use docent::{Client, CreateMode};
+use std::future::{pending, ready};
+use std::time::Duration;
+
+const T: Duration = Duration::from_secs(1);
+
+fn of_locks(mutex: &Mutex, lock: &RwLock, semaphore: &Semaphore, owner: &Owner, participant: &Participant) {
+    free(mutex.acquire());
+    free(mutex.acquire_as(owner));
+    free(mutex.try_acquire());
+    free(mutex.acquire_timeout(T));
+    free(mutex.participants());
+    free(mutex.revoke(participant));
+    free(mutex.reset());
+    free(lock.read());
+    free(lock.read_as(owner));
+    free(lock.try_read());
+    free(lock.read_timeout(T));
+    free(lock.write());
+    free(lock.write_as(owner));
+    free(lock.try_write());
+    free(lock.write_timeout(T));
+    free(lock.participants());
+    free(lock.revoke(participant));
+    free(lock.reset());
+    free(semaphore.acquire());
+    free(semaphore.acquire_many(2));
+    free(semaphore.try_acquire());
+    free(semaphore.try_acquire_many(2));
+    free(semaphore.acquire_timeout(T));
+    free(semaphore.acquire_many_timeout(2, T));
+    free(semaphore.participants());
+    free(semaphore.revoke(participant));
+    free(Owner::scope(ready(())));
+    free(owner.clone().within(ready(())));
+}
+
+fn of_several(multi: &MultiLock, limit: &SharedLimit, barrier: &Barrier, double: &DoubleBarrier) {
+    free(multi.acquire());
+    free(multi.acquire_as(&Owner::new()));
+    free(multi.try_acquire());
+    free(multi.acquire_timeout(T));
+    free(limit.get());
+    free(limit.set(2));
+    free(barrier.set());
+    free(barrier.is_set());
+    free(barrier.remove());
+    free(barrier.wait());
+    free(barrier.wait_timeout(T));
+    free(double.enter());
+    free(double.enter_timeout(T));
+}
+
+/// A guard's futures that end it take it with them. The others borrow it, so that nobody waits for, or works
+/// under, a guard that was dropped meanwhile.
+macro_rules! guards {
+    ($($of:ident($guard:ty) { $($more:tt)* })+) => {
+        $(fn $of(guard: &$guard, ending: [$guard; 2]) {
+            borrows(guard.lost());
+            borrows(guard.run(ready(())));
+            borrows(guard.verify());
+            let [_one, _other] = ending;
+            guards!(@more guard _one _other $($more)*);
+        })+
+    };
+    (@more $guard:ident $one:ident $other:ident release $($more:tt)*) => {
+        free($one.release());
+        guards!(@more $guard $one $other $($more)*);
+    };
+    (@more $guard:ident $one:ident $other:ident revoked $($more:tt)*) => {
+        borrows($guard.revoked());
+        guards!(@more $guard $one $other $($more)*);
+    };
+    (@more $guard:ident $one:ident $other:ident downgrade) => { free($other.downgrade()); };
+    (@more $guard:ident $one:ident $other:ident resign) => { free($other.resign()); };
+    (@more $guard:ident $one:ident $other:ident) => {};
+}
+
+guards! {
+    of_a_mutex_guard(MutexGuard) { release revoked }
+    of_a_read_guard(ReadGuard) { release revoked }
+    of_a_write_guard(WriteGuard) { release revoked downgrade }
+    of_a_permit(Permit) { release revoked }
+    of_a_multi_guard(MultiGuard) { release revoked }
+    of_a_leadership(Leadership) { resign }
+}
+
+fn of_elections(election: &Election) {
+    free(election.campaign());
+    free(election.leader());
+    free(election.candidates());
+    free(election.reset());
+    free(election.run(|leadership| async move { leadership.resign().await }));
+    free(election.run(|leadership| async move { leadership.resign().await }).until(pending::<()>()));
+}
+
+fn of_discovery(registry: &Registry, instance: &Instance<u32>, service: &Service<u32>, group: &Membership) {
+    free(registry.register(instance.clone()));
+    free(registry.consume("web", instance.clone()));
+    free(registry.service::<u32>("web"));
+    free(registry.service_builder::<u32>("web").open());
+    free(registry.consumers::<u32>("web"));
+    free(registry.names());
+    free(service.ready());
+    free(group.join("host-7", "10.0.0.7"));
+    free(group.join_by_identity("host-7"));
+    free(group.members());
+}
+
+/// What keeps something announced is one thing only, and its futures borrow it as those of a guard do.
+fn of_own_nodes(
+    registration: &mut Registration,
+    [draining, ending]: [Registration; 2],
+    member: &mut Member,
+    leaving: Member,
+    entered: Entered,
+    instance: Instance<u32>,
+) {
+    borrows(registration.changed());
+    borrows(registration.announced());
+    borrows(registration.update(instance));
+    borrows(registration.set_enabled(true));
+    free(draining.drain(T));
+    free(ending.deregister());
+    borrows(member.changed());
+    free(leaving.leave());
+    free(entered.leave());
+}
+
+fn of_configuration(config: &Config<u32>, tree: &ConfigTree<u32>, seen: &Snapshot<u32>) -> Option<()> {
+    free(config.publish(&7));
+    free(config.publish_if(&7, seen));
+    free(config.publish_new(&7));
+    free(config.update(|now| now));
+    free(config.history());
+    free(config.rollback(&seen.revision()?));
+    free(config.delete());
+    free(config.get());
+    free(config.subscribe());
+    free(tree.subscribe());
+    Some(())
+}
+
+fn of_shared_values(
+    count: &SharedCount,
+    value: &SharedValue,
+    one: &Snapshot<i32>,
+    other: &Snapshot<bytes::Bytes>,
+) {
+    free(count.get());
+    free(count.set(7));
+    free(count.compare_and_set(one, 7));
+    free(count.subscribe());
+    free(value.get());
+    free(value.set("7"));
+    free(value.compare_and_set(other, "7"));
+    free(value.subscribe());
+}
+
+fn of_counters(counter: &Counter<i64>) {
+    free(counter.get());
+    free(counter.increment());
+    free(counter.decrement());
+    free(counter.add(2));
+    free(counter.subtract(2));
+    free(counter.set(7));
+    free(counter.compare_and_set(7, 8));
+    free(counter.initialize(7));
+}
+
+/// Reads of one's own place in what follows, which belongs to one reader: they borrow it mutably.
+fn of_streams(subscription: &mut Subscription<u32>, tree: &mut TreeSubscription<u32>) {
+    borrows(subscription.changed());
+    borrows(tree.changed());
+}
+
+fn of_caches(children: &ChildrenCache, node: &NodeCache) {
+    free(children.ready());
+    free(node.ready());
+}
+
+/// A client's requests borrow the client and the path: recipes send many of them, and none is copied.
+fn of_a_client(client: &Client, acl: Vec<Acl>, [one, other]: [Transaction; 2]) {
+    free(Client::connect("localhost"));
+    borrows(client.create("/a", "", CreateMode::Persistent));
+    borrows(client.get("/a"));
+    borrows(client.set("/a", "", None));
+    borrows(client.delete("/a", None));
+    borrows(client.ensure_absent("/a"));
+    borrows(client.exists("/a"));
+    borrows(client.children("/a"));
+    borrows(client.acl("/a"));
+    borrows(client.set_acl("/a", acl, None));
+    borrows(client.sync("/a"));
+    borrows(client.check_clock(T));
+    borrows(client.close());
+    free(one.commit());
+    free(other.commit_exactly());
+}
+
+#[test]
+fn the_rows_are_functions_that_nobody_needs_to_call() {
+    let _ = (of_locks, of_several, of_elections, of_discovery, of_own_nodes);
+    let _ = (of_configuration, of_shared_values, of_counters, of_streams, of_caches, of_a_client);
+    let _ = (of_a_mutex_guard, of_a_read_guard, of_a_write_guard, of_a_permit, of_a_multi_guard);
+    let _ = of_a_leadership;
+}

@@ -1,0 +1,49 @@
+use crate::{rows, unique};
+use docent::config::{
+    Change, CodecError, Config, ConfigBuilder, ConfigTree, Counted, Counter, CounterError, HistoryEntry,
+    Json, Origin, PublishError, Raw, Rejection, RejectionReason, Revision, SharedCount, SharedValue,
+    Snapshot, SubscribeError, Subscription, TreeChange, TreeSnapshot, TreeSubscription,
+};
+#[cfg(feature = "tower")]
+use docent::discovery::Discovered;
+use docent::discovery::{
+    Instance, Instances, Member, MemberChange, MemberChanges, Members, Membership, OutlierPolicy, Peer,
+    PickError, PickPolicy, Picked, Presence, Registration, RegistrationStatus, Registry, RegistryBuilder,
+    RegistryLayout, Service, ServiceBuilder, ServiceChange, ServiceChanges, ServiceNames, ServiceType,
+    Unreadable, UriPart, UriSpec,
+};
+use docent::election::{Election, ElectionBuilder, ElectionLayout, ElectionRun, Leader, Leaders, Leadership};
+use docent::locks::{
+    AcquireError, AnyLock, Barrier, DoubleBarrier, Entered, MultiGuard, MultiLock, Mutex, MutexBuilder,
+    MutexGuard, Owner, Permit, ReadGuard, RwLock, RwLockBuilder, Semaphore, SharedLimit, WriteGuard,
+};
+use std::future::Ready;
+
+rows! { shared:
+    AnyLock, Barrier, DoubleBarrier, MultiLock, Mutex, MutexBuilder, Owner, RwLock, RwLockBuilder, Semaphore,
+    SharedLimit,
+    Election, ElectionBuilder, ElectionLayout, Leader,
+    Instance<u32>, Instances<u32>, MemberChange, Members, Membership, OutlierPolicy, Peer, PickPolicy,
+    Presence, RegistrationStatus, Registry, RegistryBuilder, RegistryLayout, Service<u32>,
+    ServiceBuilder<u32>, ServiceChange<u32>, ServiceType, Unreadable, UriPart, UriSpec,
+    Change<u32>, Config<u32>, ConfigBuilder<u32>, ConfigTree<u32>, Counted<i64>, Counter<i64>,
+    HistoryEntry<u32>, Json, Origin, Raw, Rejection, RejectionReason, Revision, SharedCount, SharedValue,
+    Snapshot<u32>, Subscription<u32>, TreeChange<u32>, TreeSnapshot<u32>, TreeSubscription<u32>,
+}
+
+rows! { stream:
+    Leaders, MemberChanges, ServiceChanges<u32>, ServiceNames, Subscription<u32>, TreeSubscription<u32>,
+}
+
+rows! { error: AcquireError, PickError, CodecError, CounterError, PublishError, SubscribeError }
+
+unique! {
+    Entered, MultiGuard, MutexGuard, Permit, ReadGuard, WriteGuard, Leadership, Member, Picked<u32>,
+    Registration,
+}
+
+// The run of an election is the user's future; it is as shared as that.
+unique! { ElectionRun<Ready<()>> }
+
+#[cfg(feature = "tower")]
+unique! { Discovered<u32, fn()> }
