@@ -1,8 +1,8 @@
 //! `Barrier` and `DistributedBarrier`, `DoubleBarrier` and `DistributedDoubleBarrier`.
 
 use crate::curator::both;
-use docent::locks::{AcquireError, Entered};
-use docent::{Barrier, Client, DoubleBarrier};
+use docent::locks::Entered;
+use docent::{Barrier, Client, DoubleBarrier, Error};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, Proxy};
 use docent_tests::{soon, until};
@@ -60,7 +60,7 @@ async fn until_nodes(client: &Client, wanted: impl Fn(usize) -> bool) {
     until(async || wanted(client.children(PATH).await.map_or(0, |children| children.names.len()))).await;
 }
 
-fn enter(barrier: &DoubleBarrier) -> JoinHandle<Result<Entered, AcquireError>> {
+fn enter(barrier: &DoubleBarrier) -> JoinHandle<Result<Entered, Error>> {
     let barrier = barrier.clone();
     tokio::spawn(async move { barrier.enter().await })
 }

@@ -1,8 +1,8 @@
 //! A gate that holds up everybody who comes, until it is removed.
 
 use crate::connect;
-use docent::locks::AcquireError;
-use docent::{Barrier, Client, ErrorKind};
+use docent::locks::BarrierError;
+use docent::{Barrier, Client, Error, ErrorKind};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, both_backends};
 use docent_tests::soon;
@@ -15,10 +15,7 @@ fn barrier(client: &Client) -> Barrier {
 }
 
 /// Begins to wait, and comes back once the watch is set.
-async fn waiting(
-    server: &docent_testkit::TestServer,
-    client: &Client,
-) -> JoinHandle<Result<(), AcquireError>> {
+async fn waiting(server: &docent_testkit::TestServer, client: &Client) -> JoinHandle<Result<(), Error>> {
     let looks = || server.front().trace().iter().filter(|frame| frame.is_reply(OpCode::Exists)).count();
     let before = looks();
     let barrier = barrier(client);
@@ -90,10 +87,10 @@ both_backends! {
         let (setter, client) = (connect(&server).await, connect(&server).await);
         soon(barrier(&setter).set()).await.unwrap();
         let late = soon(barrier(&client).wait_timeout(Duration::from_millis(100))).await;
-        assert!(matches!(late, Err(AcquireError::TimedOut)));
+        assert!(matches!(late, Err(BarrierError::TimedOut { .. })));
         let waiter = waiting(&server, &client).await;
         soon(client.close()).await;
-        let Err(AcquireError::Core(error)) = soon(waiter).await.unwrap() else { panic!("it went on") };
+        let Err(error) = soon(waiter).await.unwrap() else { panic!("it went on") };
         assert_eq!(error.kind(), ErrorKind::Closed);
     }
 

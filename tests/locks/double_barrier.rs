@@ -1,8 +1,8 @@
 //! A gate that opens once enough have come, and again once all have left.
 
 use crate::{builder, connect};
-use docent::locks::{AcquireError, Entered};
-use docent::{Client, ConnectionState, CreateMode, DoubleBarrier, ErrorKind};
+use docent::locks::{BarrierError, Entered};
+use docent::{Client, ConnectionState, CreateMode, DoubleBarrier, Error, ErrorKind};
 use docent_proto::{OpCode, Request};
 use docent_testkit::{Backend, Rule, both_backends};
 use docent_tests::{SHORT_SESSION, soon};
@@ -18,7 +18,7 @@ fn barrier(client: &Client, members: u32) -> DoubleBarrier {
     DoubleBarrier::new(client, PATH, members).unwrap()
 }
 
-fn enter(client: &Client, members: u32) -> JoinHandle<Result<Entered, AcquireError>> {
+fn enter(client: &Client, members: u32) -> JoinHandle<Result<Entered, Error>> {
     let barrier = barrier(client, members);
     tokio::spawn(async move { barrier.enter().await })
 }
@@ -96,7 +96,7 @@ both_backends! {
         let server = backend.start().await;
         let (one, two) = (connect(&server).await, connect(&server).await);
         let late = soon(barrier(&one, 2).enter_timeout(Duration::from_millis(200))).await;
-        assert!(matches!(late, Err(AcquireError::TimedOut)));
+        assert!(matches!(late, Err(BarrierError::TimedOut { .. })));
         until_nodes(&one, 0).await;
         let waiting = enter(&one, 2);
         until_nodes(&one, 1).await;

@@ -1,7 +1,6 @@
 //! A double barrier stands what happens to links, sessions, futures and clients of its members.
 
 use crate::{builder, connect};
-use docent::locks::AcquireError;
 use docent::{Client, CreateMode, DoubleBarrier, Error, ErrorKind};
 use docent_proto::OpCode;
 use docent_testkit::battery::abandon_at;
@@ -137,8 +136,8 @@ async fn broken(server: &TestServer, other: &Client, comes: Comes, op: OpCode, n
 }
 
 /// An error that is documented for a client that was closed.
-fn is_closed(error: &AcquireError) -> bool {
-    matches!(error, AcquireError::Core(error) if error.kind() == ErrorKind::Closed)
+fn is_closed(error: &Error) -> bool {
+    error.kind() == ErrorKind::Closed
 }
 
 both_backends! {

@@ -6,20 +6,20 @@ use docent_core::{Error, Lost};
 #[non_exhaustive]
 pub enum AcquireError {
     /// Somebody holds it or waits for it (calls that begin with `try_` only).
-    #[error("the lock is held by somebody else")]
+    #[error("acquire: somebody else holds it or waits for it")]
     Busy,
     /// The time given was not enough (calls that end with `_timeout` only). It bounds the whole call, so that
     /// nothing is waited for after it: the ticket is being removed. Its delete was submitted before this was
     /// returned, so that it is ahead of all later requests of the client; a ticket whose create was not
     /// answered yet is looked for and deleted in the background.
-    #[error("the lock was not acquired in time")]
+    #[error("acquire: the time given was not enough")]
     TimedOut,
     /// The owner holds the lock already, but that hold is lost: release it first.
-    #[error("the owner's hold on the lock cannot be re-entered: {0}")]
+    #[error("acquire: the owner's hold cannot be re-entered: {0}")]
     Lost(#[from] Lost),
     /// The owner reads, or waits to, and wants to write: it would wait for itself. Release the read lock
     /// first, or write from the start and [`downgrade`](crate::WriteGuard::downgrade).
-    #[error("the owner reads or waits to: it would wait for itself to write")]
+    #[error("acquire: the owner reads or waits to, and would wait for itself to write")]
     WouldDeadlock,
     /// The servers could not be reached or refused.
     #[error(transparent)]
@@ -33,6 +33,20 @@ impl AcquireError {
             Self::Busy | Self::TimedOut => true,
             Self::Lost(_) | Self::WouldDeadlock => false,
             Self::Core(error) => error.is_retryable(),
+        }
+    }
+
+    /// True when something may be left at the servers although it failed: it goes in the background, or with the
+    /// session.
+    pub fn may_have_applied(&self) -> bool {
+        matches!(self, Self::Core(error) if error.may_have_applied())
+    }
+
+    /// The path it is about, where the servers were asked.
+    pub fn path(&self) -> Option<&str> {
+        match self {
+            Self::Core(error) => error.path(),
+            _ => None,
         }
     }
 }

@@ -9,7 +9,7 @@ mod owner;
 mod rw_lock;
 mod semaphore;
 
-pub use barrier::{Barrier, DoubleBarrier, Entered};
+pub use barrier::{Barrier, BarrierError, DoubleBarrier, Entered};
 pub use error::AcquireError;
 pub use multi_lock::{AnyLock, MultiGuard, MultiLock};
 pub use mutex::{Mutex, MutexBuilder, MutexGuard};

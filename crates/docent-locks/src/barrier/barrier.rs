@@ -1,5 +1,4 @@
-use crate::AcquireError;
-use crate::acquire::with_timeout;
+use super::error::{BarrierError, within};
 use docent_core::recipe::NodePath;
 use docent_core::{Client, CreateMode, Error, ErrorKind};
 use futures_util::StreamExt;
@@ -98,17 +97,16 @@ impl Barrier {
     /// Waits until the barrier is not set; returns at once when it is not.
     ///
     /// # Errors
-    /// [`AcquireError::Core`] with `Timeout` when no server can be reached to look at first, with `NoAuth`,
-    /// `Closed`.
+    /// `Timeout` when no server can be reached to look at first, `NoAuth`, `Closed`.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub fn wait(&self) -> impl Future<Output = Result<(), AcquireError>> + Send + use<> {
+    pub fn wait(&self) -> impl Future<Output = Result<(), Error>> + Send + use<> {
         let barrier = self.clone();
         async move { barrier.until_removed().await }
     }
 
-    async fn until_removed(&self) -> Result<(), AcquireError> {
+    async fn until_removed(&self) -> Result<(), Error> {
         // A server that lags may not know yet that it was set.
         self.client.sync(&self.path).await?;
         let mut there = self.client.watch_exists(&self.path)?;
@@ -121,21 +119,20 @@ impl Barrier {
             }
         }
         // The stream ends with the client: so does this.
-        Ok(self.client.sync(&self.path).await?)
+        self.client.sync(&self.path).await
     }
 
     /// As [`wait`](Self::wait), for at most `timeout`.
     ///
     /// # Errors
-    /// [`AcquireError::TimedOut`] when that was not enough; else as [`wait`](Self::wait).
+    /// [`BarrierError::TimedOut`] when that was not enough; else as [`wait`](Self::wait).
     ///
     /// # Cancel safety
     /// This method is cancel safe.
     pub fn wait_timeout(
         &self,
         timeout: Duration,
-    ) -> impl Future<Output = Result<(), AcquireError>> + Send + use<> {
-        let wait = self.wait();
-        async move { with_timeout(timeout, wait).await }
+    ) -> impl Future<Output = Result<(), BarrierError>> + Send + use<> {
+        within(timeout, "wait", self.path().to_owned(), self.wait())
     }
 }

@@ -1,6 +1,5 @@
 use super::Entered;
-use crate::AcquireError;
-use crate::acquire::with_timeout;
+use super::error::{BarrierError, within};
 use docent_core::recipe::{KeptNode, NodePath};
 use docent_core::{Client, CreateMode, Error, ErrorKind, Node, Stat, planted};
 use futures_util::StreamExt;
@@ -76,17 +75,16 @@ impl DoubleBarrier {
     /// Becomes a member and waits until enough have.
     ///
     /// # Errors
-    /// [`AcquireError::Core`] with `Timeout` when no server can be reached to become one, with `NoAuth`,
-    /// `Closed`.
+    /// `Timeout` when no server can be reached to become one, `NoAuth`, `Closed`.
     ///
     /// # Cancel safety
     /// This method is cancel safe: its node is removed in the background.
-    pub fn enter(&self) -> impl Future<Output = Result<Entered, AcquireError>> + Send + use<> {
+    pub fn enter(&self) -> impl Future<Output = Result<Entered, Error>> + Send + use<> {
         let barrier = self.clone();
         async move { barrier.come_in().await }
     }
 
-    async fn come_in(&self) -> Result<Entered, AcquireError> {
+    async fn come_in(&self) -> Result<Entered, Error> {
         let name = Uuid::new_v4().to_string();
         let mut member = KeptNode::new(&self.client, &self.child(&name), self.identity())?;
         member.present().await?;
@@ -115,7 +113,7 @@ impl DoubleBarrier {
                     Ok(false) => break,
                     // It waits through that. Nothing would tell it to look later.
                     Err(error) if error.kind() == ErrorKind::Timeout => {}
-                    Err(error) => return Err(error.into()),
+                    Err(error) => return Err(error),
                 }
             }
         }
@@ -124,7 +122,7 @@ impl DoubleBarrier {
     /// As [`enter`](Self::enter), for at most `timeout`.
     ///
     /// # Errors
-    /// [`AcquireError::TimedOut`] when that was not enough: its node is being removed. Else as
+    /// [`BarrierError::TimedOut`] when that was not enough: its node is being removed. Else as
     /// [`enter`](Self::enter).
     ///
     /// # Cancel safety
@@ -132,9 +130,8 @@ impl DoubleBarrier {
     pub fn enter_timeout(
         &self,
         timeout: Duration,
-    ) -> impl Future<Output = Result<Entered, AcquireError>> + Send + use<> {
-        let enter = self.enter();
-        async move { with_timeout(timeout, enter).await }
+    ) -> impl Future<Output = Result<Entered, BarrierError>> + Send + use<> {
+        within(timeout, "enter", self.path.clone(), self.enter())
     }
 
     /// The names of the members, sorted.

@@ -4,7 +4,9 @@
 mod barrier;
 mod double_barrier;
 mod entered;
+mod error;
 
 pub use barrier::Barrier;
 pub use double_barrier::DoubleBarrier;
 pub use entered::Entered;
+pub use error::BarrierError;

@@ -14,8 +14,9 @@ use docent::discovery::{
 };
 use docent::election::{Election, ElectionBuilder, ElectionLayout, ElectionRun, Leader, Leaders, Leadership};
 use docent::locks::{
-    AcquireError, AnyLock, Barrier, DoubleBarrier, Entered, MultiGuard, MultiLock, Mutex, MutexBuilder,
-    MutexGuard, Owner, Permit, ReadGuard, RwLock, RwLockBuilder, Semaphore, SharedLimit, WriteGuard,
+    AcquireError, AnyLock, Barrier, BarrierError, DoubleBarrier, Entered, MultiGuard, MultiLock, Mutex,
+    MutexBuilder, MutexGuard, Owner, Permit, ReadGuard, RwLock, RwLockBuilder, Semaphore, SharedLimit,
+    WriteGuard,
 };
 use std::future::Ready;
 
@@ -35,7 +36,7 @@ rows! { stream:
     Leaders, MemberChanges, ServiceChanges<u32>, ServiceNames, Subscription<u32>, TreeSubscription<u32>,
 }
 
-rows! { error: AcquireError, PickError, CodecError, CounterError, PublishError, SubscribeError }
+rows! { error: AcquireError, BarrierError, PickError, CodecError, CounterError, PublishError, SubscribeError }
 
 unique! {
     Entered, MultiGuard, MutexGuard, Permit, ReadGuard, WriteGuard, Leadership, Member, Picked<u32>,

@@ -1,7 +1,7 @@
 use super::abandon::abandon_at;
 use super::pace::Pace;
 use super::{ClientCtx, Workload};
-use docent::locks::{AcquireError, Entered};
+use docent::locks::{BarrierError, Entered};
 use docent::{Barrier, DoubleBarrier, ErrorKind};
 use docent_checker::{AttemptId, EventKind, FaultKind, Meeting};
 use fastrand::Rng;
@@ -46,13 +46,16 @@ impl BarrierWorkload {
             0..=2 => Some(barrier.enter_timeout(ctx.setting.span(rng)).await),
             // Nothing may ask for so many polls.
             3 => tokio::select! {
-                entered = abandon_at(rng.u32(1..12), barrier.enter()) => entered,
+                entered = abandon_at(rng.u32(1..12), barrier.enter()) => entered.map(|done| done.map_err(BarrierError::from)),
                 () = ctx.stop.cancelled() => None,
             },
-            4 => timeout(ctx.setting.span(rng), barrier.enter()).await.ok(),
+            4 => timeout(ctx.setting.span(rng), barrier.enter())
+                .await
+                .ok()
+                .map(|done| done.map_err(BarrierError::from)),
             // Missing members may never come once nothing new is begun.
             _ => tokio::select! {
-                entered = barrier.enter() => Some(entered),
+                entered = barrier.enter() => Some(entered.map_err(BarrierError::from)),
                 () = ctx.stop.cancelled() => None,
             },
         };
@@ -102,8 +105,8 @@ async fn leave(
 async fn at_the_barrier(ctx: &ClientCtx, rng: &mut Rng) -> ControlFlow<()> {
     let Ok(barrier) = Barrier::new(&ctx.client, SIMPLE) else { return ControlFlow::Break(()) };
     let done = match rng.u8(..4) {
-        0 => barrier.set().await.map(drop).map_err(AcquireError::from),
-        1 => barrier.remove().await.map_err(AcquireError::from),
+        0 => barrier.set().await.map(drop).map_err(BarrierError::from),
+        1 => barrier.remove().await.map_err(BarrierError::from),
         _ => {
             let (limit, since) = (ctx.setting.span(rng), ctx.recorder.now());
             let waited = barrier.wait_timeout(limit).await;
@@ -116,9 +119,9 @@ async fn at_the_barrier(ctx: &ClientCtx, rng: &mut Rng) -> ControlFlow<()> {
     done.err().map_or(ControlFlow::Continue(()), |error| broken(&error))
 }
 
-fn broken(error: &AcquireError) -> ControlFlow<()> {
+fn broken(error: &BarrierError) -> ControlFlow<()> {
     match error {
-        AcquireError::Core(error) if error.kind() == ErrorKind::Closed => ControlFlow::Break(()),
+        BarrierError::Core(error) if error.kind() == ErrorKind::Closed => ControlFlow::Break(()),
         _ => ControlFlow::Continue(()),
     }
 }
