@@ -15,7 +15,7 @@ async fn main() -> anyhow::Result<()> {
     println!("the limit is {}", subscription.current().value());
     limit.publish(&200).await?;
     while let Some(change) = subscription.changed().await {
-        let Change::Value(limit) = change else { continue };
+        let Change::Value(limit) = change? else { continue };
         println!("the limit is {} now", limit.value());
         break;
     }

@@ -100,7 +100,7 @@ async fn follow(ensemble: &Ensemble, client: &Client, snapshot: Option<PathBuf>)
         tokio::select! {
             interrupted = tokio::signal::ctrl_c() => return Ok(interrupted?),
             change = limits.changed() => match change {
-                Some(change) => tell(&change, &limits),
+                Some(change) => tell(&change?, &limits),
                 None => return Ok(()),
             },
         }
@@ -169,5 +169,5 @@ async fn demo(client: &Client) -> anyhow::Result<()> {
 }
 
 async fn next(limits: &mut Subscription<Limits>) -> anyhow::Result<Change<Limits>> {
-    limits.changed().await.context("the client was closed")
+    Ok(limits.changed().await.context("the client was closed")??)
 }

@@ -62,7 +62,7 @@ async fn watch(ensemble: &Ensemble) -> anyhow::Result<()> {
                 client.close().await;
                 return Ok(());
             }
-            change = changes.next() => tell(&change.context("the client was closed")?, &members),
+            change = changes.next() => tell(&change.context("the client was closed")??, &members),
         }
     }
 }
@@ -135,7 +135,7 @@ async fn until(
     told: impl Fn(&MemberChange) -> bool,
 ) -> anyhow::Result<()> {
     loop {
-        let change = changes.next().await.context("the client was closed")?;
+        let change = changes.next().await.context("the client was closed")??;
         tell(&change, members);
         if told(&change) {
             return Ok(());

@@ -105,7 +105,7 @@ async fn until_gone(shops: &Service<Meta>, id: &str) -> anyhow::Result<()> {
     let mut changes = shops.changes();
     while shops.instances().iter().any(|instance| instance.id == id) {
         match changes.next().await {
-            Some(ServiceChange::Removed(instance)) => println!("  {} is gone", instance.id),
+            Some(Ok(ServiceChange::Removed(instance))) => println!("  {} is gone", instance.id),
             Some(_) => {}
             None => anyhow::bail!("the client was closed"),
         }

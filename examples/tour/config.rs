@@ -27,14 +27,14 @@ pub(crate) async fn show(stage: &Stage) -> anyhow::Result<()> {
     stage.say("service", format_args!("starts at {} per second", followed.current().per_second));
 
     published.update(|now| Some(Limits { per_second: now?.per_second * 2 })).await?;
-    let Some(Change::Value(value)) = followed.changed().await else { anyhow::bail!("no value came") };
+    let Some(Ok(Change::Value(value))) = followed.changed().await else { anyhow::bail!("no value came") };
     stage.say("service", format_args!("goes on at {} per second", value.per_second));
     ensure!(value.per_second == 200, "the update was not applied once");
 
     let refused = published.publish(&Limits { per_second: 0 }).await.err().context("0 was published")?;
     stage.say("operator", refused);
     operator.set(published.path(), "per_second = 50", None).await?;
-    let Some(Change::Refused(refusal)) = followed.changed().await else {
+    let Some(Ok(Change::Refused(refusal))) = followed.changed().await else {
         anyhow::bail!("it was not refused")
     };
     stage.say("service", format_args!("refuses {refusal}"));
@@ -42,7 +42,7 @@ pub(crate) async fn show(stage: &Stage) -> anyhow::Result<()> {
 
     let first = published.history().await?.pop().context("the history is empty")?;
     published.rollback(&first.revision).await?;
-    let Some(Change::Value(value)) = followed.changed().await else { anyhow::bail!("no value came") };
+    let Some(Ok(Change::Value(value))) = followed.changed().await else { anyhow::bail!("no value came") };
     stage.say("service", format_args!("is back at {} per second, from the history", value.per_second));
     published.delete().await?;
     operator.close().await;

@@ -21,7 +21,7 @@ pub(crate) async fn show(stage: &Stage) -> anyhow::Result<()> {
     let (mut joined, mut left) = (0, Vec::new());
     while left.len() < 2 {
         match changes.next().await {
-            Some(MemberChange::Joined(peer)) => {
+            Some(Ok(MemberChange::Joined(peer))) => {
                 joined += 1;
                 stage.say("watcher", format_args!("{} is in", peer.id));
                 if joined == HOSTS.len() {
@@ -36,7 +36,7 @@ pub(crate) async fn show(stage: &Stage) -> anyhow::Result<()> {
                     }
                 }
             }
-            Some(MemberChange::Left(peer)) => {
+            Some(Ok(MemberChange::Left(peer))) => {
                 stage.say("watcher", format_args!("{} is gone", peer.id));
                 left.push(peer.id);
             }

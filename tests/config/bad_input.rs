@@ -117,7 +117,7 @@ both_backends! {
         print(&error.to_string());
         let mut subscription = soon(config.subscribe()).await.unwrap();
         client.set("/secret", format!("{{\"{SECRET}\":0}}"), None).await.unwrap();
-        let change = soon(subscription.changed()).await.unwrap();
+        let change = soon(subscription.changed()).await.unwrap().unwrap();
         print(&change);
         print(&(&config, &subscription, subscription.rejection().unwrap().to_string()));
         let tree = ConfigTree::<String>::new(&client, "/").err();

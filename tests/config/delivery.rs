@@ -77,7 +77,7 @@ both_backends! {
         let mut subscription = soon(config.subscribe()).await.unwrap();
         assert!(!subscription.is_missing());
         soon(operator.delete()).await.unwrap();
-        assert!(matches!(soon(subscription.changed()).await, Some(Change::Deleted)));
+        assert!(matches!(soon(subscription.changed()).await, Some(Ok(Change::Deleted))));
         assert!(subscription.is_missing() && subscription.current().per_second == 1);
         // The same value of a new node is news.
         soon(operator.publish(&limits(1))).await.unwrap();
@@ -85,13 +85,13 @@ both_backends! {
         assert!(!subscription.is_missing());
         // Deleted and published while nobody could look, and deleted while the session ended.
         soon(operator.delete()).await.unwrap();
-        assert!(matches!(soon(subscription.changed()).await, Some(Change::Deleted)));
+        assert!(matches!(soon(subscription.changed()).await, Some(Ok(Change::Deleted))));
         server.expire(client.session_id().unwrap()).await.unwrap();
         soon(operator.publish(&limits(2))).await.unwrap();
         assert_eq!(next(&mut subscription).await.per_second, 2);
         server.expire(client.session_id().unwrap()).await.unwrap();
         soon(operator.delete()).await.unwrap();
-        assert!(matches!(soon(subscription.changed()).await, Some(Change::Deleted)));
+        assert!(matches!(soon(subscription.changed()).await, Some(Ok(Change::Deleted))));
     }
 
     async fn v5_without_a_link_the_value_is_stale_and_says_for_how_long(backend: Backend) {
@@ -158,14 +158,14 @@ both_backends! {
         let count = u64::try_from(bad.len()).unwrap();
         for (data, reason) in bad {
             other.set(PATH, data.clone(), None).await.unwrap();
-            let Some(Change::Refused(refusal)) = soon(subscription.changed()).await else { panic!("{data}") };
+            let Some(Ok(Change::Refused(refusal))) = soon(subscription.changed()).await else { panic!("{data}") };
             assert_eq!(refusal.reason(), reason, "{data}");
             assert_eq!(subscription.rejection().unwrap().revision(), refusal.revision());
             assert_eq!(subscription.current().per_second, 1);
         }
         assert_eq!(subscription.refused(), count);
         other.set(PATH, vec![0xff, 0xfe, 0], None).await.unwrap();
-        assert!(matches!(soon(subscription.changed()).await, Some(Change::Refused(_))));
+        assert!(matches!(soon(subscription.changed()).await, Some(Ok(Change::Refused(_)))));
         other.set(PATH, json(2), None).await.unwrap();
         assert_eq!(next(&mut subscription).await.per_second, 2);
         assert!(subscription.rejection().is_none());
@@ -184,12 +184,12 @@ both_backends! {
         let tolerant = Config::builder(&client, PATH).default_value(limits(9)).build().unwrap();
         let mut subscription = soon(tolerant.subscribe()).await.unwrap();
         assert!(subscription.current().per_second == 9 && subscription.current().is_provisional());
-        assert!(matches!(soon(subscription.changed()).await, Some(Change::Refused(_))));
+        assert!(matches!(soon(subscription.changed()).await, Some(Ok(Change::Refused(_)))));
         // The default is no published value.
         let default = subscription.current();
         assert!(tolerant.publish_if(&limits(10), &default).await.is_err());
         soon(tolerant.delete()).await.unwrap();
-        assert!(matches!(soon(subscription.changed()).await, Some(Change::Deleted)));
+        assert!(matches!(soon(subscription.changed()).await, Some(Ok(Change::Deleted))));
         soon(tolerant.publish_if(&limits(10), &default)).await.unwrap();
         assert_eq!(next(&mut subscription).await.per_second, 10);
     }

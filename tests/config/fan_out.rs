@@ -21,7 +21,7 @@ async fn follow(mut subscription: Subscription<Limits>) -> usize {
     let (mut newest, mut told) = (subscription.current().revision().unwrap().mzxid, 0);
     while subscription.current().per_second < LAST || told == 0 {
         match subscription.changed().await {
-            Some(Change::Value(snapshot)) => {
+            Some(Ok(Change::Value(snapshot))) => {
                 let mzxid = snapshot.revision().unwrap().mzxid;
                 assert!(mzxid > newest, "{mzxid} came after {newest}");
                 assert!(subscription.current().revision().unwrap().mzxid >= mzxid);

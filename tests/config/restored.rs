@@ -32,8 +32,8 @@ async fn values_of_servers_that_begin_anew_are_taken_and_told_apart() {
     loop {
         match soon(subscription.changed()).await {
             // Nothing was there until it was published anew.
-            Some(Change::Deleted) => {}
-            Some(Change::RolledBack) => break,
+            Some(Ok(Change::Deleted)) => {}
+            Some(Ok(Change::RolledBack)) => break,
             other => panic!("{other:?}"),
         }
     }

@@ -92,7 +92,7 @@ both_backends! {
         let theirs = SharedValue::new(&other, "/value", "").unwrap();
         assert_eq!(subscription.current().value(), "seed");
         let mut told = async |wanted: &str| match soon(subscription.changed()).await {
-            Some(Change::Value(value)) => assert_eq!(value.value(), wanted),
+            Some(Ok(Change::Value(value))) => assert_eq!(value.value(), wanted),
             other => panic!("{other:?}"),
         };
         soon(theirs.set("one")).await.unwrap();

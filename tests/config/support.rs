@@ -38,7 +38,7 @@ pub(crate) fn json(per_second: u32) -> String {
 /// Waits for the next change, which must be a value.
 pub(crate) async fn next(subscription: &mut Subscription<Limits>) -> Arc<Snapshot<Limits>> {
     match soon(subscription.changed()).await {
-        Some(Change::Value(snapshot)) => snapshot,
+        Some(Ok(Change::Value(snapshot))) => snapshot,
         other => panic!("a value was expected, not {other:?}"),
     }
 }

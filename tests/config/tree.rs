@@ -20,9 +20,9 @@ fn tree(client: &docent::Client) -> ConfigTree<Limits> {
 /// The next change, in short.
 async fn next(subscription: &mut TreeSubscription<Limits>) -> String {
     match soon(subscription.changed()).await {
-        Some(TreeChange::Value(key, value)) => format!("{key}={}", value.per_second),
-        Some(TreeChange::Deleted(key)) => format!("-{key}"),
-        Some(TreeChange::Refused(key, _)) => format!("!{key}"),
+        Some(Ok(TreeChange::Value(key, value))) => format!("{key}={}", value.per_second),
+        Some(Ok(TreeChange::Deleted(key))) => format!("-{key}"),
+        Some(Ok(TreeChange::Refused(key, _))) => format!("!{key}"),
         other => panic!("{other:?}"),
     }
 }

@@ -3,7 +3,7 @@
 use crate::{builder, connect};
 use docent::cache::{ChildrenCache, ChildrenEvent, ChildrenEvents};
 use docent::node::{Acl, Permissions};
-use docent::{Client, CreateMode, ErrorKind};
+use docent::{Client, CreateMode, Error, ErrorKind};
 use docent_testkit::{Backend, both_backends};
 use docent_tests::soon;
 use futures_util::StreamExt;
@@ -22,26 +22,26 @@ impl Told {
     }
 
     /// Takes one event; `None` at the end.
-    pub(crate) async fn next(&mut self) -> Option<ChildrenEvent> {
+    pub(crate) async fn next(&mut self) -> Option<Result<ChildrenEvent, Error>> {
         let event = soon(self.events.next()).await?;
         let (word, name) = match &event {
-            ChildrenEvent::Init => {
+            Ok(ChildrenEvent::Init) => {
                 self.children.clear();
                 ("init", "")
             }
-            ChildrenEvent::Apply(name, node) => {
+            Ok(ChildrenEvent::Apply(name, node)) => {
                 let data = String::from_utf8(node.data.to_vec()).unwrap();
                 self.children.insert(name.to_string(), data);
                 ("apply ", &**name)
             }
-            ChildrenEvent::Delete(name) => {
+            Ok(ChildrenEvent::Delete(name)) => {
                 assert!(self.children.remove(&**name).is_some(), "{name} was not known");
                 ("delete ", &**name)
             }
-            ChildrenEvent::Unreadable(name, _) => ("unreadable ", &**name),
-            ChildrenEvent::Failed(_) => ("failed", ""),
-            ChildrenEvent::Gap => ("gap", ""),
-            ChildrenEvent::Ready => ("ready", ""),
+            Ok(ChildrenEvent::Unreadable(name, _)) => ("unreadable ", &**name),
+            Err(_) => ("failed", ""),
+            Ok(ChildrenEvent::Gap) => ("gap", ""),
+            Ok(ChildrenEvent::Ready) => ("ready", ""),
             _ => ("other", ""),
         };
         self.log.push(format!("{word}{name}"));
@@ -51,7 +51,7 @@ impl Told {
     /// Reads on until `condition` is met.
     pub(crate) async fn until(&mut self, condition: impl Fn(&Self) -> bool) {
         while !condition(self) {
-            self.next().await.expect("the client is open");
+            let _ = self.next().await.expect("the client is open");
         }
     }
 

@@ -113,7 +113,7 @@ both_backends! {
         proxy.heal().await.unwrap();
         told.until_children(&[("a", "a"), ("d", "d")]).await;
         let zxid = other.exists("/f/a").await.unwrap().unwrap().czxid;
-        soon(async { while cache.current().get("a").unwrap().stat.czxid != zxid { told.next().await.unwrap(); } }).await;
+        soon(async { while cache.current().get("a").unwrap().stat.czxid != zxid { told.next().await.unwrap().unwrap(); } }).await;
     }
 
     async fn a_change_after_the_load_and_before_its_watch_is_seen(backend: Backend) {

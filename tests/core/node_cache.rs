@@ -11,7 +11,7 @@ use docent_tests::soon;
 use futures_util::StreamExt;
 
 async fn next(changes: &mut NodeChanges) -> Option<String> {
-    let node = soon(changes.next()).await.expect("the client is open");
+    let node = soon(changes.next()).await.expect("the client is open").expect("it can be read");
     node.map(|node| String::from_utf8(node.data.to_vec()).unwrap())
 }
 
@@ -127,8 +127,10 @@ both_backends! {
         let error = soon(cache.ready()).await.unwrap_err();
         assert_eq!((error.kind(), error.path()), (ErrorKind::NoAuth, Some("/a")));
         assert!(cache.last_error().is_some() && cache.is_stale());
+        let mut changes = cache.changes();
+        assert_eq!(soon(changes.next()).await.unwrap().unwrap_err().kind(), ErrorKind::NoAuth);
         other.set_acl("/a", [Acl::open_unsafe()], None).await.unwrap();
-        assert_eq!(next(&mut cache.changes()).await.as_deref(), Some("1"));
+        assert_eq!(next(&mut changes).await.as_deref(), Some("1"));
         until_fresh(&cache).await;
         assert!(cache.last_error().is_none());
     }

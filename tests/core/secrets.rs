@@ -183,7 +183,7 @@ async fn told(printed: &Printed, client: &Client) {
     let member = soon(group.join("one", PAYLOAD)).await.unwrap();
     let members = soon(group.members()).await.unwrap();
     let mut changes = members.changes();
-    let joined = soon(changes.next()).await.unwrap();
+    let joined = soon(changes.next()).await.unwrap().unwrap();
     assert!(matches!(&joined, MemberChange::Joined(peer) if peer.data == PAYLOAD));
     printed.value(&(&group, &member, member.presence(), &members, members.current(), &changes, joined));
     member.set_data(format!("2 {PAYLOAD}"));
@@ -233,7 +233,7 @@ async fn told(printed: &Printed, client: &Client) {
     ));
     for bad in [format!("\"{PAYLOAD}!\""), format!("{{\"{PAYLOAD}\":")] {
         client.set("/t/config", bad, None).await.unwrap();
-        let change = soon(following.changed()).await.unwrap();
+        let change = soon(following.changed()).await.unwrap().unwrap();
         assert!(matches!(change, Change::Refused(_)), "{change:?}");
         printed.value(&change);
         printed.error(&soon(config.get()).await.unwrap_err());

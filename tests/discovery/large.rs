@@ -45,7 +45,7 @@ async fn follow(
     let count = std::cell::Cell::new(0);
     let follow = async {
         while !condition(told) {
-            match changes.next().await.expect("the client is open") {
+            match changes.next().await.expect("the client is open").expect("it is listed") {
                 ServiceChange::Added(instance) | ServiceChange::Updated(instance) => {
                     told.insert(instance.id.clone(), instance.payload.clone().unwrap());
                 }

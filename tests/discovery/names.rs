@@ -44,7 +44,7 @@ both_backends! {
         let mut changes = consumers.changes();
         soon(changes.next()).await;
         soon(consumer.deregister()).await.unwrap();
-        soon(async { while !consumers.instances().is_empty() { changes.next().await.unwrap(); } }).await;
+        soon(async { while !consumers.instances().is_empty() { changes.next().await.unwrap().unwrap(); } }).await;
         assert_eq!(soon(registry(&other).names()).await.unwrap(), ["orders"]);
     }
 

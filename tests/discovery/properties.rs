@@ -164,7 +164,7 @@ both_backends! {
                     if newest.len() == 4 && instances.all().len() == 4 {
                         return newest;
                     }
-                    changes.next().await.unwrap();
+                    changes.next().await.unwrap().unwrap();
                 }
             }
         });

@@ -1,7 +1,7 @@
 //! Helpers that the tests of this suite share.
 
 use docent::discovery::{ServiceChange, ServiceChanges};
-use docent::{Client, Instance, Registry, Service};
+use docent::{Client, Error, Instance, Registry, Service};
 use docent_testkit::TestServer;
 use docent_tests::{builder, soon};
 use futures_util::StreamExt;
@@ -41,7 +41,8 @@ pub(crate) async fn until_ids(view: &Service<String>, expected: &[&str]) {
     let mut changes = view.changes();
     soon(async {
         while ids(view) != expected {
-            changes.next().await.expect("the client is open");
+            // Also where it cannot be listed for a while.
+            let _ = changes.next().await.expect("the client is open");
         }
     })
     .await;
@@ -51,20 +52,20 @@ pub(crate) async fn until_ids(view: &Service<String>, expected: &[&str]) {
 pub(crate) async fn next(changes: &mut ServiceChanges<String>) -> String {
     loop {
         match soon(changes.next()).await {
-            Some(ServiceChange::Stale | ServiceChange::Current) => {}
+            Some(Ok(ServiceChange::Stale | ServiceChange::Current)) => {}
             change => return word(change.as_ref()),
         }
     }
 }
 
-pub(crate) fn word(change: Option<&ServiceChange<String>>) -> String {
+pub(crate) fn word(change: Option<&Result<ServiceChange<String>, Error>>) -> String {
     match change {
-        Some(ServiceChange::Added(instance)) => format!("added {}", instance.id),
-        Some(ServiceChange::Updated(instance)) => format!("updated {}", instance.id),
-        Some(ServiceChange::Removed(instance)) => format!("removed {}", instance.id),
-        Some(ServiceChange::Unreadable(unreadable)) => format!("unreadable {}", unreadable.id),
-        Some(ServiceChange::Stale) => "stale".to_owned(),
-        Some(ServiceChange::Current) => "current".to_owned(),
+        Some(Ok(ServiceChange::Added(instance))) => format!("added {}", instance.id),
+        Some(Ok(ServiceChange::Updated(instance))) => format!("updated {}", instance.id),
+        Some(Ok(ServiceChange::Removed(instance))) => format!("removed {}", instance.id),
+        Some(Ok(ServiceChange::Unreadable(unreadable))) => format!("unreadable {}", unreadable.id),
+        Some(Ok(ServiceChange::Stale)) => "stale".to_owned(),
+        Some(Ok(ServiceChange::Current)) => "current".to_owned(),
         Some(_) => "other".to_owned(),
         None => "end".to_owned(),
     }

@@ -181,7 +181,7 @@ both_backends! {
         assert_eq!((ids(&view), view.instances().all().len()), (vec!["3".to_owned()], 3));
         assert_eq!(view.pick_where(|instance| instance.id == "3").unwrap().id, "3");
         let error = view.pick_where(|instance| instance.id == "1").unwrap_err();
-        assert_eq!(error.to_string(), "service \"orders\" has no instance that can be picked");
+        assert_eq!(error.to_string(), "pick: service \"orders\" has no instance that can be picked");
     }
 
     async fn a_service_whose_node_is_gone_or_made_anew_is_followed_on(backend: Backend) {
@@ -256,13 +256,13 @@ both_backends! {
         }
         soon(async {
             while view.instances().get("1").unwrap().payload.as_deref() != Some("19") {
-                watching.next().await.unwrap();
+                watching.next().await.unwrap().unwrap();
             }
         }).await;
         let updated = soon(async {
             loop {
                 match changes.next().await {
-                    Some(ServiceChange::Updated(instance)) => return instance,
+                    Some(Ok(ServiceChange::Updated(instance))) => return instance,
                     Some(_) => {}
                     None => panic!("the client is open"),
                 }

@@ -183,7 +183,7 @@ impl Seen {
             async move {
                 let mut changes = service.changes();
                 while let Some(change) = changes.next().await {
-                    if let ServiceChange::Removed(instance) = change {
+                    if let Ok(ServiceChange::Removed(instance)) = change {
                         left.lock().unwrap().push(instance.id.clone());
                     }
                 }

@@ -45,7 +45,7 @@ impl Settings {
         soon(self.config.publish(&last)).await.unwrap();
         soon(async {
             while **subscription.current() != last {
-                subscription.changed().await.unwrap();
+                let _ = subscription.changed().await.unwrap();
             }
         })
         .await;
@@ -80,7 +80,7 @@ struct Published {
 async fn follow(mut subscription: Subscription<u64>, stop: CancellationToken) -> (Subscription<u64>, usize) {
     let (mut newest, mut count) = (subscription.current(), 0);
     while let Some(change) = stop.run_until_cancelled(subscription.changed()).await {
-        if let Change::Value(seen) = change.unwrap() {
+        if let Ok(Change::Value(seen)) = change.unwrap() {
             let zxids = [newest.revision(), seen.revision()].map(|revision| revision.unwrap().mzxid);
             assert!(zxids[0] < zxids[1] && newest.value() < seen.value(), "{newest:?} came before {seen:?}");
             (newest, count) = (seen, count + 1);

@@ -6,16 +6,16 @@ use docent_core::Error;
 #[non_exhaustive]
 pub enum PublishError {
     /// The published value is not the one that the caller saw: somebody else was faster. Nothing was written.
-    #[error("somebody else has published or deleted it meanwhile")]
+    #[error("publish: somebody else has published or deleted it meanwhile")]
     Conflict,
     /// The value would be refused by its readers. Nothing was written.
-    #[error("refused before it was published: {0}")]
+    #[error("publish: refused before it was published: {0}")]
     Refused(Rejection),
     /// The present value, from which the new one would be made, cannot be read. Nothing was written.
-    #[error("the present value cannot be read: {0}")]
+    #[error("publish: the present value cannot be read: {0}")]
     Unreadable(Rejection),
     /// The history does not hold that revision, or not any more. Nothing was written.
-    #[error("the history does not hold that revision")]
+    #[error("publish: the history does not hold that revision")]
     NoSuchRevision,
     /// The servers could not be reached or refused.
     #[error(transparent)]
@@ -32,6 +32,14 @@ impl PublishError {
     pub fn may_have_applied(&self) -> bool {
         matches!(self, Self::Core(error) if error.may_have_applied())
     }
+
+    /// The path it is about, where the servers were asked.
+    pub fn path(&self) -> Option<&str> {
+        match self {
+            Self::Core(error) => error.path(),
+            _ => None,
+        }
+    }
 }
 
 /// Errors of beginning a subscription: there is no value to begin with.
@@ -39,10 +47,10 @@ impl PublishError {
 #[non_exhaustive]
 pub enum SubscribeError {
     /// Nobody has published it yet, or it was deleted.
-    #[error("nothing is published there")]
+    #[error("subscribe: nothing is published there")]
     Missing,
     /// The value that is published was refused, and there was none before.
-    #[error("refused: {0}")]
+    #[error("subscribe: refused: {0}")]
     Refused(Rejection),
     /// The servers could not be reached or refused.
     #[error(transparent)]
@@ -55,6 +63,20 @@ impl SubscribeError {
         match self {
             Self::Missing | Self::Refused(_) => true,
             Self::Core(error) => error.is_retryable(),
+        }
+    }
+
+    /// True when something may have been written although it failed: the seed of a
+    /// [`SharedValue`](crate::SharedValue) or [`SharedCount`](crate::SharedCount), and nothing else.
+    pub fn may_have_applied(&self) -> bool {
+        matches!(self, Self::Core(error) if error.may_have_applied())
+    }
+
+    /// The path it is about, where the servers were asked.
+    pub fn path(&self) -> Option<&str> {
+        match self {
+            Self::Core(error) => error.path(),
+            _ => None,
         }
     }
 }

@@ -162,8 +162,9 @@ impl Error {
         Self::new(ErrorKind::TooManyEphemerals, operation).because(detail)
     }
 
-    /// Error of a request, or its reply, of `size` bytes.
-    pub(crate) fn too_large(operation: &'static str, size: usize, limit: usize) -> Self {
+    /// Error of a request, or its reply, of `size` bytes. Also of a recipe that finds out before it sends: what is
+    /// too large has this one shape.
+    pub fn too_large(operation: &'static str, size: usize, limit: usize) -> Self {
         Self::new(ErrorKind::TooLarge, operation).because(format!("{size} bytes, the limit is {limit}"))
     }
 
@@ -199,7 +200,9 @@ impl Error {
         self
     }
 
-    pub(crate) fn at(self, path: &str) -> Self {
+    /// The same error, about `path`.
+    #[must_use]
+    pub fn at(self, path: &str) -> Self {
         let path = path.to_owned();
         self.edit(|inner| inner.path = Some(path))
     }

@@ -101,7 +101,7 @@ impl Registry {
     /// A static or permanent instance takes the place of one with the same id.
     ///
     /// # Errors
-    /// `InvalidInput` when something about the instance breaks a rule: nothing was sent. `AlreadyRegistered`
+    /// `InvalidInput` when something about the instance breaks a rule, `TooLarge`: nothing was sent. `AlreadyRegistered`
     /// when this client has an instance with this id, `NodeExists` when another session keeps one, `NoAuth`,
     /// `Timeout`, `Closed`: nothing is announced, or it is being removed.
     ///

@@ -7,11 +7,11 @@ use std::net::SocketAddr;
 pub enum StartError {
     /// The address is not a loopback address, and the builder was not told to allow that.
     #[error(
-        "address {0} is not a loopback address: others could reach the server; allow_remote() permits it"
+        "start: address {0} is not a loopback address: others could reach the server; allow_remote() permits it"
     )]
     NotLoopback(SocketAddr),
     /// The address cannot be listened on.
-    #[error("cannot listen on {address}: {source}")]
+    #[error("start: cannot listen on {address}: {source}")]
     Bind {
         /// The address.
         address: SocketAddr,
@@ -19,6 +19,23 @@ pub enum StartError {
         source: io::Error,
     },
     /// The server was stopped.
-    #[error("the server was stopped")]
+    #[error("start: the server was stopped")]
     Stopped,
+}
+
+impl StartError {
+    /// True when the same call may succeed later: an address may come free.
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, Self::Bind { .. })
+    }
+
+    /// Always false: a server that does not listen has done nothing.
+    pub fn may_have_applied(&self) -> bool {
+        false
+    }
+
+    /// `None`: it is about no node.
+    pub fn path(&self) -> Option<&str> {
+        None
+    }
 }

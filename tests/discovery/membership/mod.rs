@@ -19,14 +19,14 @@ pub(crate) fn group(client: &Client) -> Membership {
 pub(super) async fn next(changes: &mut MemberChanges) -> String {
     loop {
         match soon(changes.next()).await.expect("the client is open") {
-            MemberChange::Joined(peer) => {
+            Ok(MemberChange::Joined(peer)) => {
                 return format!("+{}={}", peer.id, String::from_utf8_lossy(&peer.data));
             }
-            MemberChange::Updated(peer) => {
+            Ok(MemberChange::Updated(peer)) => {
                 return format!("{}={}", peer.id, String::from_utf8_lossy(&peer.data));
             }
-            MemberChange::Left(peer) => return format!("-{}", peer.id),
-            MemberChange::Failed(error) => return format!("!{error}"),
+            Ok(MemberChange::Left(peer)) => return format!("-{}", peer.id),
+            Ok(MemberChange::Unreadable(_, error)) | Err(error) => return format!("!{error}"),
             _ => {}
         }
     }

@@ -31,7 +31,7 @@ use std::time::Duration;
 /// let mut subscription = flags.subscribe().await?;
 /// if subscription.current().get("dark-mode").is_some_and(|flag| *flag.value()) {}
 /// while let Some(change) = subscription.changed().await {
-///     if let TreeChange::Value(key, flag) = change {
+///     if let TreeChange::Value(key, flag) = change? {
 ///         println!("{key}: {}", **flag);
 ///     }
 /// }

@@ -50,7 +50,7 @@ pub struct Counted<N> {
 #[non_exhaustive]
 pub enum CounterError {
     /// The node's data is no number of this kind: it has too few bytes. Nothing was written.
-    #[error("{path:?} holds {found} bytes, and a number takes {wanted}")]
+    #[error("count {path:?}: it holds {found} bytes, and a number takes {wanted}")]
     Corrupted {
         /// The path, as it was given.
         path: String,
@@ -60,7 +60,7 @@ pub enum CounterError {
         wanted: usize,
     },
     /// The result would be out of range. Nothing was written.
-    #[error("counter {path:?} would leave the range of its numbers")]
+    #[error("count {path:?}: it would leave the range of its numbers")]
     Overflow {
         /// The path, as it was given.
         path: String,
@@ -254,6 +254,14 @@ impl CounterError {
     /// True when it may have been counted although it failed.
     pub fn may_have_applied(&self) -> bool {
         matches!(self, Self::Core(error) if error.may_have_applied())
+    }
+
+    /// The path it is about.
+    pub fn path(&self) -> Option<&str> {
+        match self {
+            Self::Corrupted { path, .. } | Self::Overflow { path } => Some(path),
+            Self::Core(error) => error.path(),
+        }
     }
 }
 

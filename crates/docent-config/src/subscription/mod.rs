@@ -11,5 +11,5 @@ mod value_state;
 pub(crate) use fallback::Fallback;
 pub(crate) use newest_filter::{Judgement, NewestFilter};
 pub(crate) use shared_feed::SharedFeed;
-pub(crate) use state_wait::StateWait;
+pub(crate) use state_wait::{StateWait, or_error};
 pub use subscription::{Change, Subscription};

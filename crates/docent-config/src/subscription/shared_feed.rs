@@ -135,7 +135,9 @@ impl<T: Send + Sync + 'static> FeedTask<T> {
                 () = self.abandoned.cancelled() => return,
                 record = read(&mut self.reading) => self.loaded(record),
                 node = self.changes.next() => match node {
-                    Some(node) => self.take(node),
+                    Some(Ok(node)) => self.take(node),
+                    // The cache tells subscriptions.
+                    Some(Err(_)) => {}
                     None => return,
                 },
             }

@@ -1,3 +1,6 @@
+use docent_core::Error;
+use docent_core::recipe::SyncStream;
+use futures_util::StreamExt;
 use std::task::{Context, Poll, ready};
 use tokio::sync::watch;
 use tokio_util::sync::ReusableBoxFuture;
@@ -32,4 +35,19 @@ impl StateWait {
 /// Waits for the state to change; false when it never will again.
 async fn change<S>(mut state: watch::Receiver<S>) -> bool {
     state.changed().await.is_ok()
+}
+
+/// What was found; else the next of `errors`. A closed client ends both.
+pub(crate) fn or_error<C>(
+    found: Poll<Option<Result<C, Error>>>,
+    errors: &mut SyncStream<Error>,
+    cx: &mut Context<'_>,
+) -> Poll<Option<Result<C, Error>>> {
+    match found {
+        Poll::Pending => match errors.poll_next_unpin(cx) {
+            Poll::Ready(Some(error)) => Poll::Ready(Some(Err(error))),
+            _ => Poll::Pending,
+        },
+        found => found,
+    }
 }

@@ -1,7 +1,8 @@
 use super::value_state::{Latest, ValueState};
-use super::{SharedFeed, StateWait};
+use super::{SharedFeed, StateWait, or_error};
 use crate::{Rejection, Snapshot};
 use docent_core::Error;
+use docent_core::recipe::SyncStream;
 use futures_core::Stream;
 use std::fmt;
 use std::future::poll_fn;
@@ -35,6 +36,7 @@ pub struct Subscription<T> {
     state: watch::Receiver<ValueState<T>>,
     told: Told,
     waiting: StateWait,
+    errors: SyncStream<Error>,
 }
 
 /// Change of a value that a [`Subscription`] tells.
@@ -71,7 +73,8 @@ impl<T: Send + Sync + 'static> Subscription<T> {
             };
             Told { good: state.good_number, latest, rollbacks: state.rollbacks }
         };
-        Self { feed, state, told, waiting: StateWait::default() }
+        let errors = feed.cache.errors();
+        Self { feed, state, told, waiting: StateWait::default(), errors }
     }
 
     /// The last good value. Neither I/O nor a lock: it can be called for every request of a service.
@@ -82,9 +85,13 @@ impl<T: Send + Sync + 'static> Subscription<T> {
     /// Waits for the next change after the one this saw last; `None` once the client is closed. A slow reader
     /// misses the values in between, and gets the last good one, then the fault of what came after it.
     ///
+    /// # Errors
+    /// That with which the servers refuse to let the value be read, as `NoAuth`: told once, and tried again all
+    /// the time.
+    ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub async fn changed(&mut self) -> Option<Change<T>> {
+    pub async fn changed(&mut self) -> Option<Result<Change<T>, Error>> {
         poll_fn(|cx| self.poll_changed(cx)).await
     }
 
@@ -124,9 +131,10 @@ impl<T: Send + Sync + 'static> Subscription<T> {
         self.feed.state.borrow().refused
     }
 
-    fn poll_changed(&mut self, cx: &mut Context<'_>) -> Poll<Option<Change<T>>> {
-        let next = |state: &mut watch::Receiver<_>| self.told.next(&state.borrow_and_update());
-        self.waiting.poll_found(cx, &mut self.state, next)
+    fn poll_changed(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Change<T>, Error>>> {
+        let next = |state: &mut watch::Receiver<_>| self.told.next(&state.borrow_and_update()).map(Ok);
+        let found = self.waiting.poll_found(cx, &mut self.state, next);
+        or_error(found, &mut self.errors, cx)
     }
 }
 
@@ -154,9 +162,9 @@ impl Told {
 }
 
 impl<T: Send + Sync + 'static> Stream for Subscription<T> {
-    type Item = Change<T>;
+    type Item = Result<Change<T>, Error>;
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Change<T>>> {
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         self.poll_changed(cx)
     }
 }
@@ -169,6 +177,7 @@ impl<T> Clone for Subscription<T> {
             state: self.state.clone(),
             told: self.told,
             waiting: StateWait::default(),
+            errors: self.feed.cache.errors(),
         }
     }
 }

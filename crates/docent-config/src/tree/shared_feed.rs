@@ -102,7 +102,9 @@ impl<T: Send + Sync + 'static> TreeFeedTask<T> {
         }
     }
 
-    fn take(&mut self, event: ChildrenEvent) {
+    fn take(&mut self, event: Result<ChildrenEvent, Error>) {
+        // Known values stay, and the cache tells subscriptions of the error.
+        let Ok(event) = event else { return };
         match event {
             ChildrenEvent::Init => self.whole = Some(BTreeSet::new()),
             ChildrenEvent::Apply(key, node) if &*key != FOLDER => self.apply(key, &node),

@@ -1,7 +1,8 @@
 use super::{SharedTreeFeed, TreeSnapshot};
-use crate::subscription::StateWait;
+use crate::subscription::{StateWait, or_error};
 use crate::{Rejection, Snapshot};
 use docent_core::Error;
+use docent_core::recipe::SyncStream;
 use futures_core::Stream;
 use std::collections::VecDeque;
 use std::fmt;
@@ -30,6 +31,7 @@ pub struct TreeSubscription<T> {
     told: Arc<TreeSnapshot<T>>,
     next: VecDeque<TreeChange<T>>,
     waiting: StateWait,
+    errors: SyncStream<Error>,
 }
 
 /// Change of a key that a [`TreeSubscription`] tells.
@@ -51,7 +53,8 @@ impl<T: Send + Sync + 'static> TreeSubscription<T> {
         let refused =
             told.refused.iter().map(|(key, refusal)| TreeChange::Refused(Arc::clone(key), refusal.clone()));
         let next = refused.collect();
-        Self { feed, state, told, next, waiting: StateWait::default() }
+        let errors = feed.cache.errors();
+        Self { feed, state, told, next, waiting: StateWait::default(), errors }
     }
 
     /// The last good values of all keys. Neither I/O nor a lock.
@@ -61,9 +64,13 @@ impl<T: Send + Sync + 'static> TreeSubscription<T> {
 
     /// Waits for the next change after the one this saw last; `None` once the client is closed.
     ///
+    /// # Errors
+    /// That with which the servers refuse to let the folder be listed, as `NoAuth`: told once, and tried again
+    /// all the time.
+    ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub async fn changed(&mut self) -> Option<TreeChange<T>> {
+    pub async fn changed(&mut self) -> Option<Result<TreeChange<T>, Error>> {
         poll_fn(|cx| self.poll_changed(cx)).await
     }
 
@@ -84,22 +91,23 @@ impl<T: Send + Sync + 'static> TreeSubscription<T> {
         self.feed.cache.last_error()
     }
 
-    fn poll_changed(&mut self, cx: &mut Context<'_>) -> Poll<Option<TreeChange<T>>> {
-        self.waiting.poll_found(cx, &mut self.state, |state| {
+    fn poll_changed(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<TreeChange<T>, Error>>> {
+        let found = self.waiting.poll_found(cx, &mut self.state, |state| {
             if self.next.is_empty() {
                 let now = state.borrow_and_update().clone()?;
                 self.next.extend(now.since(&self.told));
                 self.told = now;
             }
-            self.next.pop_front()
-        })
+            self.next.pop_front().map(Ok)
+        });
+        or_error(found, &mut self.errors, cx)
     }
 }
 
 impl<T: Send + Sync + 'static> Stream for TreeSubscription<T> {
-    type Item = TreeChange<T>;
+    type Item = Result<TreeChange<T>, Error>;
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<TreeChange<T>>> {
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         self.poll_changed(cx)
     }
 }
@@ -113,6 +121,7 @@ impl<T> Clone for TreeSubscription<T> {
             told: Arc::clone(&self.told),
             next: self.next.clone(),
             waiting: StateWait::default(),
+            errors: self.feed.cache.errors(),
         }
     }
 }

@@ -6,6 +6,7 @@ use super::status;
 use crate::client::Client;
 use crate::error::Error;
 use crate::operation::Shared;
+use crate::task::SyncStream;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
@@ -53,7 +54,7 @@ use tokio_util::sync::CancellationToken;
 /// }
 /// let mut events = workers.subscribe();
 /// while let Some(event) = events.next().await {
-///     match event {
+///     match event? {
 ///         ChildrenEvent::Apply(name, node) => println!("{name} is there, version {}", node.stat.version),
 ///         ChildrenEvent::Delete(name) => println!("{name} is gone"),
 ///         _ => {}
@@ -147,6 +148,12 @@ impl ChildrenCache {
             let Handle { shared, path, store, .. } = &*cache.handle;
             status::ready(shared, path, store.status(), cache.operation_timeout).await
         }
+    }
+
+    /// Errors with which the servers refuse to let the children be listed, each when it is news. Ends when the
+    /// client is closed.
+    pub fn errors(&self) -> SyncStream<Error> {
+        status::errors(self.handle.store.status())
     }
 
     /// Subscribes to the present content and its changes. Each subscriber has a stream of its own.

@@ -29,9 +29,10 @@ pub enum ChildrenEvent {
     /// [`Ready`](Self::Ready) ends that, after the changes that were missed, or after an [`Init`](Self::Init)
     /// and everything.
     Gap,
-    /// The children cannot be listed. It is tried again; a [`Ready`](Self::Ready) says that it succeeded.
-    Failed(Error),
 }
+
+/// Item of a subscriber's stream: an event, or why the children cannot be listed.
+pub(super) type Told = Result<ChildrenEvent, Error>;
 
 // The nodes' data is not printed.
 impl fmt::Debug for ChildrenEvent {
@@ -43,7 +44,6 @@ impl fmt::Debug for ChildrenEvent {
             Self::Unreadable(name, error) => write!(f, "Unreadable({name:?}, {error})"),
             Self::Ready => f.write_str("Ready"),
             Self::Gap => f.write_str("Gap"),
-            Self::Failed(error) => write!(f, "Failed({error})"),
         }
     }
 }
@@ -53,6 +53,8 @@ impl fmt::Debug for ChildrenEvent {
 ///
 /// Values in between may be left out, the last one never is. The cache keeps as many events for a slow
 /// subscriber as there are children, and at least 1,024; one that is slower gets `Gap` and everything anew.
+/// An error, as `NoAuth`, says that the children cannot be listed; it is told once and tried again all the
+/// time, and a `Ready` says that it succeeded.
 /// It ends when the client is closed.
 ///
 /// # On drop
@@ -72,9 +74,9 @@ impl ChildrenEvents {
 }
 
 impl Stream for ChildrenEvents {
-    type Item = ChildrenEvent;
+    type Item = Result<ChildrenEvent, Error>;
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<ChildrenEvent>> {
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Told>> {
         loop {
             if let Some(replay) = &mut self.replay {
                 match replay.next() {
@@ -87,7 +89,7 @@ impl Stream for ChildrenEvents {
                 Taken::Whole { missed, replay } => {
                     self.replay = Some(replay);
                     if missed {
-                        return Poll::Ready(Some(ChildrenEvent::Gap));
+                        return Poll::Ready(Some(Ok(ChildrenEvent::Gap)));
                     }
                 }
                 Taken::Nothing => return Poll::Pending,
@@ -113,8 +115,8 @@ impl fmt::Debug for ChildrenEvents {
 #[derive(Debug)]
 pub(super) struct Replay {
     snapshot: Arc<ChildrenSnapshot>,
-    /// Event after those of the children.
-    end: Option<ChildrenEvent>,
+    /// Item after those of the children.
+    end: Option<Told>,
     at: Stage,
 }
 
@@ -126,23 +128,23 @@ enum Stage {
 }
 
 impl Replay {
-    pub(super) fn new(snapshot: Arc<ChildrenSnapshot>, end: Option<ChildrenEvent>) -> Self {
+    pub(super) fn new(snapshot: Arc<ChildrenSnapshot>, end: Option<Told>) -> Self {
         Self { snapshot, end, at: Stage::Start }
     }
 }
 
 impl Iterator for Replay {
-    type Item = ChildrenEvent;
+    type Item = Told;
 
-    fn next(&mut self) -> Option<ChildrenEvent> {
+    fn next(&mut self) -> Option<Told> {
         if matches!(self.at, Stage::Start) {
             self.at = Stage::Children(None);
-            return Some(ChildrenEvent::Init);
+            return Some(Ok(ChildrenEvent::Init));
         }
         if let Stage::Children(last) = &mut self.at {
             if let Some((name, node)) = self.snapshot.child_after(last.as_deref()) {
                 *last = Some(Arc::clone(name));
-                return Some(ChildrenEvent::Apply(Arc::clone(name), Arc::clone(node)));
+                return Some(Ok(ChildrenEvent::Apply(Arc::clone(name), Arc::clone(node))));
             }
             self.at = Stage::Unreadable(None);
         }
@@ -150,7 +152,7 @@ impl Iterator for Replay {
             && let Some((name, error)) = self.snapshot.unreadable_after(last.as_deref())
         {
             *last = Some(Arc::clone(name));
-            return Some(ChildrenEvent::Unreadable(Arc::clone(name), error.clone()));
+            return Some(Ok(ChildrenEvent::Unreadable(Arc::clone(name), error.clone())));
         }
         self.end.take()
     }

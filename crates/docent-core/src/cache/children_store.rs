@@ -1,4 +1,4 @@
-use super::children_event::{ChildrenEvent, Replay};
+use super::children_event::{ChildrenEvent, Replay, Told};
 use super::snapshot::ChildrenSnapshot;
 use super::status::Status;
 use super::subscriber::{Subscriber, Taken};
@@ -52,7 +52,7 @@ impl ChildrenStore {
         content.next_id += 1;
         let id = content.next_id;
         let status = self.status.borrow();
-        let mut subscriber = Subscriber::new(status.last_error.clone().map(ChildrenEvent::Failed));
+        let mut subscriber = Subscriber::new(status.last_error.clone().map(Err));
         if status.loaded {
             subscriber.begin();
         }
@@ -72,9 +72,9 @@ impl ChildrenStore {
         let status = self.status.borrow();
         let replay = || {
             let end = match (&status.last_error, status.stale_since) {
-                (Some(error), _) => Some(ChildrenEvent::Failed(error.clone())),
+                (Some(error), _) => Some(Err(error.clone())),
                 (None, Some(_)) => None,
-                (None, None) => Some(ChildrenEvent::Ready),
+                (None, None) => Some(Ok(ChildrenEvent::Ready)),
             };
             Replay::new(Arc::clone(snapshot), end)
         };
@@ -100,7 +100,7 @@ impl ChildrenStore {
         }
         // Before everything is known for the first time subscribers are told nothing.
         if self.status.borrow().loaded {
-            self.tell(content, events);
+            self.tell(content, &events.iter().cloned().map(Ok).collect::<Vec<_>>());
         }
     }
 
@@ -118,7 +118,7 @@ impl ChildrenStore {
             drop(content);
             wakers.into_iter().for_each(std::task::Waker::wake);
         } else {
-            self.tell(content, &[ChildrenEvent::Ready]);
+            self.tell(content, &[Ok(ChildrenEvent::Ready)]);
         }
     }
 
@@ -128,7 +128,7 @@ impl ChildrenStore {
         if self.status.borrow().stale_since.is_none() {
             let now = self.clock.now();
             self.status.send_modify(|status| status.stale_since = Some(now));
-            self.tell(content, &[ChildrenEvent::Gap]);
+            self.tell(content, &[Ok(ChildrenEvent::Gap)]);
         }
     }
 
@@ -142,7 +142,7 @@ impl ChildrenStore {
             status.stale_since.get_or_insert(now);
         });
         if !known {
-            self.tell(content, &[ChildrenEvent::Failed(error.clone())]);
+            self.tell(content, &[Err(error.clone())]);
         }
     }
 
@@ -165,7 +165,7 @@ impl ChildrenStore {
     }
 
     /// Adds events for all subscribers, and wakes them once the content is no longer locked.
-    fn tell(&self, mut content: MutexGuard<'_, Content>, events: &[ChildrenEvent]) {
+    fn tell(&self, mut content: MutexGuard<'_, Content>, events: &[Told]) {
         let limit = content.snapshot.len().max(BACKLOG);
         let wakers: Vec<_> = content
             .subscribers
@@ -268,7 +268,7 @@ mod tests {
         let refused = Error::new(ErrorKind::NoAuth, "cache");
         store.failed(&refused);
         store.failed(&refused);
-        assert_eq!(take_all(&store, subscriber), ["Failed(cache: permission denied)"], "once");
+        assert_eq!(take_all(&store, subscriber), ["cache: permission denied"], "once");
         store.listed();
         store.caught_up();
         assert_eq!(take_all(&store, subscriber), ["Ready"]);

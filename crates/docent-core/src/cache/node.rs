@@ -43,7 +43,7 @@ use tokio_util::sync::CancellationToken;
 /// println!("{:?}", limits.current().map(|node| node.stat.version));
 /// let mut changes = limits.changes();
 /// while let Some(node) = changes.next().await {
-///     println!("{}", if node.is_some() { "set" } else { "gone" });
+///     println!("{}", if node?.is_some() { "set" } else { "gone" });
 /// }
 /// # Ok(()) }
 /// ```
@@ -137,8 +137,15 @@ impl NodeCache {
         }
     }
 
+    /// Errors with which the servers refuse to let the node be read, each when it is news. Ends when the client
+    /// is closed.
+    pub fn errors(&self) -> SyncStream<Error> {
+        status::errors(self.handle.status.clone())
+    }
+
     /// Follows the node: the present one, as soon as it is known, and then each change; `None` for no node. A
-    /// slow reader skips values, never the last one. Ends when the client is closed.
+    /// slow reader skips values, never the last one. An error, as `NoAuth`, says that the node cannot be read;
+    /// it is told once and tried again all the time. Ends when the client is closed.
     pub fn changes(&self) -> NodeChanges {
         let mut values = self.handle.value.clone();
         values.mark_changed();
@@ -153,7 +160,7 @@ impl NodeCache {
                 }
             }
         });
-        NodeChanges(SyncStream::new(changes))
+        NodeChanges(SyncStream::new(stream::select(changes.map(Ok), self.errors().map(Err))))
     }
 }
 
@@ -169,10 +176,10 @@ impl fmt::Debug for NodeCache {
 
 /// The changes of a [`NodeCache`]. It keeps the cache alive.
 #[must_use = "a stream does nothing unless it is polled"]
-pub struct NodeChanges(SyncStream<Option<Arc<Node>>>);
+pub struct NodeChanges(SyncStream<Result<Option<Arc<Node>>, Error>>);
 
 impl Stream for NodeChanges {
-    type Item = Option<Arc<Node>>;
+    type Item = Result<Option<Arc<Node>>, Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         self.0.poll_next_unpin(cx)

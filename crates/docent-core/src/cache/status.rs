@@ -1,6 +1,8 @@
 use crate::error::{Error, ErrorKind};
 use crate::operation::Shared;
+use crate::task::SyncStream;
 use crate::time::{Clock, Timestamp, deadline};
+use futures_util::stream;
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -24,6 +26,25 @@ impl Status {
     pub(super) fn stale_for(&self, clock: &dyn Clock) -> Option<Duration> {
         self.stale_since.map(|since| clock.now().since(since))
     }
+}
+
+/// Errors with which a node cannot be read, each when it is news. Ends with the client.
+pub(super) fn errors(status: watch::Receiver<Status>) -> SyncStream<Error> {
+    SyncStream::new(stream::unfold((status, None), |(mut status, mut told)| async move {
+        loop {
+            let Status { last_error, closed, .. } = status.borrow_and_update().clone();
+            let kind = last_error.as_ref().map(Error::kind);
+            if told != kind {
+                told = kind;
+                if let Some(error) = last_error {
+                    return Some((error, (status, told)));
+                }
+            }
+            if closed || status.changed().await.is_err() {
+                return None;
+            }
+        }
+    }))
 }
 
 /// Waits until a cache has been read, at most for `timeout`.

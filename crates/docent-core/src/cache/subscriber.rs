@@ -1,4 +1,4 @@
-use super::children_event::{ChildrenEvent, Replay};
+use super::children_event::{Replay, Told};
 use std::collections::VecDeque;
 use std::mem;
 use std::task::Waker;
@@ -13,14 +13,14 @@ pub(super) struct Subscriber {
 #[derive(Debug)]
 enum Backlog {
     /// It has taken everything but these.
-    Events(VecDeque<ChildrenEvent>),
+    Events(VecDeque<Told>),
     /// It has to get everything, because it is new or `missed` something.
     Everything { missed: bool },
 }
 
 /// Events for a subscriber.
 pub(super) enum Taken {
-    Event(ChildrenEvent),
+    Event(Told),
     /// Everything; a subscriber that missed something is told so first.
     Whole {
         missed: bool,
@@ -31,12 +31,12 @@ pub(super) enum Taken {
 }
 
 impl Subscriber {
-    pub(super) fn new(backlog: impl IntoIterator<Item = ChildrenEvent>) -> Self {
+    pub(super) fn new(backlog: impl IntoIterator<Item = Told>) -> Self {
         Self { backlog: Backlog::Events(backlog.into_iter().collect()), waker: None }
     }
 
     /// Adds events, of which it keeps at most `limit`. Returns the waker of the subscriber.
-    pub(super) fn push(&mut self, events: &[ChildrenEvent], limit: usize) -> Option<Waker> {
+    pub(super) fn push(&mut self, events: &[Told], limit: usize) -> Option<Waker> {
         match &mut self.backlog {
             Backlog::Everything { .. } => return None,
             Backlog::Events(queue) if queue.len() + events.len() <= limit => {

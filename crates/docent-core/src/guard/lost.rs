@@ -42,3 +42,20 @@ pub struct Lost {
     /// The reason.
     pub reason: LostReason,
 }
+
+impl Lost {
+    /// Always false: a guard is lost for good.
+    pub fn is_retryable(&self) -> bool {
+        false
+    }
+
+    /// Always false: that a guard is lost is found out before anything is sent.
+    pub fn may_have_applied(&self) -> bool {
+        false
+    }
+
+    /// `None`: the guard knows its path.
+    pub fn path(&self) -> Option<&str> {
+        None
+    }
+}

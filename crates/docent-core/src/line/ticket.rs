@@ -17,11 +17,34 @@ use std::sync::Arc;
 #[non_exhaustive]
 pub enum WaitError {
     /// Its node or its session is gone: take a new one.
-    #[error("the ticket is gone")]
+    #[error("wait: the ticket is gone")]
     Gone,
     /// Anything else.
     #[error(transparent)]
     Core(#[from] Error),
+}
+
+impl WaitError {
+    /// True when the same call may succeed later, with a new ticket.
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            Self::Gone => true,
+            Self::Core(error) => error.is_retryable(),
+        }
+    }
+
+    /// True when something may have been written although it failed.
+    pub fn may_have_applied(&self) -> bool {
+        matches!(self, Self::Core(error) if error.may_have_applied())
+    }
+
+    /// The path it is about, where that is known.
+    pub fn path(&self) -> Option<&str> {
+        match self {
+            Self::Gone => None,
+            Self::Core(error) => error.path(),
+        }
+    }
 }
 
 /// Next step of a ticket on the way to its turn.

@@ -15,7 +15,7 @@ pub(crate) type EncodedInstance = Instance<Box<RawValue>>;
 
 /// Writes a payload as JSON of at most `most` bytes.
 pub(crate) fn write_payload<P: Serialize>(payload: &P, most: usize) -> Result<Box<RawValue>, Error> {
-    let mut out = Bounded { bytes: Vec::new(), most };
+    let mut out = Bounded { bytes: Vec::new(), most, reached: 0 };
     let depth = Depth { now: 0 };
     let written = payload.serialize(&mut serde_json::Serializer::with_formatter(&mut out, depth));
     let refused = |detail: String| Error::invalid_input("register", detail);
@@ -23,7 +23,8 @@ pub(crate) fn write_payload<P: Serialize>(payload: &P, most: usize) -> Result<Bo
         Some(io::ErrorKind::InvalidInput) => {
             refused(format!("payload must not nest deeper than {DEEPEST} lists and objects"))
         }
-        Some(_) => refused(format!("payload must not be larger than {most} bytes as JSON")),
+        // Of what it did not write it knows the beginning.
+        Some(_) => Error::too_large("register", out.reached, most),
         // Serde's error about a value may have the value in it.
         None => refused("payload must be something that JSON can hold".to_owned()),
     })?;
@@ -78,11 +79,14 @@ impl Serialize for EncodedInstance {
 struct Bounded {
     bytes: Vec<u8>,
     most: usize,
+    /// Bytes that there would have been with those it did not take.
+    reached: usize,
 }
 
 impl io::Write for Bounded {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.bytes.len() + bytes.len() > self.most {
+        self.reached = self.bytes.len() + bytes.len();
+        if self.reached > self.most {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
         self.bytes.extend_from_slice(bytes);
@@ -181,7 +185,7 @@ mod tests {
         // Its drop would take the stack.
         std::mem::forget(bomb);
         let error = write_payload(&"x".repeat(1000), 1000).unwrap_err().to_string();
-        assert_eq!(error, "register: payload must not be larger than 1000 bytes as JSON");
+        assert_eq!(error, "register: request or reply is too large: 1001 bytes, the limit is 1000");
         let keys = std::collections::BTreeMap::from([(vec!["secret"], 1)]);
         let error = write_payload(&keys, 1000).unwrap_err().to_string();
         assert_eq!(error, "register: payload must be something that JSON can hold");

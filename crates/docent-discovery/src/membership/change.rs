@@ -25,12 +25,14 @@ pub enum MemberChange {
     Stale,
     /// The changes up to here make up the servers' list: ends the first list, and a [`Stale`](Self::Stale).
     Current,
-    /// The group, or the node of a member, cannot be read. It is tried again.
-    Failed(Error),
+    /// The node of the member with this id cannot be read. It is tried again.
+    Unreadable(Arc<str>, Error),
 }
 
 /// The changes of a group for one who looks at them. Made by [`Members::changes`](super::Members::changes).
 /// Ends with the client.
+///
+/// An error, as `NoAuth`, says that the group cannot be listed; it is told once and tried again all the time.
 ///
 /// Changes in between may be left out, the last one never is: a member that joined and left while nobody
 /// could look was never there, and data that was set twice is told once.
@@ -50,7 +52,7 @@ pub struct MemberChanges {
     whole: Option<BTreeSet<Arc<str>>>,
     /// Own members whose nodes are gone.
     missing: BTreeSet<Arc<str>>,
-    next: VecDeque<MemberChange>,
+    next: VecDeque<Result<MemberChange, Error>>,
     /// Tells when one of these may have left.
     left: SyncStream<()>,
     // Keeps the cache alive that the events come from.
@@ -74,20 +76,23 @@ impl MemberChanges {
         Self { group, events, known, whole: None, missing, next, left, _cache: cache }
     }
 
-    fn hear(&mut self, event: ChildrenEvent) {
+    fn hear(&mut self, event: Result<ChildrenEvent, Error>) {
+        let event = match event {
+            Ok(event) => event,
+            Err(error) => return self.next.push_back(Err(error)),
+        };
         match event {
             ChildrenEvent::Init => self.whole = Some(BTreeSet::new()),
             ChildrenEvent::Apply(id, node) => self.apply(&id, &node),
             ChildrenEvent::Delete(id) => self.delete(&id),
             ChildrenEvent::Unreadable(id, error) => {
                 self.tell(&id);
-                self.next.push_back(MemberChange::Failed(error));
+                self.say(MemberChange::Unreadable(id, error));
             }
-            ChildrenEvent::Failed(error) => self.next.push_back(MemberChange::Failed(error)),
-            ChildrenEvent::Gap => self.next.push_back(MemberChange::Stale),
+            ChildrenEvent::Gap => self.say(MemberChange::Stale),
             ChildrenEvent::Ready => {
                 self.complete();
-                self.next.push_back(MemberChange::Current);
+                self.say(MemberChange::Current);
             }
             _ => {}
         }
@@ -99,16 +104,17 @@ impl MemberChanges {
         let (peer, mzxid) = (Peer::new(id, node), node.stat.mzxid);
         let is_own = self.group.own().contains_key(id);
         match self.known.insert(Arc::clone(id), KnownPeer { peer: peer.clone(), mzxid }) {
-            None => self.next.push_back(MemberChange::Joined(peer)),
+            None => self.say(MemberChange::Joined(peer)),
             Some(known) if known.mzxid == mzxid => {}
-            Some(known) if known.peer.czxid == peer.czxid => self.next.push_back(MemberChange::Updated(peer)),
+            Some(known) if known.peer.czxid == peer.czxid => self.say(MemberChange::Updated(peer)),
             Some(known) if is_own => {
                 if known.peer.data != peer.data {
-                    self.next.push_back(MemberChange::Updated(peer));
+                    self.say(MemberChange::Updated(peer));
                 }
             }
             Some(known) => {
-                self.next.extend([MemberChange::Left(known.peer), MemberChange::Joined(peer)]);
+                self.say(MemberChange::Left(known.peer));
+                self.say(MemberChange::Joined(peer));
             }
         }
     }
@@ -119,8 +125,12 @@ impl MemberChanges {
             return;
         }
         if let Some(known) = self.known.remove(id) {
-            self.next.push_back(MemberChange::Left(known.peer));
+            self.say(MemberChange::Left(known.peer));
         }
+    }
+
+    fn say(&mut self, change: MemberChange) {
+        self.next.push_back(Ok(change));
     }
 
     /// Tells of own members that have left now, and whose nodes were gone already.
@@ -152,9 +162,9 @@ impl MemberChanges {
 }
 
 impl Stream for MemberChanges {
-    type Item = MemberChange;
+    type Item = Result<MemberChange, Error>;
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<MemberChange>> {
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
             if let Some(change) = self.next.pop_front() {
                 return Poll::Ready(Some(change));

@@ -39,7 +39,7 @@ use tokio::sync::watch;
 /// println!("{} of us", members.current().len());
 /// let mut changes = members.changes();
 /// while let Some(change) = changes.next().await {
-///     if let MemberChange::Left(peer) = change {
+///     if let MemberChange::Left(peer) = change? {
 ///         println!("{} is gone", peer.id);
 ///     }
 /// }

@@ -170,7 +170,7 @@ impl Registration {
     /// deletion is already on its way; then it is made anew.
     ///
     /// # Errors
-    /// `InvalidInput` when it is another instance, breaks a rule or is too large: then nothing changes. Else
+    /// `InvalidInput` when it is another instance or breaks a rule, `TooLarge`: then nothing changes. Else
     /// as [`announced`](Self::announced), and a dynamic instance is brought there in the background all the
     /// same.
     ///
@@ -253,12 +253,9 @@ pub(super) fn checked(
 ) -> Result<(String, Bytes), Error> {
     let (path, data) = placement.node(service, side, encoded)?;
     let most = client.max_request();
-    if path.len() + data.len() + FIELDS > most {
-        let detail = format!(
-            "an instance of {} bytes must be at least {FIELDS} bytes and the path shorter than a request of {most} bytes",
-            data.len()
-        );
-        return Err(Error::invalid_input("register", detail));
+    let size = path.len() + data.len() + FIELDS;
+    if size > most {
+        return Err(Error::too_large("register", size, most).at(&path));
     }
     Ok((path, data))
 }

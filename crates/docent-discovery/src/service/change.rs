@@ -1,6 +1,7 @@
 use super::{Instances, Service, Unreadable};
 use crate::Instance;
 use crate::balance::Candidate;
+use docent_core::Error;
 use docent_core::recipe::SyncStream;
 use futures_core::Stream;
 use futures_util::stream;
@@ -59,18 +60,25 @@ impl<P> fmt::Debug for ServiceChange<P> {
 /// The changes of a [`Service`](super::Service), as a `Stream`. Made by
 /// [`Service::changes`](super::Service::changes).
 ///
-/// A slow reader misses changes in between, never the state in the end. It ends when the client is closed.
+/// A slow reader misses changes in between, never the state in the end. An error, as `NoAuth`, says that the
+/// instances cannot be listed; it is told once and tried again all the time. It ends when the client is closed.
 #[must_use = "a stream does nothing unless it is polled"]
 pub struct ServiceChanges<P> {
     keyed: KeyedChanges<P>,
+    errors: SyncStream<Error>,
 }
 
 impl<P: Send + Sync + 'static> Stream for ServiceChanges<P> {
-    type Item = ServiceChange<P>;
+    type Item = Result<ServiceChange<P>, Error>;
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<ServiceChange<P>>> {
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let next = Pin::new(&mut self.keyed).poll_next(cx);
-        next.map(|next| next.map(|(_, change)| change))
+        if next.is_pending()
+            && let Poll::Ready(Some(error)) = Pin::new(&mut self.errors).poll_next(cx)
+        {
+            return Poll::Ready(Some(Err(error)));
+        }
+        next.map(|next| next.map(|(_, change)| Ok(change)))
     }
 }
 
@@ -91,7 +99,11 @@ impl<P> ServiceChanges<P> {
 pub(crate) type KeyedChanges<P> = SyncStream<(Arc<str>, ServiceChange<P>)>;
 
 impl<P: Send + Sync + 'static> ServiceChanges<P> {
-    pub(super) fn new(service: Service<P>, shown: watch::Receiver<Arc<Instances<P>>>) -> Self {
+    pub(super) fn new(
+        service: Service<P>,
+        shown: watch::Receiver<Arc<Instances<P>>>,
+        errors: SyncStream<Error>,
+    ) -> Self {
         let cursor = ChangeCursor {
             _service: service,
             shown,
@@ -103,7 +115,7 @@ impl<P: Send + Sync + 'static> ServiceChanges<P> {
             let change = cursor.next().await?;
             Some((change, cursor))
         });
-        Self { keyed: SyncStream::new(keyed) }
+        Self { keyed: SyncStream::new(keyed), errors }
     }
 }
 

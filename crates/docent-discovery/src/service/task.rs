@@ -3,7 +3,7 @@ use crate::Instance;
 use crate::balance::{Candidate, Load};
 use crate::layout::Placement;
 use docent_core::recipe::after;
-use docent_core::{ChildrenEvent, ChildrenEvents, Node, planted};
+use docent_core::{ChildrenEvent, ChildrenEvents, Error, Node, planted};
 use futures_util::{FutureExt, StreamExt};
 use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet};
@@ -89,7 +89,15 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
         self.show();
     }
 
-    fn apply(&mut self, event: ChildrenEvent) {
+    fn apply(&mut self, event: Result<ChildrenEvent, Error>) {
+        let event = match event {
+            Ok(event) => event,
+            Err(error) => {
+                tracing::warn!(service = %self.service, %error, "the instances of a service cannot be listed");
+                self.state.is_stale = true;
+                return;
+            }
+        };
         match event {
             ChildrenEvent::Init => self.state.told = Some(BTreeSet::new()),
             ChildrenEvent::Apply(name, node) => self.has(name, node),
@@ -105,10 +113,6 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
                 self.state.is_stale = false;
             }
             ChildrenEvent::Gap => self.state.is_stale = true,
-            ChildrenEvent::Failed(error) => {
-                tracing::warn!(service = %self.service, %error, "the instances of a service cannot be listed");
-                self.state.is_stale = true;
-            }
             _ => {}
         }
     }

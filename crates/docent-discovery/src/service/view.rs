@@ -102,7 +102,7 @@ impl<P> Service<P> {
     where
         P: Send + Sync + 'static,
     {
-        ServiceChanges::new(self.clone(), self.0.shown.clone())
+        ServiceChanges::new(self.clone(), self.0.shown.clone(), self.0.cache.errors())
     }
 
     /// True when the view may be out of date: before it was ready, from a lost link until everything was read

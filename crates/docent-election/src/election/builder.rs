@@ -101,9 +101,9 @@ impl ElectionBuilder {
     ///
     /// # Errors
     /// `InvalidInput` when the path breaks a rule, when the id is empty, when both an id and data are given,
-    /// when they are larger than the servers take, when a marker of neighbours is empty, contains '/', ends
-    /// with a digit or counts already, and when the grace does not fit into the margin of the lease. The last
-    /// is known once the client has connected; until then campaigning fails with it.
+    /// when a marker of neighbours is empty, contains '/', ends with a digit or counts already, and when the
+    /// grace does not fit into the margin of the lease. The last is known once the client has connected;
+    /// until then campaigning fails with it. `TooLarge` when id or data are larger than the servers take.
     pub fn build(self) -> Result<Election, Error> {
         let invalid = |detail: String| Err(Error::invalid_input("election", detail));
         // A container would go with the term of a leader that was lost, once nobody stands.
@@ -119,10 +119,9 @@ impl ElectionBuilder {
         }
         let data = self.data.or(self.id.map(Bytes::from));
         let (length, most) = (data.as_ref().map_or(0, Bytes::len), self.client.max_request());
-        if length + self.path.len() + FIELDS > most {
-            return invalid(format!(
-                "an id or data of {length} bytes must be at least {FIELDS} bytes and the path shorter than a request of {most} bytes"
-            ));
+        let size = length + self.path.len() + FIELDS;
+        if size > most {
+            return Err(Error::too_large("election", size, most).at(&self.path));
         }
         // Curator's recipes write this for a candidate without an id.
         let data = match self.layout {

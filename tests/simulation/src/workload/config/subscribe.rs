@@ -38,9 +38,9 @@ async fn follow(ctx: &ClientCtx, config: &Config<u64>, slow: Duration) -> Contro
     shown.write(saw(&subscription.current()));
     while let Some(change) = subscription.changed().await {
         match change {
-            Change::Value(snapshot) => shown.write(saw(&snapshot)),
-            Change::Deleted => shown.write(Following::Missing),
-            Change::Refused(_) => shown.write(Following::Refused),
+            Ok(Change::Value(snapshot)) => shown.write(saw(&snapshot)),
+            Ok(Change::Deleted) => shown.write(Following::Missing),
+            Ok(Change::Refused(_)) => shown.write(Following::Refused),
             // Servers here are not restored from older data.
             _ => {}
         }

@@ -1,7 +1,7 @@
 use super::workload::{FOLDER, GROUP, SERVICE, SERVICES, settled};
 use crate::workload::ClientCtx;
 use docent::discovery::{Instances, MemberChange};
-use docent::{ErrorKind, Membership, Registry, Service};
+use docent::{Error, ErrorKind, Membership, Registry, Service};
 use docent_checker::{AttemptId, EventKind, Listed, Viewing};
 use fastrand::Rng;
 use futures_util::{FutureExt, StreamExt};
@@ -94,7 +94,8 @@ async fn look_at_members(ctx: &ClientCtx) -> ControlFlow<()> {
 }
 
 /// Takes a change over. True when all that was known was told.
-fn apply(listed: &mut BTreeMap<String, Listed>, change: MemberChange) -> bool {
+fn apply(listed: &mut BTreeMap<String, Listed>, change: Result<MemberChange, Error>) -> bool {
+    let Ok(change) = change else { return false };
     match change {
         MemberChange::Joined(peer) | MemberChange::Updated(peer) => {
             let number = std::str::from_utf8(&peer.data).ok().and_then(|text| text.parse().ok());
