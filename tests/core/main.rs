@@ -10,6 +10,7 @@ mod children_cache_large;
 mod clock;
 mod close;
 mod dropped;
+mod errors;
 mod fake;
 mod given_up;
 mod growth;

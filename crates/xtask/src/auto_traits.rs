@@ -1,4 +1,4 @@
-//! The table of public types and futures, as complete as the public API.
+//! The tables of public types, futures and errors, as complete as the public API.
 
 use crate::cargo::root;
 use crate::sources::{code, rust_files};
@@ -16,10 +16,19 @@ const SHOWN: [&str; 8] = ["core", "codec", "locks", "election", "queue", "discov
 /// Files besides a crate's root that export names.
 const MODULES: [&str; 1] = ["crates/docent-core/src/session/zookeeper_client/mod.rs"];
 
+/// Table of errors.
+const ERRORS: &str = "tests/core/errors.rs";
+
+/// The crates whose errors have rows.
+const FAILING: [&str; 6] = ["core", "locks", "election", "discovery", "config", "server"];
+
+/// Errors about a text or a value. No operation returns them.
+const VALUES: [&str; 2] = ["CodecError", "ParseFenceError"];
+
 /// The crates whose futures have rows.
 const FUTURES: [&str; 4] = ["locks", "election", "discovery", "config"];
 
-/// Fails where a public type, or a future of a recipe, has no row in the table.
+/// Fails where a public type, a future of a recipe or an error has no row in its table.
 pub(crate) fn check() -> Result<()> {
     let root = root();
     let table = read(&root, &rust_files(&root, TABLE)?)?;
@@ -36,6 +45,17 @@ pub(crate) fn check() -> Result<()> {
     let absent = futures.into_iter().filter(|name| !is_called(&table, name));
     missing.extend(absent.map(|name| format!("future {name}")));
     ensure!(missing.is_empty(), "{TABLE} has no row for: {}", missing.join(", "));
+    errors(&root)
+}
+
+/// Fails where an error has no row in the table of errors (decision 13).
+fn errors(root: &Path) -> Result<()> {
+    let table = read(root, &[ERRORS.to_owned()])?;
+    let exporting: Vec<String> = FAILING.iter().map(|name| format!("{}/lib.rs", source(name))).collect();
+    let mut errors = exported(&read(root, &exporting)?);
+    errors.retain(|name| (name.ends_with("Error") || name == "Lost") && !VALUES.contains(&name.as_str()));
+    errors.retain(|name| !has_word(&table, name));
+    ensure!(errors.is_empty(), "{ERRORS} has no row for: {errors:?}");
     Ok(())
 }
 

@@ -1,0 +1,171 @@
+//! One scheme for errors (decision 13): a row for each case of each public error, and one form in streams.
+
+use crate::children_cache::all_but_read;
+use crate::{builder, connect};
+use docent::cache::{ChildrenCache, NodeCache};
+use docent::config::{Counter, CounterError, PublishError, RejectionReason, SubscribeError};
+use docent::discovery::PickError;
+use docent::guard::{Lost, LostReason};
+use docent::locks::{AcquireError, BarrierError};
+use docent::node::Acl;
+use docent::recipe::WaitError;
+use docent::server::StartError;
+use docent::{Config, ConfigTree, CreateMode, Error, ErrorKind, Membership, Registry};
+use docent_proto::OpCode;
+use docent_testkit::{Backend, Rule, TestServer, both_backends};
+use docent_tests::soon;
+use futures_util::{Stream, StreamExt};
+use std::time::Duration;
+
+/// Looks at an error: whether it is retryable, whether it may have applied, its path, and its text.
+macro_rules! row {
+    ($error:expr, $retryable:literal, $applied:literal, $path:expr, $text:expr) => {{
+        let error = $error;
+        let text = error.to_string();
+        assert_eq!((error.is_retryable(), error.may_have_applied()), ($retryable, $applied), "{text}");
+        assert_eq!(error.path(), $path, "{text}");
+        assert_eq!(text, $text);
+        let first = text.chars().next().unwrap();
+        assert!(first.is_lowercase() && !text.ends_with('.'), "{text}");
+    }};
+}
+
+/// Rows of an error that has a core error inside, of which it says what that says.
+macro_rules! forwards {
+    ($kind:ident, $unknown:expr) => {{
+        let unknown: Error = $unknown.clone();
+        let large = Error::too_large("set", 5, 4).at("/a");
+        row!(
+            $kind::from(large),
+            false,
+            false,
+            Some("/a"),
+            "set \"/a\": request or reply is too large: 5 bytes, the limit is 4"
+        );
+        let text = unknown.to_string();
+        row!($kind::from(unknown), false, true, Some("/a"), text);
+    }};
+}
+
+/// A set whose reply is lost.
+async fn unknown(server: &TestServer) -> Error {
+    let proxy = server.proxy().await;
+    let client = builder(server, proxy.connect_string()).connect().await.unwrap();
+    client.create("/a", "0", CreateMode::Persistent).await.unwrap();
+    proxy.add(Rule::on(OpCode::SetData).reset_after());
+    soon(client.set("/a", "1", None)).await.unwrap_err()
+}
+
+both_backends! {
+    async fn every_error_says_whether_to_try_again_and_what_may_have_happened(backend: Backend) {
+        let server = backend.start().await;
+        let unknown = unknown(&server).await;
+        row!(unknown.clone(), false, true, Some("/a"), "set \"/a\": sent, but no reply came: it may have been applied");
+        forwards!(AcquireError, unknown);
+        forwards!(BarrierError, unknown);
+        forwards!(PublishError, unknown);
+        forwards!(SubscribeError, unknown);
+        forwards!(CounterError, unknown);
+        forwards!(WaitError, unknown);
+
+        let lost = Lost { reason: LostReason::LeaseExpired };
+        let why = "the guard is lost: no write was acknowledged before the lease ran out";
+        row!(lost, false, false, None, why);
+        row!(AcquireError::Busy, true, false, None, "acquire: somebody else holds it or waits for it");
+        row!(AcquireError::TimedOut, true, false, None, "acquire: the time given was not enough");
+        row!(AcquireError::Lost(lost), false, false, None, format!("acquire: the owner's hold cannot be re-entered: {why}"));
+        row!(AcquireError::WouldDeadlock, false, false, None, "acquire: the owner reads or waits to, and would wait for itself to write");
+        row!(WaitError::Gone, true, false, None, "wait: the ticket is gone");
+        row!(PublishError::Conflict, false, false, None, "publish: somebody else has published or deleted it meanwhile");
+        row!(PublishError::NoSuchRevision, false, false, None, "publish: the history does not hold that revision");
+        row!(SubscribeError::Missing, true, false, None, "subscribe: nothing is published there");
+        let none = PickError::NoInstance { service: "orders".to_owned() };
+        row!(none, true, false, None, "pick: service \"orders\" has no instance that can be picked");
+        row!(StartError::Stopped, false, false, None, "start: the server was stopped");
+    }
+
+    async fn a_refusal_says_which_operation_refused(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        client.create("/c", "x", CreateMode::Persistent).await.unwrap();
+        let config = Config::<u32>::new(&client, "/c").unwrap();
+        let unreadable = soon(config.update(|now| now)).await.unwrap_err();
+        assert!(matches!(&unreadable, PublishError::Unreadable(fault) if fault.reason() == RejectionReason::Codec));
+        assert!(unreadable.to_string().starts_with("publish: the present value cannot be read: "), "{unreadable}");
+        let refused = soon(config.subscribe()).await.unwrap_err();
+        assert!(refused.to_string().starts_with("subscribe: refused: "), "{refused}");
+        assert!(refused.is_retryable() && !refused.may_have_applied());
+        let strict = Config::<u32>::builder(&client, "/d").validate(|_| Err("never")).build().unwrap();
+        let refused = soon(strict.publish(&1)).await.unwrap_err();
+        assert!(refused.to_string().starts_with("publish: refused before it was published: "), "{refused}");
+        assert!(!refused.is_retryable() && !refused.may_have_applied() && refused.path().is_none());
+        let counter = Counter::<i64>::new(&client, "/c").unwrap();
+        row!(soon(counter.get()).await.unwrap_err(), false, false, Some("/c"), "count \"/c\": it holds 1 bytes, and a number takes 8");
+        let full = Counter::<i64>::new(&client, "/f").unwrap();
+        soon(full.set(i64::MAX)).await.unwrap();
+        row!(soon(full.increment()).await.unwrap_err(), false, false, Some("/f"), "count \"/f\": it would leave the range of its numbers");
+    }
+
+    async fn a_barrier_that_is_waited_for_too_long_does_not_speak_of_locks(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let moment = Duration::from_millis(50);
+        let barrier = docent::Barrier::new(&client, "/b").unwrap();
+        soon(barrier.set()).await.unwrap();
+        let late = soon(barrier.wait_timeout(moment)).await.unwrap_err();
+        row!(late, true, false, Some("/b"), "wait \"/b\": the time given was not enough");
+        let pair = docent::DoubleBarrier::new(&client, "/d", 2).unwrap();
+        let late = soon(pair.enter_timeout(moment)).await.unwrap_err();
+        row!(late, true, false, Some("/d"), "enter \"/d\": the time given was not enough");
+    }
+
+    async fn a_stream_tells_an_error_once_goes_on_and_ends_at_close_alone(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        for path in ["/s/web", "/t/key", "/n", "/g", "/c"] {
+            client.create(path, "1", CreateMode::Persistent).await.unwrap();
+        }
+        let registry = Registry::new(&other, "/s").unwrap();
+        let (children, node) = (ChildrenCache::new(&other, "/g").unwrap(), NodeCache::new(&other, "/n").unwrap());
+        let view = soon(registry.service::<()>("web")).await.unwrap();
+        let members = soon(Membership::new(&other, "/g").unwrap().members()).await.unwrap();
+        let config = soon(Config::<u32>::new(&other, "/c").unwrap().subscribe()).await.unwrap();
+        let tree = soon(ConfigTree::<u32>::new(&other, "/t").unwrap().subscribe()).await.unwrap();
+        let (states, names) = (other.watch_data("/n").unwrap(), registry.watch_names().unwrap());
+        let open: [(&str, &str, Errors<'_>); 8] = [
+            ("watch_data", "/n", errors(states)),
+            ("NodeCache", "/n", errors(node.changes())),
+            ("ChildrenCache", "/g", errors(children.subscribe())),
+            ("ServiceNames", "/s", errors(names)),
+            ("ServiceChanges", "/s/web", errors(view.changes())),
+            ("MemberChanges", "/g", errors(members.changes())),
+            ("Subscription", "/c", errors(config)),
+            ("TreeSubscription", "/t", errors(tree)),
+        ];
+        let mut open = open;
+        let paths = ["/n", "/g", "/s", "/s/web", "/c", "/t"];
+        for path in paths {
+            soon(client.set_acl(path, [all_but_read()], None)).await.unwrap();
+        }
+        // A new session reads everything again.
+        server.expire(other.session_id().unwrap()).await.unwrap();
+        for (stream, path, errors) in &mut open {
+            let error = soon(errors.next()).await.unwrap();
+            assert_eq!((error.kind(), error.path()), (ErrorKind::NoAuth, Some(*path)), "{stream}");
+        }
+        for path in paths {
+            soon(client.set_acl(path, [Acl::open_unsafe()], None)).await.unwrap();
+        }
+        soon(other.close()).await;
+        for (stream, _, errors) in &mut open {
+            assert!(soon(errors.next()).await.is_none(), "{stream} ends, and told the error once");
+        }
+    }
+}
+
+type Errors<'a> = futures_util::stream::BoxStream<'a, Error>;
+
+/// The errors of a stream.
+fn errors<'a, T: Send + 'a>(stream: impl Stream<Item = Result<T, Error>> + Send + 'a) -> Errors<'a> {
+    stream.filter_map(|item| std::future::ready(item.err())).boxed()
+}
