@@ -244,7 +244,7 @@ impl Client {
     /// # Cancel safety
     /// This method is cancel safe: doing it again does no harm.
     pub async fn ensure_absent(&self, path: &str) -> Result<(), Error> {
-        ensure_absent(self, path).await
+        Box::pin(ensure_absent(self, path)).await
     }
 
     /// Deletes a node, if it has `version`; `None` for any.

@@ -141,7 +141,7 @@ impl Transaction {
         if self.held.iter().any(|held| held.node.shares_path()) {
             // Exactly, because the path of a claim is used again: a plain one that is applied late would be
             // checked against the next claim's node (decision 8).
-            return match self.commit_marked().await?.results {
+            return match Box::pin(self.commit_marked()).await?.results {
                 Some(results) => Ok(results),
                 None => {
                     Err(Error::new(ErrorKind::OutcomeUnknown, "transaction").because("the results were lost"))
@@ -150,8 +150,8 @@ impl Transaction {
         }
         let guard_checks = self.check_input()?;
         let results = match self.held.is_empty() {
-            true => self.commit_anywhere().await?,
-            false => self.commit_held().await?,
+            true => Box::pin(self.commit_anywhere()).await?,
+            false => Box::pin(self.commit_held()).await?,
         };
         self.results(results, guard_checks)
     }
@@ -179,7 +179,7 @@ impl Transaction {
         let mut attempts = client.attempts("transaction", &path, Idempotency::Once);
         are_held(&self.held, &attempts)?;
         let bound = self.held.first().map(|held| &held.generation);
-        let done = commit::commit(&mut attempts, &self.ops, bound, &self.held).await;
+        let done = Box::pin(commit::commit(&mut attempts, &self.ops, bound, &self.held)).await;
         if let (Err(error), Some(generation)) = (&done, bound)
             && error.kind() == ErrorKind::SessionChanged
         {
@@ -223,7 +223,7 @@ impl Transaction {
         let path = client.shared().namespace.relative(self.ops[0].path());
         let mut attempts = client.attempts("end", &path, Idempotency::Once);
         let lost = |attempts: &Attempts<'_>, reason| attempts.error(ErrorKind::Lost(reason));
-        match commit::commit(&mut attempts, &self.ops, Some(generation), held).await {
+        match Box::pin(commit::commit(&mut attempts, &self.ops, Some(generation), held)).await {
             // It ended before anything was sent.
             Err(error) if error.kind() == ErrorKind::SessionChanged => {
                 Err(lost(&attempts, generation.lost_reason()))

@@ -98,10 +98,10 @@ impl VersionedNode {
                 Some(seen) => transaction.set(&self.path, data.clone(), seen.version),
                 None => transaction.create(&self.path, data.clone(), CreateMode::Persistent),
             };
-            match self.commit(with(transaction), seen.is_none()).await? {
+            match Box::pin(self.commit(with(transaction), seen.is_none())).await? {
                 Ended::Applied(committed) => return Ok(Some(self.written(seen, data, committed))),
                 Ended::Conflict => return Ok(None),
-                Ended::NoParent => self.client.ensure_parent(&self.path).await?,
+                Ended::NoParent => Box::pin(self.client.ensure_parent(&self.path)).await?,
             }
         }
         Err(Error::new(ErrorKind::NoNode, "write").at(&self.path))
@@ -123,7 +123,7 @@ impl VersionedNode {
         // First of all: nodes below it do not matter if it was changed.
         let same = self.client.transaction().check(&self.path, seen.version);
         let transaction = with(same).delete(&self.path, seen.version);
-        Ok(matches!(self.commit(transaction, false).await?, Ended::Applied(_)))
+        Ok(matches!(Box::pin(self.commit(transaction, false)).await?, Ended::Applied(_)))
     }
 
     /// Writes `data` whatever data the node has, and creates the node if there is none.
@@ -139,7 +139,7 @@ impl VersionedNode {
         loop {
             let versioned = cas.versioned();
             let set = versioned.client.transaction().set(&self.path, data.clone(), None);
-            match versioned.commit(set, false).await? {
+            match Box::pin(versioned.commit(set, false)).await? {
                 Ended::Applied(_) => return Ok(()),
                 Ended::Conflict | Ended::NoParent => {}
             }
