@@ -46,11 +46,13 @@ pub(crate) fn reentered(hold: Arc<Hold>) -> Result<Arc<Hold>, Lost> {
 }
 
 /// Gives an attempt that waits for nobody the operation timeout.
-pub(crate) async fn in_time<T>(
-    line: &Line,
-    attempt: impl Future<Output = Result<T, AcquireError>>,
-) -> Result<T, AcquireError> {
-    recipe::in_time(line.client(), "acquire", line.path(), attempt).await
+pub(crate) fn in_time<'a, T: 'a>(
+    line: &'a Line,
+    attempt: impl Future<Output = Result<T, AcquireError>> + Send + 'a,
+) -> impl Future<Output = Result<T, AcquireError>> + Send + 'a {
+    // Boxed before it is moved on: a future that is handed from one to the next has room in both.
+    let attempt = Box::pin(attempt);
+    recipe::in_time(line.client(), "acquire", line.path(), attempt)
 }
 
 /// Waits out what passes by itself, and returns any other error.
@@ -91,11 +93,13 @@ pub(crate) async fn try_enter(owner: Owner, side: LockSide) -> Result<Arc<Hold>,
 }
 
 /// Gives an acquire at most `timeout`.
-pub(crate) async fn with_timeout<T>(
+pub(crate) fn with_timeout<T>(
     timeout: Duration,
-    acquire: impl Future<Output = Result<T, AcquireError>>,
-) -> Result<T, AcquireError> {
-    tokio::time::timeout(timeout, acquire).await.unwrap_or(Err(AcquireError::TimedOut))
+    acquire: impl Future<Output = Result<T, AcquireError>> + Send,
+) -> impl Future<Output = Result<T, AcquireError>> + Send {
+    // As in `in_time`.
+    let acquire = Box::pin(acquire);
+    async move { tokio::time::timeout(timeout, acquire).await.unwrap_or(Err(AcquireError::TimedOut)) }
 }
 
 /// Takes a ticket and waits for its turn; again, when the ticket is gone before that.

@@ -50,7 +50,7 @@ impl Barrier {
     /// This method is *not* cancel safe: the barrier may have been set.
     pub fn set(&self) -> impl Future<Output = Result<bool, Error>> + Send + use<> {
         let barrier = self.clone();
-        async move { barrier.create().await }
+        async move { Box::pin(barrier.create()).await }
     }
 
     async fn create(&self) -> Result<bool, Error> {

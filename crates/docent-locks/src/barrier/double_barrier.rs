@@ -81,7 +81,7 @@ impl DoubleBarrier {
     /// This method is cancel safe: its node is removed in the background.
     pub fn enter(&self) -> impl Future<Output = Result<Entered, Error>> + Send + use<> {
         let barrier = self.clone();
-        async move { barrier.come_in().await }
+        async move { Box::pin(barrier.come_in()).await }
     }
 
     async fn come_in(&self) -> Result<Entered, Error> {

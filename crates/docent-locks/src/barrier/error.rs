@@ -45,14 +45,18 @@ impl BarrierError {
 }
 
 /// Waits for at most `timeout`.
-pub(super) async fn within<T>(
+pub(super) fn within<T>(
     timeout: Duration,
     operation: &'static str,
     path: String,
-    waiting: impl Future<Output = Result<T, Error>>,
-) -> Result<T, BarrierError> {
-    match tokio::time::timeout(timeout, waiting).await {
-        Ok(done) => Ok(done?),
-        Err(_) => Err(BarrierError::TimedOut { operation, path }),
+    waiting: impl Future<Output = Result<T, Error>> + Send,
+) -> impl Future<Output = Result<T, BarrierError>> + Send {
+    // Boxed before it is moved on: a future that is handed from one to the next has room in both.
+    let waiting = Box::pin(waiting);
+    async move {
+        match tokio::time::timeout(timeout, waiting).await {
+            Ok(done) => Ok(done?),
+            Err(_) => Err(BarrierError::TimedOut { operation, path }),
+        }
     }
 }

@@ -88,7 +88,7 @@ impl MultiLock {
         let (multi, owner) = (self.clone(), owner.clone());
         async move {
             loop {
-                match multi.take(&owner, true).await {
+                match Box::pin(multi.take(&owner, true)).await {
                     Ok(Some(guard)) => return Ok(guard),
                     Ok(None) => {
                         tracing::debug!("a lock was lost while others were waited for, taking all anew");
@@ -137,9 +137,9 @@ impl MultiLock {
         let (mut holds, mut fences) = (Vec::new(), Vec::new());
         for lock in &self.locks {
             let taken = if holds.is_empty() {
-                lock.hold(owner, waits).await
+                Box::pin(lock.hold(owner, waits)).await
             } else {
-                match HoldSet::new(holds.clone())?.run(lock.hold(owner, waits)).await {
+                match HoldSet::new(holds.clone())?.run(Box::pin(lock.hold(owner, waits))).await {
                     Ok(taken) => taken,
                     Err(_) => return Ok(None),
                 }

@@ -119,7 +119,7 @@ impl Semaphore {
             loop {
                 let turn = wait(semaphore.turns.clone()).await?;
                 // Without the turn two may wait for each other: both begin again.
-                if let Ok(taken) = turn.run(semaphore.take(permits)).await
+                if let Ok(taken) = turn.run(Box::pin(semaphore.take(permits))).await
                     && let Some(holds) = taken?
                 {
                     return Ok(Permit::new(holds));
@@ -177,7 +177,7 @@ impl Semaphore {
             }
             let turn = try_line(self.turns.clone()).await?;
             // A turn that was lost on the way says nothing of permits: it looks again.
-            let Ok(taken) = turn.run(self.permits.try_take(permits)).await else { continue };
+            let Ok(taken) = turn.run(Box::pin(self.permits.try_take(permits))).await else { continue };
             match taken? {
                 PermitsTaken::All(holds) => return Ok(Permit::new(holds)),
                 PermitsTaken::Full => return Err(AcquireError::Busy),
