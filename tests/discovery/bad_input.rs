@@ -70,8 +70,12 @@ both_backends! {
         let client = connect(&server).await;
         let registration = soon(registry(&client).register(orders("1"))).await.unwrap();
         let before = client.get("/services/orders/1").await.unwrap();
-        for wrong in [orders("1").ssl_port(0), orders("1").payload("x".repeat(1_048_575)), orders("2")] {
-            assert_eq!(soon(registration.update(wrong)).await.unwrap_err().kind(), ErrorKind::InvalidInput);
+        for (wrong, kind) in [
+            (orders("1").ssl_port(0), ErrorKind::InvalidInput),
+            (orders("1").payload("x".repeat(1_048_575)), ErrorKind::TooLarge),
+            (orders("2"), ErrorKind::InvalidInput),
+        ] {
+            assert_eq!(soon(registration.update(wrong)).await.unwrap_err().kind(), kind);
         }
         assert_eq!(client.get("/services/orders/1").await.unwrap(), before);
         assert!(registration.last_error().is_none());

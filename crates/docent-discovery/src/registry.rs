@@ -113,7 +113,7 @@ impl Registry {
         instance: Instance<P>,
     ) -> impl Future<Output = Result<Registration, Error>> + Send + use<P> {
         let name = instance.name.clone();
-        self.make(name, ServiceSide::Provider, instance)
+        self.make(Ok(name), ServiceSide::Provider, instance)
     }
 
     /// Announces a dynamic `instance` without waiting, as soon as the servers can be reached: for a process
@@ -155,23 +155,22 @@ impl Registry {
         instance: Instance<P>,
     ) -> impl Future<Output = Result<Registration, Error>> + Send + use<P> {
         let checked = instance::check_segment("service name", service);
-        let made = self.make(service.to_owned(), ServiceSide::Consumer, instance);
-        async move {
-            checked?;
-            made.await
-        }
+        self.make(checked.map(|()| service.to_owned()), ServiceSide::Consumer, instance)
     }
 
     fn make<P: Serialize>(
         &self,
-        service: String,
+        service: Result<String, Error>,
         side: ServiceSide,
         instance: Instance<P>,
     ) -> impl Future<Output = Result<Registration, Error>> + Send + use<P> {
         let registry = Arc::clone(&self.0);
         // Here, so that the future does not need to send the payload.
         let encoded = instance.check().and_then(|()| instance::encoded(&registry.client, instance));
-        async move { Registration::make(&registry.client, &registry.placement, &service, side, encoded?).await }
+        async move {
+            let (service, Inner { client, placement }) = (service?, &*registry);
+            Box::pin(Registration::make(client, placement, &service, side, encoded?)).await
+        }
     }
 
     /// Opens a live view of a service, and waits until its instances were read once, at most for the

@@ -230,7 +230,7 @@ impl Election {
     /// mend, and being dropped.
     pub(crate) async fn term(&self) -> Result<Term, Error> {
         loop {
-            match self.stand().await {
+            match Box::pin(self.stand()).await {
                 // It was first, and lost that before its term began.
                 Err(error) if error.is_lost() => {
                     tracing::warn!(path = self.path(), %error, "campaigning again");
