@@ -24,7 +24,7 @@ impl<T: Send + Sync + 'static> Config<T> {
         let (config, written) = (self.clone(), self.inner.format.write(value));
         async move {
             let (data, value) = written?;
-            let written = config.replace(|_| Ok(Some(data.clone()))).await?;
+            let written = Box::pin(config.replace(|_| Ok(Some(data.clone())))).await?;
             Ok(published(value, written))
         }
     }
@@ -71,7 +71,7 @@ impl<T: Send + Sync + 'static> Config<T> {
         let (config, written) = (self.clone(), self.inner.format.write(value));
         async move {
             let (data, value) = written?;
-            let written = config.replace_seen(&data, seen).await?;
+            let written = Box::pin(config.replace_seen(&data, seen)).await?;
             Ok(published(value, written))
         }
     }
@@ -124,7 +124,7 @@ impl<T: Send + Sync + 'static> Config<T> {
         F: FnMut(Option<T>) -> Option<T> + Send,
     {
         let config = self.clone();
-        async move { config.change(change).await }
+        async move { Box::pin(config.change(change)).await }
     }
 
     async fn change(
@@ -184,7 +184,7 @@ impl<T: Send + Sync + 'static> Config<T> {
         to: &Revision,
     ) -> impl Future<Output = Result<Snapshot<T>, PublishError>> + Send + use<T> {
         let (config, to) = (self.clone(), *to);
-        async move { config.go_back(&to).await }
+        async move { Box::pin(config.go_back(&to)).await }
     }
 
     async fn go_back(&self, to: &Revision) -> Result<Snapshot<T>, PublishError> {
@@ -208,7 +208,7 @@ impl<T: Send + Sync + 'static> Config<T> {
     /// This method is *not* cancel safe: it may have been deleted.
     pub fn delete(&self) -> impl Future<Output = Result<bool, PublishError>> + Send + use<T> {
         let config = self.clone();
-        async move { config.remove().await }
+        async move { Box::pin(config.remove()).await }
     }
 
     async fn remove(&self) -> Result<bool, PublishError> {
