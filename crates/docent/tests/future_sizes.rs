@@ -1,0 +1,140 @@
+//! Sizes of the futures that users await: they are moved when they are spawned, and each is a part of the
+//! future that awaits it.
+
+use docent::config::{SharedCount, SharedValue};
+use docent::locks::{MultiLock, SharedLimit};
+use docent::{
+    Barrier, Client, Config, ConfigTree, Counter, CreateMode, DoubleBarrier, Election, Error, Instance,
+    Membership, Mutex, Registry, RwLock, Semaphore,
+};
+use std::time::Duration;
+
+/// Most bytes of a recipe's future, and of a client's request.
+const RECIPE: usize = 1_024;
+const REQUEST: usize = 1_024;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Sizes of futures by what makes them, which are not awaited.
+macro_rules! sizes {
+    ($($future:expr),+ $(,)?) => {
+        [$((stringify!($future), size_of_val(&$future))),+]
+    };
+}
+
+/// Fails where one is larger than `most`; prints all of them.
+fn check(sizes: &[(&str, usize)], most: usize) {
+    for (future, size) in sizes {
+        println!("{size:6} {future}");
+    }
+    let large: Vec<_> = sizes.iter().filter(|(_, size)| *size > most).collect();
+    assert!(large.is_empty(), "larger than {most} bytes: {large:?}");
+}
+
+/// Never connects.
+fn client() -> Result<Client, Error> {
+    Client::builder("127.0.0.1:1").build()
+}
+
+#[tokio::test]
+async fn futures_of_locks_and_elections_are_small() -> Result<(), Error> {
+    let client = client()?;
+    let (mutex, lock) = (Mutex::new(&client, "/m")?, RwLock::new(&client, "/l")?);
+    let limit = SharedLimit::new(&client, "/limit", 3)?;
+    let semaphore = Semaphore::new(&client, "/s", 3)?;
+    let multi = MultiLock::new([lock.reading(), mutex.clone().into()])?;
+    let (barrier, double) = (Barrier::new(&client, "/b")?, DoubleBarrier::new(&client, "/d", 2)?);
+    let election = Election::new(&client, "/e")?;
+    let sizes = sizes![
+        mutex.acquire(),
+        mutex.try_acquire(),
+        mutex.acquire_timeout(SECOND),
+        mutex.participants(),
+        lock.read(),
+        lock.write(),
+        lock.try_write(),
+        semaphore.acquire(),
+        semaphore.try_acquire(),
+        semaphore.acquire_many_timeout(2, SECOND),
+        semaphore.participants(),
+        limit.get(),
+        limit.set(4),
+        multi.acquire(),
+        multi.try_acquire(),
+        multi.acquire_timeout(SECOND),
+        barrier.set(),
+        barrier.wait(),
+        barrier.remove(),
+        double.enter(),
+        double.enter_timeout(SECOND),
+        election.campaign(),
+        election.leader(),
+        election.run(|leadership| async move { leadership.resign().await }),
+    ];
+    check(&sizes, RECIPE);
+    Ok(())
+}
+
+#[tokio::test]
+async fn futures_of_discovery_and_configuration_are_small() -> Result<(), Error> {
+    let client = client()?;
+    let registry = Registry::new(&client, "/r")?;
+    let group = Membership::new(&client, "/g")?;
+    let service = registry.service_builder::<()>("web").start()?;
+    let (config, tree) = (Config::<u32>::new(&client, "/c")?, ConfigTree::<u32>::new(&client, "/t")?);
+    let counter = Counter::<i64>::new(&client, "/n")?;
+    let (count, value) = (SharedCount::new(&client, "/i", 1)?, SharedValue::new(&client, "/v", "")?);
+    let instance = || Instance::<()>::new("web", "10.0.0.7", 80);
+    let sizes = sizes![
+        registry.register(instance()),
+        registry.consume("web", instance()),
+        registry.service::<()>("web"),
+        registry.names(),
+        service.ready(),
+        group.join("one", ""),
+        group.members(),
+        config.publish(&1),
+        config.publish_new(&1),
+        config.update(|now| now),
+        config.history(),
+        config.delete(),
+        config.get(),
+        config.subscribe(),
+        tree.subscribe(),
+        counter.get(),
+        counter.increment(),
+        counter.set(1),
+        counter.compare_and_set(1, 2),
+        count.get(),
+        count.set(1),
+        count.subscribe(),
+        value.get(),
+        value.set("1"),
+    ];
+    check(&sizes, RECIPE);
+    Ok(())
+}
+
+#[tokio::test]
+async fn futures_of_requests_are_small() -> Result<(), Error> {
+    let client = client()?;
+    let one = || client.transaction().delete("/a", None);
+    let sizes = sizes![
+        Client::connect("127.0.0.1:1"),
+        client.create("/a", "", CreateMode::Persistent),
+        client.get("/a"),
+        client.set("/a", "", None),
+        client.delete("/a", None),
+        client.ensure_absent("/a"),
+        client.exists("/a"),
+        client.children("/a"),
+        client.acl("/a"),
+        client.sync("/a"),
+        client.check_clock(SECOND),
+        client.close(),
+        one().commit(),
+        one().commit_exactly(),
+    ];
+    check(&sizes, REQUEST);
+    Ok(())
+}
