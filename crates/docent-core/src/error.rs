@@ -162,8 +162,8 @@ impl Error {
         Self::new(ErrorKind::TooManyEphemerals, operation).because(detail)
     }
 
-    /// Error of a request, or its reply, of `size` bytes. Also of a recipe that finds out before it sends: what is
-    /// too large has this one shape.
+    /// Error of a request, or its reply, of `size` bytes. Also of a recipe that finds out before it sends:
+    /// what is too large has this one shape.
     pub fn too_large(operation: &'static str, size: usize, limit: usize) -> Self {
         Self::new(ErrorKind::TooLarge, operation).because(format!("{size} bytes, the limit is {limit}"))
     }

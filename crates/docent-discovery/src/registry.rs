@@ -101,9 +101,9 @@ impl Registry {
     /// A static or permanent instance takes the place of one with the same id.
     ///
     /// # Errors
-    /// `InvalidInput` when something about the instance breaks a rule, `TooLarge`: nothing was sent. `AlreadyRegistered`
-    /// when this client has an instance with this id, `NodeExists` when another session keeps one, `NoAuth`,
-    /// `Timeout`, `Closed`: nothing is announced, or it is being removed.
+    /// `InvalidInput` when something about the instance breaks a rule, `TooLarge`: nothing was sent.
+    /// `AlreadyRegistered` when this client has an instance with this id, `NodeExists` when another session
+    /// keeps one, `NoAuth`, `Timeout`, `Closed`: nothing is announced, or it is being removed.
     ///
     /// # Cancel safety
     /// This method is cancel safe for a dynamic instance: nothing is left of it. For others it is *not*

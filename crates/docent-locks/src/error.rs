@@ -36,8 +36,8 @@ impl AcquireError {
         }
     }
 
-    /// True when something may be left at the servers although it failed: it goes in the background, or with the
-    /// session.
+    /// True when something may be left at the servers although it failed: it goes in the background, or with
+    /// the session.
     pub fn may_have_applied(&self) -> bool {
         matches!(self, Self::Core(error) if error.may_have_applied())
     }

@@ -13,7 +13,8 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 /// Follows a value. Made by [`Config::subscribe`](crate::Config::subscribe). As a `Stream` it yields each
-/// [`Change`] after the value it began with, and ends with the client.
+/// [`Change`] after the value it began with, or why it cannot be read, and ends with the client. In shared
+/// state, such as that of a web service, it serves [`current`](Self::current) to all requests.
 ///
 /// # Guarantees
 /// - It comes to what the servers have, through lost links and new sessions. Values in between may be left
@@ -86,8 +87,8 @@ impl<T: Send + Sync + 'static> Subscription<T> {
     /// misses the values in between, and gets the last good one, then the fault of what came after it.
     ///
     /// # Errors
-    /// That with which the servers refuse to let the value be read, as `NoAuth`: told once, and tried again all
-    /// the time.
+    /// That with which the servers refuse to let the value be read, as `NoAuth`: told once, and tried again
+    /// all the time.
     ///
     /// # Cancel safety
     /// This method is cancel safe.

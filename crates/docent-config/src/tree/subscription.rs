@@ -65,8 +65,8 @@ impl<T: Send + Sync + 'static> TreeSubscription<T> {
     /// Waits for the next change after the one this saw last; `None` once the client is closed.
     ///
     /// # Errors
-    /// That with which the servers refuse to let the folder be listed, as `NoAuth`: told once, and tried again
-    /// all the time.
+    /// That with which the servers refuse to let the folder be listed, as `NoAuth`: told once, and tried
+    /// again all the time.
     ///
     /// # Cancel safety
     /// This method is cancel safe.

@@ -150,8 +150,8 @@ impl ChildrenCache {
         }
     }
 
-    /// Errors with which the servers refuse to let the children be listed, each when it is news. Ends when the
-    /// client is closed.
+    /// Errors with which the servers refuse to let the children be listed, each when it is news. Ends when
+    /// the client is closed.
     pub fn errors(&self) -> SyncStream<Error> {
         status::errors(self.handle.store.status())
     }

@@ -137,15 +137,15 @@ impl NodeCache {
         }
     }
 
-    /// Errors with which the servers refuse to let the node be read, each when it is news. Ends when the client
-    /// is closed.
+    /// Errors with which the servers refuse to let the node be read, each when it is news. Ends when the
+    /// client is closed.
     pub fn errors(&self) -> SyncStream<Error> {
         status::errors(self.handle.status.clone())
     }
 
     /// Follows the node: the present one, as soon as it is known, and then each change; `None` for no node. A
-    /// slow reader skips values, never the last one. An error, as `NoAuth`, says that the node cannot be read;
-    /// it is told once and tried again all the time. Ends when the client is closed.
+    /// slow reader skips values, never the last one. An error, as `NoAuth`, says that the node cannot be
+    /// read; it is told once and tried again all the time. Ends when the client is closed.
     pub fn changes(&self) -> NodeChanges {
         let mut values = self.handle.value.clone();
         values.mark_changed();

@@ -61,7 +61,8 @@ impl<P> fmt::Debug for ServiceChange<P> {
 /// [`Service::changes`](super::Service::changes).
 ///
 /// A slow reader misses changes in between, never the state in the end. An error, as `NoAuth`, says that the
-/// instances cannot be listed; it is told once and tried again all the time. It ends when the client is closed.
+/// instances cannot be listed; it is told once and tried again all the time. It ends when the client is
+/// closed.
 #[must_use = "a stream does nothing unless it is polled"]
 pub struct ServiceChanges<P> {
     keyed: KeyedChanges<P>,

@@ -29,8 +29,8 @@ impl BarrierError {
         }
     }
 
-    /// True when something may be left at the servers although it failed: it goes in the background, or with the
-    /// session.
+    /// True when something may be left at the servers although it failed: it goes in the background, or with
+    /// the session.
     pub fn may_have_applied(&self) -> bool {
         matches!(self, Self::Core(error) if error.may_have_applied())
     }
