@@ -8,6 +8,7 @@ use docent::discovery::PickError;
 use docent::guard::{Lost, LostReason};
 use docent::locks::{AcquireError, BarrierError};
 use docent::node::Acl;
+use docent::queue::{AckError, CodecError, PeekError, PutError};
 use docent::recipe::WaitError;
 use docent::server::StartError;
 use docent::{Config, ConfigTree, CreateMode, Error, ErrorKind, Membership, Registry};
@@ -81,6 +82,20 @@ both_backends! {
         row!(SubscribeError::Missing, true, false, None, "subscribe: nothing is published there");
         let none = PickError::NoInstance { service: "orders".to_owned() };
         row!(none, true, false, None, "pick: service \"orders\" has no instance that can be picked");
+        forwards!(PutError, unknown);
+        forwards!(AckError, unknown);
+        forwards!(PeekError, unknown);
+        let full = || PutError::Full { length: 3, capacity: 2 };
+        let full_text = "put: the queue is full: 3 items are in it, and its capacity is 2";
+        row!(full(), true, false, None, full_text);
+        row!(PutError::Encode(CodecError::new("no")), false, false, None, "put: the item cannot be encoded: no");
+        let unreadable = PutError::Unreadable(CodecError::new("no"));
+        row!(unreadable, false, false, None, "put: the item cannot be read back once it is encoded: no");
+        row!(PutError::SequenceExhausted, false, false, None, "put: the numbers of the queue's items are nearly used up");
+        row!(AckError::Lost(lost), false, false, None, format!("ack: {why}"));
+        row!(AckError::Put(full()), true, false, None, format!("ack: nothing was put, {full_text}"));
+        let undecodable = PeekError::Undecodable { item: "item-0000000007".to_owned(), detail: "no".to_owned() };
+        row!(undecodable, false, false, None, "peek: item \"item-0000000007\" cannot be decoded: no");
         row!(StartError::Stopped, false, false, None, "start: the server was stopped");
     }
 

@@ -67,7 +67,10 @@ async fn items_of_curators_are_taken_in_order_and_those_put_several_to_a_node_ar
 
     let letters = soon(ours.dead_letters().list()).await.unwrap();
     assert_eq!(letters.len(), 1);
-    assert_eq!((letters[0].item.as_str(), letters[0].reason), ("queue-0000000002", DeadReason::Undecodable));
+    assert_eq!(
+        (letters[0].item.as_str(), &letters[0].reason),
+        ("queue-0000000002", &DeadReason::Undecodable)
+    );
     // As Curator put it, so that nothing is gone.
     let data = b"\x00\x01\x00\x01\x01\x00\x00\x00\x01a\x01\x00\x00\x00\x01b\x02";
     assert_eq!(letters[0].data, &data[..]);

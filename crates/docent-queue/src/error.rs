@@ -6,34 +6,26 @@ use docent_core::{Error, ErrorKind, Lost};
 #[non_exhaustive]
 pub enum PutError {
     /// The queue has as many items as it may have.
-    #[error("the queue is full: {length} items are in it, and its capacity is {capacity}")]
+    #[error("put: the queue is full: {length} items are in it, and its capacity is {capacity}")]
     Full {
         /// Number of items in it.
         length: usize,
         /// Number of items it may have.
         capacity: usize,
     },
-    /// The item is larger than the servers take.
-    #[error("an item of {size} bytes must be at most {limit} bytes")]
-    TooLarge {
-        /// Its bytes, encoded.
-        size: usize,
-        /// The most that fits.
-        limit: usize,
-    },
     /// The codec could not encode it.
-    #[error("the item cannot be encoded: {0}")]
+    #[error("put: the item cannot be encoded: {0}")]
     Encode(CodecError),
     /// The codec could not read what it encoded: no consumer could. A number that is not finite is one, in
     /// JSON.
-    #[error("the item cannot be read back once it is encoded: {0}")]
+    #[error("put: the item cannot be read back once it is encoded: {0}")]
     Unreadable(CodecError),
     /// The numbers of the queue's items are nearly used up. [`Queue::reset`](crate::Queue::reset) once it is
     /// empty.
-    #[error("the numbers of the queue's items are nearly used up")]
+    #[error("put: the numbers of the queue's items are nearly used up")]
     SequenceExhausted,
-    /// Anything else. [`may_have_applied`](Error::may_have_applied) says whether the items may be in the
-    /// queue.
+    /// Anything else, such as `TooLarge` for an item that does not fit into a request.
+    /// [`may_have_applied`](Error::may_have_applied) says whether the items may be in the queue.
     #[error(transparent)]
     Core(#[from] Error),
 }
@@ -44,7 +36,7 @@ impl PutError {
         match self {
             // Consumers make room.
             Self::Full { .. } => true,
-            Self::TooLarge { .. } | Self::Encode(_) | Self::Unreadable(_) | Self::SequenceExhausted => false,
+            Self::Encode(_) | Self::Unreadable(_) | Self::SequenceExhausted => false,
             Self::Core(error) => error.is_retryable(),
         }
     }
@@ -52,6 +44,14 @@ impl PutError {
     /// True when the items may be in the queue.
     pub fn may_have_applied(&self) -> bool {
         matches!(self, Self::Core(error) if error.may_have_applied())
+    }
+
+    /// The path that it is about, where that is known.
+    pub fn path(&self) -> Option<&str> {
+        match self {
+            Self::Core(error) => error.path(),
+            _ => None,
+        }
     }
 }
 
@@ -61,10 +61,10 @@ impl PutError {
 #[non_exhaustive]
 pub enum AckError {
     /// The delivery had been lost: the item is, or will be, somebody else's. Nothing was written.
-    #[error(transparent)]
+    #[error("ack: {0}")]
     Lost(#[from] Lost),
     /// The item for another queue could not be put: nothing was written.
-    #[error("nothing was put: {0}")]
+    #[error("ack: nothing was put, {0}")]
     Put(PutError),
     /// Anything else. [`may_have_applied`](Error::may_have_applied) says whether it may be done; if it is
     /// not, the item is back in the queue.
@@ -87,6 +87,15 @@ impl AckError {
     pub fn may_have_applied(&self) -> bool {
         matches!(self, Self::Core(error) if error.may_have_applied())
     }
+
+    /// The path that it is about, where that is known.
+    pub fn path(&self) -> Option<&str> {
+        match self {
+            Self::Lost(_) => None,
+            Self::Put(error) => error.path(),
+            Self::Core(error) => error.path(),
+        }
+    }
 }
 
 impl From<Error> for AckError {
@@ -104,7 +113,7 @@ impl From<Error> for AckError {
 pub enum PeekError {
     /// It cannot be decoded; the consumers that take it leave it to others for a while, and then move it to
     /// the dead letters.
-    #[error("item {item:?} cannot be decoded: {detail}")]
+    #[error("peek: item {item:?} cannot be decoded: {detail}")]
     Undecodable {
         /// The name of its node.
         item: String,
@@ -122,8 +131,16 @@ impl PeekError {
         matches!(self, Self::Core(error) if error.is_retryable())
     }
 
-    /// False: looking writes nothing.
+    /// As the error of the read says, which writes nothing.
     pub fn may_have_applied(&self) -> bool {
-        false
+        matches!(self, Self::Core(error) if error.may_have_applied())
+    }
+
+    /// The path that it is about, where that is known.
+    pub fn path(&self) -> Option<&str> {
+        match self {
+            Self::Core(error) => error.path(),
+            Self::Undecodable { .. } => None,
+        }
     }
 }

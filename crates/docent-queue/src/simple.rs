@@ -2,7 +2,9 @@ use bytes::Bytes;
 use docent_core::recipe::NodePath;
 use docent_core::{Client, CreateMode, Error, ErrorKind, Node};
 use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
 use std::fmt;
+use std::future::Future;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -52,21 +54,25 @@ impl SimpleQueue {
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the item may have been put.
-    pub async fn put(&self, item: impl Into<Bytes>) -> Result<(), Error> {
-        let item = item.into();
-        let most = self.client.max_request().saturating_sub(FIELDS + self.path.len());
-        if item.len() > most {
-            let rule = format!("an item of {} bytes must be at most {most} bytes", item.len());
-            return Err(Error::invalid_input("put", rule));
-        }
-        let path = NodePath::new("put", format!("{}/{PREFIX}", self.path))?;
-        loop {
-            let put = self.client.transaction().create(&path, item.clone(), CreateMode::PersistentSequential);
-            match put.commit_exactly().await {
-                Err(error) if error.kind() == ErrorKind::NoNode => self.client.ensure_parent(&path).await?,
-                result => return result.map(drop),
+    pub fn put(&self, item: impl Into<Bytes>) -> BoxFuture<'static, Result<(), Error>> {
+        let (queue, item) = (self.clone(), item.into());
+        Box::pin(async move {
+            let most = queue.client.max_request().saturating_sub(FIELDS + queue.path.len());
+            if item.len() > most {
+                return Err(Error::too_large("put", item.len(), most).at(&queue.path));
             }
-        }
+            let path = NodePath::new("put", format!("{}/{PREFIX}", queue.path))?;
+            loop {
+                let put =
+                    queue.client.transaction().create(&path, item.clone(), CreateMode::PersistentSequential);
+                match put.commit_exactly().await {
+                    Err(error) if error.kind() == ErrorKind::NoNode => {
+                        queue.client.ensure_parent(&path).await?
+                    }
+                    result => return result.map(drop),
+                }
+            }
+        })
     }
 
     /// Takes the first item, and waits for one.
@@ -78,10 +84,13 @@ impl SimpleQueue {
     /// # Cancel safety
     /// This method is *not* cancel safe: an item may have been deleted. [`take_timeout`](Self::take_timeout)
     /// gives up without that.
-    pub async fn take(&self) -> Result<Bytes, Error> {
-        loop {
-            if let Some(item) = self.take_by(None).await? {
-                return Ok(item);
+    pub fn take(&self) -> impl Future<Output = Result<Bytes, Error>> + Send + use<> {
+        let queue = self.clone();
+        async move {
+            loop {
+                if let Some(item) = queue.take_by(None).await? {
+                    return Ok(item);
+                }
             }
         }
     }
@@ -94,8 +103,12 @@ impl SimpleQueue {
     ///
     /// # Cancel safety
     /// As [`take`](Self::take).
-    pub async fn take_timeout(&self, timeout: Duration) -> Result<Option<Bytes>, Error> {
-        self.take_by(Instant::now().checked_add(timeout)).await
+    pub fn take_timeout(
+        &self,
+        timeout: Duration,
+    ) -> impl Future<Output = Result<Option<Bytes>, Error>> + Send + use<> {
+        let queue = self.clone();
+        async move { queue.take_by(Instant::now().checked_add(timeout)).await }
     }
 
     /// Takes the first item if there is one.
@@ -105,9 +118,12 @@ impl SimpleQueue {
     ///
     /// # Cancel safety
     /// As [`take`](Self::take).
-    pub async fn try_take(&self) -> Result<Option<Bytes>, Error> {
-        let names = self.names().await?;
-        self.take_of(names).await
+    pub fn try_take(&self) -> impl Future<Output = Result<Option<Bytes>, Error>> + Send + use<> {
+        let queue = self.clone();
+        async move {
+            let names = queue.names().await?;
+            queue.take_of(names).await
+        }
     }
 
     /// The first item, which stays.
@@ -117,13 +133,16 @@ impl SimpleQueue {
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub async fn peek(&self) -> Result<Option<Bytes>, Error> {
-        for name in self.names().await? {
-            if let Some(node) = self.read(&name).await? {
-                return Ok(Some(node.data));
+    pub fn peek(&self) -> impl Future<Output = Result<Option<Bytes>, Error>> + Send + use<> {
+        let queue = self.clone();
+        async move {
+            for name in queue.names().await? {
+                if let Some(node) = queue.read(&name).await? {
+                    return Ok(Some(node.data));
+                }
             }
+            Ok(None)
         }
-        Ok(None)
     }
 
     /// Number of items.
@@ -133,8 +152,9 @@ impl SimpleQueue {
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub async fn len(&self) -> Result<usize, Error> {
-        Ok(self.names().await?.len())
+    pub fn len(&self) -> impl Future<Output = Result<usize, Error>> + Send + use<> {
+        let queue = self.clone();
+        async move { Ok(queue.names().await?.len()) }
     }
 
     /// True when there is none.
@@ -144,8 +164,9 @@ impl SimpleQueue {
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub async fn is_empty(&self) -> Result<bool, Error> {
-        Ok(self.len().await? == 0)
+    pub fn is_empty(&self) -> impl Future<Output = Result<bool, Error>> + Send + use<> {
+        let queue = self.clone();
+        async move { Ok(queue.len().await? == 0) }
     }
 
     /// Only the waiting is under the deadline: an item that is being deleted is returned.

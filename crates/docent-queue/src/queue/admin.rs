@@ -7,6 +7,7 @@ use crate::store::{Backlog, ClaimedItem, Listing, Store, ensure_folder};
 use docent_core::recipe::{ClaimResult, Line, claim_all};
 use docent_core::{CreateMode, Error, ErrorKind};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
+use std::future::Future;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Deletes of a purge under way at the same time.
@@ -38,8 +39,9 @@ impl<T: 'static> Queue<T> {
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub async fn len(&self) -> Result<usize, Error> {
-        self.store.items.length().await
+    pub fn len(&self) -> impl Future<Output = Result<usize, Error>> + Send + use<T> {
+        let queue = self.clone();
+        async move { queue.store.items.length().await }
     }
 
     /// True when there is no item, at the server this client talks to.
@@ -49,8 +51,9 @@ impl<T: 'static> Queue<T> {
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub async fn is_empty(&self) -> Result<bool, Error> {
-        Ok(self.len().await? == 0)
+    pub fn is_empty(&self) -> impl Future<Output = Result<bool, Error>> + Send + use<T> {
+        let queue = self.clone();
+        async move { Ok(queue.len().await? == 0) }
     }
 
     /// The items, in the order of their priorities and numbers, at the server this client talks to.
@@ -60,16 +63,19 @@ impl<T: 'static> Queue<T> {
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub async fn list(&self) -> Result<Vec<QueuedItem>, Error> {
-        let Listing { mut items, claimed, .. } = self.store.items.list().await?;
-        items.sort_unstable_by_key(|item| (item.priority, item.number));
-        let item = |item: ItemName| QueuedItem {
-            is_claimed: claimed.contains(&item.text),
-            name: item.text,
-            priority: item.priority,
-            due: item.due.and_then(|due| UNIX_EPOCH.checked_add(Duration::from_millis(due))),
-        };
-        Ok(items.into_iter().map(item).collect())
+    pub fn list(&self) -> impl Future<Output = Result<Vec<QueuedItem>, Error>> + Send + use<T> {
+        let queue = self.clone();
+        async move {
+            let Listing { mut items, claimed, .. } = queue.store.items.list().await?;
+            items.sort_unstable_by_key(|item| (item.priority, item.number));
+            let item = |item: ItemName| QueuedItem {
+                is_claimed: claimed.contains(&item.text),
+                name: item.text,
+                priority: item.priority,
+                due: item.due.and_then(|due| UNIX_EPOCH.checked_add(Duration::from_millis(due))),
+            };
+            Ok(items.into_iter().map(item).collect())
+        }
     }
 
     /// The item that would be handed out next, which stays in the queue. Somebody else may take it at any
@@ -80,7 +86,12 @@ impl<T: 'static> Queue<T> {
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub async fn peek(&self) -> Result<Option<T>, PeekError> {
+    pub fn peek(&self) -> impl Future<Output = Result<Option<T>, PeekError>> + use<T> {
+        let queue = self.clone();
+        async move { queue.peek_first().await }
+    }
+
+    async fn peek_first(&self) -> Result<Option<T>, PeekError> {
         let Store { client, paths, aside, items, .. } = &*self.store;
         let listing = items.list().await?;
         let mut backlog = Backlog::default();
@@ -108,22 +119,33 @@ impl<T: 'static> Queue<T> {
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the item may be moved. It is in the queue once in any case.
-    pub async fn reschedule(&self, name: &str, options: PutOptions) -> Result<bool, Error> {
-        let Store { client, paths, items, .. } = &*self.store;
-        if paths.parse(name.to_owned()).is_none() {
-            return Err(Error::invalid_input("reschedule", format!("{name:?} must be the name of an item")));
+    pub fn reschedule(
+        &self,
+        name: &str,
+        options: PutOptions,
+    ) -> impl Future<Output = Result<bool, Error>> + Send + use<T> {
+        let queue = self.clone();
+        let name = name.to_owned();
+        async move {
+            let Store { client, paths, items, .. } = &*queue.store;
+            if paths.parse(name.clone()).is_none() {
+                return Err(Error::invalid_input(
+                    "reschedule",
+                    format!("{name:?} must be the name of an item"),
+                ));
+            }
+            let place = options.place_in(paths)?;
+            ensure_folder(client, &paths.claims).await?;
+            let claims = match claim_all(client, &[paths.claim_request(&name, false)], "queue").await? {
+                ClaimResult::All(claims) => claims,
+                _ => return Ok(false),
+            };
+            let Some((hold, Some(node))) = claims.into_iter().next() else { return Ok(false) };
+            let claimed = ClaimedItem { hold, name: name.clone(), node, counted: false, counted_since: 0 };
+            let deliveries = claimed.deliveries(paths);
+            items.move_to(claimed.hold, &name, &claimed.node.data, deliveries, place).await?;
+            Ok(true)
         }
-        let place = options.place_in(paths)?;
-        ensure_folder(client, &paths.claims).await?;
-        let claims = match claim_all(client, &[paths.claim_request(name, false)], "queue").await? {
-            ClaimResult::All(claims) => claims,
-            _ => return Ok(false),
-        };
-        let Some((hold, Some(node))) = claims.into_iter().next() else { return Ok(false) };
-        let claimed = ClaimedItem { hold, name: name.to_owned(), node, counted: false, counted_since: 0 };
-        let deliveries = claimed.deliveries(paths);
-        items.move_to(claimed.hold, name, &claimed.node.data, deliveries, place).await?;
-        Ok(true)
     }
 
     /// Deletes all items that are there and nobody works on, for good, and returns how many. In `ordered`
@@ -134,27 +156,31 @@ impl<T: 'static> Queue<T> {
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: some may be deleted. Doing it again does no harm.
-    pub async fn purge(&self) -> Result<usize, Error> {
-        use ErrorKind::{NoNode, NodeExists, NotEmpty};
-        let items = self.store.items.list().await?.items;
-        if !items.is_empty() {
-            ensure_folder(&self.store.client, &self.store.paths.claims).await?;
-        }
-        let delete = |name: String| async move {
-            let Store { client, paths, .. } = &*self.store;
-            let (item, claim) = (paths.item(&name), paths.claim(&name));
-            // A consumer that claims it first keeps it.
-            let delete = client.transaction().create(&claim, "", CreateMode::Ephemeral);
-            match delete.delete(&item, None).delete(&claim, None).commit_exactly().await {
-                Ok(_) => Ok(1),
-                // It is gone already, or claimed.
-                Err(error) if matches!(error.kind(), NoNode | NotEmpty | NodeExists) => Ok(0),
-                Err(error) => Err(error),
+    pub fn purge(&self) -> impl Future<Output = Result<usize, Error>> + Send + use<T> {
+        let queue = self.clone();
+        async move {
+            use ErrorKind::{NoNode, NodeExists, NotEmpty};
+            let items = queue.store.items.list().await?.items;
+            if !items.is_empty() {
+                ensure_folder(&queue.store.client, &queue.store.paths.claims).await?;
             }
-        };
-        let names = items.into_iter().map(|item| item.text);
-        let deleted = stream::iter(names).map(delete).buffer_unordered(AT_ONCE);
-        deleted.try_fold(0, |sum, one| async move { Ok(sum + one) }).await
+            let store = &queue.store;
+            let delete = |name: String| async move {
+                let Store { client, paths, .. } = &**store;
+                let (item, claim) = (paths.item(&name), paths.claim(&name));
+                // A consumer that claims it first keeps it.
+                let delete = client.transaction().create(&claim, "", CreateMode::Ephemeral);
+                match delete.delete(&item, None).delete(&claim, None).commit_exactly().await {
+                    Ok(_) => Ok(1),
+                    // It is gone already, or claimed.
+                    Err(error) if matches!(error.kind(), NoNode | NotEmpty | NodeExists) => Ok(0),
+                    Err(error) => Err(error),
+                }
+            };
+            let names = items.into_iter().map(|item| item.text);
+            let deleted = stream::iter(names).map(delete).buffer_unordered(AT_ONCE);
+            deleted.try_fold(0, |sum, one| async move { Ok(sum + one) }).await
+        }
     }
 
     /// Deletes the folder of the items if there is none, and the folders of claims and waiting consumers, so
@@ -165,22 +191,25 @@ impl<T: 'static> Queue<T> {
     ///
     /// # Cancel safety
     /// This method is cancel safe: doing it again does no harm.
-    pub async fn reset(&self) -> Result<(), Error> {
-        let Store { client, paths, items, idle, lock, .. } = &*self.store;
-        client.ensure_absent(&paths.items).await?;
-        items.numbers_begin_anew();
-        rotate(idle).await?;
-        if let Some(lock) = lock {
-            rotate(lock).await?;
-        }
-        match paths.layout {
-            // An item that was put and claimed since is no reason to fail.
-            QueueLayout::Native => match client.ensure_absent(&paths.claims).await {
-                Err(error) if error.kind() == ErrorKind::NotEmpty => Ok(()),
-                result => result,
-            },
-            // It is the lock path, below which others are.
-            QueueLayout::Curator { .. } => Ok(()),
+    pub fn reset(&self) -> impl Future<Output = Result<(), Error>> + Send + use<T> {
+        let queue = self.clone();
+        async move {
+            let Store { client, paths, items, idle, lock, .. } = &*queue.store;
+            client.ensure_absent(&paths.items).await?;
+            items.numbers_begin_anew();
+            rotate(idle).await?;
+            if let Some(lock) = lock {
+                rotate(lock).await?;
+            }
+            match paths.layout {
+                // An item that was put and claimed since is no reason to fail.
+                QueueLayout::Native => match client.ensure_absent(&paths.claims).await {
+                    Err(error) if error.kind() == ErrorKind::NotEmpty => Ok(()),
+                    result => result,
+                },
+                // It is the lock path, below which others are.
+                QueueLayout::Curator { .. } => Ok(()),
+            }
         }
     }
 }

@@ -31,6 +31,20 @@ pub struct QueueBuilder<T> {
     ordered: bool,
 }
 
+impl<T> Clone for QueueBuilder<T> {
+    fn clone(&self) -> Self {
+        Self {
+            client: self.client.clone(),
+            path: self.path.clone(),
+            codec: Arc::clone(&self.codec),
+            layout: self.layout.clone(),
+            limits: self.limits,
+            dead_letters: self.dead_letters.clone(),
+            ordered: self.ordered,
+        }
+    }
+}
+
 impl<T: 'static> QueueBuilder<T> {
     pub(super) fn new(client: &Client, path: &str, codec: Arc<dyn Codec<T>>) -> Self {
         Self {

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use docent_core::{CreateMode, Error, ErrorKind};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use std::fmt;
+use std::future::Future;
 use std::time::SystemTime;
 
 /// Reads and deletes under way at the same time.
@@ -89,10 +90,13 @@ impl<T: 'static> DeadLetters<T> {
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub async fn list(&self) -> Result<Vec<DeadLetter>, Error> {
-        let names = self.names().await?;
-        let letters = stream::iter(names).map(|name| self.read(name)).buffered(AT_ONCE);
-        letters.try_filter_map(|letter| async { Ok(letter) }).try_collect().await
+    pub fn list(&self) -> impl Future<Output = Result<Vec<DeadLetter>, Error>> + Send + use<T> {
+        let letters = self.clone();
+        async move {
+            let names = letters.names().await?;
+            let letters = stream::iter(names).map(|name| letters.read(name)).buffered(AT_ONCE);
+            letters.try_filter_map(|letter| async { Ok(letter) }).try_collect().await
+        }
     }
 
     /// Number of dead letters.
@@ -102,8 +106,9 @@ impl<T: 'static> DeadLetters<T> {
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub async fn len(&self) -> Result<usize, Error> {
-        Ok(self.names().await?.len())
+    pub fn len(&self) -> impl Future<Output = Result<usize, Error>> + Send + use<T> {
+        let letters = self.clone();
+        async move { Ok(letters.names().await?.len()) }
     }
 
     /// True when there is none.
@@ -113,8 +118,9 @@ impl<T: 'static> DeadLetters<T> {
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub async fn is_empty(&self) -> Result<bool, Error> {
-        Ok(self.len().await? == 0)
+    pub fn is_empty(&self) -> impl Future<Output = Result<bool, Error>> + Send + use<T> {
+        let letters = self.clone();
+        async move { Ok(letters.len().await? == 0) }
     }
 
     /// Puts an item back into the queue, in one step and exactly once: at its end, as one that was never
@@ -126,10 +132,14 @@ impl<T: 'static> DeadLetters<T> {
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the item may be in the queue again.
-    pub async fn requeue(&self, letter: &DeadLetter) -> Result<(), Error> {
-        let paths = &self.store().paths;
-        let framed = paths.unframe(&letter.data).ok().and_then(|(_, item)| paths.frame(&item, 0));
-        self.replace(letter, framed.unwrap_or_else(|| letter.data.clone())).await
+    pub fn requeue(&self, letter: &DeadLetter) -> impl Future<Output = Result<(), Error>> + Send + use<T> {
+        let letters = self.clone();
+        let letter = letter.clone();
+        async move {
+            let paths = &letters.store().paths;
+            let framed = paths.unframe(&letter.data).ok().and_then(|(_, item)| paths.frame(&item, 0));
+            letters.replace(&letter, framed.unwrap_or_else(|| letter.data.clone())).await
+        }
     }
 
     /// As [`requeue`](Self::requeue), with another `item` in the place of the letter's: one that was mended.
@@ -139,9 +149,13 @@ impl<T: 'static> DeadLetters<T> {
     ///
     /// # Cancel safety
     /// As [`requeue`](Self::requeue).
-    pub async fn requeue_as(&self, letter: &DeadLetter, item: &T) -> Result<(), PutError> {
-        let node = self.queue.encode(item)?;
-        Ok(self.replace(letter, node).await?)
+    pub fn requeue_as(
+        &self,
+        letter: &DeadLetter,
+        item: &T,
+    ) -> impl Future<Output = Result<(), PutError>> + Send + use<T> {
+        let (letters, letter, node) = (self.clone(), letter.clone(), self.queue.encode(item));
+        async move { Ok(letters.replace(&letter, node?).await?) }
     }
 
     /// Deletes a letter and puts an item with this data into the queue.
@@ -162,8 +176,10 @@ impl<T: 'static> DeadLetters<T> {
     ///
     /// # Cancel safety
     /// This method is cancel safe: doing it again does no harm.
-    pub async fn delete(&self, letter: &DeadLetter) -> Result<(), Error> {
-        self.store().client.ensure_absent(&self.path(&letter.name)).await
+    pub fn delete(&self, letter: &DeadLetter) -> impl Future<Output = Result<(), Error>> + Send + use<T> {
+        let letters = self.clone();
+        let letter = letter.clone();
+        async move { letters.store().client.ensure_absent(&letters.path(&letter.name)).await }
     }
 
     /// Deletes all that are there now, for good, and returns how many.
@@ -173,15 +189,22 @@ impl<T: 'static> DeadLetters<T> {
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: some may be deleted. Doing it again does no harm.
-    pub async fn purge(&self) -> Result<usize, Error> {
-        let names = self.names().await?;
-        let count = names.len();
-        stream::iter(names)
-            .map(|name| async move { self.store().client.ensure_absent(&self.path(&name)).await })
-            .buffer_unordered(AT_ONCE)
-            .try_collect::<()>()
-            .await?;
-        Ok(count)
+    pub fn purge(&self) -> impl Future<Output = Result<usize, Error>> + Send + use<T> {
+        let letters = self.clone();
+        async move {
+            let names = letters.names().await?;
+            let count = names.len();
+            stream::iter(names)
+                .map(|name| {
+                    let path = letters.path(&name);
+                    let client = &letters.store().client;
+                    async move { client.ensure_absent(&path).await }
+                })
+                .buffer_unordered(AT_ONCE)
+                .try_collect::<()>()
+                .await?;
+            Ok(count)
+        }
     }
 
     fn path(&self, name: &str) -> String {

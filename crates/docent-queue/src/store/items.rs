@@ -99,11 +99,8 @@ impl Items {
     /// The node's data for an item.
     pub(crate) fn frame(&self, item: &Bytes) -> Result<Bytes, PutError> {
         let limit = self.max_item();
-        let too_large = PutError::TooLarge { size: item.len(), limit };
-        if item.len() > limit {
-            return Err(too_large);
-        }
-        self.paths.frame(item, 0).ok_or(too_large)
+        let framed = (item.len() <= limit).then(|| self.paths.frame(item, 0)).flatten();
+        framed.ok_or_else(|| Error::too_large("put", item.len(), limit).at(&self.path).into())
     }
 
     /// Puts all of `nodes` in one step, or none.

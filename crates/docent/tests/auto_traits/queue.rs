@@ -1,13 +1,13 @@
 use crate::{rows, unique};
 use docent::queue::{
-    AckError, DeadLetter, DeadLetters, DeadReason, Deliveries, Delivery, PeekError, PutError, Queue,
-    QueueBuilder, QueueLayout, SimpleQueue,
+    AckError, DeadLetter, DeadLetters, DeadReason, Deliveries, Delivery, PeekError, PutError, PutOptions,
+    Queue, QueueBuilder, QueueLayout, QueuedItem, SimpleQueue,
 };
 
-rows! { shared: DeadLetter, DeadLetters, DeadReason, Queue<u32>, QueueLayout, SimpleQueue }
+rows! { shared: DeadLetter, DeadLetters<u32>, DeadReason, PutOptions, Queue<u32>, QueueBuilder<u32>, QueueLayout, QueuedItem, SimpleQueue }
 
 rows! { error: AckError, PeekError, PutError }
 
 unique! { Delivery<u32> }
 
-rows! { sent: Deliveries<u32>, QueueBuilder<u32> }
+rows! { stream: Deliveries<u32> }
