@@ -5,7 +5,7 @@ use docent::config::{SharedCount, SharedValue};
 use docent::locks::{MultiLock, SharedLimit};
 use docent::{
     Barrier, Client, Config, ConfigTree, Counter, CreateMode, DoubleBarrier, Election, Error, Instance,
-    Membership, Mutex, Registry, RwLock, Semaphore,
+    Membership, Mutex, Queue, Registry, RwLock, Semaphore,
 };
 use std::time::Duration;
 
@@ -34,6 +34,22 @@ fn check(sizes: &[(&str, usize)], most: usize) {
 /// Never connects.
 fn client() -> Result<Client, Error> {
     Client::builder("127.0.0.1:1").build()
+}
+
+#[tokio::test]
+async fn futures_of_queues_are_small() -> Result<(), Error> {
+    let queue = Queue::<u64>::new(&client()?, "/q")?;
+    let sizes = sizes![
+        queue.put(&1),
+        queue.take(),
+        queue.try_take(),
+        queue.take_timeout(SECOND),
+        queue.take_batch(9),
+        queue.peek(),
+        queue.len(),
+    ];
+    check(&sizes, RECIPE);
+    Ok(())
 }
 
 #[tokio::test]

@@ -88,7 +88,7 @@ impl<T: 'static> Queue<T> {
     /// This method is cancel safe.
     pub fn peek(&self) -> impl Future<Output = Result<Option<T>, PeekError>> + use<T> {
         let queue = self.clone();
-        async move { queue.peek_first().await }
+        async move { Box::pin(queue.peek_first()).await }
     }
 
     async fn peek_first(&self) -> Result<Option<T>, PeekError> {

@@ -72,8 +72,8 @@ impl<T: 'static> QueueBuilder<T> {
 
     /// How many items the queue may have, items in work included: a put beyond that fails with
     /// [`PutError::Full`](crate::PutError::Full). Default 10,000. It is looked up before a put, so that
-    /// producers who put at the same time may exceed it, each by one put; where there is room for more than 64
-    /// items, each by at most 16, which it puts within half a second without looking again.
+    /// producers who put at the same time may exceed it, each by one put; where there is room for more than
+    /// 64 items, each by at most 16, which it puts within half a second without looking again.
     pub fn capacity(mut self, items: usize) -> Self {
         self.limits.capacity = Some(items);
         self

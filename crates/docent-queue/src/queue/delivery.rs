@@ -23,8 +23,8 @@ use tokio_util::sync::CancellationToken;
 /// after a [`nack`](Self::nack), a drop, or a loss.
 ///
 /// # On drop
-/// The item goes back to its place after a delay, as with [`nack`](Self::nack): in the background, tried until
-/// it is done. It never blocks or panics, also outside a runtime.
+/// The item goes back to its place after a delay, as with [`nack`](Self::nack): in the background, tried
+/// until it is done. It never blocks or panics, also outside a runtime.
 #[must_use = "an item goes back to the queue when its delivery is dropped"]
 pub struct Delivery<T> {
     item: T,

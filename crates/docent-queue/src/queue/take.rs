@@ -112,7 +112,8 @@ impl<T: 'static> Queue<T> {
     pub(super) async fn wait_for(&self, count: usize, ahead: usize) -> Result<Vec<Delivery<T>>, Error> {
         loop {
             let batch = match &self.store.lock {
-                Some(lock) => vec![self.wait_for_lock(lock).await?],
+                // On the heap, because the mode is rare.
+                Some(lock) => vec![Box::pin(self.wait_for_lock(lock)).await?],
                 None => Request::new(&self.store, count, ahead, true).answer().await?,
             };
             let batch = self.accept(batch).await;
@@ -139,7 +140,9 @@ impl<T: 'static> Queue<T> {
     async fn try_once(&self) -> Result<Option<Delivery<T>>, Error> {
         loop {
             let taken = match &self.store.lock {
-                Some(lock) => ordered::try_take_locked(&self.store, lock).await?.into_iter().collect(),
+                Some(lock) => {
+                    Box::pin(ordered::try_take_locked(&self.store, lock)).await?.into_iter().collect()
+                }
                 None => Request::new(&self.store, 1, 0, false).answer().await?,
             };
             if taken.is_empty() {
@@ -153,7 +156,7 @@ impl<T: 'static> Queue<T> {
 
     async fn take_within(&self, limit: Duration) -> Result<Option<Delivery<T>>, Error> {
         if let Some(lock) = &self.store.lock {
-            return match timeout(limit, self.take_one_locked(lock)).await {
+            return match timeout(limit, Box::pin(self.take_one_locked(lock))).await {
                 Ok(taken) => taken.map(Some),
                 Err(_) => Ok(None),
             };
@@ -181,8 +184,8 @@ impl<T: 'static> Queue<T> {
         }
     }
 
-    /// The claimed items as deliveries, without those that are handed to nobody. Where that is all of them, it
-    /// waits until their claims have ended.
+    /// The claimed items as deliveries, without those that are handed to nobody. Where that is all of them,
+    /// it waits until their claims have ended.
     async fn accept(&self, claimed: Vec<ClaimedItem>) -> Vec<Delivery<T>> {
         let (mut batch, mut ended) = (Vec::new(), Vec::new());
         for item in claimed {

@@ -12,6 +12,7 @@ use docent::locks::{
     RwLock, Semaphore, SharedLimit, WriteGuard,
 };
 use docent::node::{Acl, Transaction};
+use docent::queue::{DeadLetter, DeadLetters, Delivery, PutOptions, Queue, SimpleQueue};
 use docent::recipe::Participant;
 use docent::{Client, CreateMode};
 use std::future::{pending, ready};
@@ -189,6 +190,55 @@ fn of_streams(subscription: &mut Subscription<u32>, tree: &mut TreeSubscription<
     borrows(tree.changed());
 }
 
+fn of_queues(queue: &Queue<u32>, letters: &DeadLetters<u32>, letter: &DeadLetter, simple: &SimpleQueue) {
+    let options = PutOptions::new();
+    free(queue.put(&1));
+    free(queue.put_with(&1, options));
+    free(queue.put_all(&[1]));
+    free(queue.put_all_with(&[1], options));
+    free(queue.put_ephemeral(&1));
+    free(queue.take());
+    free(queue.try_take());
+    free(queue.take_timeout(T));
+    free(queue.take_batch(2));
+    free(queue.peek());
+    free(queue.len());
+    free(queue.is_empty());
+    free(queue.list());
+    free(queue.purge());
+    free(queue.reset());
+    free(queue.reschedule("item-0000000000", options));
+    free(letters.list());
+    free(letters.len());
+    free(letters.is_empty());
+    free(letters.requeue(letter));
+    free(letters.requeue_as(letter, &1));
+    free(letters.delete(letter));
+    free(letters.purge());
+    free(simple.put(""));
+    free(simple.take());
+    free(simple.take_timeout(T));
+    free(simple.try_take());
+    free(simple.peek());
+    free(simple.len());
+    free(simple.is_empty());
+}
+
+/// What looks at a delivery borrows it; what ends it takes it.
+fn of_a_delivery(delivery: Delivery<u32>, other: &Queue<u32>, more: [Delivery<u32>; 6]) {
+    borrows(delivery.lost());
+    borrows(delivery.verify());
+    borrows(delivery.run(pending::<()>()));
+    free(delivery.ack());
+    let [into_item, with, nack, reject, put_back, all] = more;
+    free(into_item.into_item());
+    free(nack.nack_now());
+    free(reject.reject("no"));
+    free(put_back.put_back(PutOptions::new()));
+    borrows(with.ack_and_put(other, &1));
+    free(Delivery::ack_all(vec![all]));
+}
+
 fn of_caches(children: &ChildrenCache, node: &NodeCache) {
     free(children.ready());
     free(node.ready());
@@ -218,5 +268,5 @@ fn the_rows_are_functions_that_nobody_needs_to_call() {
     let _ = (of_locks, of_several, of_elections, of_discovery, of_own_nodes);
     let _ = (of_configuration, of_shared_values, of_counters, of_streams, of_caches, of_a_client);
     let _ = (of_a_mutex_guard, of_a_read_guard, of_a_write_guard, of_a_permit, of_a_multi_guard);
-    let _ = of_a_leadership;
+    let _ = (of_a_leadership, of_queues, of_a_delivery);
 }
