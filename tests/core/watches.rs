@@ -4,7 +4,8 @@ use crate::{builder, connect};
 use docent::CreateMode;
 use docent::cache::WatchStream;
 use docent::node::Node;
-use docent_testkit::{Backend, ServerOptions, TestServer, both_backends};
+use docent_proto::OpCode;
+use docent_testkit::{Backend, Rule, ServerOptions, TestServer, both_backends};
 use docent_tests::soon;
 use futures_util::StreamExt;
 
@@ -114,6 +115,21 @@ both_backends! {
         client.get("/a").await.unwrap();
         other.set("/a", "2", None).await.unwrap();
         assert_eq!(data(&mut stream).await.as_deref(), Some("2"), "the unchanged value is no news");
+    }
+
+    async fn a_node_that_is_gone_before_it_can_be_read_is_told_of_by_its_absence(backend: Backend) {
+        let server = backend.start().await;
+        let (other, proxy) = (connect(&server).await, server.proxy().await);
+        let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
+        let mut stream = client.watch_data("/a").unwrap();
+        assert_eq!(data(&mut stream).await, None);
+        let read = proxy.add(Rule::on(OpCode::GetData).hold());
+        let news = tokio::spawn(async move { data(&mut stream).await });
+        other.create("/a", "1", CreateMode::Persistent).await.unwrap();
+        soon(read.fired()).await;
+        other.delete("/a", None).await.unwrap();
+        proxy.heal().await.unwrap();
+        assert_eq!(soon(news).await.unwrap(), None);
     }
 
     async fn streams_end_on_close_and_dropped_ones_leave_no_watch(backend: Backend) {

@@ -12,7 +12,7 @@ use crate::operation::Shared;
 use crate::session::{Cause, Fired, Lane, Reply, SessionEnd, Watch};
 use crate::task::SyncStream;
 use crate::time::{Backoff, RetryPolicy};
-use docent_proto::{Code, Request, Response};
+use docent_proto::{Code, EventKind, Request, Response};
 use futures_core::Stream;
 use futures_util::stream::{self, StreamExt};
 use std::fmt;
@@ -24,7 +24,7 @@ use std::time::Duration;
 impl Client {
     /// Follows a node's data: `None` while there is no node. Emits the present state first, then each change
     /// by transaction (also when the new data equals the old). Intermediate values may be coalesced, the last
-    /// one never is.
+    /// one never is: `None` again says that a node was created and deleted since.
     ///
     /// The stream survives lost links and sessions and ends only when the client is closed. An error that is
     /// not about the connection, such as `NoAuth`, is emitted once; it goes on trying.
@@ -170,8 +170,11 @@ impl<T: Send + 'static> WatchLoop<T> {
             if let Some(watch) = &mut self.watch {
                 let fired = watch.await;
                 self.watch = None;
-                if fired == Fired::Ended(SessionEnd::Closed) {
-                    return None;
+                match fired {
+                    Fired::Ended(SessionEnd::Closed) => return None,
+                    // It may be gone before it is read: then its deletion is the news.
+                    Fired::Event(EventKind::Created) if self.emitted == Some(None) => self.emitted = None,
+                    Fired::Event(_) | Fired::Ended(_) => {}
                 }
             }
             let generation = self.generation().await?;
