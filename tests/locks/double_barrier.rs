@@ -4,7 +4,7 @@ use crate::{builder, connect};
 use docent::locks::{BarrierError, Entered};
 use docent::{Client, ConnectionState, CreateMode, DoubleBarrier, Error, ErrorKind};
 use docent_proto::{OpCode, Request};
-use docent_testkit::{Backend, Rule, both_backends};
+use docent_testkit::{Backend, Rule, Traced, both_backends};
 use docent_tests::{SHORT_SESSION, soon};
 use futures_util::future::{join_all, try_join_all};
 use std::sync::Arc;
@@ -223,6 +223,43 @@ both_backends! {
         let (left, also) = soon(async { tokio::join!(first.leave(), second.leave()) }).await;
         left.and(also).unwrap();
         until_nodes(&one, 0).await;
+    }
+
+    async fn a_member_is_let_in_although_ready_is_gone_before_it_is_read(backend: Backend) {
+        let server = backend.start().await;
+        let (kazoo, proxy) = (connect(&server).await, server.proxy().await);
+        let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
+        let (member, ready) = (format!("{PATH}/8eb6557ec51a32d1e0cb91e4d5e9a5c5"), format!("{PATH}/ready"));
+        let is_ready = |path: &str| path.ends_with("/ready");
+        let looked = |frame: &Traced| frame.is_reply(OpCode::Exists) && frame.path.as_deref().is_some_and(is_ready);
+        let waiting = enter(&client, 2);
+        soon(proxy.until(|trace| trace.iter().any(looked))).await;
+        let read = proxy.add(Rule::on(OpCode::GetData).path(is_ready).hold());
+        // Kazoo's member that leaves deletes `ready` first, and its own node in most cases.
+        kazoo.create(&member, "python-1", CreateMode::Ephemeral).await.unwrap();
+        kazoo.create(&ready, "", CreateMode::Persistent).await.unwrap();
+        soon(read.fired()).await;
+        kazoo.delete(&ready, None).await.unwrap();
+        kazoo.delete(&member, None).await.unwrap();
+        proxy.heal().await.unwrap();
+        let entered = soon(waiting).await.unwrap().unwrap();
+        soon(entered.leave()).await.unwrap();
+        until_nodes(&kazoo, 0).await;
+    }
+
+    async fn members_that_leave_after_the_first_has_crashed_leave_no_ready(backend: Backend) {
+        let server = backend.start().await;
+        let (stays, crashes) = (connect(&server).await, connect(&server).await);
+        // The first by name leaves last, and would remove `ready`.
+        let first = format!("{PATH}/00000000-0000-4000-8000-000000000000");
+        crashes.create(&first, "", CreateMode::Ephemeral).await.unwrap();
+        let entered = soon(barrier(&stays, 2).enter()).await.unwrap();
+        let leaving = tokio::spawn(entered.leave());
+        until_nodes(&crashes, 2).await;
+        assert!(!leaving.is_finished());
+        server.expire(crashes.session_id().unwrap()).await.unwrap();
+        soon(leaving).await.unwrap().unwrap();
+        until_nodes(&stays, 0).await;
     }
 
     async fn a_lost_link_or_a_new_session_lets_nobody_in(backend: Backend) {

@@ -1,5 +1,6 @@
 use super::Entered;
 use super::error::{BarrierError, within};
+use super::ready::Ready;
 use docent_core::recipe::{KeptNode, NodePath};
 use docent_core::{Client, CreateMode, Error, ErrorKind, Node, Stat, planted};
 use futures_util::StreamExt;
@@ -7,6 +8,9 @@ use futures_util::future::try_join_all;
 use std::future::Future;
 use std::time::Duration;
 use uuid::Uuid;
+
+/// Name of the node that lets members in.
+const READY: &str = "ready";
 
 /// Lets members in once so many have come, and out once all have left.
 ///
@@ -23,6 +27,7 @@ use uuid::Uuid;
 /// - A `ready` that a crashed round left behind lets nobody in: it counts only while a member is there that
 ///   is older.
 /// - A member that gives up waiting, or crashes, does not count any more.
+/// - Kazoo's members take part: their `DoubleBarrier` has the same nodes.
 ///
 /// # What happens
 /// *Link down:* a member stays one until its session ends. *Session over:* a waiting member's node is made
@@ -89,11 +94,11 @@ impl DoubleBarrier {
         let mut member = KeptNode::new(&self.client, &self.child(&name), self.identity())?;
         member.present().await?;
         let mut changes = self.client.watch_data(&self.ready())?;
-        let mut ready: Option<Node> = None;
+        let mut ready = Ready::Unread;
         loop {
             tokio::select! {
                 change = changes.next() => match change {
-                    Some(change) => ready = change?,
+                    Some(change) => ready.told(change?),
                     // The stream ends with the client: so does this.
                     None => {
                         self.client.sync(&self.path).await?;
@@ -104,13 +109,16 @@ impl DoubleBarrier {
                 _ = member.changed() => {}
             }
             loop {
-                match self.look(&name, ready.as_ref()).await {
+                match self.look(&name, &ready).await {
                     Ok(true) => {
                         // Made anew it would count as one more for the next round.
                         member.do_not_recreate();
                         return Ok(Entered::new(self.clone(), member, name));
                     }
-                    Ok(false) => break,
+                    Ok(false) => {
+                        ready.forget_passed();
+                        break;
+                    }
                     // It waits through that. Nothing would tell it to look later.
                     Err(error) if error.kind() == ErrorKind::Timeout => {}
                     Err(error) => return Err(error),
@@ -136,14 +144,20 @@ impl DoubleBarrier {
 
     /// The names of the members, sorted.
     pub(crate) async fn names(&self) -> Result<Vec<String>, Error> {
+        Ok(self.listing().await?.0)
+    }
+
+    /// The names of the members, sorted, and whether `ready` is there.
+    pub(crate) async fn listing(&self) -> Result<(Vec<String>, bool), Error> {
         let mut names = match self.client.children(&self.path).await {
             Ok(children) => children.names,
             Err(error) if error.kind() == ErrorKind::NoNode => Vec::new(),
             Err(error) => return Err(error),
         };
+        let ready = names.iter().any(|name| name == READY);
         names.retain(|name| Uuid::parse_str(name).is_ok());
         names.sort();
-        Ok(names)
+        Ok((names, ready))
     }
 
     /// Waits until a member is gone.
@@ -173,8 +187,16 @@ impl DoubleBarrier {
         Ok(())
     }
 
+    /// Removes the `ready` of a round whose last member crashed. Exact, so that it is not applied late; who
+    /// comes by then opens the door over it, so that it has another version.
+    pub(crate) async fn remove_left_over(&self) -> Result<(), Error> {
+        let Some(ready) = self.client.exists(&self.ready()).await? else { return Ok(()) };
+        let removing = self.client.transaction().delete(&self.ready(), ready.version);
+        settled(removing.commit_exactly().await.map(drop))
+    }
+
     /// True when it is let in. Opens the door if enough have come.
-    async fn look(&self, own: &str, ready: Option<&Node>) -> Result<bool, Error> {
+    async fn look(&self, own: &str, ready: &Ready) -> Result<bool, Error> {
         loop {
             match self.door(own, ready).await? {
                 DoorState::Open => return Ok(true),
@@ -188,23 +210,24 @@ impl DoubleBarrier {
         }
     }
 
-    async fn door(&self, own: &str, ready: Option<&Node>) -> Result<DoorState, Error> {
+    async fn door(&self, own: &str, ready: &Ready) -> Result<DoorState, Error> {
         let names = self.names().await?;
         if !names.iter().any(|name| name == own) {
             // It looks again when its node is there again.
             return Ok(DoorState::Closed);
         }
-        if let Some(ready) = ready
-            && (planted!(ReadyOfEarlierRound) || self.has_older(own, &names, &ready.stat).await?)
-        {
-            return Ok(DoorState::Open);
-        }
+        let earlier = match ready {
+            Ready::Passed => return Ok(DoorState::Open),
+            Ready::There(Node { stat, .. }) => {
+                if planted!(ReadyOfEarlierRound) || self.has_older(own, &names, stat).await? {
+                    return Ok(DoorState::Open);
+                }
+                Some(*stat)
+            }
+            Ready::Unread | Ready::Missing => None,
+        };
         let enough = names.len() >= self.members as usize;
-        Ok(if enough {
-            DoorState::ToBeOpened(names, ready.map(|ready| ready.stat))
-        } else {
-            DoorState::Closed
-        })
+        Ok(if enough { DoorState::ToBeOpened(names, earlier) } else { DoorState::Closed })
     }
 
     /// True when a member came before the door was opened.
@@ -255,7 +278,7 @@ impl DoubleBarrier {
     }
 
     fn ready(&self) -> String {
-        self.child("ready")
+        self.child(READY)
     }
 
     fn child(&self, name: &str) -> String {

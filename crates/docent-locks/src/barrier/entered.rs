@@ -38,7 +38,8 @@ impl Entered {
         let round: HashSet<String> = barrier.names().await?.into_iter().collect();
         let mut member = Some(member);
         loop {
-            let mut names = barrier.names().await?;
+            let (mut names, ready) = barrier.listing().await?;
+            let is_left_over = ready && names.is_empty();
             names.retain(|name| round.contains(name));
             // The first one leaves last, so that all others wait for the same and are woken once.
             let awaited = match (names.as_slice(), member.is_some()) {
@@ -53,6 +54,7 @@ impl Entered {
                     continue;
                 }
                 ([first, ..], false) => first,
+                ([], false) if is_left_over => return barrier.remove_left_over().await,
                 ([], false) => return Ok(()),
             };
             barrier.until_gone(awaited).await?;

@@ -5,6 +5,7 @@ mod barrier;
 mod double_barrier;
 mod entered;
 mod error;
+mod ready;
 
 pub use barrier::Barrier;
 pub use double_barrier::DoubleBarrier;
