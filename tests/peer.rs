@@ -49,6 +49,7 @@ impl Peer {
     /// # Panics
     /// When it does not start: with its last words, and `missing`, which says what to install.
     pub async fn start(program: &mut Command, missing: &str) -> Self {
+        let line = format!("{:?}", program.as_std());
         let mut process = program
             .process_group(0)
             .stdin(Stdio::piped())
@@ -56,13 +57,13 @@ impl Peer {
             .stderr(Stdio::piped())
             .kill_on_drop(true)
             .spawn()
-            .unwrap_or_else(|error| panic!("cannot run {program:?} ({error}): {missing}"));
+            .unwrap_or_else(|error| panic!("cannot run {line} ({error}): {missing}"));
         let input = process.stdin.take().expect("its input is piped");
         let mut output = BufReader::new(process.stdout.take().expect("its output is piped"));
         let mut first = String::new();
         soon(output.read_line(&mut first)).await.expect("its output can be read");
         if first != "ready\n" {
-            panic!("{program:?} did not start: {first}{}{missing}", last_words(&mut process).await);
+            panic!("{line} did not start: {first}{}{missing}", last_words(&mut process).await);
         }
         let told = Arc::new(Told::default());
         let (lines, to_write) = mpsc::unbounded_channel();

@@ -38,6 +38,17 @@ pub(crate) fn ensure_curator() -> Result<()> {
     if wanted.is_empty() { Ok(()) } else { install("Curator with a JDK", &wanted, "") }
 }
 
+/// Sees to it that tests with a real kazoo can make it an environment: installs Debian's Python when it is
+/// missing and we may. Kazoo itself they get from PyPI.
+pub(crate) fn ensure_python() -> Result<()> {
+    // Debian has the module `venv` everywhere, but it does nothing without `ensurepip`.
+    let modules = ["-c", "import ensurepip, venv"];
+    if succeeds(Command::new("python3").args(modules)) {
+        return Ok(());
+    }
+    install("Python with venv", &["python3", "python3-venv"], "")
+}
+
 fn runs(program: &str) -> bool {
     succeeds(Command::new(program).arg("-version"))
 }

@@ -11,8 +11,8 @@ use std::process::{Command, Stdio};
 
 const TESTS: &str = "test --workspace --all-features --no-fail-fast";
 
-/// Every test, also those that need a real ZooKeeper or Curator. At the end it shows again what failed tests
-/// panicked with; the last line says how many passed, failed and were skipped.
+/// Every test, also those that need a real ZooKeeper, Curator or kazoo. At the end it shows again what failed
+/// tests panicked with; the last line says how many passed, failed and were skipped.
 pub(crate) fn run() -> Result<()> {
     let (mut summary, mut panics) = (Summary::default(), Panics::default());
     let done = run_stages(&mut summary, &mut panics);
@@ -28,7 +28,8 @@ fn run_stages(summary: &mut Summary, panics: &mut Panics) -> Result<()> {
     let mut stages = Stages::start();
     stages.run("packages", || {
         packages::ensure_zookeeper()?;
-        packages::ensure_curator()
+        packages::ensure_curator()?;
+        packages::ensure_python()
     })?;
     let built = stages.run("build", || execute(&mut cargo(&format!("{TESTS} --no-run"))));
     // Tests that could be built run all the same.

@@ -1,0 +1,42 @@
+//! Our recipes beside kazoo's, on the same nodes of the embedded server and of a real ZooKeeper.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod barriers;
+mod client;
+mod counter;
+mod election;
+mod lock;
+mod party;
+mod rw_lock;
+mod semaphore;
+mod venv;
+
+/// Runs each test on both backends, `embedded::name` and `real::name`, both only where ignored tests are
+/// asked for: they fetch kazoo.
+macro_rules! beside_kazoo {
+    ($(async fn $name:ident($backend:ident: Backend) $body:block)+) => {
+        $(async fn $name($backend: Backend) $body)+
+
+        mod embedded {
+            $(
+                #[tokio::test]
+                #[ignore = "needs kazoo: run `cargo xtask test`"]
+                async fn $name() {
+                    super::$name(docent_testkit::Backend::Embedded).await;
+                }
+            )+
+        }
+
+        mod real {
+            $(
+                #[tokio::test]
+                #[ignore = "needs a real ZooKeeper and kazoo: run `cargo xtask test`"]
+                async fn $name() {
+                    super::$name(docent_testkit::Backend::Real).await;
+                }
+            )+
+        }
+    };
+}
+use beside_kazoo;

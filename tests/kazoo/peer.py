@@ -1,0 +1,174 @@
+"""A kazoo client that does what it is told: `python peer.py CONNECT-STRING SESSION-TIMEOUT-MS`.
+
+Once it is connected it says `ready`. Then each line that it reads is `NUMBER THING VERB ARGUMENTS`, separated by
+single spaces, and is answered when it is done, not before: `NUMBER ok VALUES`, `NUMBER no`, or `NUMBER error WHAT`.
+A thing is made by the verb `make KIND ARGUMENTS`. Each has a thread of its own: waiting holds up nothing else. The
+process ends when its input does.
+"""
+
+import os
+import queue
+import sys
+import threading
+
+from kazoo.client import KazooClient
+
+
+class Thing:
+    """A recipe at work, by a thread of its own that carries out one order after the other."""
+
+    def __init__(self, client, say):
+        self.client = client
+        self.say = say
+        self.verbs = {}
+        self.orders = queue.Queue()
+        threading.Thread(target=self.work, daemon=True).start()
+
+    def work(self):
+        while True:
+            number, verb, arguments = self.orders.get()
+            self.say(number, self.answer(verb, arguments))
+
+    def answer(self, verb, arguments):
+        try:
+            if verb == "make":
+                self.verbs = KINDS[arguments[0]](self.client, *arguments[1:])
+                return "ok"
+            return in_words(self.verbs[verb](*arguments))
+        except Exception as error:
+            return ("error %r" % error).replace("\n", " ")
+
+
+def in_words(result):
+    """Nothing and yes have no values; a text and a number are one, and a list may be several."""
+    if result is False:
+        return "no"
+    if result is None or result is True:
+        return "ok"
+    values = result if isinstance(result, list) else [result]
+    return " ".join(["ok", *map(str, values)])
+
+
+def lock_of(kind):
+    """Makes a lock: its path, its identifier, and the patterns of others that it waits for."""
+
+    def make(client, path, identifier, *patterns):
+        lock = getattr(client, kind)(path, identifier, extra_lock_patterns=patterns)
+        return {
+            "acquire": lock.acquire,
+            "try": lambda: lock.acquire(blocking=False),
+            "release": lock.release,
+            "contenders": lock.contenders,
+        }
+
+    return make
+
+
+def election(client, path, identifier, *patterns):
+    """An election takes no patterns: its lock is replaced by one that does."""
+    candidate = client.Election(path, identifier)
+    candidate.lock = client.Lock(path, identifier, extra_lock_patterns=patterns)
+    leads, resigned = threading.Event(), threading.Event()
+
+    def work():
+        leads.set()
+        resigned.wait()
+
+    def resign():
+        resigned.set()
+        running.join()
+
+    running = threading.Thread(target=candidate.run, args=[work], daemon=True)
+    return {
+        "stand": running.start,
+        "lead": leads.wait,
+        "leads": leads.is_set,
+        "resign": resign,
+        "contenders": candidate.contenders,
+    }
+
+
+def barrier(client, path):
+    recipe = client.Barrier(path)
+    return {"set": recipe.create, "remove": recipe.remove, "wait": recipe.wait}
+
+
+def double_barrier(client, path, members, identifier):
+    recipe = client.DoubleBarrier(path, int(members), identifier)
+
+    def enter():
+        # An error is swallowed there.
+        recipe.enter()
+        return recipe.participating
+
+    return {"enter": enter, "leave": recipe.leave}
+
+
+def counter(client, path, *options):
+    """A counter; with `curator` in Curator's layout, else in kazoo's own."""
+    recipe = client.Counter(path, support_curator="curator" in options)
+
+    def add(number):
+        recipe.__add__(int(number))
+        return recipe.post_value
+
+    def add_each(number, times):
+        for _ in range(int(times)):
+            add(number)
+
+    return {"get": lambda: recipe.value, "add": add, "add-each": add_each}
+
+
+def party_of(kind):
+    def make(client, path, identifier):
+        party = getattr(client, kind)(path, identifier)
+        return {"join": party.join, "leave": party.leave, "members": lambda: sorted(party), "count": lambda: len(party)}
+
+    return make
+
+
+def semaphore(client, path, leases):
+    recipe = client.Semaphore(path, max_leases=int(leases))
+    return {"try": lambda: recipe.acquire(blocking=False), "release": recipe.release}
+
+
+def session(client):
+    return {"id": lambda: client.client_id[0]}
+
+
+KINDS = {
+    "lock": lock_of("Lock"),
+    "read-lock": lock_of("ReadLock"),
+    "write-lock": lock_of("WriteLock"),
+    "election": election,
+    "barrier": barrier,
+    "double-barrier": double_barrier,
+    "counter": counter,
+    "party": party_of("Party"),
+    "shallow-party": party_of("ShallowParty"),
+    "semaphore": semaphore,
+    "session": session,
+}
+
+
+def main(connect_string, session_timeout):
+    client = KazooClient(hosts=connect_string, timeout=int(session_timeout) / 1000)
+    client.start(timeout=30)
+    saying = threading.Lock()
+
+    def say(number, answer):
+        with saying:
+            print(number, answer, flush=True)
+
+    print("ready", flush=True)
+    things = {}
+    for line in sys.stdin:
+        number, name, verb, *arguments = line.rstrip("\n").split(" ")
+        if name not in things:
+            things[name] = Thing(client, say)
+        things[name].orders.put((number, verb, arguments))
+    # There may be threads that wait for ever, and no server to take leave of.
+    os._exit(0)
+
+
+main(*sys.argv[1:])

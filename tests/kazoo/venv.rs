@@ -1,0 +1,60 @@
+//! A Python environment with kazoo from PyPI.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::process::Command;
+use tokio::sync::OnceCell;
+
+const VERSION: &str = "2.11.0";
+
+/// Words for a machine without Python, or with one that cannot make environments.
+pub(crate) const MISSING: &str = "install python3 and python3-venv; kazoo comes from PyPI by pip";
+
+/// Time within which pip has to be done.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// The environment's `python`, which knows kazoo. Makes the environment below cargo's target folder unless it
+/// is there: once for each version of Python.
+pub(crate) async fn python() -> &'static Path {
+    static PYTHON: OnceCell<PathBuf> = OnceCell::const_new();
+    PYTHON.get_or_init(made).await
+}
+
+async fn made() -> PathBuf {
+    let version = "import sys; print('%d.%d.%d' % sys.version_info[:3])";
+    let version = said(Command::new("python3").args(["-c", version])).await;
+    let name = format!("kazoo-{VERSION}-python-{}", version.trim());
+    let venv = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    if !venv.exists() {
+        make(&venv).await;
+    }
+    venv.join("bin/python")
+}
+
+/// Makes the environment under another name and renames it when it is complete, so that others, in other
+/// processes too, see it as a whole or not at all.
+async fn make(venv: &Path) {
+    let new = venv.with_file_name(format!("kazoo-{VERSION}.{}.new", std::process::id()));
+    said(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&new)).await;
+    let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+    said(Command::new(new.join("bin/python")).args(install).arg(format!("kazoo=={VERSION}"))).await;
+    if let Err(error) = std::fs::rename(&new, venv) {
+        // Somebody else's was first.
+        assert!(venv.exists(), "cannot rename {new:?}: {error}");
+        std::fs::remove_dir_all(&new).unwrap();
+    }
+}
+
+/// Output of a program that has to succeed.
+async fn said(program: &mut Command) -> String {
+    let line = format!("{:?}", program.as_std());
+    let output = program.stdin(Stdio::null()).kill_on_drop(true).output();
+    let output = tokio::time::timeout(PATIENCE, output).await;
+    let output = output.unwrap_or_else(|_| panic!("{line} is not done within {PATIENCE:?}"));
+    let output = output.unwrap_or_else(|error| panic!("cannot run {line} ({error}): {MISSING}"));
+    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+    let said = text(&output.stdout);
+    assert!(output.status.success(), "{line} failed: {said}{}{MISSING}", text(&output.stderr));
+    said
+}
