@@ -64,6 +64,37 @@ both_backends! {
         }
     }
 
+    async fn round_robin_is_fair_for_each_filter(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let mut registrations = Vec::new();
+        for id in ["a1", "a2", "b1", "b2"] {
+            registrations.push(soon(registry(&client).register(orders(id))).await.unwrap());
+        }
+        let view = view(&other).await;
+        let mut picks = BTreeMap::new();
+        for filter in ["a", "b"].iter().cycle().take(200) {
+            let picked = view.pick_where(|instance| instance.id.starts_with(filter)).unwrap();
+            *picks.entry(picked.id.clone()).or_insert(0) += 1;
+        }
+        assert_eq!(picks.into_values().collect::<Vec<_>>(), [50; 4]);
+        // Also where the filters have an instance in common, and beside picks without one.
+        let mut picks = BTreeMap::new();
+        for turn in 0..300 {
+            let picked = match turn % 3 {
+                0 => view.pick_where(|instance| instance.id != "a1"),
+                1 => view.pick_where(|instance| instance.id == "a1" || instance.id == "b1"),
+                _ => view.pick(),
+            };
+            *picks.entry((turn % 3, picked.unwrap().id.clone())).or_insert(0) += 1;
+        }
+        for ((turn, id), count) in &picks {
+            let share = [34, 50, 25][*turn];
+            assert!((share - 1..=share).contains(count), "{turn} {id} {picks:?}");
+        }
+        assert_eq!(picks.len(), 9);
+    }
+
     async fn an_instance_at_another_place_starts_with_a_clean_slate(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);

@@ -1,4 +1,4 @@
-use super::{Load, OutlierPolicy, PickPolicy, Picked};
+use super::{Load, OutlierPolicy, PickPolicy, Picked, Turns};
 use crate::Instance;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -26,12 +26,24 @@ impl<P> Clone for Candidate<P> {
     }
 }
 
+/// Candidates that a pick is made of.
+#[derive(Debug, Clone, Copy)]
+enum Among {
+    /// All that the view has.
+    All,
+    /// Those that pass a filter, or were not set aside.
+    Some,
+}
+
 /// Chooses among instances by a policy, and remembers what that needs.
 #[derive(Debug)]
 pub(crate) struct Balance {
     policy: PickPolicy,
     pub(super) rule: OutlierPolicy,
+    /// Turn of round robin among all candidates.
     next: AtomicUsize,
+    /// Turns among some of them.
+    turns: Turns,
     /// Key of the candidate that [`PickPolicy::Sticky`] sticks to.
     chosen: Mutex<Option<Arc<str>>>,
     /// `Load`s of instances that were set aside and are not known to be sound again.
@@ -47,20 +59,30 @@ impl Balance {
             policy,
             rule,
             next: AtomicUsize::new(0),
+            turns: Turns::default(),
             chosen: Mutex::default(),
             troubled: Mutex::default(),
             is_troubled: AtomicBool::new(false),
         }
     }
 
-    /// One of `candidates`; `None` when there is none. Instances that were set aside are picked only when all
-    /// are.
+    /// One of all `candidates`; `None` when there is none. Instances that were set aside are picked only when
+    /// all are.
     pub(crate) fn pick<P>(self: &Arc<Self>, candidates: &[Candidate<P>]) -> Option<Picked<P>> {
-        let candidate = if self.is_troubled.load(Ordering::Relaxed) {
-            let admitted = self.admitted(candidates);
-            if admitted.is_empty() { self.choose(candidates) } else { self.choose(&admitted) }
-        } else {
-            self.choose(candidates)
+        self.pick_from(candidates, Among::All)
+    }
+
+    /// As [`pick`](Self::pick), of some of all candidates.
+    pub(crate) fn pick_some<P>(self: &Arc<Self>, candidates: &[Candidate<P>]) -> Option<Picked<P>> {
+        self.pick_from(candidates, Among::Some)
+    }
+
+    fn pick_from<P>(self: &Arc<Self>, candidates: &[Candidate<P>], among: Among) -> Option<Picked<P>> {
+        let is_troubled = self.is_troubled.load(Ordering::Relaxed);
+        let admitted = if is_troubled { self.admitted(candidates) } else { Vec::new() };
+        let candidate = match admitted.is_empty() {
+            true => self.choose(candidates, among),
+            false => self.choose(&admitted, Among::Some),
         };
         Some(Picked::new(candidate?, Arc::clone(self)))
     }
@@ -88,13 +110,16 @@ impl Balance {
         candidates.iter().filter(|candidate| candidate.load.admits(now, self.rule)).cloned().collect()
     }
 
-    fn choose<P>(&self, candidates: &[Candidate<P>]) -> Option<Candidate<P>> {
+    fn choose<P>(&self, candidates: &[Candidate<P>], among: Among) -> Option<Candidate<P>> {
         let any = || fastrand::usize(..candidates.len());
         if candidates.is_empty() {
             return None;
         }
         let index = match self.policy {
-            PickPolicy::RoundRobin => self.next.fetch_add(1, Ordering::Relaxed) % candidates.len(),
+            PickPolicy::RoundRobin => match among {
+                Among::All => self.next.fetch_add(1, Ordering::Relaxed) % candidates.len(),
+                Among::Some => self.turns.take(candidates),
+            },
             PickPolicy::Random => any(),
             PickPolicy::Sticky => self.stick(candidates),
             PickPolicy::Weighted => by_weight(candidates),
@@ -147,6 +172,7 @@ impl<P> fmt::Debug for Candidate<P> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::turns::SETS;
     use super::*;
     use std::collections::BTreeMap;
     use std::time::Duration;
@@ -198,6 +224,27 @@ mod tests {
         robin.next.store(usize::MAX - 1, Ordering::Relaxed);
         let counts = picks(&robin, &three, 302);
         assert!(counts.values().all(|count| (100..=101).contains(count)), "{counts:?}");
+    }
+
+    #[test]
+    fn round_robin_is_fair_also_among_more_sets_than_it_remembers() {
+        let (robin, all) = (balance(PickPolicy::RoundRobin), candidates(&[None; 2 * SETS]));
+        for (sets, most) in [(SETS / 2, 50), (SETS, 50)] {
+            let mut picks = BTreeMap::<_, usize>::new();
+            for number in (0..sets).cycle().take(100 * sets) {
+                let picked = robin.pick_some(&all[2 * number..2 * number + 2]).unwrap();
+                *picks.entry(picked.id.clone()).or_default() += 1;
+            }
+            assert_eq!(picks.len(), 2 * sets);
+            assert!(picks.values().all(|count| *count <= most), "{picks:?}");
+        }
+        // One more than it remembers: each begins anywhere.
+        let mut picks = BTreeMap::<_, usize>::new();
+        for number in (0..=SETS).cycle().take(100 * (SETS + 1)) {
+            let picked = robin.pick_some(&all[number..number + 2]).unwrap();
+            *picks.entry((number, picked.id.clone())).or_default() += 1;
+        }
+        assert!(picks.len() == 2 * (SETS + 1) && picks.values().all(|count| *count < 90), "{picks:?}");
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod error;
 mod load;
 mod picked;
 mod policy;
+mod turns;
 
 pub(crate) use choice::{Balance, Candidate};
 pub use error::PickError;
@@ -12,3 +13,4 @@ pub(crate) use load::Load;
 pub use load::OutlierPolicy;
 pub use picked::Picked;
 pub use policy::PickPolicy;
+use turns::Turns;

@@ -82,7 +82,8 @@ impl<P> Service<P> {
         picked.ok_or_else(|| self.no_instance())
     }
 
-    /// As [`pick`](Self::pick), among those for which `filter` is true.
+    /// As [`pick`](Self::pick), among those for which `filter` is true. Round robin takes turns among these
+    /// alone: picks with other filters do not change whose turn it is.
     ///
     /// # Errors
     /// `NoInstance` when there is none.
@@ -90,7 +91,7 @@ impl<P> Service<P> {
         let instances = self.instances();
         let candidates = instances.available.iter().filter(|candidate| filter(&candidate.instance));
         let candidates: Vec<_> = candidates.cloned().collect();
-        self.0.balance.pick(&candidates).ok_or_else(|| self.no_instance())
+        self.0.balance.pick_some(&candidates).ok_or_else(|| self.no_instance())
     }
 
     fn no_instance(&self) -> PickError {
