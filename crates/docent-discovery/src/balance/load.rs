@@ -1,5 +1,5 @@
 use docent_core::recipe::after;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -45,10 +45,16 @@ impl OutlierPolicy {
     }
 }
 
+/// Number of a pick that decides about the probation in which it was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Trial(u64);
+
 /// Work in flight with an instance, and how earlier work went.
 #[derive(Debug, Default)]
 pub(crate) struct Load {
     in_flight: AtomicUsize,
+    /// Number of the last trial.
+    trials: AtomicU64,
     health: Mutex<Health>,
 }
 
@@ -63,8 +69,8 @@ enum Health {
     },
     Probation {
         until: Instant,
-        /// A pick is under way that decides.
-        on_trial: bool,
+        /// The pick under way that decides.
+        trial: Option<Trial>,
     },
 }
 
@@ -81,7 +87,7 @@ impl Health {
     fn at(&mut self, now: Instant, period: Duration) -> &mut Self {
         match *self {
             Self::Aside { until } if now >= until => {
-                *self = Self::Probation { until: after(now, period), on_trial: false }
+                *self = Self::Probation { until: after(now, period), trial: None }
             }
             Self::Probation { until, .. } if now >= until => *self = SOUND,
             _ => {}
@@ -108,30 +114,41 @@ impl Load {
     pub(super) fn admits(&self, now: Instant, rule: OutlierPolicy) -> bool {
         matches!(
             self.health().at(now, rule.period),
-            Health::Sound { .. } | Health::Probation { on_trial: false, .. }
+            Health::Sound { .. } | Health::Probation { trial: None, .. }
         )
     }
 
-    /// Counts a pick of it. True when that pick decides whether it is on probation any longer.
-    pub(super) fn begin(&self) -> bool {
+    /// Counts a pick of it. Returns the trial when that pick decides whether it is on probation any longer.
+    pub(super) fn begin(&self) -> Option<Trial> {
         self.in_flight.fetch_add(1, Ordering::Relaxed);
         match &mut *self.health() {
-            Health::Probation { on_trial, .. } => !std::mem::replace(on_trial, true),
-            _ => false,
+            Health::Probation { trial: trial @ None, .. } => {
+                *trial = Some(Trial(self.trials.fetch_add(1, Ordering::Relaxed)));
+                *trial
+            }
+            _ => None,
         }
     }
 
     /// A pick is over.
-    pub(super) fn end(&self, was_trial: bool) {
+    pub(super) fn end(&self, was: Option<Trial>) {
         self.in_flight.fetch_sub(1, Ordering::Relaxed);
-        if was_trial && let Health::Probation { on_trial, .. } = &mut *self.health() {
-            *on_trial = false;
+        match &mut *self.health() {
+            Health::Probation { trial, .. } if *trial == was => *trial = None,
+            _ => {}
         }
     }
 
-    pub(super) fn succeeded(&self, was_trial: bool) {
+    /// A pick was a success. Where the instance is set aside, or was again since that pick, it is not sound
+    /// because of it: only the trial of the present probation decides.
+    pub(super) fn succeeded(&self, was: Option<Trial>) {
         let mut health = self.health();
-        if was_trial || matches!(*health, Health::Sound { .. }) {
+        let is_sound = match *health {
+            Health::Sound { .. } => true,
+            Health::Aside { .. } => false,
+            Health::Probation { trial, .. } => was.is_some() && trial == was,
+        };
+        if is_sound {
             *health = SOUND;
         }
     }
@@ -179,11 +196,11 @@ mod tests {
         assert!(load.admits(later(1), RULE));
         assert!(load.failed(later(2), RULE));
         assert!(!load.admits(later(31), RULE));
-        load.succeeded(false);
+        load.succeeded(None);
         assert!(!load.admits(later(31), RULE), "that one was under way before");
         assert!(load.admits(later(33), RULE) && !load.is_sound(later(33), RULE));
         let trial = load.begin();
-        assert!(trial && !load.admits(later(34), RULE), "one at a time");
+        assert!(trial.is_some() && !load.admits(later(34), RULE), "one at a time");
         load.end(trial);
         assert!(load.admits(later(34), RULE));
         let trial = load.begin();
@@ -201,6 +218,27 @@ mod tests {
         assert!(!load.admits(later(61), RULE));
         assert!(load.admits(later(63), RULE) && !load.is_sound(later(92), RULE));
         assert!(load.is_sound(later(94), RULE));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_trial_of_an_earlier_probation_says_nothing_of_a_later_verdict() {
+        let load = Load::default();
+        load.failed(later(0), RULE);
+        load.failed(later(0), RULE);
+        assert!(load.admits(later(31), RULE));
+        let (old, meanwhile) = (load.begin(), load.begin());
+        load.end(meanwhile);
+        assert!(load.failed(later(32), RULE), "a pick that was under way failed meanwhile");
+        load.succeeded(old);
+        assert!(!load.admits(later(33), RULE));
+        // Neither does it end the trial of the probation after that.
+        assert!(load.admits(later(63), RULE));
+        let new = load.begin();
+        load.succeeded(old);
+        load.end(old);
+        assert!(!load.admits(later(64), RULE));
+        load.succeeded(new);
+        assert!(load.is_sound(later(64), RULE));
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,3 +1,4 @@
+use super::load::Trial;
 use super::{Balance, Candidate};
 use crate::Instance;
 use std::fmt;
@@ -17,14 +18,14 @@ use tokio::time::Instant;
 pub struct Picked<P> {
     candidate: Candidate<P>,
     balance: Arc<Balance>,
-    /// True when this pick decides about the probation of the instance.
-    is_trial: bool,
+    /// Set when this pick decides about the probation of the instance.
+    trial: Option<Trial>,
 }
 
 impl<P> Picked<P> {
     pub(super) fn new(candidate: Candidate<P>, balance: Arc<Balance>) -> Self {
-        let is_trial = candidate.load.begin();
-        Self { candidate, balance, is_trial }
+        let trial = candidate.load.begin();
+        Self { candidate, balance, trial }
     }
 
     /// The instance, to keep.
@@ -32,9 +33,10 @@ impl<P> Picked<P> {
         &self.candidate.instance
     }
 
-    /// The work succeeded, as far as the instance is concerned.
+    /// The work succeeded, as far as the instance is concerned. That says nothing of failures since the pick
+    /// by which the instance was set aside.
     pub fn succeeded(self) {
-        self.candidate.load.succeeded(self.is_trial);
+        self.candidate.load.succeeded(self.trial);
     }
 
     /// The instance failed: it could not be reached, or did not do its work.
@@ -56,7 +58,7 @@ impl<P> Deref for Picked<P> {
 
 impl<P> Drop for Picked<P> {
     fn drop(&mut self) {
-        self.candidate.load.end(self.is_trial);
+        self.candidate.load.end(self.trial);
     }
 }
 
