@@ -12,14 +12,13 @@ both_backends! {
         let (client, other) = (connect(&server).await, connect(&server).await);
         let _good = soon(registry(&client).register(orders("good"))).await.unwrap();
         let bomb = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
-        let bad: [(&str, &[u8], &str); 9] = [
+        let bad: [(&str, &[u8], &str); 8] = [
             ("empty", b"", "there is no data"),
             ("text", b"at 10.0.0.7", "not JSON"),
             ("half", br#"{"name":"orders","id":"ha"#, "not JSON"),
             ("utf8", b"{\"name\":\"\xff\"}", "not JSON"),
             ("bomb", bomb.as_bytes(), "nests deeper than 64"),
             ("port", br#"{"name":"orders","id":"port","port":70000}"#, "port must be"),
-            ("weight", br#"{"name":"orders","id":"weight","weight":-3}"#, "weight must be"),
             ("twice", br#"{"name":"orders","id":"twice","payload":["a"]}"#, "payload: a value has the wrong type"),
             ("type", br#"{"name":"orders","id":"type","serviceType":"secret"}"#, "serviceType must be"),
         ];
@@ -53,6 +52,33 @@ both_backends! {
         other.delete("/services/orders/port", None).await.unwrap();
         other.delete("/services/orders/empty", None).await.unwrap();
         until_spoiled(&view, bad.len() - 2).await;
+    }
+
+    async fn a_foreign_weight_hides_no_instance(backend: Backend) {
+        let server = backend.start().await;
+        let other = connect(&server).await;
+        let foreign = [
+            ("1", "0.5", Some(1)),
+            ("2", "2.5", Some(3)),
+            ("3", "-3", None),
+            ("4", "4294967296", Some(u32::MAX)),
+            ("5", "1e400", Some(u32::MAX)),
+            ("6", "\"heavy\"", None),
+            ("7", "null", None),
+            ("8", "-0.0", Some(0)),
+        ];
+        other.create("/services", "", CreateMode::Persistent).await.unwrap();
+        other.create(ORDERS, "", CreateMode::Persistent).await.unwrap();
+        for (id, weight, _) in foreign {
+            let json = format!(r#"{{"name":"orders","id":"{id}","payload":"{id}","weight":{weight}}}"#);
+            other.create(&format!("{ORDERS}/{id}"), json, CreateMode::Persistent).await.unwrap();
+        }
+        let view = view(&other).await;
+        let instances = view.instances();
+        assert_eq!(instances.unreadable().len(), 0, "{instances:?}");
+        for (id, weight, read) in foreign {
+            assert_eq!(instances.get(id).unwrap().weight, read, "{weight}");
+        }
     }
 
     async fn p8_a_node_that_may_not_be_read_is_reported_and_what_it_said_is_kept(backend: Backend) {

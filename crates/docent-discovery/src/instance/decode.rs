@@ -1,5 +1,5 @@
 use super::encode::{DEEPEST, EncodedInstance};
-use super::{Instance, ServiceType};
+use super::{Instance, ServiceType, read_weight};
 use docent_codec::Json;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
@@ -88,9 +88,9 @@ impl<'de> Visitor<'de> for Keys {
                 }
                 "weight" => {
                     let raw: Box<RawValue> = map.next_value()?;
-                    match weight(&raw)? {
-                        Some(weight) => instance.weight = Some(weight),
-                        None => instance.unknown.push((key, raw)),
+                    instance.weight = read_weight(raw.get());
+                    if instance.weight.is_none() {
+                        instance.unknown.push((key, raw));
                     }
                 }
                 _ => instance.unknown.push((key, map.next_value()?)),
@@ -125,15 +125,6 @@ fn service_type<E: serde::de::Error>(value: &Value) -> Result<ServiceType, E> {
         _ => None,
     }
     .ok_or_else(|| E::custom(format!("{RULE}serviceType must be one of Curator's")))
-}
-
-/// `None` for a value that is no number: somebody else's key of that name.
-fn weight<E: serde::de::Error>(raw: &RawValue) -> Result<Option<u32>, E> {
-    let Ok(number) = serde_json::from_str::<serde_json::Number>(raw.get()) else { return Ok(None) };
-    let weight = number.as_u64().and_then(|number| u32::try_from(number).ok());
-    weight
-        .map(Some)
-        .ok_or_else(|| E::custom(format!("{RULE}weight must be a whole number from 0 to {}", u32::MAX)))
 }
 
 #[cfg(test)]
@@ -179,8 +170,6 @@ mod tests {
         is_refused(r#"{"port":70000}"#, "port must be a number from 0 to 65535");
         is_refused(r#"{"sslPort":-1}"#, "sslPort must be a number from 0 to 65535");
         is_refused(r#"{"port":80.5}"#, "port must be");
-        is_refused(r#"{"weight":-1}"#, "weight must be a whole number from 0 to 4294967295");
-        is_refused(r#"{"weight":4294967296}"#, "weight must be");
         is_refused(r#"{"serviceType":"EPHEMERAL"}"#, "serviceType must be one of Curator's");
         is_refused(r#"{"serviceType":4}"#, "serviceType must be");
         is_refused(r#"{"registrationTimeUTC":9223372036854775808}"#, "registrationTimeUTC must be");

@@ -7,6 +7,7 @@ mod payload;
 mod record;
 mod service_type;
 mod uri_spec;
+mod weight;
 
 pub(crate) use check::segment as check_segment;
 pub(crate) use decode::decode;
@@ -15,3 +16,4 @@ pub(crate) use payload::read as read_payload;
 pub use record::Instance;
 pub use service_type::ServiceType;
 pub use uri_spec::{UriPart, UriSpec};
+pub(crate) use weight::read as read_weight;
