@@ -30,6 +30,9 @@ both_backends! {
         assert!(!held.is_held());
         assert_eq!(soon(states).await.unwrap().last().unwrap().state, ConnectionState::Closed);
         assert_eq!(soon(client.get("/")).await.unwrap_err().kind(), ErrorKind::Closed);
+        let mut late = client.state();
+        assert_eq!(soon(late.changed()).await.unwrap().state, ConnectionState::Closed);
+        assert!(soon(late.changed()).await.is_none() && soon(late.clone().changed()).await.is_none());
         assert_eq!(soon(held.release()).await.unwrap_err().kind(), ErrorKind::Lost(docent::LostReason::Closed));
         // The session ended with the close, and its nodes went with it.
         other.sync("/").await.unwrap();

@@ -171,9 +171,10 @@ both_backends! {
             nodes.push(node);
         }
         other.delete("/deleted", None).await.unwrap();
-        soon(async { while !matches!(nodes[0].changed().await, KeptStatus::Removed) {} }).await;
+        soon(async { while !matches!(nodes[0].changed().await, Some(KeptStatus::Removed)) {} }).await;
         server.expire(client.session_id().unwrap()).await.unwrap();
-        soon(async { while !matches!(nodes[1].changed().await, KeptStatus::Removed) {} }).await;
+        soon(async { while !matches!(nodes[1].changed().await, Some(KeptStatus::Removed)) {} }).await;
+        assert!(soon(nodes[1].changed()).await.is_none(), "nothing follows");
         for path in ["/deleted", "/expired"] {
             assert!(soon(other.exists(path)).await.unwrap().is_none());
         }
@@ -188,7 +189,7 @@ both_backends! {
         soon(node.present()).await.unwrap();
         let mut state = client.state();
         server.expire(client.session_id().unwrap()).await.unwrap();
-        soon(async { while state.changed().await.generation < 2 {} }).await;
+        soon(async { while state.changed().await.unwrap().generation < 2 {} }).await;
         assert_eq!(state.current(), ConnectionState::Connected);
         other.sync("/").await.unwrap();
         assert_eq!(other.get("/a").await.unwrap().stat.owner, client.session_id());
@@ -246,7 +247,7 @@ both_backends! {
         other.create("/a", "theirs", CreateMode::Ephemeral).await.unwrap();
         let mut node = KeptNode::new(&client, "/a", "ours").unwrap();
         let status = soon(node.changed()).await;
-        assert!(matches!(status, KeptStatus::Occupied { session_id } if Some(session_id) == other.session_id()));
+        assert!(matches!(status, Some(KeptStatus::Occupied { session_id }) if Some(session_id) == other.session_id()));
         assert_eq!(other.get("/a").await.unwrap().data, "theirs");
         other.delete("/a", None).await.unwrap();
         until_kept(&client, &other, "/a", "ours").await;

@@ -278,8 +278,8 @@ both_backends! {
             soon(one.changed()).await;
         }
         server.expire(client.session_id().unwrap()).await.unwrap();
-        soon(async { while !matches!(one.changed().await, RegistrationStatus::Pending) {} }).await;
-        soon(async { while !matches!(one.changed().await, RegistrationStatus::Announced) {} }).await;
+        soon(async { while !matches!(one.changed().await, Some(RegistrationStatus::Pending)) {} }).await;
+        soon(async { while !matches!(one.changed().await, Some(RegistrationStatus::Announced)) {} }).await;
         assert_eq!(other.get(&one.path()).await.unwrap().stat.owner, client.session_id());
         let permanent = orders("2").service_type(ServiceType::Permanent);
         let mut two = soon(registry(&client).register(permanent)).await.unwrap();
@@ -287,10 +287,15 @@ both_backends! {
             let mut changed = Box::pin(two.changed());
             assert!(futures_util::poll!(&mut changed).is_pending());
             soon(client.close()).await;
-            assert!(matches!(soon(changed).await, RegistrationStatus::Announced));
+            assert!(soon(changed).await.is_none());
         }
-        let closed = |status| matches!(status, RegistrationStatus::Failing(error) if error.kind() == ErrorKind::Closed);
-        soon(async { while !closed(one.changed().await) {} }).await;
+        // Those that were not seen yet, and then no more.
+        soon(async { while one.changed().await.is_some() {} }).await;
+        for registration in [&mut one, &mut two] {
+            assert!(matches!(registration.status(), RegistrationStatus::Closed));
+            assert!(soon(registration.changed()).await.is_none(), "it does not spin");
+            assert_eq!(registration.last_error().unwrap().kind(), ErrorKind::Closed);
+        }
     }
 }
 

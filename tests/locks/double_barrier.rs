@@ -331,7 +331,7 @@ both_backends! {
         until_nodes(&other, 0).await;
         // The client gives the session up, and then the request that it sends in the next one.
         let mut state = member.state();
-        soon(async { while state.changed().await != ConnectionState::Lost {} }).await;
+        soon(async { while state.changed().await.unwrap() != ConnectionState::Lost {} }).await;
         for _ in 0..2 {
             assert_eq!(soon(member.exists(PATH)).await.unwrap_err().kind(), ErrorKind::Timeout);
         }

@@ -63,7 +63,7 @@ both_backends! {
         let mut state = client.state();
         let before = state.current();
         proxy.cut().await;
-        assert_eq!(soon(state.changed()).await, ConnectionState::Suspended);
+        assert_eq!(soon(state.changed()).await.unwrap(), ConnectionState::Suspended);
         proxy.heal().await.unwrap();
         let after = soon(state.reached(ConnectionState::Connected)).await;
         assert_eq!((after.generation, after.suspensions), (before.generation, before.suspensions + 1));

@@ -68,10 +68,10 @@ impl RecordedClient {
             // Between two generations the client has the session of the next one already, or none.
             let session = self.client.session_id().filter(|_| state == LinkState::Connected);
             self.recorder.write(EventKind::Connection { state, generation, suspensions, session });
-            if state == LinkState::Closed {
-                return;
+            match watcher.changed().await {
+                Some(changed) if state != LinkState::Closed => connection = changed,
+                _ => return,
             }
-            connection = watcher.changed().await;
         }
     }
 

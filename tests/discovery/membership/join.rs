@@ -108,9 +108,12 @@ both_backends! {
         // A member keeps its earlier data, and says why.
         let mut member = soon(group(&small).join("small", "1")).await.unwrap();
         member.set_data(vec![0; 20_000]);
-        soon(async { while !matches!(member.changed().await, Presence::Failing(error) if error.kind() == ErrorKind::TooLarge) {} }).await;
+        soon(async { while !matches!(member.changed().await, Some(Presence::Failing(error)) if error.kind() == ErrorKind::TooLarge) {} }).await;
         assert_eq!(client.get(member.path()).await.unwrap().data, "1");
         member.set_data("2");
         soon(async { while client.get(member.path()).await.unwrap().data != "2" {} }).await;
+        soon(small.close()).await;
+        soon(async { while member.changed().await.is_some() {} }).await;
+        assert!(soon(member.changed()).await.is_none() && matches!(member.presence(), Presence::Closed));
     }
 }

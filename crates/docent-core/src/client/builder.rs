@@ -375,12 +375,8 @@ impl ClientBuilder {
 
 /// Waits for the first session, or for a state in which there will be none soon.
 async fn settled(mut state: StateWatcher) -> ConnectionState {
-    let mut current = state.current();
-    while let ConnectionState::Connecting | ConnectionState::Suspended | ConnectionState::Lost = current.state
-    {
-        current = state.changed().await;
-    }
-    current.state
+    use ConnectionState::{Connecting, Lost, Suspended};
+    state.wait_for(|now| !matches!(now.state, Connecting | Suspended | Lost)).await.state
 }
 
 /// The local address towards the first server, without sending anything, or the host's name.

@@ -128,14 +128,15 @@ impl KeptNode {
         self.status.borrow().clone()
     }
 
-    /// Waits for the next status after the one this saw last.
+    /// Waits for the next status after the one this saw last; `None` after the last one, by which the node was
+    /// removed or the client is closed.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub async fn changed(&mut self) -> KeptStatus {
+    pub async fn changed(&mut self) -> Option<KeptStatus> {
         // The task ends after it has said that the node is removed, or with the client.
-        let _ = self.status.changed().await;
-        self.status.borrow_and_update().clone()
+        self.status.changed().await.ok()?;
+        Some(self.status.borrow_and_update().clone())
     }
 
     /// Waits until the node is present with the data that was wanted last, at most for the operation timeout.

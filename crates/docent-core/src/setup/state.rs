@@ -49,6 +49,10 @@ impl ConnectionStatus {
     pub(crate) fn is_final(&self) -> bool {
         matches!(self.state, ConnectionState::Closed | ConnectionState::RolledBack)
     }
+
+    fn closed(self) -> Self {
+        Self { state: ConnectionState::Closed, ..self }
+    }
 }
 
 impl PartialEq<ConnectionState> for ConnectionStatus {
@@ -64,12 +68,14 @@ impl PartialEq<ConnectionState> for ConnectionStatus {
 /// change, and ends after the last one, `Closed` or `RolledBack`.
 pub struct StateWatcher {
     receiver: watch::Receiver<ConnectionStatus>,
+    /// True when the last state was seen: none follows.
+    ended: bool,
     stream: Option<SyncStream<ConnectionStatus>>,
 }
 
 impl StateWatcher {
     pub(crate) fn new(receiver: watch::Receiver<ConnectionStatus>) -> Self {
-        Self { receiver, stream: None }
+        Self { receiver, ended: false, stream: None }
     }
 
     /// The state now.
@@ -77,19 +83,28 @@ impl StateWatcher {
         *self.receiver.borrow()
     }
 
-    /// Waits until the state is another than this watcher has seen, and returns it. On a closed client it
-    /// returns its last state at once.
+    /// Waits until the state is another than this watcher has seen, and returns it; `None` after the last one,
+    /// `Closed` or `RolledBack`. A watcher made later is told the last one once.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub async fn changed(&mut self) -> ConnectionStatus {
-        if !self.current().is_final() {
-            // The sender goes away only with a client whose runtime was shut down.
-            if self.receiver.changed().await.is_err() {
-                return ConnectionStatus { state: ConnectionState::Closed, ..self.current() };
-            }
+    pub async fn changed(&mut self) -> Option<ConnectionStatus> {
+        if self.ended {
+            return None;
         }
-        *self.receiver.borrow_and_update()
+        if !self.current().is_final() && self.receiver.changed().await.is_err() {
+            // The sender goes away only with a client whose runtime was shut down.
+            self.ended = true;
+            return Some(self.current().closed());
+        }
+        Some(self.seen())
+    }
+
+    /// The state now, which this watcher has seen then.
+    fn seen(&mut self) -> ConnectionStatus {
+        let current = *self.receiver.borrow_and_update();
+        self.ended |= current.is_final();
+        current
     }
 
     /// Waits until the state is `state`; returns at once if it is. On a closed client it returns its last
@@ -111,13 +126,14 @@ impl StateWatcher {
         mut condition: impl FnMut(&ConnectionStatus) -> bool,
     ) -> ConnectionStatus {
         loop {
-            let current = *self.receiver.borrow_and_update();
+            let current = self.seen();
             if condition(&current) || current.is_final() {
                 return current;
             }
-            let changed = self.changed().await;
-            if changed.is_final() {
-                return changed;
+            match self.changed().await {
+                Some(changed) if !changed.is_final() => {}
+                Some(last) => return last,
+                None => return current.closed(),
             }
         }
     }
@@ -131,7 +147,7 @@ impl fmt::Debug for StateWatcher {
 
 impl Clone for StateWatcher {
     fn clone(&self) -> Self {
-        Self::new(self.receiver.clone())
+        Self { ended: self.ended, ..Self::new(self.receiver.clone()) }
     }
 }
 
@@ -141,18 +157,10 @@ impl Stream for StateWatcher {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<ConnectionStatus>> {
         let this = &mut *self;
         let stream = this.stream.get_or_insert_with(|| {
-            let mut watcher = Self::new(this.receiver.clone());
-            watcher.receiver.mark_changed();
-            SyncStream::new(stream::unfold((watcher, false), |(mut watcher, ended)| async move {
-                if ended {
-                    return None;
-                }
-                let connection = if watcher.receiver.has_changed().unwrap_or(false) {
-                    *watcher.receiver.borrow_and_update()
-                } else {
-                    watcher.changed().await
-                };
-                Some((connection, (watcher, connection.is_final())))
+            let watcher = Self::new(this.receiver.clone());
+            SyncStream::new(stream::unfold((watcher, true), |(mut watcher, is_first)| async move {
+                let connection = if is_first { watcher.seen() } else { watcher.changed().await? };
+                Some((connection, (watcher, false)))
             }))
         });
         stream.poll_next_unpin(cx)

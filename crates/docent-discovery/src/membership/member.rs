@@ -94,15 +94,13 @@ impl Member {
         matches!(self.node().status(), KeptStatus::Present { .. })
     }
 
-    /// Waits until it stands otherwise than this saw last.
+    /// Waits until it stands otherwise than this saw last; `None` once the client is closed.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub async fn changed(&mut self) -> Presence {
-        match &mut self.node {
-            Some(node) => node.changed().await.into(),
-            None => Presence::Closed,
-        }
+    pub async fn changed(&mut self) -> Option<Presence> {
+        let presence = Presence::from(self.node.as_mut()?.changed().await?);
+        Some(presence).filter(|presence| !matches!(presence, Presence::Closed))
     }
 
     /// Leaves the group, and waits until the node is gone, at most for the operation timeout.

@@ -116,32 +116,37 @@ impl Registration {
 
     /// State of the registration, as far as it is known: no I/O.
     pub fn status(&self) -> RegistrationStatus {
-        self.state().node.status()
+        match self.state().node.status() {
+            RegistrationStatus::Removed => RegistrationStatus::Removed,
+            _ if self.client.state().current() == ConnectionState::Closed => RegistrationStatus::Closed,
+            status => status,
+        }
     }
 
-    /// Waits until it stands otherwise than this saw last. A static or permanent instance does not, as nobody
-    /// looks after it; once the client is closed it returns at once.
+    /// Waits until it stands otherwise than this saw last; `None` once the client is closed. A static or
+    /// permanent instance does not change until then, as nobody looks after it.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub async fn changed(&mut self) -> RegistrationStatus {
+    pub async fn changed(&mut self) -> Option<RegistrationStatus> {
         let mut connection = self.client.state();
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if let Some(node) = Arc::get_mut(&mut state.node) {
-            let closed = connection.wait_for(|connection| connection.state == ConnectionState::Closed);
-            tokio::select! {
-                biased;
-                status = node.changed() => return status,
-                _ = closed => {}
-            }
+        // An update that was dropped has let go of the node.
+        let node = Arc::get_mut(&mut state.node)?;
+        let closed = connection.wait_for(|connection| connection.state == ConnectionState::Closed);
+        tokio::select! {
+            biased;
+            status = node.changed() => status.filter(|status| !matches!(status, RegistrationStatus::Closed)),
+            _ = closed => None,
         }
-        state.node.status()
     }
 
-    /// Error for which it cannot be announced at present, when there is one that does not pass by itself.
+    /// Error for which it cannot be announced at present, when there is one that does not pass by itself:
+    /// `Closed` once the client is closed.
     pub fn last_error(&self) -> Option<Error> {
         match self.status() {
             RegistrationStatus::Failing(error) => Some(error),
+            RegistrationStatus::Closed => Some(Error::closed("register", &self.path())),
             _ => None,
         }
     }

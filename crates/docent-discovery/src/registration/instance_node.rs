@@ -58,10 +58,11 @@ impl InstanceNode {
         }
     }
 
-    /// Waits until it stands otherwise than was seen last. Of a persistent one that is never known.
-    pub(crate) async fn changed(&mut self) -> RegistrationStatus {
+    /// Waits until it stands otherwise than was seen last; `None` once it does not any more. Of a persistent
+    /// one that is never known.
+    pub(crate) async fn changed(&mut self) -> Option<RegistrationStatus> {
         match self {
-            Self::Kept(node) => node.changed().await.into(),
+            Self::Kept(node) => node.changed().await.map(RegistrationStatus::from),
             Self::Persistent(_) => std::future::pending().await,
         }
     }

@@ -1,5 +1,5 @@
-use docent_core::Error;
 use docent_core::recipe::KeptStatus;
+use docent_core::{Error, ErrorKind};
 
 /// State of a [`Registration`](crate::Registration).
 #[derive(Debug, Clone)]
@@ -19,6 +19,9 @@ pub enum RegistrationStatus {
     Failing(Error),
     /// It was deregistered.
     Removed,
+    /// The client is closed: nobody looks after it any more. A dynamic instance goes with its session, a
+    /// static or permanent one stays.
+    Closed,
 }
 
 impl From<KeptStatus> for RegistrationStatus {
@@ -26,6 +29,7 @@ impl From<KeptStatus> for RegistrationStatus {
         match status {
             KeptStatus::Present { .. } => Self::Announced,
             KeptStatus::Occupied { session_id } => Self::Occupied { session_id },
+            KeptStatus::Failing(error) if error.kind() == ErrorKind::Closed => Self::Closed,
             KeptStatus::Failing(error) => Self::Failing(error),
             KeptStatus::Removed => Self::Removed,
             // Any other state is on the way to one of these.

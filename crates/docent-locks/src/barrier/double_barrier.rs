@@ -106,7 +106,7 @@ impl DoubleBarrier {
                     }
                 },
                 // Its node may have been made anew, after everybody else had looked.
-                _ = member.changed() => {}
+                Some(_) = member.changed() => {}
             }
             loop {
                 match self.look(&name, &ready).await {
