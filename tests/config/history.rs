@@ -1,8 +1,10 @@
 //! Earlier values, and going back to them.
 
 use crate::support::{Limits, PATH, config, in_range, json, limits};
-use docent::config::PublishError;
+use docent::config::{PublishError, SubscribeError};
+use docent::node::{Acl, Permissions};
 use docent::{Client, Config, CreateMode};
+use docent_proto::OpCode;
 use docent_testkit::{Backend, both_backends};
 use docent_tests::{connect, soon};
 
@@ -103,6 +105,113 @@ both_backends! {
         assert_eq!(past(&config).await, [Some(3)]);
         assert!(client.exists(&foreign).await.unwrap().is_some());
         assert!(soon(config.delete()).await.unwrap());
+    }
+
+    async fn a_node_below_an_earlier_value_blocks_no_publish(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let config = keeping(&client, 2);
+        for value in 1..=3 {
+            soon(config.publish(&limits(value))).await.unwrap();
+        }
+        let mut entries = client.children(&format!("{PATH}/_history")).await.unwrap().names;
+        entries.sort();
+        for stray in ["stray", "stray/deep"] {
+            let path = format!("{PATH}/_history/{}/{stray}", entries[0]);
+            client.create(&path, "theirs", CreateMode::Persistent).await.unwrap();
+        }
+        for value in 4..=7 {
+            soon(config.publish(&limits(value))).await.unwrap();
+        }
+        assert_eq!(client.get(PATH).await.unwrap().data, json(7));
+        // It stays with what is below it, and the values after it are kept as ever.
+        assert_eq!(past(&config).await, [Some(6), Some(5), Some(1)]);
+        let stray = format!("{PATH}/_history/{}/stray", entries[0]);
+        assert_eq!(client.get(&format!("{stray}/deep")).await.unwrap().data, "theirs");
+        client.delete(&format!("{stray}/deep"), None).await.unwrap();
+        client.delete(&stray, None).await.unwrap();
+        soon(config.publish(&limits(8))).await.unwrap();
+        assert_eq!(past(&config).await, [Some(7), Some(6)]);
+    }
+
+    async fn nodes_below_every_earlier_value_block_no_publish(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        for value in 1..=12 {
+            soon(keeping(&client, 20).publish(&limits(value))).await.unwrap();
+        }
+        let entries = client.children(&format!("{PATH}/_history")).await.unwrap().names;
+        for entry in &entries {
+            client.create(&format!("{PATH}/_history/{entry}/stray"), "", CreateMode::Ephemeral).await.unwrap();
+        }
+        let config = keeping(&client, 1);
+        for value in 13..=15 {
+            soon(config.publish(&limits(value))).await.unwrap();
+        }
+        let (kept, entries) = (past(&config).await, entries.len());
+        assert_eq!((kept[0], kept.len()), (Some(14), entries + 1));
+    }
+
+    async fn a_history_that_may_not_be_written_blocks_no_publish(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let config = keeping(&client, 2);
+        for value in 1..=3 {
+            soon(config.publish(&limits(value))).await.unwrap();
+        }
+        let folder = format!("{PATH}/_history");
+        let read = Permissions::READ | Permissions::ADMIN;
+        for (value, allowed) in [
+            (4, read | Permissions::CREATE),
+            (5, read | Permissions::DELETE),
+            (6, Permissions::ADMIN | Permissions::CREATE | Permissions::DELETE),
+        ] {
+            client.set_acl(&folder, [Acl::new(allowed, "world", "anyone")], None).await.unwrap();
+            assert_eq!(soon(config.publish(&limits(value))).await.unwrap().per_second, value);
+            client.set_acl(&folder, [Acl::open_unsafe()], None).await.unwrap();
+            // Where nothing can be deleted the replaced value is kept all the same.
+            assert_eq!(past(&config).await, [Some(3), Some(2), Some(1)], "{value}");
+        }
+        soon(config.publish(&limits(7))).await.unwrap();
+        assert_eq!(past(&config).await, [Some(6), Some(3)]);
+    }
+
+    async fn rolling_back_reads_one_earlier_value(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let config = keeping(&client, 20);
+        let first = soon(config.publish(&limits(1))).await.unwrap().revision().unwrap();
+        for value in 2..=20 {
+            soon(config.publish(&limits(value))).await.unwrap();
+        }
+        let before = server.front().trace().len();
+        assert_eq!(soon(config.rollback(&first)).await.unwrap().per_second, 1);
+        let trace = server.front().trace().split_off(before);
+        let reads = trace.iter().filter(|frame| frame.is_request(OpCode::GetData)).count();
+        assert_eq!(reads, 2, "the earlier value, and the present one");
+    }
+
+    async fn rolling_back_from_what_was_seen_overwrites_nothing_newer(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let config = config(&client);
+        let first = soon(config.publish(&limits(1))).await.unwrap().revision().unwrap();
+        let seen = soon(config.publish(&limits(2))).await.unwrap().revision().unwrap();
+        soon(config.publish(&limits(3))).await.unwrap();
+        assert!(matches!(soon(config.rollback_if(&first, &seen)).await, Err(PublishError::Conflict)));
+        assert_eq!(client.get(PATH).await.unwrap().data, json(3));
+        // A bad value is seen by its refusal.
+        client.set(PATH, "bad", None).await.unwrap();
+        let Err(SubscribeError::Refused(refusal)) = soon(config.get()).await else { panic!("it is bad") };
+        let bad = refusal.revision().unwrap();
+        let back = soon(config.rollback_if(&first, &bad)).await.unwrap();
+        assert_eq!((back.per_second, client.get(PATH).await.unwrap().data), (1, json(1).into()));
+        assert!(matches!(soon(config.rollback_if(&first, &bad)).await, Err(PublishError::Conflict)));
+        let now = back.revision().unwrap();
+        assert!(matches!(soon(config.rollback_if(&now, &now)).await, Err(PublishError::NoSuchRevision)));
+        // Neither is a value brought back that somebody deleted: with it went the history.
+        soon(config.delete()).await.unwrap();
+        assert!(matches!(soon(config.rollback_if(&first, &now)).await, Err(PublishError::NoSuchRevision)));
     }
 
     async fn publishers_with_histories_do_not_get_in_each_others_way(backend: Backend) {

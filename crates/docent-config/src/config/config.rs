@@ -25,7 +25,9 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 /// - A publisher learns the outcome: each publish is applied once or not at all, also when replies are lost.
 /// - A value that cannot be read back, or fails [validation](ConfigBuilder::validate), is refused before it
 ///   is published.
-/// - The replaced value goes into the [history](Self::history) in the same transaction.
+/// - The replaced value goes into the [history](Self::history) in the same transaction. A history that may not
+///   be written, or that has foreign nodes below its values, blocks no publish: what stands in the way is left
+///   out, with a warning.
 /// - For readers see [`Subscription`].
 ///
 /// # Assumptions
@@ -134,6 +136,20 @@ impl<T: Send + Sync + 'static> Config<T> {
             feed.ready(config.inner.fallback.after).await?;
             Ok(Subscription::new(feed))
         }
+    }
+
+    /// As [`subscribe`](Self::subscribe), and waits where that finds no good value: until one is published,
+    /// however long that takes. An outage of the servers is waited out as well.
+    ///
+    /// # Errors
+    /// [`SubscribeError::Core`] with `NoAuth` or another that only people can mend; `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn subscribe_when_published(&self) -> Result<Subscription<T>, SubscribeError> {
+        let feed = self.feed()?;
+        feed.published(self.inner.fallback.after).await?;
+        Ok(Subscription::new(feed))
     }
 
     /// The feed that runs, or a new one.

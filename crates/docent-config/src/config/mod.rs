@@ -5,6 +5,7 @@ mod builder;
 mod config;
 mod config_tree;
 mod publish;
+mod rollback;
 
 pub use builder::ConfigBuilder;
 pub use config::Config;

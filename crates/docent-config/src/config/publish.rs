@@ -1,5 +1,5 @@
 use super::Config;
-use crate::history::HistoryEntry;
+use crate::history::Obstacles;
 use crate::{Origin, PublishError, Revision, Snapshot};
 use bytes::Bytes;
 use docent_core::Node;
@@ -85,16 +85,7 @@ impl<T: Send + Sync + 'static> Config<T> {
         self.sync().await?;
         // The servers compare versions only, and a node that was made anew may have the same: so the creating
         // transaction is compared, too (decision 9).
-        let is_seen = |node: Option<&Node>| match (node, seen) {
-            (Some(node), Some(seen)) => seen.is(&node.stat),
-            (None, None) => true,
-            _ => false,
-        };
-        let decide = |node: Option<&Node>| match is_seen(node) {
-            true => Ok(Some(data.clone())),
-            false => Err(PublishError::Conflict),
-        };
-        self.replace(decide).await
+        self.replace(|node| over(node, seen, data)).await
     }
 
     /// Makes a new value from the present one, `None` when there is none, and publishes it if nobody else was
@@ -147,56 +138,6 @@ impl<T: Send + Sync + 'static> Config<T> {
         Ok(written.zip(last).map(|(revision, value)| Snapshot::new(value, revision, Origin::Server)))
     }
 
-    /// The values that were replaced, the latest first, without the present one.
-    ///
-    /// # Errors
-    /// `NoAuth`, `Timeout`, `Closed`.
-    ///
-    /// # Cancel safety
-    /// This method is cancel safe.
-    pub fn history(
-        &self,
-    ) -> impl Future<Output = Result<Vec<HistoryEntry<T>>, docent_core::Error>> + Send + use<T> {
-        let config = self.clone();
-        async move { config.past_values().await }
-    }
-
-    async fn past_values(&self) -> Result<Vec<HistoryEntry<T>>, docent_core::Error> {
-        let past = self.past().await?;
-        let read = |(revision, data)| {
-            let value = self.inner.format.read(&data).map_err(|refusal| refusal.of(revision));
-            HistoryEntry { revision, value }
-        };
-        Ok(past.into_iter().map(read).collect())
-    }
-
-    /// Publishes an earlier value again, byte for byte. It is a new value with a revision of its own: readers
-    /// see nothing go back.
-    ///
-    /// # Errors
-    /// [`PublishError::NoSuchRevision`] when the history does not hold it; [`PublishError::Refused`] when it
-    /// would be refused by now; else as [`publish`](Self::publish).
-    ///
-    /// # Cancel safety
-    /// This method is *not* cancel safe: the value may have been published.
-    pub fn rollback(
-        &self,
-        to: &Revision,
-    ) -> impl Future<Output = Result<Snapshot<T>, PublishError>> + Send + use<T> {
-        let (config, to) = (self.clone(), *to);
-        async move { Box::pin(config.go_back(&to)).await }
-    }
-
-    async fn go_back(&self, to: &Revision) -> Result<Snapshot<T>, PublishError> {
-        let past = self.past().await?;
-        let found = past.into_iter().find(|(revision, _)| revision.mzxid == to.mzxid);
-        let (revision, data) = found.ok_or(PublishError::NoSuchRevision)?;
-        let value =
-            self.inner.format.read(&data).map_err(|refusal| PublishError::Refused(refusal.of(revision)))?;
-        let written = self.replace(|_| Ok(Some(data.clone()))).await?;
-        Ok(published(value, written))
-    }
-
     /// Deletes the value and its history. Subscribers keep the last good value, and are told. False when
     /// there was none.
     ///
@@ -226,29 +167,22 @@ impl<T: Send + Sync + 'static> Config<T> {
         }
     }
 
-    async fn past(&self) -> Result<Vec<(Revision, Bytes)>, docent_core::Error> {
-        self.sync().await?;
-        self.inner.history.read(&self.inner.versioned).await
-    }
-
-    async fn sync(&self) -> Result<(), docent_core::Error> {
+    pub(super) async fn sync(&self) -> Result<(), docent_core::Error> {
         self.inner.versioned.client().sync(self.path()).await
     }
 
     /// Replaces the present value by the one that `decide` makes of it, unless that is none.
-    async fn replace(
+    pub(super) async fn replace(
         &self,
         mut decide: impl FnMut(Option<&Node>) -> Result<Option<Bytes>, PublishError> + Send,
     ) -> Result<Option<Revision>, PublishError> {
         let history = &self.inner.history;
         let mut cas = self.inner.versioned.cas_loop();
-        let mut caught_up = false;
+        let (mut caught_up, mut obstacles) = (false, Obstacles::default());
         loop {
             let versioned = cas.versioned();
             // Both are asked before either is answered.
-            let listed =
-                async { if history.is_kept() { history.list(&versioned).await.map(Some) } else { Ok(None) } };
-            let (node, listed) = try_join(versioned.read(), listed).await?;
+            let (node, listed) = try_join(versioned.read(), history.list_kept(&versioned)).await?;
             let data = match decide(node.as_ref()) {
                 Ok(Some(data)) => data,
                 // No server compares versions where nothing is written: a decision not to write must not come
@@ -263,20 +197,42 @@ impl<T: Send + Sync + 'static> Config<T> {
             };
             let limit = versioned.client().max_request();
             let plan = match (&node, &listed) {
-                (Some(node), Some(listed)) => history.plan(node, listed, data.len(), limit),
+                (Some(node), Some(listed)) => history.plan(node, listed, data.len(), limit, &obstacles),
                 _ => Default::default(),
             };
             let with = |transaction| history.carry_out(&plan, transaction);
-            if let Some(stat) = versioned.write(node.as_ref().map(|node| &node.stat), &data, with).await? {
-                tracing::debug!(path = self.path(), version = stat.version, mzxid = stat.mzxid, "published");
-                return Ok(Some(Revision::from(&stat)));
+            match versioned.write(node.as_ref().map(|node| &node.stat), &data, with).await {
+                Ok(Some(stat)) => {
+                    tracing::debug!(
+                        path = self.path(),
+                        version = stat.version,
+                        mzxid = stat.mzxid,
+                        "published"
+                    );
+                    return Ok(Some(Revision::from(&stat)));
+                }
+                Ok(None) => cas.lost().await?,
+                Err(error) => history.give_way(&versioned, &plan, error, &mut obstacles).await?,
             }
-            cas.lost().await?;
         }
     }
 }
 
-fn published<T>(value: T, written: Option<Revision>) -> Snapshot<T> {
+/// Decides for `data` if `node` has the value that was `seen`.
+pub(super) fn over(
+    node: Option<&Node>,
+    seen: Option<Revision>,
+    data: &Bytes,
+) -> Result<Option<Bytes>, PublishError> {
+    let is_seen = match (node, seen) {
+        (Some(node), Some(seen)) => seen.is(&node.stat),
+        (None, None) => true,
+        _ => false,
+    };
+    is_seen.then(|| Some(data.clone())).ok_or(PublishError::Conflict)
+}
+
+pub(super) fn published<T>(value: T, written: Option<Revision>) -> Snapshot<T> {
     let revision = written.expect("a value that is always decided for is written");
     Snapshot::new(value, revision, Origin::Server)
 }

@@ -1,9 +1,9 @@
-use crate::{Rejection, Revision};
+use super::Obstacles;
+use crate::Revision;
 use bytes::Bytes;
 use docent_core::recipe::VersionedNode;
 use docent_core::{CreateMode, Error, ErrorKind, Node, Transaction};
 use futures_util::future::try_join_all;
-use std::fmt;
 use std::time::{Duration, SystemTime};
 
 /// The node below a value's own that has the earlier values.
@@ -18,30 +18,10 @@ const FIELDS: usize = 64 * 1024;
 /// Bytes that the deletion of one earlier value adds to a transaction, besides the folder's path.
 const NAME: usize = 128;
 
-/// An earlier value.
-#[derive(Clone)]
-#[non_exhaustive]
-pub struct HistoryEntry<T> {
-    /// Revision of the value.
-    pub revision: Revision,
-    /// The value; why it cannot be read as one, if it cannot.
-    pub value: Result<T, Rejection>,
-}
-
-// The value may hold secrets.
-impl<T> fmt::Debug for HistoryEntry<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HistoryEntry")
-            .field("revision", &self.revision)
-            .field("refusal", &self.value.as_ref().err())
-            .finish_non_exhaustive()
-    }
-}
-
 /// The earlier values of a node: each in a child of `_history`, byte for byte, whose name tells its revision.
 #[derive(Debug, Clone)]
 pub(crate) struct History {
-    folder: String,
+    pub(super) folder: String,
     length: usize,
 }
 
@@ -58,7 +38,7 @@ pub(crate) struct Listed {
 pub(crate) struct Plan {
     make_folder: bool,
     add: Option<(String, Bytes)>,
-    remove: Vec<String>,
+    pub(super) remove: Vec<String>,
 }
 
 impl History {
@@ -66,8 +46,22 @@ impl History {
         Self { folder: format!("{path}/{FOLDER}"), length }
     }
 
-    pub(crate) fn is_kept(&self) -> bool {
+    fn is_kept(&self) -> bool {
         self.length > 0
+    }
+
+    /// The listing; `None` when no history is kept, or it may not be listed.
+    pub(crate) async fn list_kept(&self, versioned: &VersionedNode) -> Result<Option<Listed>, Error> {
+        if !self.is_kept() {
+            return Ok(None);
+        }
+        match self.list(versioned).await {
+            Err(error) if error.kind() == ErrorKind::NoAuth => {
+                tracing::warn!(folder = self.folder, %error, "publishing without a history");
+                Ok(None)
+            }
+            listed => listed.map(Some),
+        }
     }
 
     pub(crate) async fn list(&self, versioned: &VersionedNode) -> Result<Listed, Error> {
@@ -82,14 +76,28 @@ impl History {
 
     /// Changes to make when `node` is replaced by a value of `length` bytes, where a request may have
     /// `limit`.
-    pub(crate) fn plan(&self, node: &Node, listed: &Listed, length: usize, limit: usize) -> Plan {
+    pub(crate) fn plan(
+        &self,
+        node: &Node,
+        listed: &Listed,
+        length: usize,
+        limit: usize,
+        obstacles: &Obstacles,
+    ) -> Plan {
+        if obstacles.untouched {
+            return Plan::default();
+        }
         let name = name(&Revision::from(&node.stat));
-        let mut names: Vec<_> = listed.names.iter().filter(|name| parse(name).is_some()).cloned().collect();
+        let is_ours = |name: &&String| parse(name).is_some() && !obstacles.stay.contains(*name);
+        let mut names: Vec<_> = listed.names.iter().filter(is_ours).cloned().collect();
         names.sort_unstable();
         // A value that leaves no room for its successor is not kept: it would be there for ever.
         let fits = node.data.len() + length + FIELDS <= limit;
-        let add = (fits && !names.contains(&name)).then(|| (name, node.data.clone()));
-        let remove = self.removed(names, usize::from(add.is_some()), length, limit);
+        let add = (fits && !listed.names.contains(&name)).then(|| (name, node.data.clone()));
+        let remove = match obstacles.no_removal {
+            true => Vec::new(),
+            false => self.removed(names, usize::from(add.is_some()), length, limit),
+        };
         Plan { make_folder: !listed.exists && add.is_some(), add, remove }
     }
 
@@ -126,18 +134,37 @@ impl History {
         if listed.exists { transaction.delete(&self.folder, None) } else { transaction }
     }
 
+    /// Data of the value that the transaction `mzxid` wrote, with its revision. Only that one is read, as the
+    /// names tell the revisions.
+    pub(crate) async fn find(
+        &self,
+        versioned: &VersionedNode,
+        mzxid: i64,
+    ) -> Result<Option<(Revision, Bytes)>, Error> {
+        let listed = self.list(versioned).await?.names;
+        let mut known = listed.iter().filter_map(|name| Some((name, parse(name)?)));
+        let Some((name, revision)) = known.find(|(_, revision)| revision.mzxid == mzxid) else {
+            return Ok(None);
+        };
+        Ok(self.get(versioned, name).await?.map(|data| (revision, data)))
+    }
+
+    async fn get(&self, versioned: &VersionedNode, name: &str) -> Result<Option<Bytes>, Error> {
+        match versioned.client().get(&format!("{}/{name}", self.folder)).await {
+            Ok(node) => Ok(Some(node.data)),
+            // It was one too many meanwhile.
+            Err(error) if error.kind() == ErrorKind::NoNode => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// The revisions with their data, the latest first.
     pub(crate) async fn read(&self, versioned: &VersionedNode) -> Result<Vec<(Revision, Bytes)>, Error> {
         let mut listed = self.list(versioned).await?.names;
         listed.sort_unstable_by(|one, other| other.cmp(one));
         let read =
             listed.iter().filter_map(|name| Some((name, parse(name)?))).map(|(name, revision)| async move {
-                match versioned.client().get(&format!("{}/{name}", self.folder)).await {
-                    Ok(node) => Ok(Some((revision, node.data))),
-                    // It was one too many meanwhile.
-                    Err(error) if error.kind() == ErrorKind::NoNode => Ok(None),
-                    Err(error) => Err(error),
-                }
+                Ok::<_, Error>(self.get(versioned, name).await?.map(|data| (revision, data)))
             });
         Ok(try_join_all(read).await?.into_iter().flatten().collect())
     }
