@@ -207,6 +207,52 @@ both_backends! {
         assert!(subscription.is_stale() && subscription.last_error().is_some());
     }
 
+    async fn who_waits_for_a_first_value_has_it_when_it_is_published(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let config = config(&client);
+        assert!(matches!(soon(config.subscribe()).await, Err(SubscribeError::Missing)));
+        let mut waiting = Box::pin(config.subscribe_when_published());
+        assert!(futures_util::poll!(&mut waiting).is_pending());
+        let started = server.front().trace().len();
+        other.create("/config", "", CreateMode::Persistent).await.unwrap();
+        // A bad value is none yet.
+        other.create(PATH, json(0), CreateMode::Persistent).await.unwrap();
+        let refused = async { while !matches!(config.subscribe().await, Err(SubscribeError::Refused(_))) { tokio::task::yield_now().await; } };
+        soon(async { tokio::select! { () = refused => {}, _ = &mut waiting => panic!("it is bad") } }).await;
+        soon(crate::support::config(&other).publish(&limits(2))).await.unwrap();
+        let subscription = soon(waiting).await.unwrap();
+        assert_eq!(subscription.current().per_second, 2);
+        assert!(server.front().trace().len() - started < 200, "nobody polls");
+        // Where there is one it returns at once; dropped it leaves no watch.
+        let second = soon(config.subscribe_when_published()).await.unwrap();
+        drop((subscription, second));
+        soon(crate::support::config(&other).delete()).await.unwrap();
+        {
+            let mut waiting = Box::pin(config.subscribe_when_published());
+            assert!(futures_util::poll!(&mut waiting).is_pending());
+        }
+        soon(async { while watches(&server).is_some_and(|watches| watches > 0) { client.sync("/").await.unwrap(); } }).await;
+        let waiting = tokio::spawn({ let config = config.clone(); async move { config.subscribe_when_published().await.err() } });
+        soon(client.close()).await;
+        assert!(matches!(soon(waiting).await.unwrap(), Some(SubscribeError::Core(error)) if error.kind() == ErrorKind::Closed));
+    }
+
+    async fn who_waits_for_a_first_value_waits_out_an_outage(backend: Backend) {
+        let server = backend.start().await;
+        let proxy = server.proxy().await;
+        let limit = Duration::from_millis(200);
+        let client = builder(&server, proxy.connect_string()).operation_timeout(limit).connect().await.unwrap();
+        let operator = config(&connect(&server).await);
+        proxy.cut().await;
+        let config = config(&client);
+        let mut waiting = Box::pin(config.subscribe_when_published());
+        assert!(tokio::time::timeout(limit * 3, &mut waiting).await.is_err());
+        soon(operator.publish(&limits(1))).await.unwrap();
+        proxy.heal().await.unwrap();
+        assert_eq!(soon(waiting).await.unwrap().current().per_second, 1);
+    }
+
     async fn a_session_that_ends_for_good_changes_nothing_but_staleness(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.proxy().await;

@@ -88,6 +88,24 @@ impl<T> SharedFeed<T> {
     }
 }
 
+impl<T> SharedFeed<T> {
+    /// As [`ready`](Self::ready), and waits for a good value where there is none.
+    pub(crate) async fn published(&self, fallback_after: Duration) -> Result<(), SubscribeError> {
+        let mut state = self.state.clone();
+        loop {
+            // Marked before the look, so that what comes after it ends the wait.
+            state.mark_unchanged();
+            match self.ready(fallback_after).await {
+                // The task ends with the client, which the next look says.
+                Err(SubscribeError::Missing | SubscribeError::Refused(_)) => drop(state.changed().await),
+                // It took its time already: that of an operation.
+                Err(SubscribeError::Core(error)) if error.kind() == ErrorKind::Timeout => {}
+                done => return done,
+            }
+        }
+    }
+}
+
 /// Whether a subscription can begin, once that is decided. `failed` says why the servers did not tell.
 fn verdict<T>(
     state: &ValueState<T>,
