@@ -1,4 +1,5 @@
 use crate::term::{Share, Term};
+use bytes::Bytes;
 use docent_core::recipe::{AsHold, HoldRef};
 use docent_core::{Error, Fence, Lost, LostReason, Transaction};
 use std::future::Future;
@@ -103,6 +104,25 @@ impl Leadership {
     /// This method is cancel safe.
     pub async fn verify(&self) -> Result<(), Error> {
         self.share.hold.verify().await
+    }
+
+    /// Publishes other data about the leader, in place of the [id](crate::ElectionBuilder::id) or
+    /// [data](crate::ElectionBuilder::data) that it stood with: such as its address, or how far it has come.
+    /// Observers see it, each the last one. The next term of this candidate begins with its own data again.
+    ///
+    /// It is an exact write under a check of the leadership: applied once or not at all, and never after the
+    /// term. Of several at the same time any may be the last.
+    ///
+    /// # Errors
+    /// `Lost` when it does not lead any more, `TooLarge`, `NoAuth`, `Timeout`, `Closed`; `OutcomeUnknown` when
+    /// the time or the session ended before it could be found out what became of it.
+    ///
+    /// # Cancel safety
+    /// This method is *not* cancel safe: it may have been published.
+    pub async fn proclaim(&self, data: impl Into<Bytes>) -> Result<(), Error> {
+        let hold = &self.share.hold;
+        let transaction = hold.transaction().set(&hold.path(), data, None);
+        transaction.commit_exactly().await.map(drop)
     }
 
     /// Prepares writes to ZooKeeper that are applied, all together, only while the leadership is held.
