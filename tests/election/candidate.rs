@@ -4,7 +4,7 @@ use docent::{Client, Election, Error, Fence, Leadership};
 use docent_tests::{PATIENCE, soon};
 use std::future::{Future, pending};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -127,7 +127,7 @@ impl Candidate {
 }
 
 pub(crate) fn election(client: &Client) -> Election {
-    Election::new(client, ELECTION).unwrap()
+    Election::builder(client, ELECTION).term_interval(Duration::ZERO).build().unwrap()
 }
 
 /// Waits until so many stand.

@@ -5,7 +5,7 @@ use docent::election::Leaders;
 use docent::node::{Acl, Permissions};
 use docent::{Client, CreateMode, Election, ErrorKind};
 use docent_proto::{Code, OpCode};
-use docent_testkit::{Backend, Direction, FrameKind, Proxy, TestServer, both_backends};
+use docent_testkit::{Backend, Direction, FrameKind, Proxy, Rule, TestServer, both_backends};
 use docent_tests::{builder, connect, soon, within};
 use futures_util::{FutureExt, StreamExt};
 use std::time::Duration;
@@ -23,7 +23,7 @@ fn named(client: &Client, id: &str) -> Election {
 
 /// The id of the next leader; `None` while nobody stands.
 async fn next(leaders: &mut Leaders) -> Option<String> {
-    soon(leaders.next()).await.expect("the client is open").map(|leader| leader.id)
+    soon(leaders.next()).await.expect("the client is open").unwrap().map(|leader| leader.id)
 }
 
 both_backends! {
@@ -34,7 +34,7 @@ both_backends! {
         assert_eq!(next(&mut leaders).await, None);
         for id in ["a", "b"] {
             let leadership = soon(named(&client, id).campaign()).await.unwrap();
-            let leader = soon(leaders.next()).await.unwrap().unwrap();
+            let leader = soon(leaders.next()).await.unwrap().unwrap().unwrap();
             assert_eq!((leader.id.as_str(), leader.fence), (id, leadership.fence()));
             assert_eq!(Some(leader.session_id), client.session_id());
             assert_eq!(Some(leader), soon(election(&client).leader()).await.unwrap());
@@ -144,9 +144,9 @@ both_backends! {
         let fresh = election(&somebody).observe();
         soon(nobody.close()).await;
         soon(somebody.close()).await;
-        assert_eq!(soon(leaders.next()).await, None);
-        assert_eq!(soon(unborn.collect::<Vec<_>>()).await, []);
-        assert_eq!(soon(fresh.collect::<Vec<_>>()).await, []);
+        assert!(soon(leaders.next()).await.is_none());
+        assert_eq!((soon(unborn.count()).await, soon(fresh.count()).await), (0, 0));
+        assert_eq!(soon(election(&somebody).wait_for_leader()).await.unwrap_err().kind(), ErrorKind::Closed);
     }
 
     async fn an_observer_that_may_not_look_ends_at_once_when_the_client_is_closed(backend: Backend) {
@@ -159,10 +159,85 @@ both_backends! {
         proxy.until(|trace| trace.iter().any(|frame| frame.code == Some(Code::NO_AUTH))).await;
         soon(observing.sync("/")).await.unwrap();
         // It looks again after a second at the earliest.
-        assert_eq!(within(Duration::from_millis(500), async {
+        let told = within(Duration::from_millis(500), async {
             observing.close().await;
             leaders.await.unwrap()
-        }).await, []);
+        }).await;
+        assert_eq!(told.len(), 1, "{told:?}");
+    }
+
+    async fn an_observer_that_may_not_look_is_told_why(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        client.create(ELECTION, "", CreateMode::Persistent).await.unwrap();
+        let hidden = Permissions::CREATE | Permissions::DELETE | Permissions::ADMIN;
+        client.set_acl(ELECTION, [Acl::new(hidden, "world", "anyone")], None).await.unwrap();
+        let (_observer, _proxy, mut leaders) = observer(&server).await;
+        let error = within(Duration::from_secs(5), leaders.next()).await.unwrap().unwrap_err();
+        assert_eq!((error.kind(), error.path()), (ErrorKind::NoAuth, Some(ELECTION)));
+        assert_eq!(soon(election(&client).wait_for_leader()).await.unwrap_err().kind(), ErrorKind::NoAuth);
+        // Once, and it looks on.
+        assert!(tokio::time::timeout(Duration::from_millis(1500), leaders.next()).await.is_err());
+        client.set_acl(ELECTION, [Acl::open_unsafe()], None).await.unwrap();
+        assert_eq!(next(&mut leaders).await, None);
+        let _leads = soon(named(&client, "a").campaign()).await.unwrap();
+        assert_eq!(next(&mut leaders).await.as_deref(), Some("a"));
+    }
+
+    async fn who_waits_for_a_leader_has_the_first_one(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let (observing, proxy, _leaders) = observer(&server).await;
+        let observing = election(&observing.with_operation_timeout(Duration::from_millis(200)));
+        let mut waiting = Box::pin(observing.wait_for_leader());
+        assert!(futures_util::poll!(&mut waiting).is_pending());
+        // An outage is waited out.
+        proxy.cut().await;
+        assert!(tokio::time::timeout(Duration::from_millis(600), &mut waiting).await.is_err());
+        proxy.heal().await.unwrap();
+        let leadership = soon(named(&client, "a").campaign()).await.unwrap();
+        let leader = soon(waiting).await.unwrap();
+        assert_eq!((leader.id.as_str(), leader.fence), ("a", leadership.fence()));
+        assert_eq!(soon(election(&client).wait_for_leader()).await.unwrap(), leader);
+    }
+
+    async fn a_leader_proclaims_other_data_while_it_leads_and_not_after_that(backend: Backend) {
+        let server = backend.start().await;
+        let (client, admin) = (connect(&server).await, connect(&server).await);
+        let (_observer, _proxy, mut leaders) = observer(&server).await;
+        assert_eq!(next(&mut leaders).await, None);
+        let election = named(&client, "a");
+        let leadership = soon(election.campaign()).await.unwrap();
+        assert_eq!(next(&mut leaders).await.as_deref(), Some("a"));
+        soon(leadership.proclaim("a:2")).await.unwrap();
+        let leader = soon(leaders.next()).await.unwrap().unwrap().unwrap();
+        assert_eq!((leader.id.as_str(), leader.fence), ("a:2", leadership.fence()));
+        assert_eq!(soon(election.leader()).await.unwrap(), Some(leader));
+        soon(leadership.verify()).await.unwrap();
+        let large = soon(leadership.proclaim(vec![0; 2_000_000])).await.unwrap_err();
+        assert_eq!(large.kind(), ErrorKind::TooLarge);
+        // Its node is deleted and the leadership lost, and so is what it says then.
+        let path = leadership.path();
+        admin.delete(&path, None).await.unwrap();
+        let lost = soon(leadership.proclaim("a:3")).await.unwrap_err();
+        assert!(lost.is_lost(), "{lost}");
+        assert!(admin.exists(&path).await.unwrap().is_none());
+        drop(leadership);
+        assert_eq!(next(&mut leaders).await, None);
+        let _again = soon(election.campaign()).await.unwrap();
+        assert_eq!(next(&mut leaders).await.as_deref(), Some("a"), "with its own data again");
+    }
+
+    async fn a_proclamation_whose_reply_is_lost_is_made_once(backend: Backend) {
+        let server = backend.start().await;
+        let proxy = server.proxy().await;
+        let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
+        let leadership = soon(named(&client, "a").campaign()).await.unwrap();
+        let swallowed = proxy.add(Rule::on(OpCode::Multi).path(|path| path.contains("latch-")).swallow_reply());
+        soon(leadership.proclaim("a:2")).await.unwrap();
+        soon(swallowed.fired()).await;
+        let node = soon(client.get(&leadership.path())).await.unwrap();
+        assert_eq!((node.data, node.stat.version), ("a:2".into(), 1));
     }
 
     async fn an_observer_that_is_dropped_leaves_no_watch(backend: Backend) {

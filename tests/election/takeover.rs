@@ -25,7 +25,7 @@ impl Clock for Ahead {
 }
 
 fn delayed(client: &Client) -> Election {
-    Election::builder(client, ELECTION).takeover_delay(DELAY).build().unwrap()
+    Election::builder(client, ELECTION).takeover_delay(DELAY).term_interval(Duration::ZERO).build().unwrap()
 }
 
 /// Deletes the line with all who stand in it, in one transaction.

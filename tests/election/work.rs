@@ -10,7 +10,7 @@ use std::fmt;
 use std::future::pending;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -74,6 +74,19 @@ both_backends! {
         assert!(matches!(soon(run).await, Err(Failure::Work(3))));
         assert_eq!(terms, 3);
         assert_eq!(soon(election.candidates()).await.unwrap(), [], "it waited for the delete");
+    }
+
+    async fn work_that_returns_at_once_is_given_one_term_a_second(backend: Backend) {
+        let server = backend.start().await;
+        let election = Election::new(&connect(&server).await, "/election").unwrap();
+        let mut terms = Vec::new();
+        let run = election.run(|_| {
+            terms.push(Instant::now());
+            let count = terms.len();
+            async move { if count < 3 { Ok(()) } else { Err(Failure::Work(3)) } }
+        });
+        assert!(matches!(soon(run).await, Err(Failure::Work(3))));
+        assert!(terms.windows(2).all(|two| two[1] - two[0] >= Duration::from_secs(1)), "{terms:?}");
     }
 
     async fn an_error_of_the_campaign_comes_as_the_works_own(backend: Backend) {

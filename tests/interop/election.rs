@@ -22,7 +22,7 @@ async fn one_leads_at_a_time(layout: ElectionLayout, kind: &str) {
     let theirs = curator.make(&format!("{kind} {PATH} theirs")).await;
     let mut leaders = ours.observe();
     assert_eq!(soon(ours.leader()).await.unwrap(), None);
-    assert_eq!(soon(leaders.next()).await.unwrap(), None);
+    assert_eq!(soon(leaders.next()).await.unwrap().unwrap(), None);
 
     let leadership = soon(ours.campaign()).await.unwrap();
     theirs.done("stand").await;
@@ -43,14 +43,18 @@ async fn one_leads_at_a_time(layout: ElectionLayout, kind: &str) {
     let leader = soon(ours.leader()).await.unwrap().unwrap();
     assert!(leader.id == "theirs" && leader.fence > first);
     assert_ne!(Some(leader.session_id), client.session_id());
-    soon(async { while leaders.next().await.unwrap().is_none_or(|leader| leader.id != "theirs") {} }).await;
+    soon(async {
+        while leaders.next().await.unwrap().unwrap().is_none_or(|leader| leader.id != "theirs") {}
+    })
+    .await;
     theirs.done("leads").await;
     assert!(!campaign.is_finished());
     theirs.done("resign").await;
     let leadership = soon(campaign).await.unwrap().unwrap();
     assert!(leadership.fence() > leader.fence);
     assert_eq!(other.done("leader").await, ["ours"]);
-    soon(async { while leaders.next().await.unwrap().is_none_or(|leader| leader.id != "ours") {} }).await;
+    soon(async { while leaders.next().await.unwrap().unwrap().is_none_or(|leader| leader.id != "ours") {} })
+        .await;
 }
 
 #[tokio::test]

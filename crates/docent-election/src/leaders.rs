@@ -9,11 +9,15 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 /// Follows who leads an election. Made by [`Election::observe`](crate::Election::observe).
+///
+/// An error is yielded where only people can mend it, such as `NoAuth`, once until something else happens. It is
+/// no end: the look is tried again, and once it succeeds the leader of that time is yielded, also the same as
+/// before. Errors that pass by themselves, as in an outage, are logged alone.
 #[must_use = "a stream does nothing unless it is polled"]
-pub struct Leaders(SyncStream<Option<Leader>>);
+pub struct Leaders(SyncStream<Result<Option<Leader>, Error>>);
 
 impl Stream for Leaders {
-    type Item = Option<Leader>;
+    type Item = Result<Option<Leader>, Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         self.0.poll_next_unpin(cx)
@@ -30,7 +34,7 @@ impl fmt::Debug for Leaders {
 const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(30)];
 
 pub(crate) fn observe(line: Line) -> Leaders {
-    let observer = Observer { line, following: Following::Nothing, told: None };
+    let observer = Observer { line, following: Following::Nothing, told: None, refusal: None, pause: None };
     let leaders = stream::unfold(observer, |mut observer| async move {
         let leader = observer.next().await?;
         Some((leader, observer))
@@ -43,6 +47,10 @@ struct Observer {
     following: Following,
     /// The leader that was emitted last; `Some(None)` when it was that nobody leads.
     told: Option<Option<Leader>>,
+    /// The kind of the error that was emitted last, unless somebody was seen since.
+    refusal: Option<ErrorKind>,
+    /// Length of the last pause after an error, unless somebody was seen since.
+    pause: Option<Duration>,
 }
 
 /// Node that `Leaders` watches.
@@ -66,31 +74,50 @@ enum Seen {
 }
 
 impl Observer {
-    /// The next leader that is news; `None` once the client is closed.
-    async fn next(&mut self) -> Option<Option<Leader>> {
-        let [mut pause, longest] = PAUSES;
+    /// The next leader or error that is news; `None` once the client is closed.
+    async fn next(&mut self) -> Option<Result<Option<Leader>, Error>> {
         loop {
+            // An error that was told is followed by a pause, too.
+            if let (Following::Nothing, Some(pause)) = (&self.following, self.pause) {
+                self.line.pause(pause).await;
+            }
             match self.step().await {
                 Ok(Seen::Closed) => return None,
-                Ok(Seen::Leads(leader)) if self.told.as_ref() != Some(&leader) => {
-                    self.told = Some(leader.clone());
-                    return Some(leader);
+                Ok(Seen::Leads(leader)) => {
+                    (self.refusal, self.pause) = (None, None);
+                    if self.told.as_ref() != Some(&leader) {
+                        self.told = Some(leader.clone());
+                        return Some(Ok(leader));
+                    }
                 }
-                Ok(Seen::Leads(_)) => [pause, _] = PAUSES,
                 Ok(Seen::Unknown) => {}
                 Err(error) if is_final(&error) => return None,
                 Err(error) => {
                     tracing::warn!(path = self.line.path(), %error, "cannot see who leads, trying again");
-                    // The watch may have fired for nothing.
-                    self.following = Following::Nothing;
-                    self.line.pause(pause).await;
-                    // An attempt without a link takes its time itself.
-                    if !error.is_retryable() {
-                        pause = (pause * 2).min(longest);
+                    if self.is_news(&error) {
+                        return Some(Err(error));
                     }
                 }
             }
         }
+    }
+
+    /// Notes that the look failed with `error`, and says whether it is to be told.
+    fn is_news(&mut self, error: &Error) -> bool {
+        // The watch may have fired for nothing.
+        self.following = Following::Nothing;
+        let [first, longest] = PAUSES;
+        self.pause = match self.pause {
+            // An attempt without a link takes its time itself.
+            Some(pause) if !error.is_retryable() => Some((pause * 2).min(longest)),
+            pause => pause.or(Some(first)),
+        };
+        if error.is_retryable() || self.refusal == Some(error.kind()) {
+            return false;
+        }
+        // Whoever leads after it is news.
+        (self.refusal, self.told) = (Some(error.kind()), None);
+        true
     }
 
     /// Waits for one thing to happen.
@@ -136,8 +163,8 @@ impl Observer {
 }
 
 /// True for an error after which nothing can be seen any more. Unlike a candidate (`Line::wait_out`), an
-/// observer goes on also where only people can mend it, as with `NoAuth`: its stream has no errors, and after
-/// its end nobody would look again.
+/// observer goes on also where only people can mend it, as with `NoAuth`: after its end nobody would look
+/// again.
 fn is_final(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Closed | ErrorKind::EnsembleRolledBack | ErrorKind::SessionChanged)
 }

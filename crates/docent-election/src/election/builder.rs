@@ -1,8 +1,10 @@
+use super::election::Inner;
 use super::{Election, ElectionLayout};
 use bytes::Bytes;
 use docent_core::recipe::Line;
 use docent_core::{Client, Error, Role};
 use std::fmt;
+use std::sync::Mutex;
 use std::time::Duration;
 
 /// Bytes of a request besides a candidate's data and path.
@@ -20,7 +22,11 @@ pub struct ElectionBuilder {
     neighbours: Vec<String>,
     takeover_delay: Duration,
     grace: Duration,
+    term_interval: Duration,
 }
+
+/// Least time between the starts of two terms, where no other was set.
+const TERM_INTERVAL: Duration = Duration::from_secs(1);
 
 impl ElectionBuilder {
     pub(crate) fn new(client: &Client, path: &str) -> Self {
@@ -33,6 +39,7 @@ impl ElectionBuilder {
             neighbours: Vec::new(),
             takeover_delay: Duration::ZERO,
             grace: Duration::ZERO,
+            term_interval: TERM_INTERVAL,
         }
     }
 
@@ -97,6 +104,15 @@ impl ElectionBuilder {
         self
     }
 
+    /// Least time between the starts of two terms of this candidate under [`Election::run`], where the work of
+    /// the first one returned before that. Default one second; `Duration::ZERO` for none. Up to a quarter of
+    /// it comes on top, at random. Until then the candidate does not stand, so that others lead. After a
+    /// leadership that was lost it stands again at once.
+    pub fn term_interval(mut self, interval: Duration) -> Self {
+        self.term_interval = interval;
+        self
+    }
+
     /// The election.
     ///
     /// # Errors
@@ -110,7 +126,7 @@ impl ElectionBuilder {
         let line = if self.takeover_delay.is_zero() { Line::new } else { Line::lasting };
         let line = line(&self.client, &self.path, "election", self.layout.marker())?;
         let with = |line: Line, marker| line.with_neighbours(marker, Role::Exclusive);
-        let line = self.neighbours.into_iter().try_fold(line, with)?;
+        let line = self.neighbours.iter().cloned().try_fold(line, with)?;
         if self.id.as_deref() == Some("") {
             return invalid("id \"\" must not be empty".to_owned());
         }
@@ -128,7 +144,9 @@ impl ElectionBuilder {
             ElectionLayout::LeaderLatch => Some(data.unwrap_or_default()),
             ElectionLayout::LeaderSelector => data,
         };
-        Election::checked(line, data, self.takeover_delay, self.grace)
+        let Self { takeover_delay, grace, term_interval, .. } = self;
+        let leading = Mutex::default();
+        Election::checked(Inner { line, data, takeover_delay, grace, term_interval, leading })
     }
 }
 
@@ -140,6 +158,7 @@ impl fmt::Debug for ElectionBuilder {
             .field("layout", &self.layout)
             .field("takeover_delay", &self.takeover_delay)
             .field("grace", &self.grace)
+            .field("term_interval", &self.term_interval)
             .finish_non_exhaustive()
     }
 }

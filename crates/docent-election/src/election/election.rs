@@ -7,10 +7,12 @@ use crate::{Leader, Leadership};
 use bytes::Bytes;
 use docent_core::recipe::{Hold, Line};
 use docent_core::{Client, Error, Participant};
+use futures_util::StreamExt;
 use std::fmt;
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// Elects one leader among the candidates at a path, across processes.
 ///
@@ -55,13 +57,14 @@ use std::time::Duration;
 #[derive(Clone)]
 pub struct Election(Arc<Inner>);
 
-struct Inner {
-    line: Line,
-    data: Option<Bytes>,
-    takeover_delay: Duration,
-    grace: Duration,
+pub(super) struct Inner {
+    pub(super) line: Line,
+    pub(super) data: Option<Bytes>,
+    pub(super) takeover_delay: Duration,
+    pub(super) grace: Duration,
+    pub(super) term_interval: Duration,
     /// The hold of the present term.
-    leading: Mutex<Weak<Hold>>,
+    pub(super) leading: Mutex<Weak<Hold>>,
 }
 
 impl Election {
@@ -79,13 +82,8 @@ impl Election {
         ElectionBuilder::new(client, path)
     }
 
-    pub(crate) fn checked(
-        line: Line,
-        data: Option<Bytes>,
-        takeover_delay: Duration,
-        grace: Duration,
-    ) -> Result<Self, Error> {
-        let election = Self(Arc::new(Inner { line, data, takeover_delay, grace, leading: Mutex::default() }));
+    pub(super) fn checked(inner: Inner) -> Result<Self, Error> {
+        let election = Self(Arc::new(inner));
         election.check_grace("election")?;
         Ok(election)
     }
@@ -121,7 +119,9 @@ impl Election {
     /// spawned are not: give them [`Leadership::token`] or await them. The term ends with the work, also if
     /// the work left its [`Leadership`] elsewhere.
     ///
-    /// - *The work returns `Ok`:* it resigns and campaigns again, at the end of the line.
+    /// - *The work returns `Ok`:* it resigns and campaigns again, at the end of the line; where the work took
+    ///   less than the [term interval](ElectionBuilder::term_interval), one second by default, after the rest
+    ///   of that.
     /// - *The work returns `Err`:* it resigns, and that is the end: the error is returned. If the leadership
     ///   had been lost by then, the error is taken for a consequence of that, and it campaigns again.
     /// - *The work panics:* it resigns, and the panic goes on to the caller that awaits this.
@@ -181,13 +181,34 @@ impl Election {
         async move { Ok(line.first().await?.map(Leader::from)) }
     }
 
-    /// Follows who leads: the present leader first, `None` while nobody stands, then each other. A slow
-    /// observer misses those in between and always gets the last. One need not stand to observe.
+    /// Waits until somebody leads, and returns that leader: at once where there is one. An outage of the
+    /// servers is waited out. See [`Leader`] for what the answer is worth.
+    ///
+    /// # Errors
+    /// `NoAuth` and others that only people can mend; `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn wait_for_leader(&self) -> Result<Leader, Error> {
+        let mut leaders = self.observe();
+        while let Some(seen) = leaders.next().await {
+            if let Some(leader) = seen? {
+                return Ok(leader);
+            }
+        }
+        // Its error says why it ended.
+        self.leader().await?.ok_or_else(|| Error::closed("observe", self.path()))
+    }
+
+    /// Follows who leads: the present leader first, `None` while nobody stands, then each other, and the same
+    /// one with other [data](Leadership::proclaim). A slow observer misses those in between and always gets
+    /// the last. One need not stand to observe.
     ///
     /// It watches the leader's node alone, or the election's while nobody stands, so that candidates who come
     /// and go neither wake it nor notice it. It survives lost links and sessions, during which the last
     /// leader known may be old, and ends when the client is closed, or its session has ended if it is bound
-    /// to one. Errors are logged and tried again; [`leader`](Self::leader) returns them.
+    /// to one. An error that only people can mend, such as `NoAuth`, is yielded, and the look tried again:
+    /// see [`Leaders`].
     ///
     /// # On drop
     /// The watch at the server is removed.
@@ -224,6 +245,15 @@ impl Election {
 
     pub(crate) fn grace(&self) -> Duration {
         self.0.grace
+    }
+
+    /// Waits until another term may begin after one that began at `began`.
+    pub(super) async fn rest(&self, began: Instant) {
+        let interval = self.0.term_interval;
+        if began.elapsed() < interval {
+            let jitter = interval.mul_f64(fastrand::f64() / 4.0);
+            self.0.line.pause(interval.saturating_add(jitter).saturating_sub(began.elapsed())).await;
+        }
     }
 
     /// Campaigns until a term begins. There is no way out of this but that, an error that only people can

@@ -6,6 +6,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// Campaigns and works, term after term. Made by [`Election::run`]; does nothing until it is awaited.
@@ -71,7 +72,7 @@ where
             () = stop.cancelled() => return Ok(()),
             term = election.term() => term?,
         };
-        let fence = term.share().hold.fence();
+        let (fence, began) = (term.share().hold.fence(), Instant::now());
         let done = lead(&election, &term, &mut work, &stop).await;
         // From here on the work is dropped.
         match (done, term.share().hold.check()) {
@@ -87,6 +88,10 @@ where
                 let resigned = term.resign().await;
                 done?;
                 may_go_on(resigned)?;
+                tokio::select! {
+                    () = stop.cancelled() => {}
+                    () = election.rest(began) => {}
+                }
             }
         }
     }

@@ -78,8 +78,10 @@ async fn watch(
     let watching = async {
         loop {
             sight.write(Onlooking::Waits(contest.path.clone()));
-            let Some(leader): Option<Option<Leader>> = leaders.next().await else {
-                return ControlFlow::Break(());
+            let leader: Option<Leader> = match leaders.next().await {
+                Some(Ok(leader)) => leader,
+                Some(Err(error)) => panic!("everybody may look: {error}"),
+                None => return ControlFlow::Break(()),
             };
             sight.write(Onlooking::Shown(leader.map(|leader| leader.fence.as_u64())));
             if !slow.is_zero() {

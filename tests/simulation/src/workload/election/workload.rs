@@ -74,7 +74,9 @@ impl ElectionWorkload {
     }
 
     pub(super) fn builder(&self, ctx: &ClientCtx, contest: &Contest) -> ElectionBuilder {
-        Election::builder(&ctx.client, &contest.path).layout(self.layout).takeover_delay(contest.delay(ctx))
+        let builder = Election::builder(&ctx.client, &contest.path).layout(self.layout);
+        // As many terms as there can be.
+        builder.takeover_delay(contest.delay(ctx)).term_interval(Duration::ZERO)
     }
 
     /// One candidacy, and what follows. Breaks when the client is closed.
