@@ -119,10 +119,13 @@ impl Leadership {
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: it may have been published.
-    pub async fn proclaim(&self, data: impl Into<Bytes>) -> Result<(), Error> {
-        let hold = &self.share.hold;
+    pub fn proclaim<D: Into<Bytes>>(
+        &self,
+        data: D,
+    ) -> impl Future<Output = Result<(), Error>> + Send + use<D> {
+        let (hold, data) = (&self.share.hold, data.into());
         let transaction = hold.transaction().set(&hold.path(), data, None);
-        transaction.commit_exactly().await.map(drop)
+        async move { transaction.commit_exactly().await.map(drop) }
     }
 
     /// Prepares writes to ZooKeeper that are applied, all together, only while the leadership is held.

@@ -146,10 +146,15 @@ impl<T: Send + Sync + 'static> Config<T> {
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub async fn subscribe_when_published(&self) -> Result<Subscription<T>, SubscribeError> {
-        let feed = self.feed()?;
-        feed.published(self.inner.fallback.after).await?;
-        Ok(Subscription::new(feed))
+    pub fn subscribe_when_published(
+        &self,
+    ) -> impl Future<Output = Result<Subscription<T>, SubscribeError>> + Send + use<T> {
+        let config = self.clone();
+        async move {
+            let feed = config.feed()?;
+            feed.published(config.inner.fallback.after).await?;
+            Ok(Subscription::new(feed))
+        }
     }
 
     /// The feed that runs, or a new one.

@@ -3,6 +3,7 @@ use super::publish::{over, published};
 use crate::history::HistoryEntry;
 use crate::{PublishError, Revision, Snapshot};
 use docent_core::{Error, Node};
+use std::future::Future;
 
 impl<T: Send + Sync + 'static> Config<T> {
     /// The values that were replaced, the latest first, without the present one.
@@ -12,7 +13,12 @@ impl<T: Send + Sync + 'static> Config<T> {
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub async fn history(&self) -> Result<Vec<HistoryEntry<T>>, Error> {
+    pub fn history(&self) -> impl Future<Output = Result<Vec<HistoryEntry<T>>, Error>> + Send + use<T> {
+        let config = self.clone();
+        async move { config.past().await }
+    }
+
+    async fn past(&self) -> Result<Vec<HistoryEntry<T>>, Error> {
         self.sync().await?;
         let past = self.inner.history.read(&self.inner.versioned).await?;
         let read = |(revision, data)| {
@@ -31,8 +37,12 @@ impl<T: Send + Sync + 'static> Config<T> {
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the value may have been published.
-    pub async fn rollback(&self, to: &Revision) -> Result<Snapshot<T>, PublishError> {
-        self.roll_back(to, None).await
+    pub fn rollback(
+        &self,
+        to: &Revision,
+    ) -> impl Future<Output = Result<Snapshot<T>, PublishError>> + Send + use<T> {
+        let (config, to) = (self.clone(), *to);
+        async move { Box::pin(config.roll_back(&to, None)).await }
     }
 
     /// As [`rollback`](Self::rollback), if the present value is still the one that the caller saw, such as the
@@ -45,8 +55,13 @@ impl<T: Send + Sync + 'static> Config<T> {
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the value may have been published.
-    pub async fn rollback_if(&self, to: &Revision, seen: &Revision) -> Result<Snapshot<T>, PublishError> {
-        self.roll_back(to, Some(*seen)).await
+    pub fn rollback_if(
+        &self,
+        to: &Revision,
+        seen: &Revision,
+    ) -> impl Future<Output = Result<Snapshot<T>, PublishError>> + Send + use<T> {
+        let (config, to, seen) = (self.clone(), *to, *seen);
+        async move { Box::pin(config.roll_back(&to, Some(seen))).await }
     }
 
     async fn roll_back(&self, to: &Revision, seen: Option<Revision>) -> Result<Snapshot<T>, PublishError> {

@@ -189,15 +189,17 @@ impl Election {
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub async fn wait_for_leader(&self) -> Result<Leader, Error> {
-        let mut leaders = self.observe();
-        while let Some(seen) = leaders.next().await {
-            if let Some(leader) = seen? {
-                return Ok(leader);
+    pub fn wait_for_leader(&self) -> impl Future<Output = Result<Leader, Error>> + Send + use<> {
+        let (election, mut leaders) = (self.clone(), self.observe());
+        async move {
+            while let Some(seen) = leaders.next().await {
+                if let Some(leader) = seen? {
+                    return Ok(leader);
+                }
             }
+            // Its error says why the stream ended.
+            election.leader().await?.ok_or_else(|| Error::closed("observe", election.path()))
         }
-        // Its error says why it ended.
-        self.leader().await?.ok_or_else(|| Error::closed("observe", self.path()))
     }
 
     /// Follows who leads: the present leader first, `None` while nobody stands, then each other, and the same
