@@ -2,8 +2,8 @@
 
 use crate::beside_kazoo;
 use crate::client::{Kazoo, both, connect, expire};
-use docent::locks::{AcquireError, Entered};
-use docent::{Barrier, Client, DoubleBarrier};
+use docent::locks::Entered;
+use docent::{Barrier, Client, DoubleBarrier, Error};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, Rule, TestServer};
 use docent_tests::peer::Theirs;
@@ -24,7 +24,7 @@ async fn until_nodes(client: &Client, wanted: impl Fn(usize) -> bool) {
     until(async || wanted(client.children(PATH).await.map_or(0, |children| children.names.len()))).await;
 }
 
-fn enter(barrier: &DoubleBarrier) -> JoinHandle<Result<Entered, AcquireError>> {
+fn enter(barrier: &DoubleBarrier) -> JoinHandle<Result<Entered, Error>> {
     let barrier = barrier.clone();
     tokio::spawn(async move { barrier.enter().await })
 }

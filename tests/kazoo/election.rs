@@ -36,7 +36,7 @@ beside_kazoo! {
             let theirs = kazoo.make(&format!("election {PATH} theirs {marker}")).await;
             let other = kazoo.make(&format!("election {PATH} onlooker {marker}")).await;
             let mut leaders = ours.observe();
-            assert_eq!(soon(leaders.next()).await.unwrap(), None);
+            assert_eq!(soon(leaders.next()).await.unwrap().unwrap(), None);
 
             let leadership = soon(ours.campaign()).await.unwrap();
             theirs.done("stand").await;
@@ -55,13 +55,13 @@ beside_kazoo! {
             assert!(leads(&leader, "theirs"), "{leader:?}");
             let leader = leader.unwrap();
             assert!(leader.fence > first && Some(leader.session_id) != client.session_id());
-            soon(async { while !leads(&leaders.next().await.unwrap(), "theirs") {} }).await;
+            soon(async { while !leads(&leaders.next().await.unwrap().unwrap(), "theirs") {} }).await;
             assert!(!campaign.is_finished());
             theirs.done("resign").await;
             let leadership = soon(campaign).await.unwrap().unwrap();
             assert!(leadership.fence() > leader.fence);
             assert_eq!(other.done("contenders").await, ["ours"]);
-            soon(async { while !leads(&leaders.next().await.unwrap(), "ours") {} }).await;
+            soon(async { while !leads(&leaders.next().await.unwrap().unwrap(), "ours") {} }).await;
         }
     }
 

@@ -193,7 +193,8 @@ both_backends! {
             assert_eq!(drain(&jobs).await, [1]);
             assert!(soon(jobs.take_timeout(A_WHILE)).await.unwrap().is_none());
             jobs.reset().await.unwrap();
-            let left = client.children(QUEUE).await.unwrap().names;
+            // The servers may have deleted the empty container, too.
+            let left = client.children(QUEUE).await.map_or_else(|_| Vec::new(), |left| left.names);
             assert!(left.is_empty(), "{left:?}");
             jobs.put(&2).await.unwrap();
             let delivery = take(&jobs).await;
