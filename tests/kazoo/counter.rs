@@ -39,7 +39,7 @@ beside_kazoo! {
         let mut seen = soon(ours.subscribe()).await.unwrap();
         let theirs = kazoo.make("counter /counters/replicas curator").await;
         assert_eq!(theirs.done("add 255").await, ["258"]);
-        soon(async { while **seen.current() != 258 { seen.changed().await.unwrap(); } }).await;
+        soon(async { while **seen.current() != 258 { let _ = seen.changed().await.unwrap(); } }).await;
         soon(ours.set(-1)).await.unwrap();
         assert_eq!(theirs.done("add 1").await, ["0"]);
     }

@@ -19,3 +19,4 @@ mod order;
 mod ordered;
 mod puts;
 mod simple;
+mod soak;
