@@ -50,6 +50,42 @@ both_backends! {
         assert!(lock.acquire_timeout(Duration::from_millis(300)).await.is_err());
     }
 
+    async fn candidates_of_two_layouts_refuse_each_other_and_never_lead_together(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let latch = Election::new(&client, "/election").unwrap();
+        let selector = Election::builder(&other, "/election").layout(ElectionLayout::LeaderSelector).build().unwrap();
+        let refused = |error: docent::Error, ours: &str, theirs: &str| {
+            assert_eq!(error.kind(), docent::ErrorKind::MixedKinds, "{error}");
+            assert!(error.to_string().contains(ours) && error.to_string().contains(theirs), "{error}");
+        };
+        let leading = soon(latch.campaign()).await.unwrap();
+        let error = soon(selector.campaign()).await.unwrap_err();
+        refused(error, "leader selector", "leader latch");
+        let run = selector.run(|_| async { unreachable!("it cannot lead") });
+        let error: docent::Error = soon(run).await.unwrap_err();
+        refused(error, "leader selector", "leader latch");
+        until_standing(&latch, 1).await;
+        assert!(leading.is_held());
+        soon(leading.resign()).await.unwrap();
+        let leading = soon(selector.campaign()).await.unwrap();
+        refused(soon(latch.campaign()).await.unwrap_err(), "leader latch", "leader selector");
+        soon(leading.resign()).await.unwrap();
+        // Together: one of the two leads, or none, and the other is told why.
+        for _ in 0..20 {
+            let both = async { tokio::join!(latch.campaign(), selector.campaign()) };
+            let (one, two) = soon(both).await;
+            assert!(one.is_err() || two.is_err(), "two leaders");
+            for leading in [one, two].into_iter().flatten() {
+                soon(leading.resign()).await.unwrap();
+            }
+            soon(async {
+                while !latch.candidates().await.unwrap().is_empty()
+                    || !selector.candidates().await.unwrap().is_empty() {}
+            }).await;
+        }
+    }
+
     async fn a_candidate_of_kazoos_is_waited_for_where_it_is_told_of(backend: Backend) {
         let server = backend.start().await;
         let (client, python) = (connect(&server).await, connect(&server).await);

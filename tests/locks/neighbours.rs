@@ -29,14 +29,11 @@ both_backends! {
         }
     }
 
-    async fn kazoos_contenders_are_waited_for_where_they_are_told_of_and_foreign_without(backend: Backend) {
+    async fn kazoos_contenders_are_waited_for_where_they_are_told_of(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let kazoo = "/lock/8eb6557ec51a32d1e0cb91e4d5e9a5c5__lock__";
         let theirs = other.create(kazoo, "", CreateMode::EphemeralSequential).await.unwrap().path;
-        let alone = soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap();
-        soon(alone.release()).await.unwrap();
-
         let mutex = Mutex::builder(&client, "/lock").neighbours("__lock__").build().unwrap();
         assert!(matches!(soon(mutex.try_acquire()).await, Err(AcquireError::Busy)));
         let waiting = tokio::spawn(mutex.acquire());

@@ -45,6 +45,9 @@ pub enum ErrorKind {
     ShortLease,
     /// The parent's counter of sequential children is near its end.
     SequenceExhausted,
+    /// Contenders of another kind stand at the path, such as those of a mutex at a read/write lock's, or of
+    /// another layout of an election: they would not wait for each other.
+    MixedKinds,
     /// This client keeps a node at the path already.
     AlreadyRegistered,
     /// Too many requests are waiting; this one was not sent.
@@ -82,6 +85,8 @@ impl ErrorKind {
             | Self::Lost(_)
             | Self::ShortLease
             | Self::SequenceExhausted
+            // It would be waited for in vain: a person has to settle on one of the kinds.
+            | Self::MixedKinds
             | Self::AlreadyRegistered
             | Self::TooManyEphemerals
             | Self::EnsembleRolledBack
@@ -110,6 +115,7 @@ impl ErrorKind {
             Self::Lost(_) => "the guard is lost",
             Self::ShortLease => "session timeout is too short for a lease",
             Self::SequenceExhausted => "the sequence numbers of this path are nearly used up",
+            Self::MixedKinds => "the path is used by another kind",
             Self::AlreadyRegistered => "this client keeps a node there already",
             Self::Overloaded => "too many requests are waiting",
             Self::TooManyEphemerals => "the session owns too many ephemeral nodes",

@@ -133,6 +133,7 @@ pub(super) async fn draw(line: &Line, data: Option<Bytes>) -> Result<Ticket, Err
                     && let Ok(Response::Children { names, .. }) = reply.result
                 {
                     generation.lost_creates.pass_by(line.full_path(), &names);
+                    line.refuse_all_others(Some(ticket.name()), &names)?;
                     ticket.position = line.position(ticket.name(), &names);
                     ticket.ahead = line.ahead_of(&ticket, &names);
                 }

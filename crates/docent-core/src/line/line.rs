@@ -221,7 +221,8 @@ impl Line {
     /// Takes a ticket. Its node holds `data`, or the client's identity without.
     ///
     /// # Errors
-    /// `Timeout`, `NoAuth`, `TooLarge`, `SequenceExhausted`, `ShortLease`, `Closed`.
+    /// `MixedKinds` when one of another kind is in the line before it; `Timeout`, `NoAuth`, `TooLarge`,
+    /// `SequenceExhausted`, `ShortLease`, `Closed`.
     ///
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line: the ticket's node is deleted.

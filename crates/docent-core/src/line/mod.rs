@@ -3,6 +3,7 @@
 
 mod downgrade;
 mod draw;
+mod kind;
 #[expect(clippy::module_inception, reason = "the folder is about it")]
 mod line;
 mod name;
@@ -13,6 +14,7 @@ mod probe;
 mod sides;
 mod ticket;
 
+pub use kind::refuse_contenders;
 pub use line::{Line, LineKey};
 pub use participant::Participant;
 pub use ticket::{Ticket, WaitError};

@@ -127,13 +127,15 @@ impl Line {
     /// True when a ticket that is taken now would not have to wait, at the server this client talks to.
     ///
     /// # Errors
-    /// `NoAuth`, `Timeout`, `Closed`.
+    /// `MixedKinds` when it would be refused; `NoAuth`, `Timeout`, `Closed`.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
     pub async fn is_open(&self) -> Result<bool, Error> {
+        let names = names(self).await?;
+        self.refuse_all_others(None, &names)?;
         let blocks = |name: &String| self.contender(name).is_some_and(|(_, role)| self.waits_for(role));
-        Ok(!names(self).await?.iter().any(blocks))
+        Ok(!names.iter().any(blocks))
     }
 }
 

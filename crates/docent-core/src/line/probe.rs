@@ -21,6 +21,7 @@ impl Ticket {
                     Ok(Response::Children { names, .. }) => {
                         // A node that a lost create made late may stand in this listing (decision 11).
                         self.generation.lost_creates.pass_by(self.line.full_path(), &names);
+                        self.line.refuse_others(Some(self.name()), &names)?;
                         Ok(self.line.position(self.name(), &names))
                     }
                     // Without the line there is no ticket.

@@ -1,7 +1,8 @@
 /// Layout of candidates in the tree, which decides with which of Curator's recipes they stand in one line.
 ///
-/// All candidates of an election need the same layout. Candidates of another layout are no contenders, and
-/// both layouts would have a leader.
+/// All candidates of an election need the same layout. One that finds a candidate of the other layout before
+/// it is refused with [`MixedKinds`](docent_core::ErrorKind::MixedKinds), so that two layouts never both have
+/// a leader. Curator's recipes do not look: they lead beside candidates that came before them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum ElectionLayout {

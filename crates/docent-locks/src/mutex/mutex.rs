@@ -32,7 +32,9 @@ use std::time::Duration;
 /// # Caveats
 /// Not for mutual exclusion at a resource that cannot check fences and must never see two writers: no lock
 /// service can promise that to a process that is paused. Kazoo's locks take no part in the line, unless both
-/// sides are [told of each other](MutexBuilder::neighbours).
+/// sides are [told of each other](MutexBuilder::neighbours). Where contenders of another kind stand at the
+/// path, of a read/write lock, a semaphore, another layout of an election or an untold kazoo, whichever of
+/// ours comes later is refused with [`MixedKinds`](docent_core::ErrorKind::MixedKinds).
 ///
 /// Source: "Locks" in ZooKeeper's recipes, with the changes described for
 /// [`Ticket::wait`](docent_core::recipe::Ticket::wait).
@@ -69,8 +71,9 @@ impl Mutex {
     /// [`acquire_timeout`](Self::acquire_timeout) gives up.
     ///
     /// # Errors
-    /// [`AcquireError::Lost`] when the owner's hold is lost. [`AcquireError::Core`] with `NoAuth`,
-    /// `AuthFailed`, `ShortLease`, `SequenceExhausted`, `EnsembleRolledBack`, `Closed`.
+    /// [`AcquireError::Lost`] when the owner's hold is lost. [`AcquireError::Core`] with `MixedKinds` when
+    /// contenders of another kind stand at the path; `NoAuth`, `AuthFailed`, `ShortLease`,
+    /// `SequenceExhausted`, `EnsembleRolledBack`, `Closed`.
     ///
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line.

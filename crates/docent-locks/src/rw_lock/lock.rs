@@ -76,9 +76,9 @@ impl RwLock {
     /// first poll.
     ///
     /// # Errors
-    /// [`AcquireError::Lost`] when the owner's hold is lost. [`AcquireError::Core`] with `NoAuth`,
-    /// `AuthFailed`, `ShortLease`, `SequenceExhausted`, `EnsembleRolledBack`, `Closed`: an outage of the
-    /// servers is waited out.
+    /// [`AcquireError::Lost`] when the owner's hold is lost. [`AcquireError::Core`] with `MixedKinds` when
+    /// contenders of another kind stand at the path; `NoAuth`, `AuthFailed`, `ShortLease`,
+    /// `SequenceExhausted`, `EnsembleRolledBack`, `Closed`: an outage of the servers is waited out.
     ///
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line.
