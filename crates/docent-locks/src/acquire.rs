@@ -12,15 +12,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Line to acquire, or one side of it.
+#[derive(Clone)]
 pub(crate) struct LockSide {
     line: Line,
     other: Option<OtherSide>,
 }
 
 impl LockSide {
-    /// The side of the readers: a writer reads by its own hold.
+    /// The side of the readers: a writer reads in its own place.
     pub(crate) fn shared(readers: &Line, writers: &Line) -> Self {
-        Self { line: readers.clone(), other: Some(OtherSide::Implies(writers.key())) }
+        Self { line: readers.clone(), other: Some(OtherSide::Admits(writers.key())) }
     }
 
     /// The side of the writers: a reader would wait for itself.
@@ -65,13 +66,24 @@ pub(crate) async fn wait_out(line: &Line, error: AcquireError) -> Result<(), Acq
 
 /// The hold of `owner` on `side`, once it has it: re-entered, joined or acquired.
 pub(crate) async fn enter(owner: Owner, side: LockSide) -> Result<Arc<Hold>, AcquireError> {
-    let LockSide { line, other } = side;
+    let LockSide { line, other } = &side;
     let key = line.key();
+    let acquire = |writer: Option<Arc<Hold>>| match writer {
+        None => wait(line.clone()),
+        Some(writer) => read_beside(writer, line.clone(), true),
+    };
     loop {
-        let (acquiring, joined) = match owner.enter(&key, other.as_ref(), || wait(line.clone()))? {
+        let (acquiring, joined) = match owner.enter(&key, other.as_ref(), acquire)? {
             Access::Held(hold) => return Ok(reentered(hold)?),
             Access::Joined(acquiring) => (acquiring, true),
             Access::Started(acquiring) => (acquiring, false),
+            Access::After(acquiring) => match acquiring.await {
+                // That attempt was one that does not wait.
+                Err(AcquireError::Busy) => continue,
+                Err(error) => return Err(error),
+                // It is held until there is a hold beside it.
+                Ok(_writer) => return Box::pin(enter(owner, side.clone())).await,
+            },
         };
         match acquiring.await {
             // The joined attempt was one that does not wait.
@@ -81,13 +93,36 @@ pub(crate) async fn enter(owner: Owner, side: LockSide) -> Result<Arc<Hold>, Acq
     }
 }
 
+/// A reader in the place of `writer`; through an outage of the servers if it `waits`.
+fn read_beside(
+    writer: Arc<Hold>,
+    readers: Line,
+    waits: bool,
+) -> BoxFuture<'static, Result<Hold, AcquireError>> {
+    async move {
+        loop {
+            writer.check()?;
+            match writer.beside(&readers).await {
+                Ok(hold) => return Ok(hold),
+                Err(error) if waits => readers.wait_out(error).await?,
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+    .boxed()
+}
+
 /// As [`enter`], if that is possible without waiting for others.
 pub(crate) async fn try_enter(owner: Owner, side: LockSide) -> Result<Arc<Hold>, AcquireError> {
     let LockSide { line, other } = side;
-    match owner.enter(&line.key(), other.as_ref(), || try_line(line.clone()))? {
+    let acquire = |writer: Option<Arc<Hold>>| match writer {
+        None => try_line(line.clone()),
+        Some(writer) => read_beside(writer, line.clone(), false),
+    };
+    match owner.enter(&line.key(), other.as_ref(), acquire)? {
         Access::Held(hold) => Ok(reentered(hold)?),
         // The owner itself is waiting for it, so it is not free.
-        Access::Joined(_) => Err(AcquireError::Busy),
+        Access::Joined(_) | Access::After(_) => Err(AcquireError::Busy),
         Access::Started(acquiring) => acquiring.await,
     }
 }

@@ -55,9 +55,9 @@ impl Owner {
         AMBIENT.scope(self, future).await
     }
 
-    /// This owner's part in a line: its hold, or the acquire that is under way; else starts `acquire`. Its
-    /// hold or acquire on the `other` side of the line is seen in the same step, so that no task of the owner
-    /// comes in between.
+    /// This owner's part in a line: its hold, or the acquire that is under way; else starts `acquire`, with
+    /// its hold on the other side where it has one. That side is seen in the same step, so that no task of the
+    /// owner comes in between.
     ///
     /// # Errors
     /// `WouldDeadlock`, or `Lost`, when its hold on the other side would make it wait for itself.
@@ -65,30 +65,31 @@ impl Owner {
         &self,
         key: &LineKey,
         other: Option<&OtherSide>,
-        acquire: impl FnOnce() -> BoxFuture<'static, Result<Hold, AcquireError>>,
+        acquire: impl FnOnce(Option<Arc<Hold>>) -> BoxFuture<'static, Result<Hold, AcquireError>>,
     ) -> Result<Access, AcquireError> {
         let mut holds = self.0.lock();
-        let beside = match other {
-            Some(OtherSide::Implies(other) | OtherSide::Deadlocks(other)) => found(&holds, other),
-            None => None,
-        };
-        match (beside, other) {
-            (Some(Access::Held(hold)), Some(OtherSide::Deadlocks(_))) => {
-                hold.check()?;
-                return Err(AcquireError::WouldDeadlock);
-            }
-            (Some(_), Some(OtherSide::Deadlocks(_))) => return Err(AcquireError::WouldDeadlock),
-            (Some(access), _) => return Ok(access),
-            (None, _) => {}
-        }
         if let Some(access) = found(&holds, key) {
             return Ok(access);
         }
-        Ok(Access::Started(self.start(&mut holds, key.clone(), acquire())))
+        let beside = match other {
+            None => None,
+            Some(OtherSide::Deadlocks(other)) => match found(&holds, other) {
+                None => None,
+                Some(access) => return Err(would_deadlock(access)),
+            },
+            Some(OtherSide::Admits(other)) => match found(&holds, other) {
+                None => None,
+                Some(Access::Held(hold)) => Some(hold),
+                Some(Access::Joined(acquiring) | Access::Started(acquiring) | Access::After(acquiring)) => {
+                    return Ok(Access::After(acquiring));
+                }
+            },
+        };
+        Ok(Access::Started(self.start(&mut holds, key.clone(), acquire(beside))))
     }
 
-    /// Makes `hold`, if nobody shares it, into one of the line `key`. Tasks of the owner that come meanwhile
-    /// find that under way.
+    /// Makes `hold`, if nobody shares it, into one of the line `key`, unless there is one beside it already.
+    /// Tasks of the owner that come meanwhile find that under way.
     ///
     /// # Errors
     /// The hold, when it is shared.
@@ -97,10 +98,13 @@ impl Owner {
         key: LineKey,
         hold: Arc<Hold>,
         exchange: impl FnOnce(Hold) -> BoxFuture<'static, Result<Hold, AcquireError>>,
-    ) -> Result<Acquiring, Arc<Hold>> {
+    ) -> Result<Exchange, Arc<Hold>> {
         let mut holds = self.0.lock();
         let hold = Arc::try_unwrap(hold)?;
-        Ok(self.start(&mut holds, key, exchange(hold)))
+        Ok(match found(&holds, &key) {
+            Some(Access::Held(beside)) if beside.is_held() => Exchange::Beside(hold, beside),
+            _ => Exchange::Started(self.start(&mut holds, key, exchange(hold))),
+        })
     }
 
     fn start(
@@ -149,12 +153,22 @@ pub(crate) enum Access {
     Held(Arc<Hold>),
     Joined(Acquiring),
     Started(Acquiring),
+    /// Once this acquire of the other side has ended.
+    After(Acquiring),
+}
+
+/// Way of an owner from a hold on one side of a line to one on the other.
+pub(crate) enum Exchange {
+    Started(Acquiring),
+    /// The hold, and the one that its owner has beside it.
+    Beside(Hold, Arc<Hold>),
 }
 
 /// Relation of a line's other side to the side that is entered.
+#[derive(Clone)]
 pub(crate) enum OtherSide {
-    /// An owner of that side has this one, too.
-    Implies(LineKey),
+    /// An owner of that side may have this one beside it.
+    Admits(LineKey),
     /// An owner of that side would wait for itself.
     Deadlocks(LineKey),
 }
@@ -189,6 +203,14 @@ fn found(holds: &HashMap<LineKey, Slot>, key: &LineKey) -> Option<Access> {
     }
     let acquiring = slot.acquiring.as_ref().and_then(WeakShared::upgrade)?;
     (!matches!(acquiring.peek(), Some(Err(_)))).then_some(Access::Joined(acquiring))
+}
+
+/// Error of an owner that would wait for what it has on the other side.
+fn would_deadlock(other: Access) -> AcquireError {
+    match other {
+        Access::Held(hold) => hold.check().map_or_else(AcquireError::Lost, |()| AcquireError::WouldDeadlock),
+        Access::Joined(_) | Access::Started(_) | Access::After(_) => AcquireError::WouldDeadlock,
+    }
 }
 
 /// Keeps the acquired hold for its owner.

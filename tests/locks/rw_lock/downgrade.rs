@@ -2,7 +2,7 @@
 
 use super::until_in_line;
 use crate::{builder, connect};
-use docent::locks::Role;
+use docent::locks::{AcquireError, Owner, Role};
 use docent::recipe::{ClaimRequest, ClaimResult, Line, claim_all};
 use docent::{CreateMode, ErrorKind, LostReason, RwLock};
 use docent_proto::OpCode;
@@ -68,6 +68,135 @@ both_backends! {
         assert!(!late.is_finished());
         drop(next);
         let _ = soon(late).await.unwrap().unwrap();
+    }
+
+    async fn a_writer_that_reads_and_then_drops_its_write_lock_steps_down_as_by_downgrade(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let (lock, theirs) = (RwLock::new(&client, "/lock").unwrap(), RwLock::new(&other, "/lock").unwrap());
+        for drops in [true, false] {
+            let owner = Owner::new();
+            let written = soon(lock.write_as(&owner)).await.unwrap();
+            let (fence, number) = (written.fence(), written.path()[written.path().len() - 10..].to_owned());
+            let reading = tokio::spawn(theirs.read());
+            until_in_line(&lock, 2).await;
+            let writing = tokio::spawn(theirs.write());
+            until_in_line(&lock, 3).await;
+            let read = soon(lock.read_as(&owner)).await.unwrap();
+            assert!(read.path().ends_with(&number) && read.path() != written.path());
+            assert!(!reading.is_finished(), "the writer is there");
+            match drops {
+                true => drop(written),
+                false => soon(written.release()).await.unwrap(),
+            }
+            let their_read = soon(reading).await.unwrap().unwrap();
+            assert!(read.is_held() && their_read.is_held());
+            assert_eq!(read.fence(), Some(fence), "it is the writer's");
+            soon(their_read.release()).await.unwrap();
+            soon(read.verify()).await.unwrap();
+            assert!(!writing.is_finished(), "a reader is there");
+            assert!(matches!(soon(lock.write_as(&owner)).await, Err(AcquireError::WouldDeadlock)));
+            soon(read.release()).await.unwrap();
+            let next = soon(writing).await.unwrap().unwrap();
+            assert!(next.fence() > fence);
+            soon(next.release()).await.unwrap();
+            until_in_line(&lock, 0).await;
+        }
+    }
+
+    async fn a_writer_with_a_reader_in_it_writes_again_and_steps_down_to_that_reader(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let lock = RwLock::new(&client, "/lock").unwrap();
+        let owner = Owner::new();
+        let written = soon(lock.write_as(&owner)).await.unwrap();
+        let nested = soon(lock.read_as(&owner)).await.unwrap();
+        let again = soon(lock.write_as(&owner)).await.unwrap();
+        assert_eq!(again.path(), written.path());
+        assert_eq!(soon(lock.read_as(&owner)).await.unwrap().path(), nested.path());
+        let line = soon(lock.participants()).await.unwrap();
+        assert_eq!(line.iter().map(|one| (one.role, one.holds)).collect::<Vec<_>>(), [
+            (Role::Exclusive, true), (Role::Shared, true),
+        ]);
+        drop(again);
+        let token = written.token();
+        let read = soon(written.downgrade()).await.unwrap();
+        assert_eq!(read.path(), nested.path());
+        until_in_line(&lock, 1).await;
+        let _theirs = soon(RwLock::new(&other, "/lock").unwrap().read()).await.unwrap();
+        drop(nested);
+        assert!(read.is_held() && !token.is_cancelled());
+        other.delete(&read.path(), None).await.unwrap();
+        assert_eq!(soon(read.lost()).await, LostReason::NodeDeleted);
+        assert!(token.is_cancelled(), "a token of the writer tells of it");
+    }
+
+    async fn a_reader_in_a_writer_outlives_it_when_that_is_lost(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let lock = RwLock::new(&client, "/lock").unwrap();
+        let owner = Owner::new();
+        let written = soon(lock.write_as(&owner)).await.unwrap();
+        let nested = soon(lock.read_as(&owner)).await.unwrap();
+        other.delete(&written.path(), None).await.unwrap();
+        assert_eq!(soon(written.lost()).await, LostReason::NodeDeleted);
+        assert!(nested.is_held() && !nested.token().is_cancelled());
+        soon(nested.verify()).await.unwrap();
+        let theirs = RwLock::new(&other, "/lock").unwrap();
+        assert!(matches!(soon(theirs.try_write()).await, Err(AcquireError::Busy)));
+        drop(soon(theirs.try_read()).await.unwrap());
+        drop(written);
+        soon(nested.release()).await.unwrap();
+        until_in_line(&lock, 0).await;
+    }
+
+    async fn a_reply_that_is_lost_while_a_writer_begins_to_read_leaves_one_node_of_each(backend: Backend) {
+        let server = backend.start().await;
+        let proxy = server.proxy().await;
+        let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
+        let lock = RwLock::new(&client, "/lock").unwrap();
+        let made = || Rule::on(OpCode::Multi).path(|path| path.contains("__READ__"));
+        for rule in [made().reset_before(), made().reset_after()] {
+            let owner = Owner::new();
+            let written = soon(lock.write_as(&owner)).await.unwrap();
+            let lost = proxy.add(rule);
+            let read = soon(lock.read_as(&owner)).await.unwrap();
+            soon(lost.fired()).await;
+            until_in_line(&lock, 2).await;
+            drop(written);
+            until_in_line(&lock, 1).await;
+            assert!(read.is_held());
+            soon(read.release()).await.unwrap();
+            assert!(soon(lock.participants()).await.unwrap().is_empty());
+        }
+    }
+
+    async fn a_writer_that_begins_to_read_and_gives_up_at_any_poll_leaves_only_its_own_node(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let lock = RwLock::new(&client, "/lock").unwrap();
+        for polls in 0.. {
+            let owner = Owner::new();
+            let written = soon(lock.write_as(&owner)).await.unwrap();
+            let done = {
+                let mut read = pin!(lock.read_as(&owner));
+                let mut done = false;
+                for poll in 0..polls {
+                    done = match poll {
+                        0 => read.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready(),
+                        _ => soon(poll_once_more(read.as_mut())).await,
+                    };
+                    if done { break; }
+                }
+                done
+            };
+            until_in_line(&lock, 1).await;
+            assert!(written.is_held());
+            soon(written.release()).await.unwrap();
+            until_in_line(&lock, 0).await;
+            if done { return; }
+            assert!(polls < 20, "it ends at some time");
+        }
     }
 
     async fn the_readers_node_is_there_before_the_writers_goes(backend: Backend) {

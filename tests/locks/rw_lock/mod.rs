@@ -6,6 +6,7 @@ mod neighbours;
 mod order;
 mod races;
 mod reentry;
+mod wake;
 
 use docent::RwLock;
 use docent_tests::soon;

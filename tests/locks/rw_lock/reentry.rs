@@ -18,12 +18,14 @@ both_backends! {
         let nested = soon(lock.read_as(&owner)).await.unwrap();
         assert_eq!(again.fence(), written.fence());
         assert_eq!(nested.fence(), Some(written.fence()));
-        assert_eq!(soon(lock.participants()).await.unwrap().len(), 1);
+        assert_eq!(soon(lock.participants()).await.unwrap().len(), 2, "as Curator has it");
         soon(written.release()).await.unwrap();
+        assert!(matches!(soon(lock.try_read()).await, Err(AcquireError::Busy)), "it writes on");
         soon(again.release()).await.unwrap();
-        // The nested reader has the writer's place until it goes.
+        // The reader has the writer's place until it goes, and lets others read.
         assert!(nested.is_held());
-        assert!(matches!(soon(lock.try_read()).await, Err(AcquireError::Busy)));
+        assert!(matches!(soon(lock.try_write()).await, Err(AcquireError::Busy)));
+        drop(soon(lock.try_read()).await.unwrap());
         soon(nested.release()).await.unwrap();
 
         let read = soon(lock.read_as(&owner)).await.unwrap();
@@ -40,7 +42,8 @@ both_backends! {
         soon(Owner::scope(async {
             let written = lock.write().await.unwrap();
             let nested = lock.read().await.unwrap();
-            assert_eq!(nested.path(), written.path());
+            assert_eq!(nested.fence(), Some(written.fence()));
+            assert_eq!(lock.try_read().await.unwrap().path(), nested.path());
             assert_eq!(lock.try_write().await.unwrap().fence(), written.fence());
         })).await;
     }

@@ -70,9 +70,9 @@ impl HoldState {
         }
     }
 
-    /// State of the guard that takes over from this one with `node`, and with the same fence, lease and
-    /// token.
-    pub(crate) fn successor(&self, node: Arc<OwnedNode>) -> Self {
+    /// State of the guard that has `node` beside this one's: with the same fence and lease, and lost for
+    /// itself. It may outlive this one.
+    pub(crate) fn beside(&self, node: Arc<OwnedNode>) -> Self {
         let alive = self.generation.held.alive.token();
         Self {
             generation: Arc::clone(&self.generation),
@@ -82,7 +82,7 @@ impl HoldState {
             since: self.generation.clock.now(),
             mark: self.mark,
             end: OnceLock::new(),
-            token: self.token.clone(),
+            token: CancellationToken::new(),
             revoked: CancellationToken::new(),
             sets: Mutex::default(),
             _alive: alive,
@@ -197,8 +197,8 @@ impl HoldState {
         let _ = self.hand_over();
     }
 
-    /// As [`release`](Self::release); the reason when it was lost before. In one step: its
-    /// [`successor`](Self::successor) has the same token, which no later loss of this one may cancel.
+    /// As [`release`](Self::release); the reason when it was lost before. In one step: a guard that goes on in
+    /// its place may [have its token](Self::pass_token), which no later loss of this one may cancel.
     pub(crate) fn hand_over(&self) -> Result<(), LostReason> {
         match self.end.set(End::Released) {
             Ok(()) => {
@@ -210,6 +210,12 @@ impl HoldState {
                 _ => Ok(()),
             },
         }
+    }
+
+    /// Lets the loss of `heir` cancel this guard's token, once this one was [handed over](Self::hand_over).
+    pub(crate) fn pass_token(&self, heir: &Self) {
+        // It is never taken out again: number 0 is no `HoldSet`'s.
+        heir.join(0, &self.token);
     }
 
     /// As [`release`](Self::release), and cancels the token, which tells all who share the guard.

@@ -28,7 +28,7 @@ impl HoldSet {
     /// # Errors
     /// `InvalidInput` when there is none.
     pub fn new(holds: Vec<Arc<Hold>>) -> Result<Self, Error> {
-        static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
+        static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
         if holds.is_empty() {
             return Err(Error::invalid_input("acquire", "a set of 0 holds must have at least one"));
         }

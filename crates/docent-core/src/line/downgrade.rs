@@ -27,6 +27,21 @@ impl Hold {
     /// # Cancel safety
     /// This method is cancel safe, but the hold is given up.
     pub async fn downgrade(self, shared: &Line) -> Result<Self, Error> {
+        let lower = self.beside(shared).await?;
+        self.give_way(&lower)?;
+        Ok(lower)
+    }
+
+    /// A hold of `shared`, the shared side of its line, beside itself: its node has the same number, and was
+    /// created while this one's was there. It has this one's fence, and goes on when this one has ended, in
+    /// whichever way. Those who wait for the exclusive side wait for both.
+    ///
+    /// # Errors
+    /// As [`downgrade`](Self::downgrade).
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: the node is deleted.
+    pub async fn beside(&self, shared: &Line) -> Result<Self, Error> {
         if self.state().node.shares_path() {
             let detail = format!("{:?} must be in a line", self.path());
             return Err(Error::invalid_input("downgrade", detail));
@@ -34,18 +49,25 @@ impl Hold {
         let (path, czxid) = self.step_down(shared).await?;
         let generation = Arc::clone(&self.state().generation);
         let node = Arc::new(OwnedNode::by_name(Arc::clone(&generation), path, czxid));
-        let state = Arc::new(self.state().successor(node));
+        let state = Arc::new(self.state().beside(node));
         generation.add(&state);
         // From here on the drop of the lower hold deletes the new node.
         let lower = Self::new(shared.client().clone(), shared.path().to_owned(), shared.role(), state);
         telemetry::acquired(shared.recipe(), Duration::ZERO);
-        let lost = |reason| Error::new(ErrorKind::Lost(reason), "downgrade").at(shared.path());
-        self.state().hand_over().map_err(lost)?;
         lower.check_for("downgrade")?;
-        // Only now, after the new node is there: the old one is deleted in the order of calls, and that is no
-        // loss.
-        drop(self);
         Ok(lower)
+    }
+
+    /// Ends in favour of `lower`, a hold [beside](Self::beside) it, whose loss its tokens tell of from now
+    /// on.
+    ///
+    /// # Errors
+    /// `Lost` when one of the two is. This one is given up all the same.
+    pub fn give_way(self, lower: &Self) -> Result<(), Error> {
+        self.state().hand_over().map_err(|reason| self.lost_in("downgrade", reason))?;
+        self.state().pass_token(lower.state());
+        lower.check_for("downgrade")
+        // Only now, with the new node there, is the old one deleted, in the order of calls: that is no loss.
     }
 
     /// Creates the shared node while the exclusive one exists, or not at all.

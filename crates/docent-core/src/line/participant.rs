@@ -179,8 +179,11 @@ async fn list_by(line: &Line, deadline: Instant) -> Result<Vec<Participant>, Err
         (number, participant.fence)
     });
     let sharing = participants.iter().take_while(|participant| participant.role == Role::Shared).count();
-    // All readers in front hold. Without any the first contender holds, a reader or not.
-    participants.iter_mut().take(sharing.max(1)).for_each(|participant| participant.holds = true);
+    // Without readers in front the first contender holds, and a reader in that place, which it has itself.
+    let first = participants.first().map(|first| first.sequence);
+    let alone = participants.iter().take_while(|participant| Some(participant.sequence) == first).count();
+    let holding = if sharing > 0 { sharing } else { alone };
+    participants.iter_mut().take(holding).for_each(|participant| participant.holds = true);
     Ok(participants)
 }
 

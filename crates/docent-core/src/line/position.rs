@@ -13,11 +13,21 @@ pub(super) enum Position {
     Behind {
         /// Name of the nearest contender ahead.
         predecessor: String,
-        /// True when no other contender is ahead.
-        alone_ahead: bool,
+        further: Further,
     },
     /// Some number is so near the end of the counter that numbers tell no order. These are the contenders.
     Unordered(Vec<String>),
+}
+
+/// Contenders that a ticket has to wait for besides its predecessor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Further {
+    /// Nobody. That stays so: whoever comes is behind.
+    Nobody,
+    /// These, in the order of the line, and nobody who may come to stand among them.
+    Few(Vec<String>),
+    /// Some; the line has to be listed to see who is left.
+    Some,
 }
 
 impl Position {
@@ -43,20 +53,23 @@ impl Position {
         match predecessor {
             _ if !present => Self::Gone,
             None => Self::First,
-            Some((_, name)) => Self::Behind { predecessor: name.clone(), alone_ahead: ahead == 1 },
+            Some((_, name)) => {
+                let further = if ahead == 1 { Further::Nobody } else { Further::Some };
+                Self::Behind { predecessor: name.clone(), further }
+            }
         }
     }
 }
 
 impl Position {
     /// Finds `own` by the transactions that created the contenders, which always tell the order.
-    /// `alone_ahead` is never set, so that the ticket lists the line again before it takes its turn.
+    /// The others ahead are not told, so that the ticket lists the line again before it takes its turn.
     pub(super) fn find_by_creation(own: &str, created: &[(i64, String)]) -> Self {
         let Some((own_czxid, _)) = created.iter().find(|(_, name)| name == own) else { return Self::Gone };
         let ahead = created.iter().filter(|(czxid, _)| czxid < own_czxid);
         match ahead.max_by_key(|(czxid, _)| *czxid) {
             None => Self::First,
-            Some((_, name)) => Self::Behind { predecessor: name.clone(), alone_ahead: false },
+            Some((_, name)) => Self::Behind { predecessor: name.clone(), further: Further::Some },
         }
     }
 }
@@ -72,7 +85,8 @@ mod tests {
     }
 
     fn behind(predecessor: &str, alone_ahead: bool) -> Position {
-        Position::Behind { predecessor: predecessor.to_owned(), alone_ahead }
+        let further = if alone_ahead { Further::Nobody } else { Further::Some };
+        Position::Behind { predecessor: predecessor.to_owned(), further }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Waiting for the predecessor, the nearest contender ahead: a watch on its node, and one on the own node.
 
-use super::position::Position;
+use super::position::{Further, Position};
 use super::ticket::Step;
 use super::{Ticket, WaitError};
 use crate::error::Error;
@@ -11,7 +11,7 @@ use docent_proto::{Code, EventKind, Request};
 pub(super) async fn wait_for(
     ticket: &Ticket,
     predecessor: &str,
-    alone_ahead: bool,
+    further: Further,
     own: &mut Option<Box<Watch>>,
 ) -> Result<Step, WaitError> {
     let session = &ticket.generation.session;
@@ -58,7 +58,7 @@ pub(super) async fn wait_for(
             {
                 return own_fired(ticket, fired, own);
             }
-            Ok(predecessor_left(ticket, alone_ahead, losses, own.is_some()))
+            Ok(predecessor_left(ticket, further, losses, own.is_some()))
         }
         Fired::Event(_) => Ok(Step::Look),
         Fired::Ended(end) => Err(ticket.ended(end)),
@@ -89,8 +89,8 @@ async fn wait_for_unreadable(
     }
 }
 
-/// Next step after the deletion of the predecessor; `alone_ahead` says that it was the only contender ahead.
-fn predecessor_left(ticket: &Ticket, alone_ahead: bool, losses: u64, own_watched: bool) -> Step {
+/// Next step after the deletion of the predecessor, which stood behind those that are `further` ahead.
+fn predecessor_left(ticket: &Ticket, further: Further, losses: u64, own_watched: bool) -> Step {
     // Granted without another trip only where our own node surely stands (decision 3). After a reconnect
     // the server reports the changes of the gap path by path, so that the predecessor's deletion may be seen
     // before an earlier one of our own node; sessions of `zookeeper-client` never keep the order.
@@ -100,11 +100,12 @@ fn predecessor_left(ticket: &Ticket, alone_ahead: bool, losses: u64, own_watched
         return Step::At(Position::First);
     }
     // Without a fresh write the hold would begin with little left of its lease; and contenders further
-    // ahead than the predecessor show only in a listing.
-    match alone_ahead {
-        true if same_link && own_watched && ticket.acked_recently() => Step::At(Position::First),
-        true => Step::Prove,
-        false => Step::ProveAndLook,
+    // ahead than the predecessor show only when they are asked for, or in a listing.
+    match further {
+        Further::Nobody if same_link && own_watched && ticket.acked_recently() => Step::At(Position::First),
+        Further::Nobody => Step::Prove,
+        Further::Few(ahead) => Step::ProveAndAsk(ahead),
+        Further::Some => Step::ProveAndLook,
     }
 }
 

@@ -1,6 +1,10 @@
 use super::name::{Contenders, is_in_danger_zone};
-use super::position::Position;
+use super::position::{Further, Position};
 use crate::guard::Role;
+
+/// Most writers ahead that a reader remembers, to ask for them and not for the whole line once the nearest
+/// one has left.
+const FEW: usize = 64;
 
 /// The two kinds of contenders in a line of readers and writers, and the kind of one ticket.
 ///
@@ -22,8 +26,11 @@ impl Sides<'_> {
         self.own == Role::Exclusive || role == Role::Exclusive && !planted!(ReaderIgnoresWriter)
     }
 
-    /// Finds `own` among `names`. `alone_ahead` is never set: a writer that is gone may have stepped down to
-    /// a reader in its place, so that every wake-up lists the line again.
+    /// Finds `own` among `names`.
+    ///
+    /// A writer lists the line after each wake-up: whoever is gone may have stepped down to a reader in its
+    /// place. A reader need not: it waits for writers alone, and those ahead of it only become fewer. A new
+    /// writer stands behind it, a writer that steps down becomes a reader, and no reader becomes a writer.
     pub(super) fn find(&self, own: &str, names: &[String]) -> Position {
         let Some(own_place) = self.contender(own) else { return Position::Gone };
         let contenders = names.iter().filter_map(|name| Some((self.contender(name)?, name)));
@@ -34,7 +41,10 @@ impl Sides<'_> {
             return Position::Gone;
         }
         let ahead = contenders.filter(|(place, _)| self.waits_for(place.1) && *place < own_place);
-        behind(ahead.max_by_key(|(place, _)| *place).map(|(_, name)| name))
+        let mut ahead: Vec<_> = ahead.collect();
+        ahead.sort_unstable();
+        let nearest = ahead.pop().map(|(_, name)| name);
+        behind(nearest, if self.own == Role::Exclusive { Further::Some } else { few(&ahead) })
     }
 
     /// Finds `own` where some numbers tell no order. Transactions tell it, except for readers that were
@@ -56,14 +66,23 @@ impl Sides<'_> {
                 place < own_place
             }
         };
-        behind(created.iter().filter(is_ahead).max_by_key(|(czxid, _)| *czxid).map(|(_, name)| name))
+        let nearest = created.iter().filter(is_ahead).max_by_key(|(czxid, _)| *czxid);
+        behind(nearest.map(|(_, name)| name), Further::Some)
     }
 }
 
-fn behind(predecessor: Option<&String>) -> Position {
+fn few(others: &[((i32, Role), &String)]) -> Further {
+    match others.len() {
+        0 => Further::Nobody,
+        1..=FEW => Further::Few(others.iter().map(|(_, name)| (*name).clone()).collect()),
+        _ => Further::Some,
+    }
+}
+
+fn behind(predecessor: Option<&String>, further: Further) -> Position {
     match predecessor {
         None => Position::First,
-        Some(name) => Position::Behind { predecessor: name.clone(), alone_ahead: false },
+        Some(name) => Position::Behind { predecessor: name.clone(), further },
     }
 }
 
@@ -81,8 +100,15 @@ mod tests {
         names.iter().map(ToString::to_string).collect()
     }
 
+    /// The place of a writer, or of a reader where numbers tell no order.
     fn behind(predecessor: &str) -> Position {
-        super::behind(Some(&predecessor.to_owned()))
+        super::behind(Some(&predecessor.to_owned()), Further::Some)
+    }
+
+    /// The place of a reader, with the other writers ahead.
+    fn reads_behind(predecessor: &str, others: &[&str]) -> Position {
+        let further = if others.is_empty() { Further::Nobody } else { Further::Few(names(others)) };
+        super::behind(Some(&predecessor.to_owned()), further)
     }
 
     #[test]
@@ -96,8 +122,10 @@ mod tests {
         ]);
         assert_eq!(WRITERS.find("a-__WRIT__0000000001", &line), Position::First);
         assert_eq!(WRITERS.find("b-__WRIT__0000000003", &line), behind("a-__WRIT__0000000001"));
-        assert_eq!(READERS.find("c-__READ__0000000005", &line), behind("b-__WRIT__0000000003"));
-        assert_eq!(READERS.find("d-__READ__0000000007", &line), behind("b-__WRIT__0000000003"));
+        for reader in ["c-__READ__0000000005", "d-__READ__0000000007"] {
+            let place = reads_behind("b-__WRIT__0000000003", &["a-__WRIT__0000000001"]);
+            assert_eq!(READERS.find(reader, &line), place);
+        }
         assert_eq!(WRITERS.find("e-__WRIT__0000000009", &line), behind("d-__READ__0000000007"));
     }
 
@@ -112,11 +140,11 @@ mod tests {
     fn a_writer_that_stepped_down_is_still_ahead_of_those_behind_it() {
         let both = names(&["w-__WRIT__0000000001", "r-__READ__0000000001", "n-__WRIT__0000000002"]);
         assert_eq!(WRITERS.find("w-__WRIT__0000000001", &both), Position::First);
-        assert_eq!(READERS.find("r-__READ__0000000001", &both), behind("w-__WRIT__0000000001"));
+        assert_eq!(READERS.find("r-__READ__0000000001", &both), reads_behind("w-__WRIT__0000000001", &[]));
         assert_eq!(WRITERS.find("n-__WRIT__0000000002", &both), behind("r-__READ__0000000001"));
         let down = names(&["r-__READ__0000000001", "n-__WRIT__0000000002", "m-__READ__0000000003"]);
         assert_eq!(WRITERS.find("n-__WRIT__0000000002", &down), behind("r-__READ__0000000001"));
-        assert_eq!(READERS.find("m-__READ__0000000003", &down), behind("n-__WRIT__0000000002"));
+        assert_eq!(READERS.find("m-__READ__0000000003", &down), reads_behind("n-__WRIT__0000000002", &[]));
     }
 
     #[test]
@@ -143,6 +171,20 @@ mod tests {
             behind("n-__WRIT__0000000002")
         );
         assert_eq!(READERS.find_by_creation("gone-__READ__0000000001", &created), Position::Gone);
+    }
+
+    #[test]
+    fn a_reader_remembers_the_writers_ahead_unless_they_are_very_many() {
+        let mut line: Vec<_> = (0..=FEW).map(|number| format!("w-__WRIT__{number:010}")).collect();
+        line.push("r-__READ__0000009999".to_owned());
+        let Position::Behind { predecessor, further: Further::Few(others) } =
+            READERS.find("r-__READ__0000009999", &line)
+        else {
+            panic!("they are few enough")
+        };
+        assert_eq!((predecessor.as_str(), &others[..]), (line[FEW].as_str(), &line[..FEW]));
+        line.push("v-__WRIT__0000009998".to_owned());
+        assert_eq!(READERS.find("r-__READ__0000009999", &line), behind("v-__WRIT__0000009998"));
     }
 
     #[test]

@@ -57,6 +57,8 @@ pub(super) enum Step {
     Prove,
     /// Prove it, and list in the same trip: others were ahead of the predecessor that left.
     ProveAndLook,
+    /// Prove it, and ask in the same trip which of these are left, of those ahead.
+    ProveAndAsk(Vec<String>),
 }
 
 /// A place in a line. It is kept until it is dropped, its node is deleted or its session ends.
@@ -97,8 +99,9 @@ impl Ticket {
 
     /// Waits until nobody is ahead, and then turns the ticket into a hold.
     ///
-    /// A ticket waits for the nearest one ahead alone, so that a release wakes one waiter. It is granted
-    /// without another trip when the *deletion* of the only one ahead is seen, nothing came for the own node,
+    /// A ticket waits for the nearest one ahead alone, so that a release wakes one waiter, or the readers
+    /// behind a writer, who need not list the line for that. It is granted without another trip when the
+    /// *deletion* of the only one ahead (for a reader: the only writer) is seen, nothing came for the own node,
     /// the link is the one on which both watches were set and the newest acknowledged write is younger than a
     /// sixth of the session timeout; otherwise a check of the own node comes first. Source: the lock recipe
     /// of ZooKeeper's documentation, with Curator's node layout.
@@ -129,8 +132,8 @@ impl Ticket {
                         Step::Prove
                     }
                 },
-                Step::At(Position::Behind { predecessor, alone_ahead }) => {
-                    predecessor::wait_for(&self, &predecessor, alone_ahead, &mut own).await?
+                Step::At(Position::Behind { predecessor, further }) => {
+                    predecessor::wait_for(&self, &predecessor, further, &mut own).await?
                 }
                 Step::At(Position::Gone) => return Err(WaitError::Gone),
                 Step::At(Position::Unordered(contenders)) => {
@@ -159,6 +162,8 @@ impl Ticket {
                         false => Step::ProveAndLook,
                     }
                 }
+                // Boxed, because it is rare: few readers have several writers ahead.
+                Step::ProveAndAsk(ahead) => Box::pin(self.prove_and_ask(ahead)).await?,
             };
         }
     }

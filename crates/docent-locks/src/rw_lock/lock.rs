@@ -18,17 +18,20 @@ use std::time::Duration;
 /// - Nobody is starved: a reader that comes after a waiting writer waits for it.
 /// - [`downgrade`](WriteGuard::downgrade) makes a writer a reader with no moment for another writer in
 ///   between.
-/// - A release wakes the waiters that watch its ticket: the readers right behind a writer, or one writer.
-///   Each looks at the line again before it takes its turn.
+/// - A release wakes the waiters that watch its ticket: the readers right behind a writer, or one writer. The
+///   writer looks at the line again before it takes its turn; readers ask for no more than the few writers
+///   that they knew ahead.
 /// - A guard that is cut off, paused or starved knows that it is lost as [`Mutex`](crate::Mutex)'s does.
 ///
 /// # Assumptions
 /// The session timeout is at least four ticks of the server, and the clock runs whenever the world does.
 ///
 /// # Re-entry
-/// An owner that writes may write and read again, and one that reads may read again, all without I/O. A
-/// reader that is nested in a writer shares its hold: others wait until both are gone. An owner that reads
-/// and wants to write would wait for itself: that is refused with [`AcquireError::WouldDeadlock`] at once.
+/// An owner that writes may write again, and one that reads may read again, without I/O. An owner that writes
+/// may read as well: it takes a reader's node in the writer's place, in one round trip, as Curator does, with
+/// the writer's fence. Once the writer's guards are gone, released, dropped or lost, the reader goes on and
+/// lets other readers in, as after a [`downgrade`](WriteGuard::downgrade). An owner that reads and wants to
+/// write would wait for itself: that is refused with [`AcquireError::WouldDeadlock`] at once.
 /// Without an owner that cannot be seen, and waits for ever. All this holds from the moment on at which a
 /// task of the owner begins to wait: a task that wants to read then joins a writer of the same owner, and one
 /// that wants to write is refused beside a reader.
@@ -86,7 +89,8 @@ impl RwLock {
         self.read_as(&Owner::current().unwrap_or_default())
     }
 
-    /// As [`read`](Self::read), for `owner`: re-enters without I/O when that owner reads or writes.
+    /// As [`read`](Self::read), for `owner`: re-enters without I/O when that owner reads, and reads in its own
+    /// place when it writes.
     ///
     /// # Errors
     /// As [`read`](Self::read).

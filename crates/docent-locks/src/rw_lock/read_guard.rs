@@ -29,8 +29,8 @@ impl ReadGuard {
         self.hold
     }
 
-    /// The writer's fence, for a guard that is nested in a writer or was downgraded from one. Readers have
-    /// none of their own.
+    /// The writer's fence, for a guard of an owner that wrote when it began to read, or that was downgraded
+    /// from a writer's. Readers have none of their own.
     pub fn fence(&self) -> Option<Fence> {
         self.hold.exclusive_fence()
     }

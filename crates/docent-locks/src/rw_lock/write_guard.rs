@@ -1,5 +1,6 @@
 use super::ReadGuard;
 use crate::acquire::{reentered, release};
+use crate::owner::Exchange;
 use crate::{AcquireError, Owner};
 use docent_core::recipe::{AsHold, Hold, HoldRef, Line};
 use docent_core::{Error, Fence, Lost, LostReason, Transaction};
@@ -120,7 +121,9 @@ impl WriteGuard {
 
     /// Becomes a reader in the writer's place: readers right behind it are let in, and no other writer comes
     /// between. The guard keeps the writer's fence, and [`token`](Self::token)s taken before go on telling of
-    /// its loss.
+    /// its loss. Where the owner reads already, it shares that hold.
+    ///
+    /// To read first, as this owner, and then to release or drop this guard has the same effect.
     ///
     /// # Errors
     /// `InvalidInput` when the owner has other guards of the same hold: they would go on writing. `Lost`;
@@ -139,6 +142,13 @@ impl WriteGuard {
                 format!("{others} other guards of the hold must be released first: {:?}", hold.path());
             Error::invalid_input("downgrade", detail)
         })?;
+        let stepping_down = match stepping_down {
+            Exchange::Started(stepping_down) => stepping_down,
+            Exchange::Beside(writing, reading) => {
+                writing.give_way(&reading)?;
+                return Ok(ReadGuard::new(reading));
+            }
+        };
         match stepping_down.await {
             Ok(hold) => Ok(ReadGuard::new(hold)),
             Err(AcquireError::Core(error)) => Err(error),

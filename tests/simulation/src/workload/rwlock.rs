@@ -90,32 +90,52 @@ impl Visit<'_> {
             worker.toil(&guard, self.span(rng), rng).await;
             match rng.u8(..10) {
                 0..=3 => worker.give_up(guard, rng).await,
-                4..=6 => self.step_down(&record, guard, rng).await,
+                4 | 5 => self.step_down(&record, guard, rng).await,
+                6 | 7 => self.step_down_by_reading(&record, guard, rng).await,
                 _ => self.nest(&worker, guard, rng).await,
             }
         }
         ControlFlow::Continue(())
     }
 
-    /// A reader or a writer in the writer.
+    /// A writer in the writer.
     async fn nest(&self, worker: &Worker<'_>, guard: WriteGuard, rng: &mut Rng) {
         let span = self.span(rng);
-        match rng.u8(..4) {
-            0 => {
-                let again = guard.reenter().ok();
-                worker.share(guard, again, span, rng).await;
+        let again = match rng.bool() {
+            true => guard.reenter().ok(),
+            false => self.lock.write_as(&self.owner).await.ok(),
+        };
+        worker.share(guard, again, span, rng).await;
+    }
+
+    /// The writer reads, and gives its first guard up a moment later. It counts as a reader from then on at
+    /// which it may read, so that the two guards are not both written down.
+    async fn step_down_by_reading(&self, writer: &Record, guard: WriteGuard, rng: &mut Rng) {
+        writer.releasing();
+        let reader = Record::begin(self.ctx, self.path, Role::Shared, None);
+        let tries = rng.bool();
+        let read = async {
+            match tries {
+                true => self.owner.clone().within(async { self.lock.try_read().await }).await,
+                false => self.lock.read_as(&self.owner).await,
             }
-            1 => {
-                let again = self.lock.write_as(&self.owner).await.ok();
-                worker.share(guard, again, span, rng).await;
-            }
-            2 => {
-                let again = self.lock.read_as(&self.owner).await.ok();
-                worker.share(guard, again, span, rng).await;
-            }
-            _ => {
-                let nested = self.owner.clone().within(async { self.lock.try_read().await }).await;
-                worker.share(guard, nested.ok(), span, rng).await;
+        };
+        let polls = if rng.u8(..4) == 0 { rng.u32(1..5) } else { u32::MAX };
+        let read = abandon_at(polls, read).await;
+        match rng.bool() {
+            true => drop(guard),
+            // Its outcome is of no interest: the node goes.
+            false => drop(guard.release().await),
+        }
+        match read {
+            None => reader.ended(Ending::Cancelled),
+            Some(Err(error)) => reader.ended(ending(&error)),
+            Some(Ok(guard)) => {
+                reader.granted(guard.path(), guard.fence().map(Fence::as_u64));
+                reader.write(EventKind::SteppedDown { from: writer.id(), to: reader.id() });
+                let worker = self.worker(&reader);
+                worker.toil(&guard, self.span(rng), rng).await;
+                self.end_reading(&worker, guard, rng).await;
             }
         }
     }
