@@ -29,7 +29,8 @@ fn names_both(error: &Error, ours: &str, theirs: &str) {
 
 /// Waits until so many children are below the lock.
 async fn until_children(client: &Client, count: usize) {
-    until(async || client.children("/lock").await.unwrap().names.len() == count).await;
+    let names = async || client.children("/lock").await.map_or(0, |children| children.names.len());
+    until(async || names().await == count).await;
 }
 
 both_backends! {
