@@ -1,4 +1,5 @@
 use crate::scene::Scene;
+use docent::recipe::Line;
 use docent::{Barrier, Mutex};
 use docent_tests::soon;
 
@@ -18,6 +19,27 @@ async fn a_ticket_that_is_made_late_is_deleted() {
     scene.until_children("/lock", 1).await;
     soon(guard.release()).await.unwrap();
     soon(soon(mutex.acquire()).await.unwrap().release()).await.unwrap();
+}
+
+#[tokio::test]
+async fn tickets_of_one_transaction_that_are_made_late_are_all_deleted() {
+    let scene = Scene::start().await;
+    let line = Line::new(&scene.client, "/line", "test", "lease-").unwrap();
+    drop(soon(line.take_tickets(2, None)).await.unwrap());
+    scene.until_children("/line", 0).await;
+    let drawn = scene.begin({
+        let line = line.clone();
+        async move { line.take_tickets(3, None).await }
+    });
+    let batch = soon(drawn.await).await.unwrap().unwrap();
+    scene.until_children("/line", 3).await;
+    scene.deliver();
+    assert_eq!(scene.other.children("/line").await.unwrap().names.len(), 6, "they were made after all");
+    scene.until_children("/line", 3).await;
+    let holds = soon(batch.hold()).await.unwrap();
+    assert!(holds.len() == 3 && holds.iter().all(|hold| hold.is_held()));
+    drop(holds);
+    scene.until_children("/line", 0).await;
 }
 
 #[tokio::test]

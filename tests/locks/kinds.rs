@@ -2,7 +2,7 @@
 
 use crate::connect;
 use docent::locks::AcquireError;
-use docent::{Client, CreateMode, Error, ErrorKind, Mutex, RwLock};
+use docent::{Client, CreateMode, Error, ErrorKind, Mutex, RwLock, Semaphore};
 use docent_testkit::{Backend, both_backends};
 use docent_tests::{soon, until};
 use futures_util::future::join_all;
@@ -135,6 +135,29 @@ both_backends! {
         is_refused(soon(told.acquire()).await, "mutex", "kazoo");
         let told = told_of_readers(&client);
         is_refused(soon(told.write()).await, "read/write lock", "kazoo's read lock");
+    }
+
+    async fn a_semaphore_and_a_mutex_at_one_path_refuse_each_other(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let (mutex, semaphore) =
+            (Mutex::new(&client, "/lock").unwrap(), Semaphore::new(&other, "/lock", 2).unwrap());
+        let held = soon(mutex.acquire()).await.unwrap();
+        is_refused(soon(semaphore.acquire()).await, "semaphore", "mutex");
+        is_refused(soon(semaphore.try_acquire()).await, "semaphore", "mutex");
+        assert_eq!(client.children("/lock").await.unwrap().names.len(), 1, "it made nothing");
+        soon(held.release()).await.unwrap();
+        let permit = soon(semaphore.acquire()).await.unwrap();
+        is_refused(soon(mutex.acquire()).await, "mutex", "semaphore");
+        is_refused(soon(mutex.try_acquire()).await, "mutex", "semaphore");
+        until_children(&client, 2).await;
+        soon(permit.release()).await.unwrap();
+        soon(semaphore.reset()).await.unwrap();
+        soon(soon(mutex.acquire()).await.unwrap().release()).await.unwrap();
+        // One that used it before looks again.
+        let held = soon(mutex.acquire()).await.unwrap();
+        is_refused(soon(semaphore.acquire()).await, "semaphore", "mutex");
+        drop(held);
     }
 
     async fn a_refused_contender_leaves_no_ticket(backend: Backend) {

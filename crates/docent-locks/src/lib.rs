@@ -15,4 +15,4 @@ pub use multi_lock::{AnyLock, MultiGuard, MultiLock};
 pub use mutex::{Mutex, MutexBuilder, MutexGuard};
 pub use owner::Owner;
 pub use rw_lock::{ReadGuard, RwLock, RwLockBuilder, WriteGuard};
-pub use semaphore::{Permit, Semaphore, SharedLimit};
+pub use semaphore::{Permit, Semaphore, SemaphoreBuilder, SharedLimit};

@@ -3,6 +3,7 @@
 mod batteries;
 mod faults;
 mod limit;
+mod many;
 mod neighbours;
 mod order;
 

@@ -4,6 +4,7 @@ use super::{CleanupContext, DeleteOutcome, Host, PAUSE};
 use crate::session::ask::{ask_synced, before_repeat};
 use crate::session::{Cause, Lane, Outcome, Pending, SessionEnd};
 use docent_proto::{Code, MultiResult, Request, Response, parent};
+use futures_util::future::join_all;
 use std::sync::Arc;
 
 pub(super) fn delete_request(path: &str) -> Request {
@@ -71,17 +72,11 @@ pub(super) async fn undo_create(
         match reply.await {
             Outcome::Reply(answer) => {
                 let created = match answer.result {
-                    Ok(Response::Created { path, .. }) => Some(path),
-                    Ok(Response::Multi(results)) => results.into_iter().find_map(|result| match result {
-                        MultiResult::Created { path, .. } => Some(path),
-                        _ => None,
-                    }),
-                    _ => None,
+                    Ok(Response::Created { path, .. }) => vec![path],
+                    Ok(Response::Multi(results)) => results.into_iter().filter_map(created).collect(),
+                    _ => Vec::new(),
                 };
-                if let Some(path) = created {
-                    delete_node(host, context, path, None).await;
-                }
-                return;
+                return delete_all(host, owner, &context, created).await;
             }
             Outcome::NotSent(_) => return,
             Outcome::Unknown(cause) => match after(host, owner, &context, cause).await {
@@ -99,10 +94,7 @@ pub(super) async fn undo_create(
                 if paths.is_empty() && context.number == owner && !planted!(LostCreateForgotten) {
                     return context.lost_creates.add(&context, folder, &prefix);
                 }
-                for path in paths {
-                    let _ = delete_owned(host, owner, Arc::clone(&context), path, None).await;
-                }
-                return;
+                return delete_all(host, owner, &context, paths).await;
             }
             // A folder too large to list is looked at again, less and less often.
             Err(Cause::TooLarge { .. }) if context.number == owner => {
@@ -114,6 +106,24 @@ pub(super) async fn undo_create(
             },
         }
     }
+}
+
+fn created(result: MultiResult) -> Option<String> {
+    match result {
+        MultiResult::Created { path, .. } => Some(path),
+        _ => None,
+    }
+}
+
+/// Deletes these nodes, which the session of the context `owner` made. All deletes are under way together.
+pub(super) async fn delete_all(
+    host: &dyn Host,
+    owner: u64,
+    context: &Arc<CleanupContext>,
+    paths: Vec<String>,
+) {
+    let delete = |path| delete_owned(host, owner, Arc::clone(context), path, None);
+    join_all(paths.into_iter().map(delete)).await;
 }
 
 /// The children of `folder` whose path begins with `prefix`, after the server has caught up with its leader.

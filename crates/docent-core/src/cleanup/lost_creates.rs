@@ -1,7 +1,7 @@
 //! Creates whose replies were lost and which were not found: as long as their session lives they may be
 //! applied after all (decision 11).
 
-use super::by_name::{children, delete_owned};
+use super::by_name::{children, delete_all};
 use super::{CleanupContext, Host};
 use crate::session::{Cause, LinkState};
 use std::collections::{HashMap, VecDeque};
@@ -186,8 +186,8 @@ pub(super) async fn look_for_lost(host: &dyn Host, context: Arc<CleanupContext>,
         let found = lost.found(&folder, &paths);
         for path in &found {
             tracing::info!(%path, generation = context.number, "a create was applied late: its node is deleted");
-            let _ = delete_owned(host, context.number, Arc::clone(&context), path.clone(), None).await;
         }
+        delete_all(host, context.number, &context, found.clone()).await;
         if lost.settle(&folder, &found) {
             return;
         }

@@ -1,7 +1,8 @@
 //! Step from the exclusive side of a line to its shared one, without leaving the line.
 
 use super::Line;
-use super::draw::Intent;
+use super::draw::refusal;
+use super::intent::Intent;
 use super::name::protected;
 use crate::cleanup::OwnedNode;
 use crate::error::{Error, ErrorKind};
@@ -80,7 +81,8 @@ impl Hold {
             let outcome = intent.create.by(attempts.deadline).await;
             intent.unknown = matches!(outcome, Outcome::Unknown(Cause::Ended(_)));
             if let Outcome::Unknown(Cause::LinkLost) = outcome
-                && let Some((path, stat)) = intent.find(&attempts).await?
+                && let Some((mut paths, stat)) = intent.find(&attempts).await?
+                && let Some(path) = paths.pop()
             {
                 return Ok((path, stat.czxid));
             }
@@ -103,12 +105,8 @@ impl Hold {
                 Err(attempts.error(ErrorKind::Lost(reason)))
             }
             results => {
-                let refused = results.iter().find_map(|result| match result {
-                    MultiResult::Failed(code) if *code != Code::OK => Some(*code),
-                    _ => None,
-                });
                 let unexpected = || unexpected("downgrade", &Response::Multi(results.to_vec()));
-                Err(refused.map_or_else(unexpected, |code| attempts.code(code)))
+                Err(refusal(results).map_or_else(unexpected, |code| attempts.code(code)))
             }
         }
     }

@@ -1,106 +1,65 @@
+use super::intent::Intent;
 use super::name::{is_in_danger_zone, is_running_out, protected, sequence};
 use super::position::Position;
 use super::{Line, Ticket};
-use crate::cleanup::{OwnedNode, find};
+use crate::cleanup::OwnedNode;
 use crate::error::{Error, ErrorKind};
 use crate::guard::SessionGeneration;
-use crate::operation::{Attempts, Idempotency, unexpected};
-use crate::session::ask::{PAUSE, ask};
-use crate::session::{Cause, Lane, Outcome, Pending};
+use crate::operation::{Idempotency, unexpected};
+use crate::session::{Cause, Lane, Outcome};
 use crate::setup::{PARENT_ROUNDS, create_parents_in, refused_parent};
 use bytes::Bytes;
-use docent_proto::{Code, Create, CreateMode, Request, Response, Stat, parent};
+use docent_proto::{Code, Create, CreateMode, MultiResult, Request, Response};
 use std::sync::Arc;
 
-/// A create on its way. If it is dropped, the node is deleted as soon as its fate is known: the cleanup
-/// worker is told the node's id whatever happened to the reply.
-pub(super) struct Intent {
-    pub(super) generation: Arc<SessionGeneration>,
-    /// Full path without the number.
-    pub(super) prefix: String,
-    pub(super) create: Pending,
-    /// True when the reply was lost: the node may be there.
-    pub(super) unknown: bool,
-}
+/// Most nodes that are made, or checked, in one request.
+const MOST_TOGETHER: usize = 1_000;
 
-impl Intent {
-    fn submit(line: &Line, generation: &Arc<SessionGeneration>, data: Bytes) -> Self {
-        let prefix = format!("{}/{}", line.full_path(), protected(line.marker()));
-        let acl = line.client().shared().acl(&prefix);
-        let create = Create::new(prefix.clone(), data, acl, CreateMode::EphemeralSequential, 0);
-        let create = generation.session.submit(Request::Create(create), Lane::Call);
-        Self { generation: Arc::clone(generation), prefix, create, unknown: false }
-    }
-}
+/// Bytes of an operation in a multi besides its own fields.
+const HEADER: usize = 32;
 
-impl Intent {
-    /// Looks for the node after its reply was lost, in the same session. It must belong to this session: the
-    /// node of another session is no place in the line. A create that was not found may be applied yet
-    /// (decision 11), so that it stays to be undone.
-    pub(super) async fn find(&mut self, attempts: &Attempts<'_>) -> Result<Option<(String, Stat)>, Error> {
-        self.unknown = true;
-        match tokio::time::timeout_at(attempts.deadline, self.look()).await {
-            Ok(Ok(found)) => {
-                self.unknown = found.is_none();
-                found.iter().for_each(|(path, _)| self.generation.session.owns(path));
-                Ok(found)
-            }
-            // The session has ended: the cleanup worker deletes a node that it may have left.
-            Ok(Err(_)) => Ok(None),
-            Err(_) => Err(attempts.timeout()),
-        }
-    }
-
-    async fn look(&self) -> Result<Option<(String, Stat)>, Cause> {
-        let own = self.generation.session.id();
-        let folder = parent(&self.prefix).unwrap_or("/");
-        'paths: for path in find(&self.generation, folder, &self.prefix).await? {
-            loop {
-                let request = || Request::Exists { path: path.clone(), watch: false };
-                match ask(&self.generation, Lane::Cleanup, request).await?.result {
-                    Ok(Response::Stat(stat)) if stat.ephemeral_owner == own || planted!(NoOwnerCheck) => {
-                        return Ok(Some((path, stat)));
-                    }
-                    Ok(_) | Err(Code::NO_NODE) => continue 'paths,
-                    // Any other code says nothing about the node: only `NO_NODE` is absence.
-                    Err(_) => tokio::time::sleep(PAUSE).await,
-                }
-            }
-        }
-        Ok(None)
-    }
-
-    /// The defect `NoOwnerCheck`: the id is looked for in later sessions, too, and the node found is taken.
-    #[cfg(docent_planted)]
-    async fn take_over(&mut self, line: &Line, attempts: &Attempts<'_>) -> Result<Option<Ticket>, Error> {
-        while planted!(NoOwnerCheck) && self.unknown {
-            let next = line.client().shared().next_generation(self.generation.number);
-            let next = tokio::time::timeout_at(attempts.deadline, next).await;
-            self.generation = next.map_err(|_| attempts.timeout())??;
-            if let Some((path, stat)) = self.find(attempts).await? {
-                return ticket(line, &self.generation, path, stat.czxid).map(Some);
-            }
-        }
-        Ok(None)
-    }
-}
-
-impl Drop for Intent {
-    fn drop(&mut self) {
-        let reply = self.create.abandon();
-        if (reply.is_some() || self.unknown) && !planted!(CleanupForgottenOnCancel) {
-            self.generation.cleanup.undo_create(&self.generation, std::mem::take(&mut self.prefix), reply);
-        }
-    }
+/// Tickets of one transaction.
+pub(super) struct Drawn {
+    pub(super) tickets: Vec<Ticket>,
+    /// The line as it was listed right after they were made.
+    pub(super) names: Option<Vec<String>>,
+    /// True when the first request was the one that made them.
+    pub(super) at_once: bool,
 }
 
 /// Creates a ticket and lists the line in one trip.
 pub(super) async fn draw(line: &Line, data: Option<Bytes>) -> Result<Ticket, Error> {
+    let Drawn { mut tickets, names, .. } = draw_together(line, data, 1, true).await?;
+    let Some(mut ticket) = tickets.pop() else { return Err(unexpected("draw", &Response::Empty)) };
+    if let Some(names) = names {
+        line.refuse_all_others(Some(ticket.name()), &names)?;
+        ticket.position = line.position(ticket.name(), &names);
+        ticket.ahead = line.ahead_of(&ticket, &names);
+    }
+    Ok(ticket)
+}
+
+/// Number of tickets that fit into one request.
+pub(super) fn most_together(line: &Line, data: Option<&Bytes>) -> usize {
+    let data = data.cloned().unwrap_or_else(|| Bytes::from(line.client().shared().identity.clone()));
+    let one = HEADER + Request::Create(create(line, &data)).payload_len();
+    // The servers write what they add to it, as the paths with their numbers, into the same transaction.
+    (line.client().max_request() / 2 / one).clamp(1, MOST_TOGETHER)
+}
+
+/// Creates `count` tickets in one transaction, and lists the line in the same trip if it `lists`.
+pub(super) async fn draw_together(
+    line: &Line,
+    data: Option<Bytes>,
+    count: usize,
+    lists: bool,
+) -> Result<Drawn, Error> {
     let client = line.client();
     let data = data.unwrap_or_else(|| Bytes::from(client.shared().identity.clone()));
     // A create can be repeated: an earlier one that was applied is found by its id, and deleted.
     let mut attempts = client.attempts("draw", line.path(), Idempotency::Idempotent);
     let mut missing_parents = 0;
+    let mut at_once = true;
     loop {
         let generation = attempts.generation().await?;
         let child = || format!("{}/ticket", line.full_path());
@@ -109,53 +68,118 @@ pub(super) async fn draw(line: &Line, data: Option<Bytes>) -> Result<Ticket, Err
         } else {
             Vec::new()
         };
-        let mut intent = Intent::submit(line, &generation, data.clone());
-        let mut list = generation.session.submit(list_request(line), Lane::Call);
+        let mut intent = Intent::submit(line, &generation, &data, count);
+        let mut list = lists.then(|| generation.session.submit(list_request(line), Lane::Call));
         let outcome = intent.create.by(attempts.deadline).await;
         // The servers may keep a session that was given up, and a node of it, for a while.
         intent.unknown = matches!(outcome, Outcome::Unknown(Cause::Ended(_)));
         if let Outcome::Unknown(Cause::LinkLost) = outcome
             && !planted!(BlindCreateRetry)
-            && let Some((path, stat)) = intent.find(&attempts).await?
+            && let Some((paths, stat)) = intent.find(&attempts).await?
         {
-            return ticket(line, &generation, path, stat.czxid);
+            let tickets = tickets(line, &generation, paths.into_iter().map(|path| (path, stat.czxid)))?;
+            // Where somebody deleted some of them the others are dropped.
+            if tickets.len() == count {
+                return Ok(Drawn { tickets, names: None, at_once: false });
+            }
         }
         #[cfg(docent_planted)]
         if let Some(ticket) = intent.take_over(line, &attempts).await? {
-            return Ok(ticket);
+            return Ok(Drawn { tickets: vec![ticket], names: None, at_once: false });
         }
-        match attempts.next(&generation, outcome).await? {
-            Some(Ok(Response::Created { path, stat: Some(stat) })) => {
-                // From here on the ticket's drop deletes the node.
-                let mut ticket = ticket(line, &generation, path, stat.czxid)?;
+        let zxid = if let Outcome::Reply(reply) = &outcome { reply.zxid } else { 0 };
+        let answer = attempts.next(&generation, outcome).await?;
+        let answer = answer.map(|answer| answer.map_err(Refusal::Code));
+        match answer.map(|answer| answer.and_then(|response| made(response, zxid))) {
+            Some(Ok(made)) => {
+                // From here on the drop of a ticket deletes its node.
+                let tickets = tickets(line, &generation, made)?;
                 // The listing counts only if it was made after the create, on the same link.
-                if let Outcome::Reply(reply) = list.by(attempts.deadline).await
-                    && let Ok(Response::Children { names, .. }) = reply.result
+                let mut names = None;
+                if let Some(list) = &mut list
+                    && let Outcome::Reply(reply) = list.by(attempts.deadline).await
+                    && let Ok(Response::Children { names: listed, .. }) = reply.result
                 {
-                    generation.lost_creates.pass_by(line.full_path(), &names);
-                    line.refuse_all_others(Some(ticket.name()), &names)?;
-                    ticket.position = line.position(ticket.name(), &names);
-                    ticket.ahead = line.ahead_of(&ticket, &names);
+                    generation.lost_creates.pass_by(line.full_path(), &listed);
+                    names = Some(listed);
                 }
-                return Ok(ticket);
+                return Ok(Drawn { tickets, names, at_once });
             }
-            Some(Err(Code::NO_NODE)) if missing_parents < PARENT_ROUNDS => {
+            Some(Err(Refusal::Code(Code::NO_NODE))) if missing_parents < PARENT_ROUNDS => {
                 let refused = Box::pin(refused_parent(client.shared(), "draw", &child(), parents)).await;
                 refused.map_or(Ok(()), Err)?;
                 missing_parents += 1;
             }
-            Some(Ok(other)) => return Err(unexpected("draw", &other)),
-            Some(Err(code)) => return Err(Error::from_code(code, "draw").at(line.path())),
+            Some(Err(Refusal::Unexpected(response))) => return Err(unexpected("draw", &response)),
+            Some(Err(Refusal::Code(code))) => return Err(Error::from_code(code, "draw").at(line.path())),
             None => {}
         }
+        at_once = false;
     }
+}
+
+/// The request to create a ticket.
+pub(super) fn create(line: &Line, data: &Bytes) -> Create {
+    let prefix = format!("{}/{}", line.full_path(), protected(line.marker()));
+    let acl = line.client().shared().acl(&prefix);
+    Create::new(prefix, data.clone(), acl, CreateMode::EphemeralSequential, 0)
+}
+
+/// Answer of a server that made nothing.
+enum Refusal {
+    Code(Code),
+    /// No answer to such a request.
+    Unexpected(Response),
+}
+
+/// The nodes that were made, each with its transaction: `zxid` where the server does not say, as in a multi.
+fn made(response: Response, zxid: i64) -> Result<Vec<(String, i64)>, Refusal> {
+    match response {
+        Response::Created { path, stat: Some(stat) } => Ok(vec![(path, stat.czxid)]),
+        Response::Multi(results) => match refusal(&results) {
+            Some(code) => Err(Refusal::Code(code)),
+            None => match results.iter().map(|result| created(result, zxid)).collect() {
+                Some(made) => Ok(made),
+                None => Err(Refusal::Unexpected(Response::Multi(results))),
+            },
+        },
+        other => Err(Refusal::Unexpected(other)),
+    }
+}
+
+fn created(result: &MultiResult, zxid: i64) -> Option<(String, i64)> {
+    match result {
+        MultiResult::Created { path, stat } => {
+            Some((path.clone(), stat.as_ref().map_or(zxid, |stat| stat.czxid)))
+        }
+        _ => None,
+    }
+}
+
+/// The code for which a multi was refused; operations before the refused one have none.
+pub(super) fn refusal(results: &[MultiResult]) -> Option<Code> {
+    results.iter().find_map(|result| match result {
+        MultiResult::Failed(code) if *code != Code::OK => Some(*code),
+        _ => None,
+    })
 }
 
 pub(super) fn list_request(line: &Line) -> Request {
     Request::GetChildren2 { path: line.full_path().to_owned(), watch: false }
 }
 
-fn ticket(
+/// Tickets of these nodes. Where one is refused the others are dropped, so that their nodes are deleted.
+fn tickets(
+    line: &Line,
+    generation: &Arc<SessionGeneration>,
+    nodes: impl IntoIterator<Item = (String, i64)>,
+) -> Result<Vec<Ticket>, Error> {
+    let nodes = nodes.into_iter();
+    let tickets: Vec<_> = nodes.map(|(path, czxid)| ticket(line, generation, path, czxid)).collect();
+    tickets.into_iter().collect()
+}
+
+pub(super) fn ticket(
     line: &Line,
     generation: &Arc<SessionGeneration>,
     path: String,

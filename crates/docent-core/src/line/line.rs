@@ -1,4 +1,4 @@
-use super::name::{Contenders, is_in_danger_zone};
+use super::name::Contenders;
 use super::position::Position;
 use super::sides::Sides;
 use super::{Ticket, WaitError, draw};
@@ -284,18 +284,6 @@ impl Line {
     /// This method is cancel safe: doing it again does no harm.
     pub async fn reset(&self) -> Result<(), Error> {
         self.client().ensure_absent(self.path()).await
-    }
-
-    /// Number of contenders among `names` that are ahead of `ticket`; `None` when the ticket is not among
-    /// them. Once it is taken the number only becomes less.
-    pub fn ahead_of(&self, ticket: &Ticket, names: &[String]) -> Option<usize> {
-        let (own, _) = self.contender(ticket.name())?;
-        // A ticket of ours is never in the danger zone, and a contender that is came later.
-        let is_ahead = |name: &&String| {
-            self.contender(name).is_some_and(|(number, _)| number < own && !is_in_danger_zone(number))
-        };
-        let is_listed = names.iter().any(|name| name == ticket.name());
-        is_listed.then(|| names.iter().filter(is_ahead).count())
     }
 
     /// Waits out an error that passes by itself, such as an outage of the servers: returns after a pause,

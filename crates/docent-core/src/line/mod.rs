@@ -1,8 +1,10 @@
 //! Tickets: protected ephemeral-sequential nodes, each a place in a line. Locks and elections are built on
 //! them.
 
+mod batch;
 mod downgrade;
 mod draw;
+mod intent;
 mod kind;
 #[expect(clippy::module_inception, reason = "the folder is about it")]
 mod line;
@@ -14,6 +16,7 @@ mod probe;
 mod sides;
 mod ticket;
 
+pub use batch::TicketBatch;
 pub use kind::refuse_contenders;
 pub use line::{Line, LineKey};
 pub use participant::Participant;

@@ -1,13 +1,13 @@
 //! Requests of a ticket about its line and its own node, repeated until there is an answer.
 
-use super::draw::list_request;
+use super::draw::{list_request, refusal};
 use super::position::{Further, Position};
 use super::ticket::Step;
 use super::{Ticket, WaitError};
 use crate::error::{Error, ErrorKind};
 use crate::session::ask::{Stop, answered};
 use crate::session::{Lane, Outcome, Pending, Reply, SessionEnd};
-use docent_proto::{Code, MultiOp, MultiResult, Request, Response};
+use docent_proto::{Code, MultiOp, Request, Response};
 
 impl Ticket {
     pub(super) async fn list(&self) -> Result<Position, WaitError> {
@@ -129,14 +129,19 @@ impl Ticket {
 
     /// Checks, at a quorum, that the own node is there. The acknowledgement renews the lease.
     pub(super) async fn check_own_node(&self) -> Result<(), WaitError> {
-        let lease = &self.generation.lease;
         while !self.proven(self.submit_check().await).await? {}
+        self.lease_begun().await;
+        Ok(())
+    }
+
+    /// Waits until a check that was answered gives a lease.
+    pub(super) async fn lease_begun(&self) {
+        let lease = &self.generation.lease;
         if lease.mark(self.generation.clock.now()).is_none() {
             // The servers had heard so little of this client before the check that it gave no lease, nor
             // would another at once: answers count only a relay after they came (decision 3).
             tokio::time::sleep(lease.timing().pause()).await;
         }
-        Ok(())
     }
 
     pub(super) fn submit_check(&self) -> Pending {
@@ -144,14 +149,11 @@ impl Ticket {
         self.generation.session.submit(Request::Multi(vec![check]), Lane::Call)
     }
 
-    /// True when the check found the node; false when the caller shall send it again.
+    /// True when the check found the node, or each of them; false when the caller shall send it again.
     pub(super) async fn proven(&self, checked: Outcome) -> Result<bool, WaitError> {
         let Some(reply) = self.reply(checked).await? else { return Ok(false) };
         let code = match reply.result {
-            Ok(Response::Multi(results)) => results.first().and_then(|result| match result {
-                MultiResult::Failed(code) => Some(*code),
-                _ => None,
-            }),
+            Ok(Response::Multi(results)) => refusal(&results),
             Ok(_) => None,
             Err(code) => Some(code),
         };

@@ -195,31 +195,8 @@ impl Ticket {
         }
     }
 
-    /// Holds without regard to others in the line, once the own node is proven. For recipes that count the
-    /// places themselves.
-    ///
-    /// # Errors
-    /// As [`wait`](Self::wait).
-    ///
-    /// # Cancel safety
-    /// This method is cancel safe, but you lose your place in the line.
-    pub async fn hold_regardless(mut self) -> Result<Hold, WaitError> {
-        loop {
-            self.refuse_short_lease()?;
-            if !self.acked_recently() || !self.listed_recently() {
-                self.check_own_node().await?;
-            }
-            match self.hold() {
-                Ok(hold) => return Ok(hold),
-                // The lease ran out since the last acknowledged write: a check renews it.
-                Err(ticket) => self = ticket,
-            }
-            self.check_own_node().await?;
-        }
-    }
-
     /// Turns the ticket into a hold, if the lease is running.
-    fn hold(mut self) -> Result<Hold, Self> {
+    pub(super) fn hold(mut self) -> Result<Hold, Self> {
         let line = &self.line;
         let Some(state) = self.generation.hold(&self.node, line.recipe()) else { return Err(self) };
         telemetry::acquired(line.recipe(), self.generation.clock.now().since(self.taken));

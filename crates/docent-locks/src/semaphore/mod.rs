@@ -1,11 +1,15 @@
 //! The semaphore, its permits and their limit.
 
+mod builder;
+mod node;
+mod participants;
 mod permit;
 mod permits;
 #[expect(clippy::module_inception, reason = "the folder is about it")]
 mod semaphore;
 mod shared_limit;
 
+pub use builder::SemaphoreBuilder;
 pub use permit::Permit;
 pub use semaphore::Semaphore;
 pub use shared_limit::SharedLimit;

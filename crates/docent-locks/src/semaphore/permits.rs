@@ -1,16 +1,18 @@
+use super::node::SemaphoreNode;
 use super::shared_limit::Limit;
 use crate::AcquireError;
 use crate::error::after_wait;
-use docent_core::recipe::{HoldSet, Line, Ticket};
+use docent_core::recipe::{Hold, HoldSet, Line, TicketBatch};
 use docent_core::{Client, Error, ErrorKind, planted};
 use futures_util::StreamExt;
-use futures_util::future::try_join_all;
+use futures_util::future::join;
 use std::sync::Arc;
 
 /// Permits of a semaphore: the first few tickets of a line, of which the client that has the turn takes some.
 #[derive(Debug, Clone)]
 pub(crate) struct Permits {
     client: Client,
+    node: SemaphoreNode,
     leases: Line,
     limit: Limit,
 }
@@ -20,13 +22,13 @@ pub(crate) enum PermitsTaken {
     All(HoldSet),
     /// Fewer permits are free than were asked for.
     Full,
-    /// The tickets were lost on the way.
+    /// The tickets, or the turn, were lost on the way.
     Gone,
 }
 
 impl Permits {
-    pub(crate) fn new(client: &Client, leases: Line, limit: Limit) -> Self {
-        Self { client: client.clone(), leases, limit }
+    pub(crate) fn new(client: &Client, node: SemaphoreNode, leases: Line, limit: Limit) -> Self {
+        Self { client: client.clone(), node, leases, limit }
     }
 
     /// The line that their tickets are in.
@@ -38,46 +40,74 @@ impl Permits {
         &self.limit
     }
 
+    /// Looks, before anything is made, whether so many can ever be taken, as far as that is known.
+    pub(crate) async fn look(&self, permits: u32) -> Result<(), Error> {
+        self.node.look().await?;
+        match &self.limit {
+            Limit::Shared(_) if permits > 1 => self.limit.check(permits, self.limit.get().await?),
+            _ => Ok(()),
+        }
+    }
+
     /// True when so many seem to be free: looks, and writes nothing.
     pub(crate) async fn are_free(&self, permits: u32) -> Result<bool, Error> {
         let (limit, out) = (self.limit.get().await?, self.leases.count().await?);
+        self.limit.check(permits, limit)?;
         Ok(out + permits as usize <= limit as usize)
     }
 
     /// Takes tickets for so many permits and waits until they count; `None` when they are gone.
-    pub(crate) async fn take(&self, permits: u32) -> Result<Option<HoldSet>, AcquireError> {
-        let tickets = self.take_tickets(permits).await?;
-        let limit = self.limit.get().await? as usize;
-        let fit = listed_ahead(&tickets).is_some_and(|ahead| ahead < limit);
-        if !fit && !self.until_they_fit(&tickets).await? {
+    pub(crate) async fn take(&self, permits: u32, turn: &Hold) -> Result<Option<HoldSet>, AcquireError> {
+        self.limit.admits(permits).await?;
+        let Some(batch) = self.take_tickets(permits, turn).await? else { return Ok(None) };
+        let limit = self.limit.get().await?;
+        self.limit.check(permits, limit)?;
+        let fit = batch.ahead().is_some_and(|ahead| ahead < limit as usize);
+        if !fit && !self.until_they_fit(&batch, permits).await? {
             return Ok(None);
         }
-        hold_all(tickets).await
+        hold_all(batch).await
     }
 
     /// As [`take`](Self::take), if they count now.
-    pub(crate) async fn try_take(&self, permits: u32) -> Result<PermitsTaken, AcquireError> {
-        let tickets = self.take_tickets(permits).await?;
-        let ahead = match listed_ahead(&tickets) {
+    pub(crate) async fn try_take(&self, permits: u32, turn: &Hold) -> Result<PermitsTaken, AcquireError> {
+        let Some(batch) = self.take_tickets(permits, turn).await? else { return Ok(PermitsTaken::Gone) };
+        let ahead = match batch.ahead() {
             // The reply that would have told was lost.
-            None => self.look(&tickets).await?,
+            None => self.look_at(&batch).await?,
             ahead => ahead,
         };
         let Some(ahead) = ahead else { return Ok(PermitsTaken::Gone) };
         if ahead >= self.limit.get().await? as usize {
             return Ok(PermitsTaken::Full);
         }
-        Ok(hold_all(tickets).await?.map_or(PermitsTaken::Gone, PermitsTaken::All))
+        Ok(hold_all(batch).await?.map_or(PermitsTaken::Gone, PermitsTaken::All))
     }
 
-    async fn take_tickets(&self, permits: u32) -> Result<Vec<Ticket>, Error> {
-        try_join_all((0..permits).map(|_| self.leases.take_ticket(None))).await
+    /// Takes the tickets, and looks in the same trip whether others use the semaphore's node as this one does.
+    /// `None` when the turn is lost.
+    async fn take_tickets(&self, permits: u32, turn: &Hold) -> Result<Option<TicketBatch>, AcquireError> {
+        let (batch, node) = join(self.leases.take_tickets(permits, None), self.node.read()).await;
+        let batch = batch?;
+        // It counts only if it was asked for after the folder of the tickets was there.
+        let node = if batch.at_once() { node? } else { self.node.read().await? };
+        match Box::pin(self.node.settle(node, turn)).await {
+            Ok(settled) => Ok(settled.then_some(batch)),
+            Err(error) => {
+                drop(batch);
+                // A folder that is left behind would keep contenders of the other kind out.
+                if matches!(&error, AcquireError::Core(error) if error.kind() == ErrorKind::MixedKinds) {
+                    let _ = Box::pin(self.leases.reset()).await;
+                }
+                Err(error)
+            }
+        }
     }
 
-    /// Number of tickets ahead of the last of `tickets` now; `None` when one of them is gone.
-    async fn look(&self, tickets: &[Ticket]) -> Result<Option<usize>, Error> {
+    /// Number of tickets ahead of the last of the batch now; `None` when one of it is gone.
+    async fn look_at(&self, batch: &TicketBatch) -> Result<Option<usize>, Error> {
         match self.client.children(self.leases.path()).await {
-            Ok(children) => Ok(self.ahead_of(tickets, &children.names)),
+            Ok(children) => batch.ahead_in(&children.names),
             Err(error) if error.kind() == ErrorKind::NoNode => Ok(None),
             Err(error) => Err(error),
         }
@@ -85,10 +115,14 @@ impl Permits {
 
     /// Waits until the tickets are among the first, which permits that come free or a higher limit make them;
     /// false when they are gone.
-    async fn until_they_fit(&self, tickets: &[Ticket]) -> Result<bool, Error> {
+    ///
+    /// # Errors
+    /// Also when the limit is lowered below the number of `permits`: as long as this client has its turn,
+    /// nobody else gets what is free.
+    async fn until_they_fit(&self, batch: &TicketBatch, permits: u32) -> Result<bool, Error> {
         let mut leases = self.client.watch_children(self.leases.path())?;
         let mut limits = self.limit.changes()?;
-        let (mut names, mut limit): (Option<Vec<String>>, Option<usize>) = (None, None);
+        let (mut names, mut limit): (Option<Vec<String>>, Option<u32>) = (None, None);
         loop {
             tokio::select! {
                 children = leases.next() => match children.transpose()?.flatten() {
@@ -96,13 +130,14 @@ impl Permits {
                     None => return Ok(false),
                 },
                 value = limits.next() => match value.transpose()? {
-                    Some(value) => limit = Some(value as usize),
+                    Some(value) => limit = Some(value),
                     None => return Ok(false),
                 },
             }
             let (Some(names), Some(seen)) = (&names, limit) else { continue };
-            let Some(ahead) = self.ahead_of(tickets, names) else { return Ok(false) };
-            if ahead >= seen {
+            self.limit.check(permits, seen)?;
+            let Some(ahead) = batch.ahead_in(names)? else { return Ok(false) };
+            if ahead >= seen as usize {
                 continue;
             }
             if planted!(StaleLimit) {
@@ -112,30 +147,22 @@ impl Permits {
             // as read after the listing decides.
             let mut fresh = self.limit.changes()?;
             let Some(value) = fresh.next().await.transpose()? else { return Ok(false) };
+            self.limit.check(permits, value)?;
             if ahead < value as usize {
                 return Ok(true);
             }
-            (limits, limit) = (fresh, Some(value as usize));
+            (limits, limit) = (fresh, Some(value));
         }
     }
-
-    /// Number of tickets ahead of the last of `tickets`, by a listing; `None` when one of them is gone.
-    fn ahead_of(&self, tickets: &[Ticket], names: &[String]) -> Option<usize> {
-        let ahead = tickets.iter().map(|ticket| self.leases.ahead_of(ticket, names));
-        ahead.collect::<Option<Vec<_>>>()?.into_iter().max()
-    }
-}
-
-/// Number of tickets ahead of the last of `tickets` by the listings that were made with them, if all of these
-/// came.
-fn listed_ahead(tickets: &[Ticket]) -> Option<usize> {
-    tickets.iter().map(Ticket::ahead).collect::<Option<Vec<_>>>()?.into_iter().max()
 }
 
 /// Holds what the tickets are for; `None` when one is gone.
-async fn hold_all(tickets: Vec<Ticket>) -> Result<Option<HoldSet>, AcquireError> {
-    match try_join_all(tickets.into_iter().map(Ticket::hold_regardless)).await {
-        Ok(holds) => Ok(HoldSet::together(holds.into_iter().map(Arc::new).collect()).await?),
+async fn hold_all(batch: TicketBatch) -> Result<Option<HoldSet>, AcquireError> {
+    match batch.hold().await {
+        Ok(holds) => {
+            let set = HoldSet::new(holds.into_iter().map(Arc::new).collect())?;
+            Ok(set.is_held().then_some(set))
+        }
         Err(error) => after_wait(error).map_or(Ok(None), Err),
     }
 }

@@ -1,28 +1,31 @@
-use super::SharedLimit;
+use super::node::SemaphoreNode;
 use super::permits::{Permits, PermitsTaken};
 use super::shared_limit::Limit;
+use super::{SemaphoreBuilder, SharedLimit};
 use crate::acquire::{in_time, try_line, wait, wait_out, with_timeout};
 use crate::{AcquireError, Permit};
-use docent_core::recipe::{HoldSet, Line, NodePath};
-use docent_core::{Client, Error, Participant, Role};
+use docent_core::recipe::{Hold, HoldSet, Line, NodePath};
+use docent_core::{Client, Error};
 use std::future::Future;
 use std::time::Duration;
 
 /// Text before the numbers below `locks` and `leases`, as in Curator's `InterProcessSemaphoreV2`.
 const LOCK: &str = "lock-";
-const LEASE: &str = "lease-";
+pub(super) const LEASE: &str = "lease-";
 
 /// Semaphore: at most so many permits at a time, across processes.
 ///
 /// # Expected flow
 /// `acquire` waits for its turn in a line of tickets below `locks`, like a mutex. The client that has the
-/// turn takes tickets below `leases`, one for each permit, waits until they are among the first so many, and
-/// passes the turn on. The layout is that of Curator's `InterProcessSemaphoreV2`, and both count each other's
-/// permits.
+/// turn takes tickets below `leases`, one for each permit and up to 1,000 in one request, waits until they are
+/// among the first so many, and passes the turn on. The layout is that of Curator's
+/// `InterProcessSemaphoreV2`, and both count each other's permits.
 ///
 /// # Guarantees
 /// - In the order of transactions there are never more permits than the limit. All who use a path must give
-///   the same limit, or share a [`SharedLimit`]; when that is lowered, permits that are out stay out.
+///   the same limit, or share a [`SharedLimit`]; when that is lowered, permits that are out stay out. A fixed
+///   limit is kept in the semaphore's node, as kazoo's is, and who has another one is refused; Curator does
+///   not look.
 /// - First come, first served, also for a client that wants many: permits that come free are kept for the
 ///   first in the line.
 /// - Several permits are acquired together or not at all.
@@ -46,9 +49,9 @@ const LEASE: &str = "lease-";
 /// [`acquire_many`](Self::acquire_many).
 #[derive(Debug, Clone)]
 pub struct Semaphore {
-    path: String,
-    turns: Line,
-    permits: Permits,
+    pub(super) path: String,
+    pub(super) turns: Line,
+    pub(super) permits: Permits,
 }
 
 impl Semaphore {
@@ -58,10 +61,12 @@ impl Semaphore {
     /// # Errors
     /// `InvalidInput` when the path breaks a rule, or there is no permit.
     pub fn new(client: &Client, path: &str, permits: u32) -> Result<Self, Error> {
-        if permits == 0 {
-            return Err(Error::invalid_input("semaphore", "permits 0 must be at least 1"));
-        }
-        Self::with(client, path, Limit::Fixed(permits))
+        Self::builder(client, path).permits(permits).build()
+    }
+
+    /// Prepares a semaphore with settings of its own.
+    pub fn builder(client: &Client, path: &str) -> SemaphoreBuilder {
+        SemaphoreBuilder::new(client, path)
     }
 
     /// The semaphore at `path` with as many permits as `limit` says, at any time. While that is 0 everybody
@@ -70,16 +75,18 @@ impl Semaphore {
     /// # Errors
     /// `InvalidInput` when the path breaks a rule.
     pub fn with_limit(client: &Client, path: &str, limit: &SharedLimit) -> Result<Self, Error> {
-        Self::with(client, path, Limit::Shared(limit.clone()))
+        Self::builder(client, path).limit(limit).build()
     }
 
-    fn with(client: &Client, path: &str, limit: Limit) -> Result<Self, Error> {
+    pub(super) fn with(client: &Client, path: &str, limit: Limit, checks: bool) -> Result<Self, Error> {
         // An error names the path as it was given.
         let path = NodePath::new("semaphore", path)?;
+        let fixed = if let Limit::Fixed(permits) = limit { Some(permits) } else { None };
+        let node = SemaphoreNode::new(client, &path, fixed, checks);
         let leases = Line::new(client, &format!("{path}/leases"), "semaphore", LEASE)?;
         Ok(Self {
             turns: Line::new(client, &format!("{path}/locks"), "semaphore_turn", LOCK)?,
-            permits: Permits::new(client, leases, limit),
+            permits: Permits::new(client, node, leases, limit),
             path: path.into(),
         })
     }
@@ -92,8 +99,10 @@ impl Semaphore {
     /// Waits for a permit, however long that takes, also through an outage of the servers.
     ///
     /// # Errors
-    /// [`AcquireError::Core`] with `NoAuth`, `AuthFailed`, `ShortLease`, `SequenceExhausted`,
-    /// `EnsembleRolledBack`, `Closed`, and with `InvalidInput` when the shared limit is not a number.
+    /// [`AcquireError::Core`] with `InvalidInput` when others have another fixed limit at the path, which the
+    /// error names, or the shared limit is not a number; with `MixedKinds` when contenders of another kind
+    /// stand at the path; `NoAuth`, also for the semaphore's own node, `AuthFailed`, `ShortLease`,
+    /// `SequenceExhausted`, `EnsembleRolledBack`, `Closed`.
     ///
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line.
@@ -101,11 +110,15 @@ impl Semaphore {
         self.acquire_many(1)
     }
 
-    /// Waits for several permits at once, all or none: one guard for all of them.
+    /// Waits for several permits at once, all or none: one guard for all of them. It takes a request for each
+    /// 1,000 of them.
     ///
     /// # Errors
-    /// [`AcquireError::Core`] with `InvalidInput` for no permit, or more than the semaphore has; with a
-    /// shared limit it waits for that to be raised. Else as [`acquire`](Self::acquire).
+    /// [`AcquireError::Core`] with `InvalidInput` for no permit, or more than the semaphore has: at once, or,
+    /// where a shared limit was lowered below their number meanwhile, when its turn comes or as soon as it is
+    /// seen in its turn, so that those behind get the permits that are free. The error names both numbers.
+    /// While a shared limit is 0 it waits. With `TooManyEphemerals` for more nodes than a session may own,
+    /// some thousands. Else as [`acquire`](Self::acquire).
     ///
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line.
@@ -116,10 +129,11 @@ impl Semaphore {
         let semaphore = self.clone();
         async move {
             semaphore.check(permits)?;
+            semaphore.look(permits).await?;
             loop {
                 let turn = wait(semaphore.turns.clone()).await?;
                 // Without the turn two may wait for each other: both begin again.
-                if let Ok(taken) = turn.run(Box::pin(semaphore.take(permits))).await
+                if let Ok(taken) = turn.run(Box::pin(semaphore.take(permits, &turn))).await
                     && let Some(holds) = taken?
                 {
                     return Ok(Permit::new(holds));
@@ -128,10 +142,18 @@ impl Semaphore {
         }
     }
 
+    /// Looks before it stands in the line, through outages.
+    async fn look(&self, permits: u32) -> Result<(), AcquireError> {
+        while let Err(error) = self.permits.look(permits).await {
+            self.turns.wait_out(error).await?;
+        }
+        Ok(())
+    }
+
     /// Takes so many permits in its turn, through outages; `None` when the tickets for them are gone.
-    async fn take(&self, permits: u32) -> Result<Option<HoldSet>, AcquireError> {
+    async fn take(&self, permits: u32, turn: &Hold) -> Result<Option<HoldSet>, AcquireError> {
         loop {
-            match self.permits.take(permits).await {
+            match self.permits.take(permits, turn).await {
                 Err(error) => wait_out(self.permits.line(), error).await?,
                 taken => return taken,
             }
@@ -171,13 +193,14 @@ impl Semaphore {
     }
 
     async fn attempts(&self, permits: u32) -> Result<Permit, AcquireError> {
+        self.permits.look(1).await?;
         loop {
             if !self.permits.are_free(permits).await? {
                 return Err(AcquireError::Busy);
             }
             let turn = try_line(self.turns.clone()).await?;
             // A turn that was lost on the way says nothing of permits: it looks again.
-            let Ok(taken) = turn.run(Box::pin(self.permits.try_take(permits))).await else { continue };
+            let Ok(taken) = turn.run(Box::pin(self.permits.try_take(permits, &turn))).await else { continue };
             match taken? {
                 PermitsTaken::All(holds) => return Ok(Permit::new(holds)),
                 PermitsTaken::Full => return Err(AcquireError::Busy),
@@ -217,76 +240,11 @@ impl Semaphore {
         with_timeout(timeout, self.acquire_many(permits))
     }
 
-    /// Everybody with a ticket: one entry for each permit that is held or about to be, then the waiters for
-    /// their turn.
-    ///
-    /// # Errors
-    /// `NoAuth`, `Timeout`, `Closed`, and `InvalidInput` when the shared limit is not a number.
-    ///
-    /// # Cancel safety
-    /// This method is cancel safe.
-    pub fn participants(&self) -> impl Future<Output = Result<Vec<Participant>, Error>> + Send + use<> {
-        let semaphore = self.clone();
-        async move { semaphore.everybody().await }
-    }
-
-    async fn everybody(&self) -> Result<Vec<Participant>, Error> {
-        let (limit, leases) = (self.permits.limit().get().await?, self.permits.line().participants().await?);
-        let mut turns = self.turns.participants().await?;
-        let mut all = leases;
-        for (place, participant) in all.iter_mut().enumerate() {
-            participant.holds = place < limit as usize;
-            participant.role = Role::Shared;
-        }
-        // The client that has the turn has its tickets for permits already.
-        let is_listed =
-            |turn: &Participant| all.iter().any(|one| one.session_id == turn.session_id && !one.holds);
-        if turns.first().is_some_and(is_listed) {
-            turns.remove(0);
-        }
-        all.extend(turns.into_iter().map(|mut turn| {
-            turn.holds = false;
-            turn.role = Role::Shared;
-            turn
-        }));
-        Ok(all)
-    }
-
-    /// Asks a participant to give up its permit: the guard's [`revoked`](Permit::revoked) resolves, and it
-    /// may ignore that.
-    ///
-    /// # Errors
-    /// `InvalidInput` for a participant that still waits for its turn; `NoNode` when it has left, `NoAuth`,
-    /// `Timeout`, `Closed`.
-    ///
-    /// # Cancel safety
-    /// This method is cancel safe: asking again does no harm.
-    pub fn revoke(
-        &self,
-        participant: &Participant,
-    ) -> impl Future<Output = Result<(), Error>> + Send + use<> {
-        let (semaphore, participant) = (self.clone(), participant.clone());
-        async move { semaphore.ask_back(&participant).await }
-    }
-
-    async fn ask_back(&self, participant: &Participant) -> Result<(), Error> {
-        if !participant.name.contains(LEASE) {
-            let detail = format!("participant {:?} must have a permit to give up", participant.name);
-            return Err(Error::invalid_input("revoke", detail));
-        }
-        self.permits.line().revoke(participant).await
-    }
-
     fn check(&self, permits: u32) -> Result<(), Error> {
-        if permits == 0 {
-            return Err(Error::invalid_input("acquire", "permits 0 must be at least 1"));
-        }
         match self.permits.limit() {
-            Limit::Fixed(limit) if permits > *limit => {
-                let detail = format!("permits {permits} must be at most the semaphore's {limit}");
-                Err(Error::invalid_input("acquire", detail))
-            }
-            _ => Ok(()),
+            _ if permits == 0 => Err(Error::invalid_input("acquire", "permits 0 must be at least 1")),
+            limit @ Limit::Fixed(permitted) => limit.check(permits, *permitted),
+            Limit::Shared(_) => Ok(()),
         }
     }
 }

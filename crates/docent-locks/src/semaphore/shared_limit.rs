@@ -44,7 +44,8 @@ impl SharedLimit {
     }
 
     /// Sets the limit. Waiters that fit into a higher one get their permits; permits that do not fit into a
-    /// lower one stay out until they are released.
+    /// lower one stay out until they are released. A waiter that wants more permits than a lower one has, and
+    /// that is not 0, is [told](crate::Semaphore::acquire_many) when its turn comes.
     ///
     /// # Errors
     /// `InvalidInput` when the number is above 2^31 − 1; `NoAuth`, `Timeout`, `Closed`; `OutcomeUnknown` when
@@ -90,6 +91,36 @@ pub(crate) enum Limit {
 }
 
 impl Limit {
+    /// Refuses more permits than a limit of `now` lets out, unless that is 0: then everybody waits.
+    pub(crate) fn check(&self, permits: u32, now: u32) -> Result<(), Error> {
+        if permits <= now || now == 0 {
+            return Ok(());
+        }
+        let kept = match self {
+            Self::Fixed(_) => String::new(),
+            Self::Shared(limit) => format!(", the limit at {:?}", limit.path()),
+        };
+        let detail = format!("permits {permits} must be at most the semaphore's {now}{kept}");
+        Err(Error::invalid_input("acquire", detail))
+    }
+
+    /// Waits until the limit is not 0, and refuses more permits than it lets out: before so many tickets are
+    /// made. One ticket may as well wait in the line.
+    pub(crate) async fn admits(&self, permits: u32) -> Result<(), Error> {
+        let Self::Shared(limit) = self else { return self.check(permits, self.get().await?) };
+        if permits == 1 {
+            return Ok(());
+        }
+        let mut limits = limit.changes()?;
+        while let Some(now) = limits.next().await.transpose()? {
+            self.check(permits, now)?;
+            if now > 0 {
+                return Ok(());
+            }
+        }
+        Err(Error::closed("acquire", limit.path()))
+    }
+
     pub(crate) async fn get(&self) -> Result<u32, Error> {
         match self {
             Self::Fixed(permits) => Ok(*permits),

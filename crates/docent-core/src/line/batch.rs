@@ -1,0 +1,164 @@
+use super::draw::{Drawn, draw_together, most_together};
+use super::name::is_in_danger_zone;
+use super::{Line, Ticket, WaitError};
+use crate::error::Error;
+use crate::hold::Hold;
+use crate::session::Lane;
+use bytes::Bytes;
+use docent_proto::{MultiOp, Request};
+use std::collections::HashSet;
+use std::fmt;
+
+/// Several tickets of one line, one behind the other, for recipes that count the places themselves.
+///
+/// # On drop
+/// All nodes are deleted, as that of a [`Ticket`].
+#[must_use = "dropping a batch gives up the places in the line"]
+pub struct TicketBatch {
+    line: Line,
+    /// In the order of the line.
+    tickets: Vec<Ticket>,
+    ahead: Option<usize>,
+    /// Number of tickets, or of checks, in one request.
+    together: usize,
+    at_once: bool,
+}
+
+impl TicketBatch {
+    pub(super) async fn draw(line: &Line, count: u32, data: Option<Bytes>) -> Result<Self, Error> {
+        if count == 0 {
+            return Err(Error::invalid_input("draw", "tickets 0 must be at least 1"));
+        }
+        let together = most_together(line, data.as_ref());
+        let mut batch =
+            Self { line: line.clone(), tickets: Vec::new(), ahead: None, together, at_once: false };
+        let mut left = count as usize;
+        while left > 0 {
+            // One request after the other: what is under way is bounded, and the line is listed once.
+            let some = left.min(together);
+            left -= some;
+            let Drawn { tickets, names, at_once } =
+                draw_together(line, data.clone(), some, left == 0).await?;
+            batch.at_once = at_once && (batch.tickets.is_empty() || batch.at_once);
+            batch.tickets.extend(tickets);
+            batch.ahead = names.map_or(Ok(None), |names| batch.ahead_in(&names))?;
+        }
+        Ok(batch)
+    }
+
+    /// Number of contenders that were ahead of the last ticket when it was taken, those of the batch
+    /// included; `None` when that is not known.
+    pub fn ahead(&self) -> Option<usize> {
+        self.ahead
+    }
+
+    /// True when no request had to be made twice, as for a missing folder: then the first one was submitted
+    /// when the future of [`take_tickets`](Line::take_tickets) was first polled.
+    pub fn at_once(&self) -> bool {
+        self.at_once
+    }
+
+    /// Number of contenders among `names` that are ahead of the last ticket, those of the batch included;
+    /// `None` when a ticket is not among them. Once it is taken the number only becomes less.
+    ///
+    /// # Errors
+    /// `MixedKinds` when one of another kind stands before it.
+    pub fn ahead_in(&self, names: &[String]) -> Result<Option<usize>, Error> {
+        let Some(last) = self.tickets.last() else { return Ok(None) };
+        self.line.refuse_others(Some(last.name()), names)?;
+        let own: HashSet<&str> = self.tickets.iter().map(Ticket::name).collect();
+        if names.iter().filter(|name| own.contains(name.as_str())).count() < own.len() {
+            return Ok(None);
+        }
+        Ok(self.line.ahead_of(last, names))
+    }
+
+    /// Holds by all of them, without regard to others in the line, once it is certain that all nodes were
+    /// there at the same moment.
+    ///
+    /// # Errors
+    /// As [`Ticket::wait`].
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe, but you lose your place in the line.
+    pub async fn hold(self) -> Result<Vec<Hold>, WaitError> {
+        // One transaction made them a moment ago, and the listing behind it had them all.
+        let is_fresh = |ticket: &Ticket| ticket.acked_recently() && ticket.listed_recently();
+        let is_one = self.tickets.len() <= self.together && self.ahead.is_some();
+        if !is_one || !self.tickets.iter().all(is_fresh) {
+            self.check_own_nodes().await?;
+        }
+        let mut holds = Vec::with_capacity(self.tickets.len());
+        for mut ticket in self.tickets {
+            ticket.refuse_short_lease()?;
+            let hold = loop {
+                match ticket.hold() {
+                    Ok(hold) => break hold,
+                    // The lease ran out since the last acknowledged write: a check renews it. Holds that
+                    // began before are lost.
+                    Err(same) => ticket = same,
+                }
+                ticket.refuse_short_lease()?;
+                ticket.check_own_node().await?;
+            };
+            holds.push(hold);
+        }
+        Ok(holds)
+    }
+
+    /// Checks, at a quorum, that all nodes are there. All were made before the first check: so all were
+    /// there when it was made, if each is found by its own.
+    async fn check_own_nodes(&self) -> Result<(), WaitError> {
+        let Some(first) = self.tickets.first() else { return Ok(()) };
+        let generation = &first.generation;
+        if self.tickets.iter().any(|ticket| ticket.generation.number != generation.number) {
+            return Err(WaitError::Gone);
+        }
+        for some in self.tickets.chunks(self.together) {
+            let checks = || {
+                let check = |ticket: &Ticket| MultiOp::Check { path: ticket.node.path.clone(), version: -1 };
+                Request::Multi(some.iter().map(check).collect())
+            };
+            while !first.proven(generation.session.submit(checks(), Lane::Call).await).await? {}
+        }
+        first.lease_begun().await;
+        Ok(())
+    }
+}
+
+impl Line {
+    /// Number of contenders among `names` that are ahead of `ticket`; `None` when the ticket is not among
+    /// them. Once it is taken the number only becomes less.
+    pub(super) fn ahead_of(&self, ticket: &Ticket, names: &[String]) -> Option<usize> {
+        let (own, _) = self.contender(ticket.name())?;
+        // A ticket of ours is never in the danger zone, and a contender that is came later.
+        let is_ahead = |name: &&String| {
+            self.contender(name).is_some_and(|(number, _)| number < own && !is_in_danger_zone(number))
+        };
+        let is_listed = names.iter().any(|name| name == ticket.name());
+        is_listed.then(|| names.iter().filter(is_ahead).count())
+    }
+
+    /// Takes `count` tickets, one behind the other, as one: in as few requests as they fit into, and with one
+    /// listing of the line.
+    ///
+    /// # Errors
+    /// As [`take_ticket`](Self::take_ticket); `TooManyEphemerals` when the session would own too many nodes;
+    /// `InvalidInput` when `count` is 0. No ticket is left then.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe, but you lose your place in the line: the tickets' nodes are deleted.
+    pub async fn take_tickets(&self, count: u32, data: Option<Bytes>) -> Result<TicketBatch, Error> {
+        TicketBatch::draw(self, count, data).await
+    }
+}
+
+impl fmt::Debug for TicketBatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TicketBatch")
+            .field("path", &self.line.path())
+            .field("tickets", &self.tickets.len())
+            .field("ahead", &self.ahead)
+            .finish_non_exhaustive()
+    }
+}

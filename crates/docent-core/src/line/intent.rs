@@ -1,0 +1,118 @@
+use super::Line;
+use super::draw::create;
+#[cfg(docent_planted)]
+use super::{Ticket, draw::ticket};
+use crate::cleanup::find;
+use crate::error::Error;
+use crate::guard::SessionGeneration;
+use crate::operation::Attempts;
+use crate::session::ask::{PAUSE, ask};
+use crate::session::{Cause, Lane, Pending};
+use bytes::Bytes;
+use docent_proto::{Code, MultiOp, Request, Response, Stat, parent};
+use std::sync::Arc;
+
+/// A create on its way, of one node or of several in one transaction, whose names have the same id. If it is
+/// dropped, the nodes are deleted as soon as their fate is known: the cleanup worker is told the id whatever
+/// happened to the reply.
+pub(super) struct Intent {
+    pub(super) generation: Arc<SessionGeneration>,
+    /// Full path without the number.
+    pub(super) prefix: String,
+    pub(super) create: Pending,
+    /// True when the reply was lost: the nodes may be there.
+    pub(super) unknown: bool,
+}
+
+impl Intent {
+    pub(super) fn submit(
+        line: &Line,
+        generation: &Arc<SessionGeneration>,
+        data: &Bytes,
+        count: usize,
+    ) -> Self {
+        let one = create(line, data);
+        let prefix = one.path.clone();
+        let request = match count {
+            1 => Request::Create(one),
+            _ => Request::Multi(vec![MultiOp::Create(one); count]),
+        };
+        let create = generation.session.submit(request, Lane::Call);
+        Self { generation: Arc::clone(generation), prefix, create, unknown: false }
+    }
+}
+
+impl Intent {
+    /// Looks for the nodes after the reply was lost, in the same session: their paths, and the stat of one. They
+    /// must belong to this session: the node of another session is no place in the line. A create that was not
+    /// found may be applied yet (decision 11), so that it stays to be undone.
+    pub(super) async fn find(
+        &mut self,
+        attempts: &Attempts<'_>,
+    ) -> Result<Option<(Vec<String>, Stat)>, Error> {
+        self.unknown = true;
+        match tokio::time::timeout_at(attempts.deadline, self.look()).await {
+            Ok(Ok(found)) => {
+                self.unknown = found.is_none();
+                let paths = found.iter().flat_map(|(paths, _)| paths);
+                paths.for_each(|path| self.generation.session.owns(path));
+                Ok(found)
+            }
+            // The session has ended: the cleanup worker deletes a node that it may have left.
+            Ok(Err(_)) => Ok(None),
+            Err(_) => Err(attempts.timeout()),
+        }
+    }
+
+    async fn look(&self) -> Result<Option<(Vec<String>, Stat)>, Cause> {
+        let own = self.generation.session.id();
+        let folder = parent(&self.prefix).unwrap_or("/");
+        let mut paths = find(&self.generation, folder, &self.prefix).await?;
+        // In the order of their numbers.
+        paths.sort_unstable();
+        // One transaction made them all: what one of them shows holds for the others.
+        'paths: for path in &paths {
+            loop {
+                let request = || Request::Exists { path: path.clone(), watch: false };
+                match ask(&self.generation, Lane::Cleanup, request).await?.result {
+                    Ok(Response::Stat(stat)) if stat.ephemeral_owner == own || planted!(NoOwnerCheck) => {
+                        return Ok(Some((paths, stat)));
+                    }
+                    Ok(_) | Err(Code::NO_NODE) => continue 'paths,
+                    // Any other code says nothing about the node: only `NO_NODE` is absence.
+                    Err(_) => tokio::time::sleep(PAUSE).await,
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The defect `NoOwnerCheck`: the id is looked for in later sessions, too, and the node found is taken.
+    #[cfg(docent_planted)]
+    pub(super) async fn take_over(
+        &mut self,
+        line: &Line,
+        attempts: &Attempts<'_>,
+    ) -> Result<Option<Ticket>, Error> {
+        while planted!(NoOwnerCheck) && self.unknown {
+            let next = line.client().shared().next_generation(self.generation.number);
+            let next = tokio::time::timeout_at(attempts.deadline, next).await;
+            self.generation = next.map_err(|_| attempts.timeout())??;
+            if let Some((mut paths, stat)) = self.find(attempts).await?
+                && let Some(path) = paths.pop()
+            {
+                return ticket(line, &self.generation, path, stat.czxid).map(Some);
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Drop for Intent {
+    fn drop(&mut self) {
+        let reply = self.create.abandon();
+        if (reply.is_some() || self.unknown) && !planted!(CleanupForgottenOnCancel) {
+            self.generation.cleanup.undo_create(&self.generation, std::mem::take(&mut self.prefix), reply);
+        }
+    }
+}

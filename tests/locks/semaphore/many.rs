@@ -1,0 +1,203 @@
+//! Many permits at once: what they cost, and limits that are too low for them.
+
+use super::until_participants;
+use crate::{builder, connect};
+use docent::locks::{AcquireError, SharedLimit};
+use docent::{Client, CreateMode, Error, ErrorKind, Semaphore};
+use docent_proto::OpCode;
+use docent_testkit::{Backend, Rule, Traced, both_backends};
+use docent_tests::{soon, until};
+use std::fmt::Debug;
+
+/// Checks that an acquire ended with an error about its numbers.
+fn is_invalid<T: Debug>(acquired: Result<T, AcquireError>, texts: &[&str]) {
+    let Err(AcquireError::Core(error)) = acquired else { panic!("it was accepted: {acquired:?}") };
+    says(&error, texts);
+}
+
+fn says(error: &Error, texts: &[&str]) {
+    assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
+    let missing = texts.iter().find(|text| !error.to_string().contains(**text));
+    assert!(missing.is_none(), "{missing:?} in {error}");
+}
+
+/// Number of requests of such a kind.
+fn count(trace: &[Traced], op: OpCode) -> usize {
+    trace.iter().filter(|frame| frame.is_request(op)).count()
+}
+
+/// Names of those who have a ticket for a permit.
+async fn leases(client: &Client) -> usize {
+    match client.children("/semaphore/leases").await {
+        Ok(children) => children.names.len(),
+        Err(_) => 0,
+    }
+}
+
+both_backends! {
+    async fn many_permits_are_made_in_a_few_requests_and_cost_a_share_each(backend: Backend) {
+        const PERMITS: usize = 2_500;
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let semaphore = Semaphore::new(&client, "/semaphore", 5_000).unwrap();
+        drop(soon(semaphore.acquire()).await.unwrap());
+        until_participants(&semaphore, 0).await;
+        let before = server.front().trace().len();
+        let permit = soon(semaphore.acquire_many(PERMITS as u32)).await.unwrap();
+        let trace = server.front().trace()[before..].to_vec();
+        assert_eq!(permit.permits(), PERMITS);
+        assert!(permit.is_held());
+        assert_eq!(count(&trace, OpCode::Create2), 1, "of its turn");
+        assert!(count(&trace, OpCode::Multi) <= 8, "{}", count(&trace, OpCode::Multi));
+        assert!(count(&trace, OpCode::GetChildren2) <= 2);
+        // A holder watches each of its nodes, which nobody waits for.
+        assert!(trace.iter().filter(|frame| frame.is_request(OpCode::GetData)).count() <= PERMITS + 3);
+        let bytes: usize = trace.iter().map(|frame| frame.length).sum();
+        assert!(bytes < PERMITS * 1_500, "{bytes} bytes");
+        assert_eq!(leases(&client).await, PERMITS);
+        soon(permit.release()).await.unwrap();
+        assert_eq!(leases(&client).await, 0);
+    }
+
+    async fn more_permits_than_the_shared_limit_are_refused_before_anything_is_made(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let limit = SharedLimit::new(&client, "/limit", 4).unwrap();
+        let semaphore = Semaphore::with_limit(&client, "/semaphore", &limit).unwrap();
+        for permits in [5, 500, u32::MAX] {
+            let asked = permits.to_string();
+            is_invalid(soon(semaphore.acquire_many(permits)).await, &[&asked, "at most the semaphore's 4", "/limit"]);
+            is_invalid(soon(semaphore.try_acquire_many(permits)).await, &[&asked, "at most the semaphore's 4"]);
+        }
+        assert!(client.exists("/semaphore").await.unwrap().is_none(), "something was made");
+    }
+
+    async fn one_that_a_lowered_limit_cannot_satisfy_is_told_and_starves_nobody(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let limit = SharedLimit::new(&client, "/limit", 4).unwrap();
+        let semaphore = Semaphore::with_limit(&client, "/semaphore", &limit).unwrap();
+        let theirs = Semaphore::with_limit(&other, "/semaphore", &limit).unwrap();
+        let one = soon(semaphore.acquire()).await.unwrap();
+        // The first in the line wants all four; behind it are one that wants three, and one that wants one.
+        let all = tokio::spawn(semaphore.acquire_many(4));
+        until(async || leases(&client).await == 5).await;
+        let three = tokio::spawn(theirs.acquire_many(3));
+        until_participants(&semaphore, 6).await;
+        let last = tokio::spawn(theirs.acquire());
+        until_participants(&semaphore, 7).await;
+        soon(limit.set(2)).await.unwrap();
+        is_invalid(soon(all).await.unwrap(), &["permits 4", "the semaphore's 2", "/limit"]);
+        is_invalid(soon(three).await.unwrap(), &["permits 3", "the semaphore's 2", "/limit"]);
+        let last = soon(last).await.unwrap().unwrap();
+        assert!(one.is_held() && last.is_held());
+        drop((one, last));
+        until_participants(&semaphore, 0).await;
+    }
+
+    async fn a_limit_of_none_makes_all_wait_and_those_who_want_many_make_nothing(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let limit = SharedLimit::new(&client, "/limit", 0).unwrap();
+        let semaphore = Semaphore::with_limit(&client, "/semaphore", &limit).unwrap();
+        let waiting = tokio::spawn(semaphore.acquire_many(300));
+        until_participants(&semaphore, 1).await;
+        for _ in 0..5 {
+            client.sync("/").await.unwrap();
+        }
+        assert_eq!(leases(&client).await, 0);
+        soon(limit.set(299)).await.unwrap();
+        is_invalid(soon(waiting).await.unwrap(), &["permits 300", "the semaphore's 299"]);
+        soon(limit.set(0)).await.unwrap();
+        let waiting = tokio::spawn(semaphore.acquire_many(300));
+        until_participants(&semaphore, 1).await;
+        soon(limit.set(300)).await.unwrap();
+        assert_eq!(soon(waiting).await.unwrap().unwrap().permits(), 300);
+    }
+
+    async fn a_fixed_limit_is_kept_at_the_node_and_another_one_is_an_error_that_names_both(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let four = Semaphore::new(&client, "/semaphore", 4).unwrap();
+        let five = Semaphore::new(&other, "/semaphore", 5).unwrap();
+        let held = soon(four.acquire()).await.unwrap();
+        assert_eq!(client.get("/semaphore").await.unwrap().data, "4", "as kazoo writes it");
+        for _ in 0..2 {
+            is_invalid(soon(five.acquire()).await, &["5", "4", "\"/semaphore\""]);
+            is_invalid(soon(five.try_acquire()).await, &["5", "4", "\"/semaphore\""]);
+        }
+        until_participants(&four, 1).await;
+        assert_eq!(soon(five.reset()).await.unwrap_err().kind(), ErrorKind::NotEmpty);
+        assert!(held.is_held());
+        let unchecked = Semaphore::builder(&other, "/semaphore").permits(5).without_checks().build().unwrap();
+        soon(soon(unchecked.acquire()).await.unwrap().release()).await.unwrap();
+        soon(held.release()).await.unwrap();
+        soon(five.reset()).await.unwrap();
+        soon(five.reset()).await.unwrap();
+        assert!(client.exists("/semaphore").await.unwrap().is_none());
+        soon(soon(five.acquire_many(5)).await.unwrap().release()).await.unwrap();
+        // One that was used before looks at the node each time.
+        is_invalid(soon(four.acquire()).await, &["4", "5", "\"/semaphore\""]);
+    }
+
+    async fn two_limits_that_come_at_once_are_never_both_used(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        for round in 0..10 {
+            let path = format!("/semaphore-{round}");
+            let one = Semaphore::new(&client, &path, 1).unwrap();
+            let two = Semaphore::new(&other, &path, 2).unwrap();
+            let (first, second) = soon(async { tokio::join!(one.acquire(), two.acquire()) }).await;
+            let refused = [first.as_ref().err(), second.as_ref().err()].into_iter().flatten().count();
+            assert_eq!(refused, 1, "{first:?}, {second:?}");
+        }
+    }
+
+    async fn what_others_keep_at_the_node_is_left_alone(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        client.create("/semaphore", "127.0.0.1", CreateMode::Persistent).await.unwrap();
+        let semaphore = Semaphore::new(&client, "/semaphore", 4).unwrap();
+        soon(soon(semaphore.acquire()).await.unwrap().release()).await.unwrap();
+        assert_eq!(client.get("/semaphore").await.unwrap().data, "127.0.0.1");
+        // Kazoo's limit counts, and a shared one is compared with nothing.
+        client.set("/semaphore", "3", None).await.unwrap();
+        is_invalid(soon(semaphore.acquire()).await, &["4", "3"]);
+        let limit = SharedLimit::new(&client, "/limit", 4).unwrap();
+        let shared = Semaphore::builder(&client, "/semaphore").limit(&limit).build().unwrap();
+        soon(soon(shared.acquire_many(4)).await.unwrap().release()).await.unwrap();
+        let refused = Semaphore::builder(&client, "/semaphore").build().unwrap_err();
+        says(&refused, &["permits"]);
+        says(&Semaphore::builder(&client, "/semaphore").permits(0).build().unwrap_err(), &["permits 0 must be at least 1"]);
+    }
+
+    async fn many_permits_whose_reply_is_lost_are_found_or_undone(backend: Backend) {
+        const PERMITS: u32 = 1_300;
+        let server = backend.start().await;
+        let proxy = server.proxy().await;
+        let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
+        let semaphore = Semaphore::new(&client, "/semaphore", PERMITS).unwrap();
+        drop(soon(semaphore.acquire()).await.unwrap());
+        until_participants(&semaphore, 0).await;
+        let made = || Rule::on(OpCode::Multi).path(|path| path.ends_with("-lease-"));
+        for rule in [made().reset_before(), made().reset_after(), made().nth(2).reset_before(), made().nth(2).reset_after()] {
+            let lost = proxy.add(rule);
+            let permit = soon(semaphore.acquire_many(PERMITS)).await.unwrap();
+            soon(lost.fired()).await;
+            until(async || leases(&client).await == PERMITS as usize).await;
+            assert!(permit.is_held());
+            soon(permit.verify()).await.unwrap();
+            soon(permit.release()).await.unwrap();
+            until(async || leases(&client).await == 0).await;
+        }
+        // Dropped with the reply on its way.
+        let lost = proxy.add(made().nth(2).swallow_reply());
+        let waiting = tokio::spawn(semaphore.acquire_many(PERMITS));
+        soon(lost.fired()).await;
+        waiting.abort();
+        assert!(soon(waiting).await.unwrap_err().is_cancelled());
+        proxy.reset().await;
+        until(async || leases(&client).await == 0).await;
+        until_participants(&semaphore, 0).await;
+    }
+}
