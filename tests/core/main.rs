@@ -15,6 +15,7 @@ mod fake;
 mod given_up;
 mod growth;
 mod heartbeat;
+mod hooks;
 mod hostile_server;
 mod kept;
 mod links;

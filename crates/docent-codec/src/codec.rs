@@ -5,8 +5,10 @@ use bytes::Bytes;
 /// [`Raw`](crate::Raw) leaves bytes and text as they are.
 ///
 /// It is called with values when they are written, and with bytes that anybody may have written when they
-/// arrive: it must not take long, and must not take more memory than the data calls for. A panic of
-/// [`decode`](Self::decode) counts as a refusal.
+/// arrive: it must not take more memory than the data calls for. A panic counts as a refusal.
+///
+/// What a caller awaits is encoded and decoded in that caller's task. What a view follows is decoded on a
+/// thread for blocking code: what takes long there holds up that view alone.
 pub trait Codec<T>: Send + Sync + 'static {
     /// The data of a node for `value`.
     ///

@@ -47,16 +47,16 @@ pub use time::{BootClock, Clock, RetryPolicy, Timestamp, TokioClock};
 pub use watch::WatchStream;
 
 /// Building blocks for recipes of your own: tickets in lines and the holds they become, claims, kept nodes,
-/// versioned nodes.
+/// versioned nodes, calls of users' code.
 pub mod recipe {
     pub use crate::claim::{ClaimRequest, ClaimResult, claim_all};
-    pub use crate::client::{in_time, spawn};
+    pub use crate::client::{Hooks, ViewLag, in_time, spawn};
     pub use crate::desired::KeptStatus;
     pub use crate::hold::{AsHold, Hold, HoldRef, HoldSet};
     pub use crate::kept::KeptNode;
     pub use crate::line::{Line, LineKey, Ticket, TicketBatch, WaitError, refuse_contenders};
     pub use crate::node::NodePath;
-    pub use crate::task::SyncStream;
+    pub use crate::task::{HookPanic, SyncStream, call_hook};
     pub use crate::time::after;
     pub use crate::versioned::{CasLoop, VersionedNode};
 

@@ -11,7 +11,15 @@
 use crate::error::Error;
 use crate::guard::LostReason;
 use crate::setup::ConnectionState;
+#[cfg(feature = "metrics")]
+use crate::task::call_hook;
 use std::time::Duration;
+
+/// Calls the program's recorder of metrics, which is somebody else's code.
+#[cfg(feature = "metrics")]
+fn recorded(record: impl FnOnce()) {
+    let _ = call_hook("recorder of metrics", "", record);
+}
 
 /// The client's state changed.
 pub(crate) fn connection(state: ConnectionState) {
@@ -26,15 +34,17 @@ pub(crate) fn connection(state: ConnectionState) {
             ConnectionState::RolledBack => 5,
             ConnectionState::AuthFailed => 6,
         };
-        metrics::gauge!("docent_connection_state").set(value);
-        match state {
-            ConnectionState::Connected => metrics::counter!("docent_connected_total").increment(1),
-            ConnectionState::Suspended => metrics::counter!("docent_suspended_total").increment(1),
-            ConnectionState::Lost | ConnectionState::AuthFailed => {
-                metrics::counter!("docent_session_lost_total").increment(1);
+        recorded(|| {
+            metrics::gauge!("docent_connection_state").set(value);
+            match state {
+                ConnectionState::Connected => metrics::counter!("docent_connected_total").increment(1),
+                ConnectionState::Suspended => metrics::counter!("docent_suspended_total").increment(1),
+                ConnectionState::Lost | ConnectionState::AuthFailed => {
+                    metrics::counter!("docent_session_lost_total").increment(1);
+                }
+                _ => {}
             }
-            _ => {}
-        }
+        });
     }
 }
 
@@ -64,30 +74,32 @@ pub(crate) fn operation<T>(operation: &'static str, started: Started, result: &R
             Err(_) => "failed",
         };
         let duration = started.at.elapsed().as_secs_f64();
-        metrics::histogram!("docent_op_duration_seconds", "op" => operation, "outcome" => outcome)
-            .record(duration);
+        recorded(|| {
+            metrics::histogram!("docent_op_duration_seconds", "op" => operation, "outcome" => outcome)
+                .record(duration);
+        });
     }
 }
 
 /// An operation is tried again.
 pub(crate) fn retry(operation: &'static str) {
     #[cfg(feature = "metrics")]
-    metrics::counter!("docent_retries_total", "op" => operation).increment(1);
+    recorded(|| metrics::counter!("docent_retries_total", "op" => operation).increment(1));
 }
 
 /// A guard began, after a wait in its line.
 pub(crate) fn acquired(recipe: &'static str, waited: Duration) {
     #[cfg(feature = "metrics")]
-    {
+    recorded(|| {
         metrics::histogram!("docent_lock_wait_seconds", "recipe" => recipe).record(waited.as_secs_f64());
         metrics::gauge!("docent_locks_held", "recipe" => recipe).increment(1);
-    }
+    });
 }
 
 /// A guard ended: released, or lost for a reason.
 pub(crate) fn over(recipe: &'static str, held: Duration, lost: Option<LostReason>) {
     #[cfg(feature = "metrics")]
-    {
+    recorded(|| {
         metrics::histogram!("docent_lock_held_seconds", "recipe" => recipe).record(held.as_secs_f64());
         metrics::gauge!("docent_locks_held", "recipe" => recipe).decrement(1);
         if let Some(reason) = lost {
@@ -102,7 +114,7 @@ pub(crate) fn over(recipe: &'static str, held: Duration, lost: Option<LostReason
             };
             metrics::counter!("docent_lock_lost_total", "recipe" => recipe, "reason" => reason).increment(1);
         }
-    }
+    });
 }
 
 /// A delete that must happen was begun, or is done.
@@ -110,7 +122,7 @@ pub(crate) fn cleanups(open: usize) {
     #[cfg(feature = "metrics")]
     {
         let open = u32::try_from(open).unwrap_or(u32::MAX);
-        metrics::gauge!("docent_cleanups_open").set(open);
+        recorded(|| metrics::gauge!("docent_cleanups_open").set(open));
     }
 }
 
@@ -118,5 +130,5 @@ pub(crate) fn cleanups(open: usize) {
 /// delays it.
 pub(crate) fn late(lateness: Duration) {
     #[cfg(feature = "metrics")]
-    metrics::histogram!("docent_session_lateness_seconds").record(lateness.as_secs_f64());
+    recorded(|| metrics::histogram!("docent_session_lateness_seconds").record(lateness.as_secs_f64()));
 }

@@ -201,6 +201,8 @@ pub(crate) fn builder(
         .server_tick(setting.tick)
         .operation_timeout(setting.operation_timeout)
         .identity(name)
+        // One thread does everything, in an order that the seed decides.
+        .inline_hooks()
         .clock(ProcessClock::new(controls.clone()))
         .transport(SimulatedTransport::new(controls.clone(), recorder))
 }

@@ -88,9 +88,21 @@ impl ClientBuilder {
     }
 
     /// Runs the session on a thread of its own, so that code which blocks the runtime's threads cannot starve
-    /// the heartbeat that keeps locks. It costs a thread, and a hop between threads for each request.
+    /// the heartbeat that keeps locks. The client's other tasks, such as caches and cleanups, run on a second
+    /// thread. It costs these two, and a hop between threads for each request.
+    ///
+    /// Codecs, filters and validations that a view calls need no such thread: they run on one for blocking
+    /// code in any case.
     pub fn dedicated_thread(mut self) -> Self {
         self.config.dedicated_thread = true;
+        self
+    }
+
+    /// Calls codecs, filters and validations in the task of the view that they belong to, instead of on a
+    /// thread for blocking code of the client's runtime. For simulations, where one thread must do
+    /// everything. One that blocks then blocks the runtime, and may cost every lock of the client.
+    pub fn inline_hooks(mut self) -> Self {
+        self.config.inline_hooks = true;
         self
     }
 
@@ -221,7 +233,8 @@ impl ClientBuilder {
 
     /// Chooses the access control lists of some nodes by their path in the namespace, without the number of a
     /// sequential node; where it returns `None`, [`acl`](Self::acl) holds. It is called for every node that
-    /// is created, and must not block.
+    /// is created, where that is done, and must not block. Where it panics the node is not created, and the
+    /// operation fails with `InvalidAcl`.
     ///
     /// Clients that share a lock or a service with other credentials need a list there that lets both in. The
     /// same holds for `/_docent`, where exact writes keep their markers.
@@ -273,23 +286,22 @@ impl ClientBuilder {
         self.secure()?;
         let runtime = tokio::runtime::Handle::try_current()
             .map_err(|_| Error::invalid_input("connect", "a client must be built inside a tokio runtime"))?;
-        let (runtime, thread) = match self.config.dedicated_thread {
-            false => (runtime, None),
+        let (session_runtime, runtime, threads) = match self.config.dedicated_thread {
+            false => (runtime.clone(), runtime, Vec::new()),
             true => {
-                let thread = Thread::start()?;
-                (thread.handle(), Some(thread))
+                let threads = vec![Thread::start("docent-session")?, Thread::start("docent-tasks")?];
+                (threads[0].handle(), threads[1].handle(), threads)
             }
         };
         let identity = self.config.identity.clone().unwrap_or_else(|| local_identity(&servers));
         let (cleanup, worker) = Cleanup::new();
         let (shared, session) =
             Shared::new(Setup::new(self.config, namespace, identity, servers, runtime.clone()), cleanup);
-        shared.tasks.spawn_on(supervise(Arc::clone(&shared), session), &runtime);
+        // Nothing but this renews leases, and no other task is polled beside it on a thread of its own.
+        shared.tasks.spawn_on(supervise(Arc::clone(&shared), session), &session_runtime);
         shared.tasks.spawn_on(worker.run(Arc::clone(&shared) as Arc<dyn Host>), &runtime);
         shared.tasks.close();
-        if let Some(thread) = thread {
-            thread.run(shared.tasks.clone());
-        }
+        threads.into_iter().for_each(|thread| thread.run(shared.tasks.clone()));
         Ok(Client::from_shared(shared))
     }
 

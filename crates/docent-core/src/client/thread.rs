@@ -5,7 +5,7 @@ use std::thread::Builder;
 use tokio::runtime::{self, Handle};
 use tokio_util::task::TaskTracker;
 
-/// A thread with a runtime of its own for the tasks of one client.
+/// A thread with a runtime of its own for tasks of one client.
 pub(super) struct Thread {
     handle: Handle,
     tasks: mpsc::Sender<TaskTracker>,
@@ -13,7 +13,7 @@ pub(super) struct Thread {
 
 impl Thread {
     /// Starts the thread. The runtime is made on it, because one must not be dropped where tasks run.
-    pub(super) fn start() -> Result<Self, Error> {
+    pub(super) fn start(name: &str) -> Result<Self, Error> {
         let (report, started) = mpsc::channel();
         let (tasks, given) = mpsc::channel();
         let body = move || match runtime::Builder::new_current_thread().enable_all().build() {
@@ -29,7 +29,7 @@ impl Thread {
                 let _ = report.send(Err(error));
             }
         };
-        Builder::new().name("docent-session".to_owned()).spawn(body).map_err(failed)?;
+        Builder::new().name(name.to_owned()).spawn(body).map_err(failed)?;
         let ended = |_| Err(io::Error::other("the thread ended"));
         let handle = started.recv().unwrap_or_else(ended).map_err(failed)?;
         Ok(Self { handle, tasks })
@@ -39,7 +39,7 @@ impl Thread {
         self.handle.clone()
     }
 
-    /// Runs until the last of `tasks` has ended.
+    /// Runs until the last of `tasks` has ended, also of those that are run elsewhere.
     pub(super) fn run(self, tasks: TaskTracker) {
         // The thread waits for this.
         let _ = self.tasks.send(tasks);

@@ -1,6 +1,7 @@
 use crate::error::Error;
 use crate::node::Acl;
 use crate::node::namespace::Namespace;
+use crate::task::call_hook;
 use docent_proto as proto;
 use std::fmt;
 use std::sync::{Arc, Once};
@@ -55,9 +56,12 @@ impl AclPolicy {
     /// only: nodes above it get the default.
     pub(crate) fn of(&self, namespace: &Namespace, full: &str) -> Arc<[proto::Acl]> {
         let by_path = self.by_path.as_ref().filter(|_| namespace.contains(full));
-        match by_path.and_then(|by_path| by_path(&namespace.relative(full))) {
-            Some(acl) => acl.into_iter().map(Into::into).collect(),
-            None => Arc::clone(&self.wire_default),
+        let chosen = by_path.map(|by_path| call_hook("acl_for", full, || by_path(&namespace.relative(full))));
+        match chosen {
+            Some(Ok(Some(acl))) => acl.into_iter().map(Into::into).collect(),
+            // Nobody knows whom it would have let in. Servers refuse a node without a list.
+            Some(Err(_)) => Arc::new([]),
+            Some(Ok(None)) | None => Arc::clone(&self.wire_default),
         }
     }
 }
@@ -94,6 +98,14 @@ mod tests {
         assert_eq!(scheme(&policy, &namespace, "/shop"), "auth", "it is above the namespace");
         assert_eq!(scheme(&policy, &namespace, "/shop/eu"), "world");
         assert_eq!(scheme(&policy, &namespace, "/shop/eu/a"), "auth");
+    }
+
+    #[test]
+    fn a_function_that_panics_gives_a_list_that_servers_refuse() {
+        let mut policy = AclPolicy::default();
+        policy.set_by_path(|_| panic!("planted"));
+        policy.resolve(true).unwrap();
+        assert!(policy.of(&Namespace::default(), "/a").is_empty());
     }
 
     #[test]

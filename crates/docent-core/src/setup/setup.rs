@@ -22,7 +22,7 @@ pub(crate) struct Setup {
     pub(crate) connection: watch::Sender<ConnectionStatus>,
     /// Set once the servers, older than 3.6, refused to read many nodes in one request.
     pub(crate) no_multi_read: AtomicBool,
-    /// Runtime of the client's tasks.
+    /// Runtime of the client's tasks but the supervisor, and of the threads that its views' hooks run on.
     pub(crate) runtime: Handle,
     /// Cancelled when the client is to close.
     pub(crate) closing: CancellationToken,
