@@ -9,6 +9,7 @@ mod delivery;
 mod fan_out;
 mod file;
 mod history;
+mod hooks;
 mod publish;
 mod restored;
 mod shared;

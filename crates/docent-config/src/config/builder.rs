@@ -43,8 +43,11 @@ impl<T: Send + Sync + 'static> ConfigBuilder<T> {
     }
 
     /// A rule that good values keep, beyond what their type says. A publisher that uses it is refused values
-    /// that break it; a subscriber keeps the last good value and is told. It runs on the client's task for
-    /// each change, so it must be quick.
+    /// that break it; a subscriber keeps the last good value and is told. A panic of it counts as a refusal.
+    ///
+    /// For a subscription it runs once for each change, with the codec, on a thread for blocking code: what
+    /// takes long holds up this configuration alone, and its subscriptions are [stale](crate::Subscription::is_stale)
+    /// after a second. For a publisher it runs in the caller's task.
     ///
     /// The text of its error goes into [`Rejection::detail`](crate::Rejection::detail) and is not logged.
     pub fn validate<E: Into<Box<dyn StdError + Send + Sync>>>(
@@ -134,7 +137,8 @@ impl<T: Send + Sync + 'static> ConfigBuilder<T> {
     }
 
     fn format(&self) -> ValueFormat<T> {
-        ValueFormat { codec: Arc::clone(&self.codec), validate: self.validate.clone() }
+        let (codec, validate) = (Arc::clone(&self.codec), self.validate.clone());
+        ValueFormat { path: self.path.as_str().into(), codec, validate }
     }
 }
 

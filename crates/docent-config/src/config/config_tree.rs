@@ -78,9 +78,10 @@ impl<T: Send + Sync + 'static> ConfigTree<T> {
             return Err(Error::invalid_input("config", detail));
         }
         let Inner { versioned, format, history, .. } = &*self.inner;
-        let versioned = VersionedNode::new(versioned.client(), &format!("{}/{key}", self.path()))?;
+        let path = format!("{}/{key}", self.path());
+        let versioned = VersionedNode::new(versioned.client(), &path)?;
         let fallback = Fallback { default: None, file: None, after: Duration::ZERO };
-        Ok(Config::made(versioned, format.clone(), *history, fallback))
+        Ok(Config::made(versioned, format.at(&path), *history, fallback))
     }
 
     /// Follows all keys from now on. Waits until all of them were read, at most for the operation timeout. A

@@ -58,7 +58,8 @@ mod tests {
     use std::time::SystemTime;
 
     fn filter() -> NewestFilter<u32> {
-        NewestFilter::new(ValueFormat { codec: Arc::new(Json::new()), validate: None }, 0)
+        let format = ValueFormat { path: "/a".into(), codec: Arc::new(Json::new()), validate: None };
+        NewestFilter::new(format, 0)
     }
 
     /// The judgement of a value: its text when it is good, else a word.

@@ -4,7 +4,7 @@ use crate::file::{LocalFile, Record};
 use crate::value::ValueFormat;
 use crate::{Revision, Snapshot, SubscribeError, telemetry};
 use arc_swap::ArcSwapOption;
-use docent_core::recipe::{VersionedNode, spawn};
+use docent_core::recipe::{Hooks, VersionedNode, ViewLag, spawn};
 use docent_core::{Error, ErrorKind, Node, NodeCache, NodeChanges, StateWatcher};
 use futures_util::StreamExt;
 use std::pin::pin;
@@ -17,6 +17,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 /// Follows one value for all who subscribed to it: one cache, one task, and each value decoded once.
 pub(crate) struct SharedFeed<T> {
     pub(crate) cache: NodeCache,
+    pub(crate) lag: ViewLag,
     /// The last good value. Read without a lock that anybody could hold.
     pub(crate) current: Arc<ArcSwapOption<Snapshot<T>>>,
     /// The newest `ValueState` of the value. Its sender belongs to the task, and goes with it.
@@ -38,7 +39,8 @@ impl<T: Send + Sync + 'static> SharedFeed<T> {
         let connection = versioned.client().state();
         let rollbacks = connection.current().rollbacks;
         let (sender, state) = watch::channel(ValueState::new(default.clone(), file.is_none(), rollbacks));
-        let abandoned = CancellationToken::new();
+        let (abandoned, hooks) = (CancellationToken::new(), Hooks::new(versioned.client(), versioned.path()));
+        let lag = hooks.lag();
         let task = FeedTask {
             path: versioned.path().to_owned(),
             changes: cache.changes(),
@@ -51,8 +53,8 @@ impl<T: Send + Sync + 'static> SharedFeed<T> {
             file,
             abandoned: abandoned.clone(),
         };
-        spawn(versioned.client(), task.run());
-        Ok(Self { cache, current, state, _task: abandoned.drop_guard() })
+        spawn(versioned.client(), task.run(hooks));
+        Ok(Self { cache, lag, current, state, _task: abandoned.drop_guard() })
     }
 }
 
@@ -130,6 +132,14 @@ fn verdict<T>(
     }
 }
 
+/// What a `FeedTask` has to look at.
+enum News {
+    /// Content of the local file.
+    File(Option<Record>),
+    /// Node that the servers have.
+    Node(Option<Arc<Node>>),
+}
+
 struct FeedTask<T> {
     path: String,
     changes: NodeChanges,
@@ -146,25 +156,43 @@ struct FeedTask<T> {
 
 impl<T: Send + Sync + 'static> FeedTask<T> {
     /// Never waits for the disk: a value is shown first and saved then.
-    async fn run(mut self) {
+    async fn run(mut self, hooks: Hooks) {
         loop {
-            tokio::select! {
+            let news = tokio::select! {
                 biased;
                 () = self.abandoned.cancelled() => return,
-                record = read(&mut self.reading) => self.loaded(record),
+                record = read(&mut self.reading) => News::File(record),
                 node = self.changes.next() => match node {
-                    Some(Ok(node)) => self.take(node),
+                    Some(Ok(node)) => News::Node(node),
                     // The cache tells subscriptions.
-                    Some(Err(_)) => {}
+                    Some(Err(_)) => continue,
                     None => return,
                 },
+            };
+            if let News::File(None) | News::Node(None) = news {
+                // Nothing to decode.
+                hooks.run_here(&mut self, |task| task.hear(news));
+                continue;
             }
+            match hooks.run(self, |task| task.hear(news)).await {
+                Some(task) => self = task,
+                None => return,
+            }
+        }
+    }
+
+    fn hear(&mut self, news: News) {
+        match news {
+            News::File(record) => self.loaded(record),
+            News::Node(node) => self.take(node),
         }
     }
 
     fn take(&mut self, node: Option<Arc<Node>>) {
         let found = node.as_ref().map(|node| (Revision::from(&node.stat), &node.data));
         let judgement = self.filter.judge(found, self.connection.current().rollbacks);
+        // The value before is dropped once the new one is told.
+        let _before = self.current.load_full();
         match &judgement {
             Judgement::Good(snapshot) => {
                 telemetry::applied();

@@ -97,15 +97,16 @@ impl<T: Send + Sync + 'static> Subscription<T> {
     }
 
     /// True when what is known may be out of date: before the servers told anything, from a lost link until
-    /// they told again, while the value cannot be read, and once the client is closed.
+    /// they told again, while the value cannot be read, while the codec or the validation of a newer one takes
+    /// longer than a second, and once the client is closed.
     pub fn is_stale(&self) -> bool {
-        self.feed.cache.is_stale()
+        self.feed.cache.is_stale() || self.feed.lag.is_behind()
     }
 
     /// Time for which it has been [stale](Self::is_stale); `None` when it is not. The age of the value itself
     /// is [`Snapshot::age`].
     pub fn stale_for(&self) -> Option<Duration> {
-        self.feed.cache.stale_for()
+        self.feed.cache.stale_for().or_else(|| self.feed.lag.behind_for())
     }
 
     /// Error with which the servers refuse to let the value be read, as `NoAuth`; `None` when they do not. It

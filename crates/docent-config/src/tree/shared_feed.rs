@@ -4,7 +4,7 @@ use crate::subscription::{Judgement, NewestFilter};
 use crate::value::ValueFormat;
 use crate::{Rejection, Revision, SubscribeError, telemetry};
 use arc_swap::ArcSwap;
-use docent_core::recipe::{VersionedNode, spawn};
+use docent_core::recipe::{Hooks, VersionedNode, ViewLag, call_hook, spawn};
 use docent_core::{ChildrenCache, ChildrenEvent, ChildrenEvents, Error, Node, StateWatcher};
 use futures_util::{FutureExt, StreamExt};
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,6 +15,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 /// Follows a folder for all who subscribed to it.
 pub(crate) struct SharedTreeFeed<T> {
     pub(super) cache: ChildrenCache,
+    pub(super) lag: ViewLag,
     /// Read without a lock that anybody could hold.
     pub(super) current: Arc<ArcSwap<TreeSnapshot<T>>>,
     /// The newest values of all keys; `None` before everything was read once. Its sender belongs to the task,
@@ -28,7 +29,8 @@ impl<T: Send + Sync + 'static> SharedTreeFeed<T> {
         let cache = ChildrenCache::new(versioned.client(), versioned.path())?;
         let current = Arc::new(ArcSwap::default());
         let (sender, state) = watch::channel(None);
-        let abandoned = CancellationToken::new();
+        let (abandoned, hooks) = (CancellationToken::new(), Hooks::new(versioned.client(), versioned.path()));
+        let lag = hooks.lag();
         let task = TreeFeedTask {
             path: versioned.path().to_owned(),
             events: cache.subscribe(),
@@ -42,8 +44,8 @@ impl<T: Send + Sync + 'static> SharedTreeFeed<T> {
             state: sender,
             abandoned: abandoned.clone(),
         };
-        spawn(versioned.client(), task.run());
-        Ok(Self { cache, current, state, _task: abandoned.drop_guard() })
+        spawn(versioned.client(), task.run(hooks));
+        Ok(Self { cache, lag, current, state, _task: abandoned.drop_guard() })
     }
 
     pub(crate) async fn ready(&self) -> Result<(), SubscribeError> {
@@ -74,7 +76,7 @@ struct TreeFeedTask<T> {
 }
 
 impl<T: Send + Sync + 'static> TreeFeedTask<T> {
-    async fn run(mut self) {
+    async fn run(mut self, hooks: Hooks) {
         loop {
             let event = tokio::select! {
                 biased;
@@ -82,29 +84,56 @@ impl<T: Send + Sync + 'static> TreeFeedTask<T> {
                 event = self.events.next() => event,
             };
             let Some(event) = event else { return };
-            self.take(event);
-            // The map is copied once for all that is there.
-            for _ in 0..AT_ONCE {
-                match self.events.next().now_or_never() {
-                    Some(Some(event)) => self.take(event),
-                    _ => {
-                        // Everything that is told anew is told without a pause in between.
-                        self.complete();
-                        break;
-                    }
-                }
+            // Known values stay, and the cache tells subscriptions of the error.
+            let Ok(event) = event else { continue };
+            let (events, is_all) = self.batch(event);
+            let changes = |event: &_| matches!(event, ChildrenEvent::Apply(..) | ChildrenEvent::Delete(_));
+            if !events.iter().any(changes) {
+                // Nothing to decode, and no value to drop.
+                hooks.run_here(&mut self, |task| task.hear(events, is_all));
+                continue;
             }
-            if self.loaded {
-                let snapshot = Arc::new(self.snapshot.clone());
-                self.current.store(Arc::clone(&snapshot));
-                self.state.send_replace(Some(snapshot));
+            match hooks.run(self, move |task| task.hear(events, is_all)).await {
+                Some(task) => self = task,
+                None => return,
             }
         }
     }
 
-    fn take(&mut self, event: Result<ChildrenEvent, Error>) {
-        // Known values stay, and the cache tells subscriptions of the error.
-        let Ok(event) = event else { return };
+    /// The events that are there, from `first` on, and whether these are all.
+    fn batch(&mut self, first: ChildrenEvent) -> (Vec<ChildrenEvent>, bool) {
+        let mut events = vec![first];
+        while events.len() <= AT_ONCE {
+            match self.events.next().now_or_never() {
+                Some(Some(Ok(event))) => events.push(event),
+                Some(Some(Err(_))) => {}
+                _ => return (events, true),
+            }
+        }
+        (events, false)
+    }
+
+    /// The map is copied once for all that is there.
+    fn hear(&mut self, events: Vec<ChildrenEvent>, is_all: bool) {
+        let path = self.path.clone();
+        for event in events {
+            // Values have drops of their own, and a panic there takes no other event with it.
+            let _ = call_hook("drop of a value", &path, || self.take(event));
+        }
+        if is_all {
+            // Everything that is told anew is told without a pause in between.
+            self.complete();
+        }
+        if self.loaded {
+            let snapshot = Arc::new(self.snapshot.clone());
+            // Older values are dropped once the new ones are told.
+            let before = self.current.swap(Arc::clone(&snapshot));
+            let told = self.state.send_replace(Some(snapshot));
+            drop((before, told));
+        }
+    }
+
+    fn take(&mut self, event: ChildrenEvent) {
         match event {
             ChildrenEvent::Init => self.whole = Some(BTreeSet::new()),
             ChildrenEvent::Apply(key, node) if &*key != FOLDER => self.apply(key, &node),
@@ -123,7 +152,8 @@ impl<T: Send + Sync + 'static> TreeFeedTask<T> {
         self.tell(&key);
         let rollbacks = self.connection.current().rollbacks;
         let filter = self.filters.entry(Arc::clone(&key));
-        let filter = filter.or_insert_with(|| NewestFilter::new(self.format.clone(), rollbacks));
+        let format = || self.format.at(&format!("{}/{key}", self.path));
+        let filter = filter.or_insert_with(|| NewestFilter::new(format(), rollbacks));
         match filter.judge(Some((Revision::from(&node.stat), &node.data)), rollbacks) {
             Judgement::Good(snapshot) => {
                 telemetry::applied();

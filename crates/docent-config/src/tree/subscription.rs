@@ -75,14 +75,15 @@ impl<T: Send + Sync + 'static> TreeSubscription<T> {
     }
 
     /// True when what is known may be out of date: from a lost link until everything was read again, while
-    /// the folder cannot be listed, and once the client is closed.
+    /// the folder cannot be listed, while the codec or the validation of newer values takes longer than a
+    /// second, and once the client is closed.
     pub fn is_stale(&self) -> bool {
-        self.feed.cache.is_stale()
+        self.feed.cache.is_stale() || self.feed.lag.is_behind()
     }
 
     /// Time for which it has been [stale](Self::is_stale); `None` when it is not.
     pub fn stale_for(&self) -> Option<Duration> {
-        self.feed.cache.stale_for()
+        self.feed.cache.stale_for().or_else(|| self.feed.lag.behind_for())
     }
 
     /// Error with which the servers refuse to let the folder be listed; `None` when they do not. It is tried

@@ -1,13 +1,15 @@
 use super::Rejection;
 use crate::{Codec, PublishError};
 use bytes::Bytes;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use docent_core::recipe::call_hook;
 use std::sync::Arc;
 
 pub(crate) type Validate<T> = dyn Fn(&T) -> Result<(), String> + Send + Sync;
 
 /// Codec and validation by which values are read and judged.
 pub(crate) struct ValueFormat<T> {
+    /// The node that has the values.
+    pub(crate) path: Arc<str>,
     pub(crate) codec: Arc<dyn Codec<T>>,
     pub(crate) validate: Option<Arc<Validate<T>>>,
 }
@@ -15,33 +17,38 @@ pub(crate) struct ValueFormat<T> {
 impl<T: 'static> ValueFormat<T> {
     /// The value of a node with `data`, if it is good.
     pub(crate) fn read(&self, data: &Bytes) -> Result<T, Rejection> {
-        caught(|| {
-            let value = self.codec.decode(data).map_err(|error| Rejection::codec(&error))?;
-            if let Some(validate) = &self.validate {
-                validate(&value).map_err(Rejection::validation)?;
-            }
-            Ok(value)
-        })
+        let value = self.hook("codec", || self.codec.decode(data))?;
+        let value = value.map_err(|error| Rejection::codec(&error))?;
+        if let Some(validate) = &self.validate {
+            self.hook("validation", || validate(&value))?.map_err(Rejection::validation)?;
+        }
+        Ok(value)
     }
 
     /// The data for a value, and the value as others will read it: a value that they would refuse is refused
     /// here.
     pub(crate) fn write(&self, value: &T) -> Result<(Bytes, T), PublishError> {
-        let data = caught(|| self.codec.encode(value).map_err(|error| Rejection::codec(&error)));
+        let data = self.hook("codec", || self.codec.encode(value));
+        let data = data.and_then(|data| data.map_err(|error| Rejection::codec(&error)));
         let data = data.map_err(PublishError::Refused)?;
         let read = self.read(&data).map_err(PublishError::Refused)?;
         Ok((data, read))
     }
-}
 
-/// Code of others must not take a task of ours with it.
-fn caught<R>(work: impl FnOnce() -> Result<R, Rejection>) -> Result<R, Rejection> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(Rejection::panicked()))
+    /// The same for another node.
+    pub(crate) fn at(&self, path: &str) -> Self {
+        Self { path: path.into(), ..self.clone() }
+    }
+
+    fn hook<R>(&self, hook: &'static str, code: impl FnOnce() -> R) -> Result<R, Rejection> {
+        call_hook(hook, &self.path, code).map_err(|panic| Rejection::panicked(&panic))
+    }
 }
 
 impl<T> Clone for ValueFormat<T> {
     fn clone(&self) -> Self {
-        Self { codec: Arc::clone(&self.codec), validate: self.validate.clone() }
+        let Self { path, codec, validate } = self;
+        Self { path: Arc::clone(path), codec: Arc::clone(codec), validate: validate.clone() }
     }
 }
 
@@ -51,7 +58,7 @@ mod tests {
     use crate::{CodecError, Json, RejectionReason};
 
     fn format(validate: fn(&u32) -> Result<(), String>) -> ValueFormat<u32> {
-        ValueFormat { codec: Arc::new(Json::new()), validate: Some(Arc::new(validate)) }
+        ValueFormat { path: "/a".into(), codec: Arc::new(Json::new()), validate: Some(Arc::new(validate)) }
     }
 
     #[test]
@@ -69,7 +76,9 @@ mod tests {
     #[test]
     fn a_panic_is_a_refusal() {
         let panics = format(|_| panic!("planted"));
-        assert_eq!(panics.read(&Bytes::from_static(b"9")).unwrap_err().reason(), RejectionReason::Panicked);
+        let refusal = panics.read(&Bytes::from_static(b"9")).unwrap_err();
+        assert_eq!((refusal.reason(), refusal.detail()), (RejectionReason::Panicked, "planted"));
+        assert_eq!(refusal.to_string(), "the value: the validation panicked");
     }
 
     struct OneWay;
@@ -86,7 +95,7 @@ mod tests {
 
     #[test]
     fn what_nobody_could_read_is_not_written() {
-        let format = ValueFormat { codec: Arc::new(OneWay), validate: None };
+        let format = ValueFormat { path: "/a".into(), codec: Arc::new(OneWay), validate: None };
         assert!(matches!(format.write(&f64::NAN), Err(PublishError::Refused(_))));
     }
 }

@@ -1,5 +1,6 @@
 use super::Revision;
 use crate::CodecError;
+use docent_core::recipe::HookPanic;
 use std::fmt;
 
 /// A value that was not taken, and why.
@@ -38,9 +39,9 @@ impl Rejection {
         Self { reason: RejectionReason::Validation, revision: None, summary, detail: Some(detail) }
     }
 
-    pub(crate) fn panicked() -> Self {
-        let summary = "the codec or the validation panicked".to_owned();
-        Self { reason: RejectionReason::Panicked, revision: None, summary, detail: None }
+    pub(crate) fn panicked(panic: &HookPanic) -> Self {
+        let (summary, detail) = (panic.to_string(), panic.message().map(str::to_owned));
+        Self { reason: RejectionReason::Panicked, revision: None, summary, detail }
     }
 
     pub(crate) fn unreadable(error: &docent_core::Error) -> Self {
@@ -62,7 +63,7 @@ impl Rejection {
         self.revision
     }
 
-    /// The fault, in the words of the codec or the validation hook. It may repeat parts of the value: do not
+    /// The fault, in the words of the codec or the validation hook, or of its panic. It may repeat parts of the value: do not
     /// log it where values hold secrets.
     pub fn detail(&self) -> &str {
         self.detail.as_deref().unwrap_or(&self.summary)

@@ -1,0 +1,171 @@
+//! Codecs and validations that panic or block: a live view goes on, says so, and costs no lock.
+
+use crate::support::{Limits, PATH, config, limits};
+use bytes::Bytes;
+use docent::config::{Change, Codec, CodecError, Json, RejectionReason, TreeChange};
+use docent::{Client, Config, ConfigTree, Mutex, Subscription};
+use docent_testkit::{Backend, TestServer, both_backends};
+use docent_tests::{SHORT_SESSION, builder, connect, soon};
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+/// The value at which hooks panic.
+const POISON: u32 = 13;
+
+/// The value at which validation takes its time.
+const SLOW: u32 = 3;
+
+/// Longer than a short session.
+const LONG: Duration = Duration::from_secs(3);
+
+/// JSON whose decoder panics at the poison.
+struct Fragile;
+
+impl Codec<Limits> for Fragile {
+    fn encode(&self, value: &Limits) -> Result<Bytes, CodecError> {
+        Json::new().encode(value)
+    }
+
+    fn decode(&self, data: &Bytes) -> Result<Limits, CodecError> {
+        Codec::<Limits>::decode(&Json::new(), data)
+            .inspect(|limits| assert_ne!(limits.per_second, POISON, "planted"))
+    }
+}
+
+fn not_poison(limits: &Limits) -> Result<(), String> {
+    assert_ne!(limits.per_second, POISON, "planted");
+    Ok(())
+}
+
+/// The next change, in a word or two.
+async fn told(subscription: &mut Subscription<Limits>) -> String {
+    match soon(subscription.changed()).await {
+        Some(Change::Value(snapshot)) => snapshot.per_second.to_string(),
+        Some(Change::Refused(refusal)) => {
+            assert_eq!(refusal.reason(), RejectionReason::Panicked);
+            assert!(refusal.detail().contains("planted"), "{}", refusal.detail());
+            refusal.to_string()
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Publishes the poison under a live subscription, and then a good value.
+async fn a_subscription_goes_on_after_a_panic(hooked: Config<Limits>, other: &Client, what: &str) {
+    let plain = config(other);
+    soon(plain.publish(&limits(1))).await.unwrap();
+    let mut subscription = soon(hooked.subscribe()).await.unwrap();
+    soon(plain.publish(&limits(POISON))).await.unwrap();
+    let refusal = told(&mut subscription).await;
+    assert!(refusal.ends_with(&format!("the {what} panicked")), "{refusal}");
+    assert_eq!((subscription.current().per_second, subscription.refused()), (1, 1));
+    assert!(!subscription.is_stale());
+    soon(plain.publish(&limits(2))).await.unwrap();
+    assert_eq!(told(&mut subscription).await, "2");
+    assert!(subscription.rejection().is_none());
+}
+
+/// Makes a folder with two keys, one of which becomes the poison.
+async fn a_tree_goes_on_after_a_panic(hooked: ConfigTree<Limits>, other: &Client) {
+    let plain = ConfigTree::<Limits>::new(other, hooked.path()).unwrap();
+    for key in ["a", "b"] {
+        soon(plain.key(key).unwrap().publish(&limits(1))).await.unwrap();
+    }
+    let mut subscription = soon(hooked.subscribe()).await.unwrap();
+    let mut tell = async || match soon(subscription.changed()).await {
+        Some(TreeChange::Value(key, snapshot)) => format!("{key} {}", snapshot.per_second),
+        Some(TreeChange::Refused(key, refusal)) => format!("{key} {:?}", refusal.reason()),
+        other => panic!("{other:?}"),
+    };
+    for (key, value, expected) in [("a", POISON, "a Panicked"), ("b", 2, "b 2"), ("a", 3, "a 3")] {
+        soon(plain.key(key).unwrap().publish(&limits(value))).await.unwrap();
+        assert_eq!(tell().await, expected);
+    }
+    assert_eq!(subscription.current().refused().len(), 0);
+}
+
+/// True when a lock is held for all the time that a live view's validation blocks.
+async fn lock_outlives_validation(server: &TestServer, dedicated: bool) -> bool {
+    let settings = builder(server, server.connect_string()).session_timeout(SHORT_SESSION);
+    let settings = if dedicated { settings.dedicated_thread() } else { settings };
+    let (client, other) = (settings.connect().await.unwrap(), connect(server).await);
+    let plain = config(&other);
+    soon(plain.publish(&limits(1))).await.unwrap();
+    let slow = Config::<Limits>::builder(&client, PATH).validate(|limits| {
+        if limits.per_second == SLOW {
+            std::thread::sleep(LONG);
+        }
+        Ok::<_, String>(())
+    });
+    let subscription = soon(slow.build().unwrap().subscribe()).await.unwrap();
+    let guard = soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap();
+    soon(plain.publish(&limits(SLOW))).await.unwrap();
+    let mut was_stale = false;
+    soon(async {
+        while subscription.current().per_second != SLOW {
+            was_stale |= subscription.is_stale();
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+    let is_held = guard.is_held() && soon(guard.verify()).await.is_ok();
+    assert!(!is_held || (was_stale && !subscription.is_stale()), "it says that it is behind, while it is");
+    soon(client.close()).await;
+    is_held
+}
+
+/// A busy machine may starve a short session once.
+async fn lock_outlives_validation_once_in_a_while(server: &TestServer, dedicated: bool) {
+    for _ in 0..4 {
+        if lock_outlives_validation(server, dedicated).await {
+            return;
+        }
+    }
+    panic!("each time the lock was lost");
+}
+
+both_backends! {
+    async fn a_subscription_says_that_the_decoder_panicked_and_goes_on(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let hooked = Config::builder_with(&client, PATH, Fragile).build().unwrap();
+        a_subscription_goes_on_after_a_panic(hooked, &other, "codec").await;
+    }
+
+    async fn a_subscription_says_that_validation_panicked_and_goes_on(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let hooked = Config::builder(&client, PATH).validate(not_poison).build().unwrap();
+        a_subscription_goes_on_after_a_panic(hooked, &other, "validation").await;
+    }
+
+    async fn a_tree_says_that_a_hook_panicked_at_a_key_and_goes_on(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let decoded = Config::builder_with(&client, "/config/decoded", Fragile).build_tree().unwrap();
+        a_tree_goes_on_after_a_panic(decoded, &other).await;
+        let validated = Config::builder(&client, "/config/validated").validate(not_poison).build_tree().unwrap();
+        a_tree_goes_on_after_a_panic(validated, &other).await;
+    }
+
+    async fn a_closure_that_panics_in_an_update_leaves_nothing_behind(backend: Backend) {
+        use futures_util::FutureExt;
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let config = config(&client);
+        soon(config.publish(&limits(1))).await.unwrap();
+        let update = AssertUnwindSafe(config.update(|_| panic!("planted"))).catch_unwind();
+        assert!(soon(update).await.is_err());
+        let raise = |now: Option<Limits>| now.map(|now| limits(now.per_second + 1));
+        assert_eq!(soon(config.update(raise)).await.unwrap().unwrap().per_second, 2);
+        assert_eq!(soon(crate::support::config(&other).update(raise)).await.unwrap().unwrap().per_second, 3);
+    }
+
+    async fn validation_that_blocks_costs_no_lock(backend: Backend) {
+        lock_outlives_validation_once_in_a_while(&backend.start().await, false).await;
+    }
+
+    async fn validation_that_blocks_costs_no_lock_of_a_dedicated_thread(backend: Backend) {
+        lock_outlives_validation_once_in_a_while(&backend.start().await, true).await;
+    }
+}
