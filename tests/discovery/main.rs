@@ -5,6 +5,7 @@
 mod bad_input;
 mod balance;
 mod batteries;
+mod hooks;
 mod large;
 mod layout;
 mod membership;

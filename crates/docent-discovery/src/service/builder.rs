@@ -1,10 +1,11 @@
 use super::Instances;
 use super::task::{Filter, ViewState, ViewTask};
-use super::view::Service;
+use super::view::{FollowedService, Service};
 use crate::balance::{OutlierPolicy, PickPolicy};
 use crate::layout::{Placement, ServiceSide};
 use crate::{Instance, instance};
-use docent_core::{ChildrenCache, Client, Error, recipe};
+use docent_core::recipe::{self, Hooks};
+use docent_core::{ChildrenCache, Client, Error};
 use serde::de::DeserializeOwned;
 use std::fmt;
 use std::sync::Arc;
@@ -39,8 +40,11 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ServiceBuilder<P> {
         }
     }
 
-    /// Shows only instances for which `filter` is true. It is called in the client's own task: it must not
-    /// block.
+    /// Shows only instances for which `filter` is true. It is called once for each version of an instance, by
+    /// which its answer stands. An instance at which it panics is [unreadable](Instances::unreadable).
+    ///
+    /// It runs on a thread for blocking code, as the decoder of payloads does: what takes long holds up this
+    /// view alone, which is [stale](Service::is_stale) after a second.
     pub fn filter(mut self, filter: impl Fn(&Instance<P>) -> bool + Send + Sync + 'static) -> Self {
         self.filter = Some(Arc::new(filter));
         self
@@ -91,6 +95,7 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ServiceBuilder<P> {
         let Self { client, placement, service, side, filter, removal_grace, policy, outlier_policy } = self;
         instance::check_segment("service name", &service)?;
         let cache = ChildrenCache::new(&client, &placement.folder(&service, side))?;
+        let hooks = Hooks::new(&client, cache.path());
         let (show, shown) = watch::channel(Arc::new(Instances::none()));
         let abandoned = CancellationToken::new();
         let task = ViewTask {
@@ -101,8 +106,9 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ServiceBuilder<P> {
             shown: show,
             state: ViewState::default(),
         };
-        recipe::spawn(&client, task.run(cache.subscribe(), abandoned.clone()));
-        Ok(Service::new(service, cache, shown, policy, outlier_policy, abandoned.drop_guard()))
+        let followed = FollowedService { name: service, cache, lag: hooks.lag(), shown };
+        recipe::spawn(&client, task.run(followed.cache.subscribe(), abandoned.clone(), hooks));
+        Ok(Service::new(followed, policy, outlier_policy, abandoned.drop_guard()))
     }
 }
 

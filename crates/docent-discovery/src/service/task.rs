@@ -2,7 +2,7 @@ use super::{Instances, Unreadable};
 use crate::Instance;
 use crate::balance::{Candidate, Load};
 use crate::layout::Placement;
-use docent_core::recipe::after;
+use docent_core::recipe::{Hooks, after, call_hook};
 use docent_core::{ChildrenEvent, ChildrenEvents, Error, Node, planted};
 use futures_util::{FutureExt, StreamExt};
 use serde::de::DeserializeOwned;
@@ -41,6 +41,8 @@ pub(super) struct ViewState<P> {
 struct KnownInstance<P> {
     node: Arc<Node>,
     candidate: Candidate<P>,
+    /// The filter's answer.
+    passes: bool,
 }
 
 impl<P> Default for ViewState<P> {
@@ -58,7 +60,12 @@ impl<P> Default for ViewState<P> {
 
 impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
     /// Until the client is closed, or nobody looks any more.
-    pub(super) async fn run(mut self, mut events: ChildrenEvents, abandoned: CancellationToken) {
+    pub(super) async fn run(
+        mut self,
+        mut events: ChildrenEvents,
+        abandoned: CancellationToken,
+        hooks: Hooks,
+    ) {
         loop {
             let next_leaves = self.state.leaving.values().min().copied();
             let left = async {
@@ -67,26 +74,58 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
                     None => std::future::pending().await,
                 }
             };
+            let mut news = Vec::new();
             tokio::select! {
                 () = abandoned.cancelled() => return,
                 event = events.next() => {
                     let Some(event) = event else { break };
-                    self.apply(event);
+                    news.push(event);
                     // Further events that are there already are shown together with it.
                     while let Some(Some(event)) = events.next().now_or_never() {
-                        self.apply(event);
+                        news.push(event);
                     }
                 }
                 () = left => {}
             }
-            self.settle();
-            self.part();
-            if self.state.is_loaded {
-                self.show();
+            if !news.iter().any(|event| self.is_of_instances(event)) && next_leaves.is_none() {
+                hooks.run_here(&mut self, |task| task.hear(news));
+                continue;
+            }
+            match hooks.run(self, |task| task.hear(news)).await {
+                Some(task) => self = task,
+                None => return,
             }
         }
         self.state.is_stale = true;
-        self.show();
+        hooks.run_here(&mut self, |task| task.show());
+    }
+
+    /// True for an event at which an instance is read, or dropped: by code of the user's.
+    fn is_of_instances(&self, event: &Result<ChildrenEvent, Error>) -> bool {
+        match event {
+            Ok(ChildrenEvent::Apply(name, node)) => !self.is_known(name, node),
+            Ok(ChildrenEvent::Delete(_)) => true,
+            _ => false,
+        }
+    }
+
+    fn is_known(&self, name: &str, node: &Node) -> bool {
+        self.state.known.get(name).is_some_and(|known| known.node.data == node.data)
+    }
+
+    fn hear(&mut self, news: Vec<Result<ChildrenEvent, Error>>) {
+        let service = self.service.clone();
+        for event in news {
+            // Payloads have drops of their own, and a panic there takes no other event with it.
+            let _ = call_hook("drop of an instance", &service, || self.apply(event));
+        }
+        let _ = call_hook("drop of an instance", &service, || {
+            self.settle();
+            self.part();
+        });
+        if self.state.is_loaded {
+            self.show();
+        }
     }
 
     fn apply(&mut self, event: Result<ChildrenEvent, Error>) {
@@ -134,8 +173,8 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
             told.insert(Arc::clone(&name));
         }
         self.state.leaving.remove(&name);
-        if let Some(known) = self.state.known.get_mut(&name)
-            && known.node.data == node.data
+        if self.is_known(&name, &node)
+            && let Some(known) = self.state.known.get_mut(&name)
         {
             // Perhaps made anew, and still the same.
             known.candidate.mzxid = node.stat.mzxid;
@@ -143,16 +182,30 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
             self.state.unreadable.remove(&name);
             return;
         }
-        match self.placement.read::<P>(&self.service, &name, &node.data) {
-            Ok(instance) => self.insert(name, node, instance),
+        match self.read(&name, &node) {
+            Ok((instance, passes)) => self.insert(name, node, instance, passes),
             Err(reason) => {
+                self.mark_unreadable(Arc::clone(&name), reason);
                 self.state.known.remove(&name);
-                self.mark_unreadable(name, reason);
             }
         }
     }
 
-    fn insert(&mut self, name: Arc<str>, node: Arc<Node>, instance: Instance<P>) {
+    /// The instance of a node, and whether it passes the filter.
+    ///
+    /// # Errors
+    /// The fault of the data, or the hook that panicked.
+    fn read(&self, name: &str, node: &Node) -> Result<(Instance<P>, bool), String> {
+        let read = || self.placement.read::<P>(&self.service, name, &node.data);
+        let instance = call_hook("decoder of payloads", name, read).map_err(|panic| panic.to_string())??;
+        let passes = match &self.filter {
+            Some(filter) => call_hook("filter", name, || filter(&instance)),
+            None => Ok(true),
+        };
+        Ok((instance, passes.map_err(|panic| panic.to_string())?))
+    }
+
+    fn insert(&mut self, name: Arc<str>, node: Arc<Node>, instance: Instance<P>, passes: bool) {
         self.state.unreadable.remove(&name);
         let place = |instance: &Instance<P>| (instance.address.clone(), instance.port, instance.ssl_port);
         // Work in flight at the same place goes on to count.
@@ -164,7 +217,7 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
         };
         let candidate =
             Candidate { key: Arc::clone(&name), instance: Arc::new(instance), mzxid: node.stat.mzxid, load };
-        self.state.known.insert(name, KnownInstance { node, candidate });
+        self.state.known.insert(name, KnownInstance { node, candidate, passes });
     }
 
     fn mark_unreadable(&mut self, name: Arc<str>, reason: String) {
@@ -205,10 +258,8 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
         let ViewState { known, unreadable, is_loaded, is_stale, .. } = &self.state;
         let all: BTreeMap<_, _> =
             known.iter().map(|(name, known)| (Arc::clone(name), known.candidate.clone())).collect();
-        let is_available = |instance: &Instance<P>| {
-            instance.enabled && self.filter.as_ref().is_none_or(|filter| filter(instance))
-        };
-        let available = all.values().filter(|candidate| is_available(&candidate.instance)).cloned().collect();
+        let is_available = |known: &&KnownInstance<P>| known.passes && known.candidate.instance.enabled;
+        let available = known.values().filter(is_available).map(|known| known.candidate.clone()).collect();
         let (is_loaded, is_stale) = (*is_loaded, *is_stale);
         let shown = Instances { all, available, unreadable: unreadable.clone(), is_loaded, is_stale };
         self.shown.send_replace(Arc::new(shown));

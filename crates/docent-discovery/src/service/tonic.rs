@@ -1,8 +1,10 @@
 use super::{Service, ServiceChange};
 use crate::Instance;
+use docent_core::recipe::call_hook;
 use futures_util::StreamExt;
 use std::sync::Arc;
 use tokio::sync::mpsc::Sender;
+use tokio::task::spawn_blocking;
 use tonic::transport::Endpoint;
 use tonic::transport::channel::Change as Discovery;
 
@@ -16,7 +18,7 @@ pub(super) async fn forward<P, M>(
     channel: Sender<Discovery<Arc<str>, Endpoint>>,
 ) where
     P: Send + Sync + 'static,
-    M: FnMut(&Arc<Instance<P>>) -> Option<Endpoint>,
+    M: FnMut(&Arc<Instance<P>>) -> Option<Endpoint> + Send + 'static,
 {
     let mut changes = service.changes().into_keyed();
     // From here on the stream keeps the view alive.
@@ -28,8 +30,19 @@ pub(super) async fn forward<P, M>(
         };
         let discovery = match change {
             Some((key, ServiceChange::Added(instance) | ServiceChange::Updated(instance))) => {
-                match endpoint(&instance) {
-                    Some(endpoint) => Discovery::Insert(key, endpoint),
+                // Not in this task, as it is code of the user's, which may block.
+                let made = spawn_blocking({
+                    let instance = Arc::clone(&instance);
+                    move || {
+                        let made = call_hook("endpoint", &instance.id, || endpoint(&instance));
+                        (endpoint, made.unwrap_or(None))
+                    }
+                });
+                // It fails only when the runtime is shutting down.
+                let Ok((again, made)) = made.await else { return };
+                endpoint = again;
+                match made {
+                    Some(made) => Discovery::Insert(key, made),
                     None => {
                         tracing::warn!(service = %instance.name, id = %instance.id, "an instance has no endpoint");
                         Discovery::Remove(key)

@@ -1,5 +1,6 @@
 use super::{KeyedChanges, ServiceChange};
 use crate::Instance;
+use docent_core::recipe::call_hook;
 use futures_core::Stream;
 use futures_util::StreamExt;
 use std::convert::Infallible;
@@ -25,6 +26,16 @@ impl<P, M> Discovered<P, M> {
     }
 }
 
+impl<P, M, S> Discovered<P, M>
+where
+    M: FnMut(&Arc<Instance<P>>) -> Option<S>,
+{
+    /// The service for an instance. One at which this panics is left out: a balancer would end with it.
+    fn make(&mut self, instance: &Arc<Instance<P>>) -> Option<S> {
+        call_hook("maker of services", &instance.id, || (self.make)(instance)).unwrap_or(None)
+    }
+}
+
 // Nothing in it is pinned in place.
 impl<P, M> Unpin for Discovered<P, M> {}
 
@@ -42,11 +53,11 @@ where
                 Poll::Pending => return Poll::Pending,
             };
             let discovery = match change {
-                (key, ServiceChange::Added(instance)) => match (self.make)(&instance) {
+                (key, ServiceChange::Added(instance)) => match self.make(&instance) {
                     Some(made) => Discovery::Insert(key, made),
                     None => continue,
                 },
-                (key, ServiceChange::Updated(instance)) => match (self.make)(&instance) {
+                (key, ServiceChange::Updated(instance)) => match self.make(&instance) {
                     Some(made) => Discovery::Insert(key, made),
                     None => Discovery::Remove(key),
                 },

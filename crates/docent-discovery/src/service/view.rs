@@ -3,6 +3,7 @@ use super::Discovered;
 use super::{Instances, ServiceChanges};
 use crate::Instance;
 use crate::balance::{Balance, OutlierPolicy, PickError, PickPolicy, Picked};
+use docent_core::recipe::ViewLag;
 use docent_core::{ChildrenCache, Error};
 use std::fmt;
 use std::future::Future;
@@ -24,7 +25,8 @@ use tonic::transport::{Channel, Endpoint};
 /// - Without a link, and in a new session until everything was read again, it goes on to show its last
 ///   instances, and says [how old](Self::stale_for) they are. An instance that never left is never shown as
 ///   gone.
-/// - A node that cannot be read as an instance is [reported](Instances::unreadable) and harms no other.
+/// - A node that cannot be read as an instance, or at which the filter or the decoder of its payload panics,
+///   is [reported](Instances::unreadable) and harms no other.
 /// - Only instances that it shows as available at that time are picked.
 ///
 /// # Assumptions
@@ -42,34 +44,38 @@ use tonic::transport::{Channel, Endpoint};
 pub struct Service<P>(Arc<Inner<P>>);
 
 struct Inner<P> {
-    name: String,
-    cache: ChildrenCache,
-    shown: watch::Receiver<Arc<Instances<P>>>,
+    followed: FollowedService<P>,
     balance: Arc<Balance>,
     _task: DropGuard,
 }
 
+/// Service that a view's task follows, as the view sees it.
+pub(super) struct FollowedService<P> {
+    pub(super) name: String,
+    pub(super) cache: ChildrenCache,
+    pub(super) lag: ViewLag,
+    pub(super) shown: watch::Receiver<Arc<Instances<P>>>,
+}
+
 impl<P> Service<P> {
     pub(super) fn new(
-        name: String,
-        cache: ChildrenCache,
-        shown: watch::Receiver<Arc<Instances<P>>>,
+        followed: FollowedService<P>,
         policy: PickPolicy,
         outlier_policy: OutlierPolicy,
         task: DropGuard,
     ) -> Self {
         let balance = Arc::new(Balance::new(policy, outlier_policy));
-        Self(Arc::new(Inner { name, cache, shown, balance, _task: task }))
+        Self(Arc::new(Inner { followed, balance, _task: task }))
     }
 
     /// The service's name.
     pub fn name(&self) -> &str {
-        &self.0.name
+        &self.0.followed.name
     }
 
     /// The instances as they are known now, without I/O.
     pub fn instances(&self) -> Arc<Instances<P>> {
-        Arc::clone(&self.0.shown.borrow())
+        Arc::clone(&self.0.followed.shown.borrow())
     }
 
     /// Picks an instance by the view's policy, without I/O, among the instances that are enabled, pass the
@@ -95,7 +101,7 @@ impl<P> Service<P> {
     }
 
     fn no_instance(&self) -> PickError {
-        PickError::NoInstance { service: self.0.name.clone() }
+        PickError::NoInstance { service: self.0.followed.name.clone() }
     }
 
     /// Changes from now on, after an [`Added`](super::ServiceChange::Added) for each instance there is.
@@ -103,24 +109,27 @@ impl<P> Service<P> {
     where
         P: Send + Sync + 'static,
     {
-        ServiceChanges::new(self.clone(), self.0.shown.clone(), self.0.cache.errors())
+        let FollowedService { cache, shown, .. } = &self.0.followed;
+        ServiceChanges::new(self.clone(), shown.clone(), cache.errors())
     }
 
     /// True when the view may be out of date: before it was ready, from a lost link until everything was read
-    /// again, while the instances cannot be listed, and once the client is closed.
+    /// again, while the instances cannot be listed, while the filter or the decoder of payloads takes longer
+    /// than a second, and once the client is closed.
     pub fn is_stale(&self) -> bool {
-        self.0.cache.is_stale()
+        self.0.followed.cache.is_stale() || self.0.followed.lag.is_behind()
     }
 
     /// Time for which it has been [stale](Self::is_stale); `None` when it is not.
     pub fn stale_for(&self) -> Option<Duration> {
-        self.0.cache.stale_for()
+        let FollowedService { cache, lag, .. } = &self.0.followed;
+        cache.stale_for().or_else(|| lag.behind_for())
     }
 
     /// Error for which the instances cannot be listed at present; `None` when they can. It is tried again all
     /// the time.
     pub fn last_error(&self) -> Option<Error> {
-        self.0.cache.last_error()
+        self.0.followed.cache.last_error()
     }
 
     /// Waits until the instances were read once, at most for the operation timeout.
@@ -134,15 +143,16 @@ impl<P> Service<P> {
     where
         P: Send + Sync + 'static,
     {
-        let (cache, mut shown) = (self.0.cache.clone(), self.0.shown.clone());
+        let FollowedService { cache, shown, .. } = &self.0.followed;
+        let (cache, mut shown) = (cache.clone(), shown.clone());
         async move {
             cache.ready().await?;
-            // Instances that the cache has already are shown at once.
-            if shown.wait_for(|instances| instances.is_loaded).await.is_err() {
-                // The client was closed, which the cache says.
-                cache.ready().await?;
+            // Instances that the cache has already are shown at once, unless a hook takes its time.
+            match shown.wait_for(|instances| instances.is_loaded).await {
+                Ok(_) => Ok(()),
+                // The view's task has ended, mostly with the client.
+                Err(_) => Err(Error::closed("open", cache.path())),
             }
-            Ok(())
         }
     }
 }
@@ -162,7 +172,7 @@ impl<P: Send + Sync + 'static> Service<P> {
     }
 
     /// As [`channel`](Self::channel), with endpoints of the caller's, such as with TLS or timeouts. `None`
-    /// leaves an instance out.
+    /// leaves an instance out, and so does a panic. `endpoint` is called on a thread for blocking code.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
@@ -180,7 +190,7 @@ impl<P: Send + Sync + 'static> Service<P> {
 impl<P: Send + Sync + 'static> Service<P> {
     /// The service's available instances as tower's [`Discover`](tower::discover::Discover), for
     /// `tower::balance` and other users of one. `make` makes a service of each instance, anew when the
-    /// instance changes; `None` leaves it out.
+    /// instance changes, in the task that polls this; `None` leaves it out, and so does a panic.
     ///
     /// Requests that tower sends are not counted as in flight here, and their failures set nobody aside: it
     /// has a balance of its own.
