@@ -2,12 +2,13 @@
 
 use docent::discovery::RegistrationStatus;
 use docent::node::Acl;
-use docent::{CreateMode, ErrorKind, Instance, Membership, Mutex, Registry};
+use docent::{CreateMode, ErrorKind, Instance, Membership, Registry};
 use docent_testkit::{Backend, both_backends};
 use docent_tests::{builder, connect, soon, until};
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit};
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 both_backends! {
     async fn a_node_whose_access_control_list_cannot_be_chosen_is_not_created(backend: Backend) {
@@ -23,7 +24,7 @@ both_backends! {
         let group = Membership::new(&client, "/group").unwrap();
         refused(soon(group.join("poison", "")).await.unwrap_err().kind());
         let _member = soon(group.join("good", "")).await.unwrap();
-        soon(soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap().release()).await.unwrap();
+        soon(soon(docent::Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap().release()).await.unwrap();
     }
 
     async fn a_registration_outlives_a_panic_of_the_function_that_chooses_lists(backend: Backend) {
@@ -85,6 +86,53 @@ impl Recorder for Panics {
     }
 }
 
+/// A recorder that notes the threads it is called on.
+#[derive(Debug, Default)]
+struct Threads(Mutex<BTreeSet<String>>);
+
+impl Threads {
+    fn note(&self) {
+        let name = std::thread::current().name().unwrap_or_default().to_owned();
+        self.0.lock().unwrap().insert(name);
+    }
+}
+
+impl Recorder for &'static Threads {
+    fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+    fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+    fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+
+    fn register_counter(&self, _: &Key, _: &Metadata<'_>) -> Counter {
+        self.note();
+        Counter::noop()
+    }
+
+    fn register_gauge(&self, _: &Key, _: &Metadata<'_>) -> Gauge {
+        self.note();
+        Gauge::noop()
+    }
+
+    fn register_histogram(&self, _: &Key, _: &Metadata<'_>) -> Histogram {
+        self.note();
+        Histogram::noop()
+    }
+}
+
+#[tokio::test]
+async fn the_sessions_own_thread_calls_no_recorder_of_metrics() {
+    let threads: &'static Threads = Box::leak(Box::default());
+    metrics::set_global_recorder(threads).unwrap();
+    let server = Backend::Embedded.start().await;
+    let client = builder(&server, server.connect_string()).dedicated_thread().connect().await.unwrap();
+    let guard = soon(docent::Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap();
+    server.expire(client.session_id().unwrap()).await.unwrap();
+    soon(guard.lost()).await;
+    soon(client.close()).await;
+    let called = |name: &str| threads.0.lock().unwrap().contains(name);
+    until(async || called("docent-tasks")).await;
+    assert!(!called("docent-session"));
+}
+
 #[test]
 fn a_recorder_of_metrics_that_panics_takes_nothing_with_it() {
     let recorder = Panics::default();
@@ -94,13 +142,13 @@ fn a_recorder_of_metrics_that_panics_takes_nothing_with_it() {
         runtime.block_on(async {
             let server = Backend::Embedded.start().await;
             let client = connect(&server).await;
-            let guard = soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap();
+            let guard = soon(docent::Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap();
             recorder.0.store(true, Ordering::SeqCst);
             server.expire(client.session_id().unwrap()).await.unwrap();
             soon(guard.lost()).await;
             drop(guard);
             until(async || client.get("/").await.is_ok()).await;
-            soon(soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap().release())
+            soon(soon(docent::Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap().release())
                 .await
                 .unwrap();
             soon(client.close()).await;

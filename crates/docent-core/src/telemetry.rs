@@ -13,12 +13,31 @@ use crate::guard::LostReason;
 use crate::setup::ConnectionState;
 #[cfg(feature = "metrics")]
 use crate::task::call_hook;
+use std::cell::OnceCell;
 use std::time::Duration;
+use tokio::runtime::Handle;
+
+thread_local! {
+    /// Runtime that records for a thread which must not be held up.
+    static RECORDER: OnceCell<Handle> = const { OnceCell::new() };
+}
+
+/// From now on a task of `runtime` records what this thread counts.
+pub(crate) fn record_on(runtime: Handle) {
+    // Once set it stays: a thread is told of one runtime.
+    let _ = RECORDER.try_with(|recorder| recorder.set(runtime));
+}
 
 /// Calls the program's recorder of metrics, which is somebody else's code.
 #[cfg(feature = "metrics")]
-fn recorded(record: impl FnOnce()) {
-    let _ = call_hook("recorder of metrics", "", record);
+fn recorded(record: impl FnOnce() + Send + 'static) {
+    let call = || {
+        let _ = call_hook("recorder of metrics", "", record);
+    };
+    match RECORDER.try_with(|recorder| recorder.get().cloned()) {
+        Ok(Some(runtime)) => drop(runtime.spawn(async move { call() })),
+        _ => call(),
+    }
 }
 
 /// The client's state changed.
@@ -34,7 +53,7 @@ pub(crate) fn connection(state: ConnectionState) {
             ConnectionState::RolledBack => 5,
             ConnectionState::AuthFailed => 6,
         };
-        recorded(|| {
+        recorded(move || {
             metrics::gauge!("docent_connection_state").set(value);
             match state {
                 ConnectionState::Connected => metrics::counter!("docent_connected_total").increment(1),
@@ -74,7 +93,7 @@ pub(crate) fn operation<T>(operation: &'static str, started: Started, result: &R
             Err(_) => "failed",
         };
         let duration = started.at.elapsed().as_secs_f64();
-        recorded(|| {
+        recorded(move || {
             metrics::histogram!("docent_op_duration_seconds", "op" => operation, "outcome" => outcome)
                 .record(duration);
         });
@@ -84,13 +103,13 @@ pub(crate) fn operation<T>(operation: &'static str, started: Started, result: &R
 /// An operation is tried again.
 pub(crate) fn retry(operation: &'static str) {
     #[cfg(feature = "metrics")]
-    recorded(|| metrics::counter!("docent_retries_total", "op" => operation).increment(1));
+    recorded(move || metrics::counter!("docent_retries_total", "op" => operation).increment(1));
 }
 
 /// A guard began, after a wait in its line.
 pub(crate) fn acquired(recipe: &'static str, waited: Duration) {
     #[cfg(feature = "metrics")]
-    recorded(|| {
+    recorded(move || {
         metrics::histogram!("docent_lock_wait_seconds", "recipe" => recipe).record(waited.as_secs_f64());
         metrics::gauge!("docent_locks_held", "recipe" => recipe).increment(1);
     });
@@ -99,7 +118,7 @@ pub(crate) fn acquired(recipe: &'static str, waited: Duration) {
 /// A guard ended: released, or lost for a reason.
 pub(crate) fn over(recipe: &'static str, held: Duration, lost: Option<LostReason>) {
     #[cfg(feature = "metrics")]
-    recorded(|| {
+    recorded(move || {
         metrics::histogram!("docent_lock_held_seconds", "recipe" => recipe).record(held.as_secs_f64());
         metrics::gauge!("docent_locks_held", "recipe" => recipe).decrement(1);
         if let Some(reason) = lost {
@@ -122,7 +141,7 @@ pub(crate) fn cleanups(open: usize) {
     #[cfg(feature = "metrics")]
     {
         let open = u32::try_from(open).unwrap_or(u32::MAX);
-        recorded(|| metrics::gauge!("docent_cleanups_open").set(open));
+        recorded(move || metrics::gauge!("docent_cleanups_open").set(open));
     }
 }
 
@@ -130,5 +149,5 @@ pub(crate) fn cleanups(open: usize) {
 /// delays it.
 pub(crate) fn late(lateness: Duration) {
     #[cfg(feature = "metrics")]
-    recorded(|| metrics::histogram!("docent_session_lateness_seconds").record(lateness.as_secs_f64()));
+    recorded(move || metrics::histogram!("docent_session_lateness_seconds").record(lateness.as_secs_f64()));
 }

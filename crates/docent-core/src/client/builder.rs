@@ -289,8 +289,9 @@ impl ClientBuilder {
         let (session_runtime, runtime, threads) = match self.config.dedicated_thread {
             false => (runtime.clone(), runtime, Vec::new()),
             true => {
-                let threads = vec![Thread::start("docent-session")?, Thread::start("docent-tasks")?];
-                (threads[0].handle(), threads[1].handle(), threads)
+                let tasks = Thread::start("docent-tasks", None)?;
+                let session = Thread::start("docent-session", Some(tasks.handle()))?;
+                (session.handle(), tasks.handle(), vec![session, tasks])
             }
         };
         let identity = self.config.identity.clone().unwrap_or_else(|| local_identity(&servers));

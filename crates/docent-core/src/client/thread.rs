@@ -1,4 +1,5 @@
 use crate::error::{Error, ErrorKind};
+use crate::telemetry;
 use std::io;
 use std::sync::{Arc, mpsc};
 use std::thread::Builder;
@@ -13,21 +14,32 @@ pub(super) struct Thread {
 
 impl Thread {
     /// Starts the thread. The runtime is made on it, because one must not be dropped where tasks run.
-    pub(super) fn start(name: &str) -> Result<Self, Error> {
+    /// With `recorder` what it counts is recorded there.
+    pub(super) fn start(name: &str, recorder: Option<Handle>) -> Result<Self, Error> {
         let (report, started) = mpsc::channel();
         let (tasks, given) = mpsc::channel();
-        let body = move || match runtime::Builder::new_current_thread().enable_all().build() {
+        let run = move || match runtime::Builder::new_current_thread().enable_all().build() {
             Ok(runtime) => {
                 let _ = report.send(Ok(runtime.handle().clone()));
                 // No tasks are given when the client could not be built.
                 if let Ok(tasks) = given.recv() {
                     let tasks: TaskTracker = tasks;
-                    runtime.block_on(tasks.wait());
+                    runtime.block_on(async {
+                        tasks.wait().await;
+                        // What the last of them had recorded.
+                        tokio::task::yield_now().await;
+                    });
                 }
             }
             Err(error) => {
                 let _ = report.send(Err(error));
             }
+        };
+        let body = move || {
+            if let Some(recorder) = recorder {
+                telemetry::record_on(recorder);
+            }
+            run();
         };
         Builder::new().name(name.to_owned()).spawn(body).map_err(failed)?;
         let ended = |_| Err(io::Error::other("the thread ended"));
