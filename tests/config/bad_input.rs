@@ -4,7 +4,7 @@ use crate::support::limits;
 use docent::config::{Raw, SharedCount};
 use docent::{Config, ConfigTree, Counter, Error, ErrorKind, SharedValue};
 use docent_testkit::{Backend, both_backends};
-use docent_tests::{connect, soon};
+use docent_tests::{builder, connect, soon};
 use std::io;
 use std::sync::{Arc, Mutex};
 use tracing::subscriber::NoSubscriber;
@@ -98,11 +98,11 @@ both_backends! {
         // With a second subscriber in the process every line of code is asked whether it logs.
         let _ = tracing::subscriber::set_global_default(NoSubscriber::default());
         let subscriber = tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(logged.clone()).finish();
-        // All tasks of this test run on this thread.
+        // All tasks of this test run on this thread, and so do the hooks.
         let _logging = tracing::subscriber::set_default(subscriber);
         let folder = tempfile::tempdir().unwrap();
         let server = backend.start().await;
-        let client = connect(&server).await;
+        let client = builder(&server, server.connect_string()).inline_hooks().connect().await.unwrap();
         let config = Config::<String>::builder(&client, "/secret").default_value(SECRET.to_owned())
             .validate(|text: &String| if text.ends_with('!') { Err(format!("{text} ends badly")) } else { Ok(()) });
         let config = config.snapshot_file(folder.path().join("snapshot"));
