@@ -89,12 +89,14 @@ both_backends! {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let (a, b) = (health_server("a").await, health_server("b").await);
+        let _bad = soon(registry(&client).register(at("0", a.0))).await.unwrap();
         let _first = soon(registry(&client).register(at("1", a.0))).await.unwrap();
         let _second = soon(registry(&client).register(at("2", b.0))).await.unwrap();
         let view = crate::scene::view(&other).await;
         let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
         let before = tasks();
         let channel = view.channel_with(|instance| {
+            assert_ne!(instance.id, "0", "planted");
             let uri = instance.uri().ok().filter(|_| instance.id == "2")?;
             Some(Endpoint::from_shared(uri).ok()?.connect_timeout(Duration::from_secs(5)))
         });

@@ -79,8 +79,11 @@ both_backends! {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let view = view(&other).await;
-        // An instance whose payload is `out` is left out.
-        let mut discover = view.discover(|instance| instance.payload.clone().filter(|payload| payload != "out"));
+        // An instance whose payload is `out` is left out, and so is one at which this panics.
+        let mut discover = view.discover(|instance| {
+            assert_ne!(instance.payload.as_deref(), Some("poison"), "planted");
+            instance.payload.clone().filter(|payload| payload != "out")
+        });
         let mut next = async || -> Option<String> {
             let change: Option<Result<_, Infallible>> = soon(discover.next()).await;
             change.map(|change| match change.unwrap() {
@@ -94,6 +97,8 @@ both_backends! {
         assert_eq!(next().await.as_deref(), Some("insert 1 new"));
         soon(one.update(orders("1").payload("out".to_owned()))).await.unwrap();
         assert_eq!(next().await.as_deref(), Some("remove 1"));
+        let _bad = soon(registry(&client).register(orders("bad").payload("poison".to_owned()))).await.unwrap();
+        crate::scene::until_ids(&view, &["1", "bad"]).await;
         let two = soon(registry(&client).register(orders("2"))).await.unwrap();
         assert_eq!(next().await.as_deref(), Some("insert 2 2"));
         soon(two.deregister()).await.unwrap();
