@@ -46,8 +46,8 @@ impl<T: Send + Sync + 'static> ConfigBuilder<T> {
     /// that break it; a subscriber keeps the last good value and is told. A panic of it counts as a refusal.
     ///
     /// For a subscription it runs once for each change, with the codec, on a thread for blocking code: what
-    /// takes long holds up this configuration alone, and its subscriptions are [stale](crate::Subscription::is_stale)
-    /// after a second. For a publisher it runs in the caller's task.
+    /// takes long holds up this configuration alone, and its subscriptions are
+    /// [stale](crate::Subscription::is_stale) after a second. For a publisher it runs in the caller's task.
     ///
     /// The text of its error goes into [`Rejection::detail`](crate::Rejection::detail) and is not logged.
     pub fn validate<E: Into<Box<dyn StdError + Send + Sync>>>(

@@ -97,8 +97,8 @@ impl<T: Send + Sync + 'static> Subscription<T> {
     }
 
     /// True when what is known may be out of date: before the servers told anything, from a lost link until
-    /// they told again, while the value cannot be read, while the codec or the validation of a newer one takes
-    /// longer than a second, and once the client is closed.
+    /// they told again, while the value cannot be read, while the codec or the validation of a newer one
+    /// takes longer than a second, and once the client is closed.
     pub fn is_stale(&self) -> bool {
         self.feed.cache.is_stale() || self.feed.lag.is_behind()
     }

@@ -63,8 +63,8 @@ impl Rejection {
         self.revision
     }
 
-    /// The fault, in the words of the codec or the validation hook, or of its panic. It may repeat parts of the value: do not
-    /// log it where values hold secrets.
+    /// The fault, in the words of the codec or the validation hook, or of its panic. It may repeat parts of
+    /// the value: do not log it where values hold secrets.
     pub fn detail(&self) -> &str {
         self.detail.as_deref().unwrap_or(&self.summary)
     }
