@@ -6,7 +6,9 @@ use docent::config::{Change, Codec, CodecError, Json, RejectionReason, TreeChang
 use docent::{Client, Config, ConfigTree, Mutex, Subscription};
 use docent_testkit::{Backend, TestServer, both_backends};
 use docent_tests::{SHORT_SESSION, builder, connect, soon};
+use serde::{Deserialize, Serialize};
 use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// The value at which hooks panic.
@@ -122,6 +124,34 @@ async fn lock_outlives_validation_once_in_a_while(server: &TestServer, dedicated
         }
     }
     panic!("each time the lock was lost");
+}
+
+/// A number whose drop panics once at the poison, when it is told to.
+#[derive(Serialize, Deserialize)]
+struct Bomb(u32);
+
+static ARMED: AtomicBool = AtomicBool::new(false);
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        assert!(self.0 != POISON || !ARMED.swap(false, Ordering::SeqCst), "planted");
+    }
+}
+
+#[tokio::test]
+async fn a_subscription_outlives_a_panic_in_the_drop_of_a_value() {
+    let server = Backend::Embedded.start().await;
+    let (client, other) = (connect(&server).await, connect(&server).await);
+    let plain = Config::<Bomb>::new(&other, PATH).unwrap();
+    soon(plain.publish(&Bomb(POISON))).await.unwrap();
+    let mut subscription = soon(Config::<Bomb>::new(&client, PATH).unwrap().subscribe()).await.unwrap();
+    ARMED.store(true, Ordering::SeqCst);
+    for number in [1, 2] {
+        soon(plain.publish(&Bomb(number))).await.unwrap();
+        let Some(Change::Value(snapshot)) = soon(subscription.changed()).await else { panic!() };
+        assert_eq!(snapshot.0, number);
+    }
+    assert!(!ARMED.load(Ordering::SeqCst), "the view dropped it");
 }
 
 both_backends! {
