@@ -45,11 +45,11 @@ both_backends! {
         other.delete(&one.path(), None).await.unwrap();
         let mut status = one.status();
         while !matches!(status, RegistrationStatus::Failing(_)) {
-            status = soon(one.changed()).await;
+            status = soon(one.changed()).await.unwrap();
         }
         panics.store(false, Ordering::SeqCst);
         while !matches!(status, RegistrationStatus::Announced) {
-            status = soon(one.changed()).await;
+            status = soon(one.changed()).await.unwrap();
         }
         assert!(other.exists(&one.path()).await.unwrap().is_some());
     }

@@ -129,7 +129,7 @@ impl TicketBatch {
 impl Line {
     /// Number of contenders among `names` that are ahead of `ticket`; `None` when the ticket is not among
     /// them. Once it is taken the number only becomes less.
-    pub(super) fn ahead_of(&self, ticket: &Ticket, names: &[String]) -> Option<usize> {
+    pub fn ahead_of(&self, ticket: &Ticket, names: &[String]) -> Option<usize> {
         let (own, _) = self.contender(ticket.name())?;
         // A ticket of ours is never in the danger zone, and a contender that is came later.
         let is_ahead = |name: &&String| {
