@@ -43,11 +43,13 @@ mod barrier_enter;
 mod barrier_leave;
 
 mod acks;
+mod claimed_items;
 mod claims;
 mod dead_letters;
 mod delivery_counts;
 mod given_up;
 mod item_order;
+mod item_turns;
 mod items;
 mod noticed;
 mod puts;
@@ -113,12 +115,14 @@ const CHECKS: &[fn(&Analysis<'_>, &mut Found)] = &[
     items::check,
     puts::check,
     item_order::check,
+    item_turns::check,
     delivery_counts::check,
     acks::check,
     claims::check,
     dead_letters::check,
     noticed::check,
     given_up::check,
+    claimed_items::check,
     values::check,
     latest::check,
     once::check,

@@ -18,7 +18,7 @@ pub use fault::FaultKind;
 pub use id::{AttemptId, CallId, ClientId};
 pub use kind::EventKind;
 pub use link_state::LinkState;
-pub use queue::{Delivering, Putting, Taking};
+pub use queue::{Delivering, Putting, Settlement, Taking};
 
 use std::fmt;
 use std::time::Duration;

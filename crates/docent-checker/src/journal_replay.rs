@@ -13,6 +13,9 @@ use std::time::Duration;
 /// Marker before the number of idle consumers of a queue.
 pub(crate) const IDLE: &str = "idle-";
 
+/// Begin of the names of a queue's items, and of their claims.
+pub(crate) const ITEM: &str = "item-";
+
 /// A transaction: its place in the order of all, and its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Moment {
@@ -137,8 +140,10 @@ impl JournalReplay {
         // Only an ephemeral node is a place in a line.
         let name = change.path.rsplit('/').next().unwrap_or_default();
         let contender = (change.owner != 0).then(|| Contender::of(name)).flatten();
-        // The idle consumers of a queue wait for news and hold nothing: see `queues`.
-        let contender = contender.filter(|contender| contender.kind != IDLE);
+        // The idle consumers of a queue wait for news and hold nothing, and claims stand in no line: see
+        // `queues`.
+        let contender =
+            contender.filter(|contender| contender.kind != IDLE && !contender.kind.starts_with(ITEM));
         let node = NodeLife {
             path: change.path.clone(),
             owner: change.owner,
@@ -258,6 +263,17 @@ mod tests {
             change(4, 7, Deleted, "/l/lock-2147483647"),
         ]);
         assert_eq!(firsts(&replay), [Some(2), Some(4)]);
+    }
+
+    #[test]
+    fn claims_and_idle_consumers_of_a_queue_stand_in_no_line() {
+        use ChangeKind::Created;
+        let replay = JournalReplay::of(&[
+            change(2, 7, Created, "/q/claims/item-0000000000"),
+            change(3, 7, Created, "/q/claims/item-p80000001-t0000000000000007-0000000001"),
+            change(4, 7, Created, "/q/idle/_c_00000000-0000-4000-8000-000000000001-idle-0000000000"),
+        ]);
+        assert_eq!(replay.contenders().count(), 0);
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod elections;
 mod event;
 mod faults;
 mod fingerprint;
+mod hand_outs;
 #[cfg(test)]
 mod history;
 mod journal;
@@ -18,6 +19,7 @@ mod journal_replay;
 mod line;
 mod listings;
 mod publications;
+mod queue_item;
 mod queues;
 mod recorder;
 mod report;
@@ -33,12 +35,12 @@ pub use coverage::Coverage;
 pub use event::{
     Announcing, Attempt, AttemptId, CallId, Candidacy, ClientId, Delivering, Ending, Event, EventKind,
     FaultKind, Following, Grant, Handle, LinkState, Listed, Meeting, Onlooking, Outcome, Publishing, Putting,
-    Role, Taking, Use, Viewing, Way,
+    Role, Settlement, Taking, Use, Viewing, Way,
 };
 pub use fingerprint::Fingerprint;
 pub use journal::{Change, ChangeKind, EndCause};
 pub use recorder::{ClientRecorder, Recorder};
 pub use report::report;
 pub use resource::FencedResource;
-pub use run::{EndState, Facts, Limit, Noted, Queued, QueuedAs, Run, Tolerances, Written};
+pub use run::{DeadReason, EndState, Facts, Limit, Noted, Queued, QueuedAs, Run, Tolerances, Written};
 pub use violation::{Invariant, Violation};

@@ -1,8 +1,10 @@
 //! Queues, put together from the clients' records and the servers' journal.
 
 use crate::analysis::Analysis;
-use crate::event::{AttemptId, ClientId, Delivering, Event, EventKind, Putting, Taking};
+use crate::event::{AttemptId, ClientId, Delivering, Event, EventKind, Putting, Settlement, Taking};
+use crate::journal::ChangeKind;
 use crate::journal_replay::{IDLE, NodeLife};
+use crate::queue_item::{Item, Place};
 use crate::run::{Queued, QueuedAs};
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -17,8 +19,12 @@ pub(crate) struct Queues<'s> {
     /// The deliveries of an item, by its node, and by its number.
     by_node: HashMap<&'s str, Vec<usize>>,
     by_item: HashMap<u64, Vec<usize>>,
-    /// Items by the path of their node, so that those of one queue are in their order.
+    /// Items by the path of their node.
     pub(crate) items: BTreeMap<&'s str, Item<'s>>,
+    /// The nodes of an item, by its number, in their order.
+    nodes: HashMap<u64, Vec<&'s str>>,
+    /// Claims of items that are not there.
+    pub(crate) strays: Vec<&'s NodeLife>,
     pub(crate) letters: Vec<&'s Queued>,
     /// The nodes of idle consumers, each with its queue.
     pub(crate) idle: Vec<(&'s str, &'s NodeLife)>,
@@ -58,21 +64,15 @@ pub(crate) struct Delivered<'s> {
     pub(crate) count: Option<u32>,
     /// Times at which it said whether it is held, with its word.
     pub(crate) looks: Vec<(Duration, bool)>,
-    pub(crate) acking: Option<Duration>,
-    pub(crate) acked: Option<(Duration, Option<bool>)>,
+    /// Time at which it was about to be settled, and the way.
+    pub(crate) settling: Option<(Duration, Settlement)>,
+    pub(crate) settled: Option<(Duration, Option<bool>)>,
     /// Time from which on it shall be in its place again.
     pub(crate) given_back: Option<Duration>,
 }
 
-/// An item as the journal shows it.
-#[derive(Debug)]
-pub(crate) struct Item<'s> {
-    pub(crate) queued: &'s Queued,
-    pub(crate) decodable: bool,
-    pub(crate) node: &'s NodeLife,
-    /// Its claims in their order.
-    pub(crate) claims: Vec<&'s NodeLife>,
-}
+/// Claims, below the path of a queue.
+const CLAIMS: &str = "/claims";
 
 impl<'s> Queues<'s> {
     pub(crate) fn of(analysis: &'s Analysis<'_>) -> Self {
@@ -83,6 +83,8 @@ impl<'s> Queues<'s> {
             by_node: HashMap::new(),
             by_item: HashMap::new(),
             items: BTreeMap::new(),
+            nodes: HashMap::new(),
+            strays: Vec::new(),
             letters: Vec::new(),
             idle: Vec::new(),
         };
@@ -128,8 +130,8 @@ impl<'s> Queues<'s> {
                         fence: *fence,
                         count: *deliveries,
                         looks: Vec::new(),
-                        acking: None,
-                        acked: None,
+                        settling: None,
+                        settled: None,
                         given_back: None,
                     });
                 }
@@ -151,13 +153,19 @@ impl<'s> Queues<'s> {
         for node in analysis.replay.nodes() {
             if let Some(queued) = kinds.get(&(node.path.as_str(), node.created.zxid)) {
                 match queued.kind {
-                    QueuedAs::Item { decodable } => {
-                        self.items.insert(&node.path, Item { queued, decodable, node, claims: Vec::new() });
-                    }
+                    QueuedAs::Item { decodable } => self.note_item(queued, decodable, node),
                     QueuedAs::DeadLetter { .. } => self.letters.push(queued),
                 }
             } else if let Some(item) = self.items.get_mut(node.folder()) {
-                item.claims.push(node);
+                item.counters.push(node);
+            } else if let Some(queue) = node.folder().strip_suffix(CLAIMS)
+                && facts.queues.contains_key(queue)
+            {
+                let name = node.path.rsplit('/').next().unwrap_or_default();
+                match self.items.get_mut(format!("{queue}/items/{name}").as_str()) {
+                    Some(item) => item.claims.push(node),
+                    None => self.strays.push(node),
+                }
             } else if let Some(queue) = node.folder().strip_suffix("/idle")
                 && node.owner != 0
                 && node.path.contains(IDLE)
@@ -165,6 +173,45 @@ impl<'s> Queues<'s> {
             {
                 self.idle.push((queue, node));
             }
+        }
+        for change in analysis.run.journal.iter().filter(|change| change.kind == ChangeKind::Set) {
+            if let Some(item) = self.items.get_mut(change.path.as_str()) {
+                item.written.push(change.zxid);
+            }
+        }
+    }
+
+    fn note_item(&mut self, queued: &'s Queued, decodable: bool, node: &'s NodeLife) {
+        let Some(place) = Place::of(&node.path) else { return };
+        let nodes = self.nodes.entry(queued.item).or_default();
+        let earlier = nodes.last().and_then(|path| self.items.get(path));
+        let is_moved_here = earlier.is_some_and(|earlier| {
+            earlier.queued.queue == queued.queue
+                && earlier.node.gone.is_some_and(|gone| gone.when.zxid == node.created.zxid)
+        });
+        nodes.push(&node.path);
+        let (claims, counters, written) = (Vec::new(), Vec::new(), Vec::new());
+        let item = Item { queued, decodable, place, node, is_moved_here, claims, counters, written };
+        self.items.insert(&node.path, item);
+    }
+
+    /// The items of an item's number, one for each node it had, in their order.
+    pub(crate) fn nodes_of_item(&self, item: u64) -> impl Iterator<Item = &Item<'s>> {
+        self.nodes.get(&item).into_iter().flatten().filter_map(|path| self.items.get(path))
+    }
+
+    /// Way in which the delivery was settled that a node ended with.
+    pub(crate) fn settlement(&self, item: &Item<'_>, zxid: i64) -> Settlement {
+        let number = item.queued.item;
+        if self.letters.iter().any(|letter| letter.zxid == zxid && letter.item == number) {
+            Settlement::Reject
+        } else if self
+            .nodes_of_item(number)
+            .any(|other| other.is_moved_here && other.node.created.zxid == zxid)
+        {
+            Settlement::PutBack
+        } else {
+            Settlement::Ack
         }
     }
 
@@ -199,24 +246,10 @@ impl Delivered<'_> {
     fn note(&mut self, at: Duration, step: &Delivering) {
         match step {
             Delivering::Looked { held } => self.looks.push((at, *held)),
-            Delivering::Acking => self.acking = Some(at),
-            Delivering::Acked(acked) => self.acked = Some((at, *acked)),
+            Delivering::Settling(way) => self.settling = Some((at, *way)),
+            Delivering::Settled(settled) => self.settled = Some((at, *settled)),
             Delivering::GivenBack { delay } => self.given_back = Some(at + *delay),
             Delivering::Given { .. } => {}
         }
-    }
-}
-
-impl Item<'_> {
-    /// Number of claims that there were by a transaction, that included.
-    pub(crate) fn claims_by(&self, zxid: i64) -> usize {
-        self.claims.partition_point(|claim| claim.created.zxid <= zxid)
-    }
-
-    /// The claim that was deleted together with it, and the transaction.
-    pub(crate) fn ended_with(&self) -> Option<(i64, Option<&NodeLife>)> {
-        let zxid = self.node.gone?.when.zxid;
-        let with = |claim: &&&NodeLife| claim.gone.is_some_and(|gone| gone.when.zxid == zxid);
-        Some((zxid, self.claims.iter().find(with).copied()))
     }
 }

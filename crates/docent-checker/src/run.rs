@@ -93,9 +93,21 @@ pub enum QueuedAs {
     },
     /// A dead letter.
     DeadLetter {
-        /// Whether it is one because it could not be decoded; else it was handed out too often.
-        undecodable: bool,
+        /// Reason for which it is one.
+        reason: DeadReason,
     },
+}
+
+/// Reason for which an item is a dead letter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DeadReason {
+    /// It was handed out as often as is allowed.
+    TooManyDeliveries,
+    /// It could not be decoded.
+    Undecodable,
+    /// A consumer rejected it.
+    Rejected,
 }
 
 /// Write of a transaction into a node whose data is asked for.

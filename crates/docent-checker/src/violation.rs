@@ -92,6 +92,8 @@ pub enum Invariant {
     Q8,
     /// Claims and places are given up: `given_up`.
     Q9,
+    /// No claim without an item: `claimed_items`.
+    Q10,
     /// Views of a folder: `views`.
     D1,
     /// Members that never left are shown: `removals`.

@@ -9,6 +9,9 @@ use turmoil::Sim;
 /// The operator's name in the simulated network.
 pub(crate) const NAME: &str = "operator";
 
+/// In the paths of the claims of queues.
+const CLAIMS: &str = "/claims/";
+
 /// Somebody outside who uses the same server by a link that no fault strikes.
 #[derive(Debug)]
 pub(crate) struct Operator {
@@ -77,11 +80,11 @@ pub(crate) fn victim(server: &Server, session: i64, first: bool) -> Option<Strin
 /// The claims of a session.
 pub(crate) fn claims(server: &Server, session: i64) -> Vec<String> {
     let own = server.session(session).map(|session| session.ephemerals);
-    own.unwrap_or_default().into_iter().filter(|path| path.ends_with("/claim")).collect()
+    own.unwrap_or_default().into_iter().filter(|path| path.contains(CLAIMS)).collect()
 }
 
 /// A node that stands for a place in a line or the like, as against markers, and claims: those may be
 /// somebody else's in the next moment, so that nobody deletes them by hand.
 fn is_place(path: &str) -> bool {
-    !path.starts_with("/_docent") && !path.ends_with("/claim")
+    !path.starts_with("/_docent") && !path.contains(CLAIMS)
 }

@@ -1,11 +1,13 @@
 use crate::analysis::Analysis;
+use crate::event::Settlement;
 use crate::queues::{Delivered, Queues};
 use crate::violation::{Found, Invariant, Violation};
 use std::time::Duration;
 
-/// **Acknowledgements** are exact: one that succeeded deleted the item together with the delivery's own
-/// claim, in one step between call and return; one that surely failed deleted nothing. An item that was
-/// acknowledged is never handed out again.
+/// **Acknowledgements** are exact, and so is every other way to settle a delivery: one that succeeded deleted
+/// the item's node together with the delivery's own claim, in one step between call and return, and made a
+/// dead letter of it or put it at another place where that was asked for; one that surely failed did nothing.
+/// An item that was acknowledged or rejected is never handed out again.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let queues = Queues::of(analysis);
     for delivered in &queues.deliveries {
@@ -21,42 +23,49 @@ fn wrong(
     queues: &Queues<'_>,
     delivered: &Delivered<'_>,
 ) -> Option<(Duration, String)> {
-    let ((at, outcome), acking) = delivered.acked.zip(delivered.acking)?;
+    let ((at, outcome), (begun, way)) = delivered.settled.zip(delivered.settling)?;
     let grain = analysis.tolerances().grain;
     let item = queues.items.get(delivered.node)?;
     let gone = item.node.gone.map(|gone| gone.when);
-    let ended = item.ended_with();
-    let own = ended
-        .and_then(|(_, claim)| claim)
-        .is_some_and(|claim| claim.created.zxid.unsigned_abs() == delivered.fence);
-    let moved = ended.is_some_and(|(zxid, _)| queues.letters.iter().any(|letter| letter.zxid == zxid));
-    let number = delivered.item;
+    let done = item.ended_with().is_some_and(|(zxid, claim)| {
+        claim.is_some_and(|claim| claim.created.zxid.unsigned_abs() == delivered.fence)
+            && queues.settlement(item, zxid) == way
+    });
+    let (number, did) = (delivered.item, verb(way));
     match (outcome?, gone) {
-        (true, None) => Some((at, format!("item {number} was acknowledged and is still there:"))),
-        (true, Some(_)) if !own => {
-            Some((at, format!("item {number} was acknowledged by a delivery that did not delete it:")))
+        (true, None) => Some((at, format!("item {number} was {did} and is still there:"))),
+        (true, Some(_)) if !done => {
+            Some((at, format!("item {number} was {did} by a delivery that did not do it:")))
         }
-        (true, Some(gone)) if gone.at + grain < acking || gone.at > at + grain => {
-            Some((at, format!("item {number} was not deleted while it was acknowledged:")))
+        (true, Some(gone)) if gone.at + grain < begun || gone.at > at + grain => {
+            Some((at, format!("item {number} was not deleted while it was {did}:")))
         }
-        (false, Some(_)) if own && !moved => {
-            Some((at, format!("item {number} was deleted by an acknowledgement that failed:")))
-        }
+        (false, Some(_)) if done => Some((at, format!("item {number} was {did} by a call that failed:"))),
         _ => None,
+    }
+}
+
+fn verb(way: Settlement) -> &'static str {
+    match way {
+        Settlement::Ack => "acknowledged",
+        Settlement::Reject => "rejected",
+        Settlement::PutBack => "put back",
     }
 }
 
 /// Its item had been acknowledged before it was claimed.
 fn again(queues: &Queues<'_>, delivered: &Delivered<'_>) -> Option<(Duration, String)> {
     let others = queues.deliveries_of_item(delivered.item);
-    let acked = others.filter(|other| matches!(other.acked, Some((_, Some(true)))));
-    let mut gone = acked.filter_map(|other| queues.items.get(other.node)?.node.gone);
+    let done = others.filter(|other| matches!(other.settled, Some((_, Some(true)))));
+    let over = done.filter(|other| other.settling.is_some_and(|(_, way)| way != Settlement::PutBack));
+    let mut gone = over.filter_map(|other| queues.items.get(other.node)?.node.gone);
     gone.any(|gone| gone.when.zxid.unsigned_abs() < delivered.fence)
         .then(|| (delivered.at, format!("item {} was handed out after it was acknowledged:", delivered.item)))
 }
 
 #[cfg(test)]
 mod tests {
+    use crate::event::Settlement;
     use crate::history::{Given, HistoryBuilder, QueueEvents};
     use crate::violation::Invariant::Q5;
 
@@ -69,13 +78,13 @@ mod tests {
     #[test]
     fn an_acknowledgement_that_deletes_nothing_is_caught() {
         let (mut history, given) = given();
-        history.at(310).acked(&given, Some(true)).delete_claim(&given).end(1_000).breaks(Q5);
+        history.at(310).settled(&given, Some(true)).delete_claim(&given).end(1_000).breaks(Q5);
     }
 
     #[test]
     fn an_acknowledgement_that_failed_and_deletes_nothing_is_none() {
         let (mut history, given) = given();
-        history.at(310).acked(&given, Some(false)).delete_claim(&given).end(1_000).holds();
+        history.at(310).settled(&given, Some(false)).delete_claim(&given).end(1_000).holds();
     }
 
     #[test]
@@ -83,17 +92,38 @@ mod tests {
         let (mut history, first) = given();
         history.delete_claim(&first);
         let second = history.at(303).give(2, &first.item, 2);
-        history.at(305).acking(&second).end_item(&second).at(310).acked(&second, Some(true));
-        history.clone().at(311).acked(&first, Some(false)).end(1_000).holds();
-        history.at(311).acked(&first, Some(true)).end(1_000).breaks(Q5);
+        history.at(305).acking(&second).end_item(&second).at(310).settled(&second, Some(true));
+        history.clone().at(311).settled(&first, Some(false)).end(1_000).holds();
+        history.at(311).settled(&first, Some(true)).end(1_000).breaks(Q5);
     }
 
     #[test]
     fn an_item_that_is_handed_out_again_is_caught() {
         let (mut history, first) = given();
-        history.end_item(&first).at(310).acked(&first, Some(true));
+        history.end_item(&first).at(310).settled(&first, Some(true));
         let again = history.at(400).put(0, 7);
         history.at(500).give(2, &again, 1);
         history.end(1_000).breaks_also(Q5);
+    }
+
+    #[test]
+    fn an_item_that_is_put_back_is_at_its_new_place_and_handed_out_there() {
+        let (mut history, given) = HistoryBuilder::of_delivery();
+        history.at(300).settling(&given, Settlement::PutBack);
+        let moved = history.clone().move_item(&given, "p80000005-");
+        history.clone().end_item(&given).at(305).settled(&given, Some(true)).end(1_000).breaks_also(Q5);
+        history.move_item(&given, "p80000005-");
+        history.clone().at(305).settled(&given, Some(false)).end(1_000).breaks_also(Q5);
+        history.at(305).settled(&given, Some(true)).at(400).give(2, &moved, 2);
+        history.end(1_000).holds();
+    }
+
+    #[test]
+    fn an_item_that_is_rejected_is_a_dead_letter() {
+        let (mut history, given) = HistoryBuilder::of_delivery();
+        history.at(300).settling(&given, Settlement::Reject);
+        history.clone().reject_item(&given).at(305).settled(&given, Some(true)).end(1_000).holds();
+        history.clone().reject_item(&given).at(305).settled(&given, Some(false)).end(1_000).breaks(Q5);
+        history.end_item(&given).at(305).settled(&given, Some(true)).end(1_000).breaks_also(Q5);
     }
 }

@@ -1,12 +1,15 @@
 use crate::analysis::Analysis;
-use crate::queues::{Item, Queues};
-use crate::run::{Queued, QueuedAs};
+use crate::event::Settlement;
+use crate::hand_outs::HandOuts;
+use crate::queue_item::Item;
+use crate::queues::Queues;
+use crate::run::{DeadReason, Queued, QueuedAs};
 use crate::violation::{Found, Invariant, Violation};
 use std::collections::BTreeSet;
 
 /// **Dead letters**: one is written in the step that deletes its item, once for each, and for a reason: the
-/// item was claimed more often than it may be handed out, or cannot be decoded. Of those nobody is handed
-/// one.
+/// item was handed out as often as is allowed (of claims of nobody see Q4), its consumer rejects it, or it
+/// cannot be decoded. Of those that cannot nobody is handed one.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let queues = Queues::of(analysis);
     let mut seen = BTreeSet::new();
@@ -19,7 +22,7 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
         let what = match queues.items.values().find(of) {
             _ if !seen.insert(letter.item) => "twice",
             None => "and its item is not deleted in that step",
-            Some(item) if !has_reason(analysis, letter, item) => "without a reason",
+            Some(item) if !has_reason(analysis, &queues, letter, item) => "without a reason",
             Some(_) => continue,
         };
         let at = analysis.replay.node_at(&letter.node, std::time::Duration::MAX);
@@ -36,17 +39,32 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     }
 }
 
-fn has_reason(analysis: &Analysis<'_>, letter: &Queued, item: &Item<'_>) -> bool {
-    let most = analysis.facts().queues.get(&letter.queue).copied().unwrap_or(u32::MAX);
-    match letter.kind {
-        QueuedAs::DeadLetter { undecodable: true } => !item.decodable,
-        _ => item.claims_by(letter.zxid) > most as usize,
+fn has_reason(analysis: &Analysis<'_>, queues: &Queues<'_>, letter: &Queued, item: &Item<'_>) -> bool {
+    let QueuedAs::DeadLetter { reason } = letter.kind else { return false };
+    match reason {
+        DeadReason::Undecodable => !item.decodable,
+        DeadReason::TooManyDeliveries => {
+            let most = analysis.facts().queues.get(&letter.queue).copied().unwrap_or(u32::MAX);
+            let HandOuts { handed, excused } = HandOuts::by(analysis, queues, letter.item, letter.zxid);
+            handed + excused >= most as usize
+        }
+        DeadReason::Rejected => {
+            let claim = item.ended_with().and_then(|(_, claim)| claim);
+            let fence = claim.map(|claim| claim.created.zxid.unsigned_abs());
+            queues.deliveries_of(&item.node.path).any(|delivered| {
+                Some(delivered.fence) == fence
+                    && delivered.settling.is_some_and(|(_, way)| way == Settlement::Reject)
+            })
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use crate::event::{EventKind, Settlement};
     use crate::history::{HistoryBuilder, QueueEvents, Stored};
+    use crate::journal::EndCause;
+    use crate::run::DeadReason::{Rejected, TooManyDeliveries, Undecodable};
     use crate::violation::Invariant::Q7;
 
     /// An item that was handed out so often, and given back.
@@ -64,26 +82,26 @@ mod tests {
     #[test]
     fn an_item_that_was_handed_out_too_often_goes_to_the_dead_letters() {
         let (mut history, item) = tried(2);
-        history.bury(1, &item, false).end(1_000).holds();
+        history.bury(1, &item, TooManyDeliveries).end(1_000).holds();
     }
 
     #[test]
     fn one_that_goes_there_too_early_is_caught() {
         let (mut history, item) = tried(1);
-        history.bury(1, &item, false).end(1_000).breaks(Q7);
+        history.bury(1, &item, TooManyDeliveries).end(1_000).breaks(Q7);
     }
 
     #[test]
     fn one_that_can_be_decoded_and_goes_there_for_that_is_caught() {
         let (mut history, item) = tried(1);
-        history.bury(1, &item, true).end(1_000).breaks(Q7);
+        history.bury(1, &item, Undecodable).end(1_000).breaks(Q7);
     }
 
     #[test]
     fn one_that_cannot_be_decoded_is_handed_to_nobody() {
         let (mut history, item) = tried(0);
         history.undecodable(&item);
-        history.clone().bury(1, &item, true).end(1_000).holds();
+        history.clone().bury(1, &item, Undecodable).end(1_000).holds();
         history.give(1, &item, 1);
         history.end(1_000).breaks(Q7);
     }
@@ -91,6 +109,27 @@ mod tests {
     #[test]
     fn a_letter_whose_item_stays_is_caught() {
         let (mut history, item) = tried(2);
-        history.letter(&item, false).end(1_000).breaks(Q7);
+        history.letter(&item, TooManyDeliveries).end(1_000).breaks(Q7);
+    }
+
+    #[test]
+    fn claims_that_nobody_got_are_no_deliveries() {
+        let (mut history, item) = tried(1);
+        let take = history.at(5_000).take(1, true);
+        let claim = history.claim(1, &item);
+        history.over(1, take).at(5_010);
+        history.clone().delete_path(&claim, 2).bury(1, &item, TooManyDeliveries).end(6_000).breaks(Q7);
+        history.tell(1, EventKind::Crashed).at(5_500).end_session(2, EndCause::Expired);
+        history.bury(2, &item, TooManyDeliveries).end(6_000).holds();
+    }
+
+    #[test]
+    fn only_what_a_consumer_rejects_is_rejected() {
+        let (mut history, given) = HistoryBuilder::of_delivery();
+        history.at(300);
+        history.clone().settling(&given, Settlement::Reject).reject_item(&given).end(1_000).holds();
+        history.clone().acking(&given).reject_item(&given).end(1_000).breaks(Q7);
+        history.given_back(&given).delete_claim(&given).bury(1, &given.item, Rejected);
+        history.end(1_000).breaks(Q7);
     }
 }

@@ -1,14 +1,15 @@
 use super::orphans::due;
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, End};
 use crate::event::ClientId;
 use crate::journal_replay::NodeLife;
-use crate::queues::{Queues, Take};
+use crate::queues::{Delivered, Queues, Take};
 use crate::violation::{Found, Invariant, Violation};
 use std::time::Duration;
 
 /// **Claims and places are given up**: a claim is there only while its delivery is held or a take of its
-/// client is under way, and a place in the line of the idle only while a take is; after that they go as soon
-/// as the client is connected and well for a moment, or else with its session.
+/// client is under way, and for [`KEEP`] after that for the next take; a place in the line of the idle only
+/// while a take is. After that they go as soon as the client is connected and well for a moment, or else with
+/// its session. The claim of an item that was given back for later is there until then.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let queues = Queues::of(analysis);
     for item in queues.items.values() {
@@ -16,40 +17,65 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
             let Some(client) = analysis.client_of(claim.owner) else { continue };
             let needed = match delivery(&queues, claim, &item.node.path) {
                 Some(until) => until,
-                None => taken(analysis, queues.takes_of(client, &item.queued.queue), claim),
+                None => taken(queues.takes_of(client, &item.queued.queue), claim, KEEP),
             };
             found.extend(left(analysis, client, claim, needed));
+            found.extend(too_early(analysis, &queues, client, claim, &item.node.path));
         }
     }
     for (queue, node) in &queues.idle {
         if let Some(client) = analysis.client_of(node.owner) {
-            let needed = taken(analysis, queues.takes_of(client, queue), node);
+            let gap = analysis.tolerances().scheduling;
+            let needed = taken(queues.takes_of(client, queue), node, gap);
             found.extend(left(analysis, client, node, needed));
         }
     }
 }
 
-/// Time until which the delivery of a claim is held, if there is one.
-fn delivery(queues: &Queues<'_>, claim: &NodeLife, item: &str) -> Option<Option<Duration>> {
+/// How long a claim is kept whose take is gone: for the next take of its client.
+const KEEP: Duration = Duration::from_secs(2);
+
+fn delivered_by<'b, 's>(queues: &'b Queues<'s>, claim: &NodeLife, item: &str) -> Option<&'b Delivered<'s>> {
     let fence = claim.created.zxid.unsigned_abs();
-    let mut deliveries = queues.deliveries_of(item);
-    let delivered = deliveries.find(|delivered| delivered.fence == fence)?;
-    let acked = delivered.acked.map(|(at, _)| at);
-    Some([acked, delivered.given_back].into_iter().flatten().min())
+    queues.deliveries_of(item).find(|delivered| delivered.fence == fence)
 }
 
-/// Time until which a node is needed by takes that were under way when it was made; `None` while it is.
-fn taken<'b>(
-    analysis: &Analysis<'_>,
-    takes: impl Iterator<Item = &'b Take<'b>>,
-    node: &NodeLife,
-) -> Option<Duration> {
-    let (created, grain) = (node.created.at, analysis.tolerances().grain);
-    let mut until = created;
-    for take in takes.filter(|take| take.began <= created + grain) {
-        until = until.max(take.over?);
+/// Time until which the delivery of a claim is held, if there is one.
+fn delivery(queues: &Queues<'_>, claim: &NodeLife, item: &str) -> Option<Option<Duration>> {
+    let delivered = delivered_by(queues, claim, item)?;
+    Some(delivered.given_back.or(delivered.settled.map(|(at, _)| at)))
+}
+
+/// Time until which a node is needed by takes that were under way when it was made, and by those that began
+/// while it was kept after the last one; `None` while it is.
+fn taken<'b>(takes: impl Iterator<Item = &'b Take<'b>>, node: &NodeLife, kept: Duration) -> Option<Duration> {
+    let mut until = node.created.at + kept;
+    for take in takes {
+        if take.began > until {
+            break;
+        }
+        until = until.max(take.over? + kept);
     }
     Some(until)
+}
+
+/// A claim that its client gave up before the time for which the item was given back.
+fn too_early(
+    analysis: &Analysis<'_>,
+    queues: &Queues<'_>,
+    client: ClientId,
+    claim: &NodeLife,
+    item: &str,
+) -> Option<Violation> {
+    let delivered = delivered_by(queues, claim, item).filter(|delivered| delivered.settling.is_none())?;
+    let (due, gone) = (delivered.given_back?, claim.gone?);
+    let (life, gone_at) = (analysis.life(client)?, gone.when.at);
+    let well = life.apart.spare(claim.created.at, gone_at) && analysis.end_of(claim, gone) == End::Own;
+    if gone_at + analysis.tolerances().grain >= due || !well {
+        return None;
+    }
+    let what = format!("item {} is in its place {:?} before its time:", delivered.item, due - gone_at);
+    Some(Violation::new(Invariant::Q9, gone_at, what).client(client).path(&claim.path))
 }
 
 /// A node that outlived its reason.
@@ -106,8 +132,22 @@ mod tests {
         let take = history.at(3_050).take(1, true);
         let claim = history.at(3_100).claim(1, &item);
         history.at(3_101).over(1, take);
-        history.clone().at(3_110).delete_path(&claim, 2).end(20_000).holds();
-        history.end(20_000).breaks(Q9);
+        history.clone().at(5_000).delete_path(&claim, 2).end(20_000).holds();
+        // It is kept for two seconds, and two are allowed to delete it.
+        history.clone().at(7_500).delete_path(&claim, 2).end(20_000).breaks(Q9);
+        let next = history.at(4_900).take(1, true);
+        history.at(6_500).over(1, next).at(8_400).delete_path(&claim, 2).end(20_000).holds();
+    }
+
+    #[test]
+    fn a_claim_stays_while_its_item_is_given_back_for_later() {
+        let mut history = HistoryBuilder::new();
+        let item = history.at(3_000).put(0, 7);
+        let given = history.at(3_100).give(1, &item, 1);
+        history.at(3_200).given_back_for(&given, 1_000);
+        history.clone().at(4_200).delete_claim(&given).end(20_000).holds();
+        history.clone().at(4_100).delete_claim(&given).end(20_000).breaks(Q9);
+        history.at(4_100).end_session(2, EndCause::Forced).link(1, LinkState::Lost).end(20_000).holds();
     }
 
     #[test]

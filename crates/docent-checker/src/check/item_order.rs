@@ -1,20 +1,32 @@
 use crate::analysis::Analysis;
-use crate::queues::{Item, Queues};
+use crate::queue_item::Item;
+use crate::queues::Queues;
 use crate::violation::{Found, Invariant, Violation};
 use std::collections::BTreeMap;
 
-/// **Order**: items are claimed for the first time in the order in which they were put.
+/// **Order**: items of one priority that wait for no time are claimed for the first time in the order in which
+/// they were put.
 ///
-/// A claim that was given back at once counts. One that comes back may be overtaken by later ones.
+/// A claim that was given back at once counts. One that comes back may be overtaken by later ones: for how
+/// long, and for items of several priorities, see `item_turns`.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let queues = Queues::of(analysis);
-    // Of each queue, of the items behind, the one that was claimed first.
-    let mut earliest: BTreeMap<&str, (i64, &Item<'_>)> = BTreeMap::new();
-    for item in queues.items.values().rev() {
+    let mut lines: BTreeMap<(&str, i32), Vec<&Item<'_>>> = BTreeMap::new();
+    for item in queues.items.values().filter(|item| item.place.due.is_none()) {
+        lines.entry((item.queued.queue.as_str(), item.place.priority)).or_default().push(item);
+    }
+    for ((queue, _), mut line) in lines {
+        line.sort_unstable_by_key(|item| item.place.number);
+        check_line(queue, &line, found);
+    }
+}
+
+fn check_line(queue: &str, line: &[&Item<'_>], found: &mut Found) {
+    // Of the items behind, the one that was claimed first.
+    let mut earliest: Option<(i64, &Item<'_>)> = None;
+    for item in line.iter().rev() {
         let first = item.claims.first().map(|claim| claim.created);
-        let queue = item.queued.queue.as_str();
-        let behind = earliest.get(queue).copied();
-        if let Some((_, other)) = behind.filter(|(zxid, _)| first.is_none_or(|first| *zxid < first.zxid)) {
+        if let Some((_, other)) = earliest.filter(|(zxid, _)| first.is_none_or(|first| *zxid < first.zxid)) {
             let what = format!(
                 "item {} was claimed before {}, which was put earlier:",
                 other.queued.item, item.queued.item
@@ -24,9 +36,9 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
             found.push(violation.path(queue).path(&item.node.path).path(&other.node.path));
         }
         if let Some(first) = first
-            && behind.is_none_or(|(zxid, _)| first.zxid < zxid)
+            && earliest.is_none_or(|(zxid, _)| first.zxid < zxid)
         {
-            earliest.insert(queue, (first.zxid, item));
+            earliest = Some((first.zxid, item));
         }
     }
 }
@@ -63,5 +75,23 @@ mod tests {
         history.given_back(&given).delete_claim(&given).give(2, &second, 1);
         history.at(300).give(1, &first, 2);
         history.end(1_000).holds();
+    }
+
+    #[test]
+    fn items_of_each_priority_are_in_their_order() {
+        let mut history = HistoryBuilder::new();
+        let places = ["", "p80000001-", "", "p80000001-"];
+        let put = |(item, place): (u64, &str)| history.put_at(0, item, place);
+        let items: Vec<_> = (7..).zip(places).map(put).collect();
+        let order = |order: [usize; 4]| {
+            let mut history = history.clone();
+            for index in order {
+                history.at(200).give(1, &items[index], 1);
+            }
+            history.end(1_000)
+        };
+        order([1, 0, 3, 2]).holds();
+        order([1, 2, 0, 3]).breaks(Q3);
+        order([3, 0, 1, 2]).breaks(Q3);
     }
 }

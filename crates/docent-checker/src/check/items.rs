@@ -1,10 +1,12 @@
 use crate::analysis::Analysis;
+use crate::event::Settlement;
 use crate::journal_replay::Remover;
-use crate::queues::{Item, Queues};
+use crate::queue_item::Item;
+use crate::queues::Queues;
 use crate::violation::{Found, Invariant, Violation};
 
 /// **Items are kept**: an item that was put is there until a consumer that it was handed out to acknowledges
-/// it, or it is moved to the dead letters; nothing else deletes it.
+/// it, or it is moved to the dead letters; nothing else deletes it, or moves it.
 ///
 /// So each is acknowledged, present, or a dead letter at the end. An acknowledgement counts from its call on:
 /// its reply may be lost, and its process may have died. One that is known to have failed counts for nothing.
@@ -12,10 +14,16 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let queues = Queues::of(analysis);
     for item in queues.items.values() {
         let Some(gone) = item.node.gone else { continue };
-        if is_moved(&queues, item, gone.when.zxid) || is_acknowledged(analysis, &queues, item) {
+        let way = queues.settlement(item, gone.when.zxid);
+        // For the reasons of dead letters see Q7.
+        if way == Settlement::Reject || is_asked_for(analysis, &queues, item, way) {
             continue;
         }
-        let what = format!("item {} is gone, and nobody acknowledged it:", item.queued.item);
+        let what = match way {
+            Settlement::PutBack => "is at another place, and nobody put it there:",
+            _ => "is gone, and nobody acknowledged it:",
+        };
+        let what = format!("item {} {what}", item.queued.item);
         let violation = Violation::new(Invariant::Q1, gone.when.at, what).path(&item.node.path);
         let remover = match gone.by {
             Remover::Session(session) => analysis.client_of(session),
@@ -25,25 +33,23 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     }
 }
 
-/// True when it became a dead letter in the same step.
-fn is_moved(queues: &Queues<'_>, item: &Item<'_>, zxid: i64) -> bool {
-    queues.letters.iter().any(|letter| letter.zxid == zxid && letter.item == item.queued.item)
-}
-
-fn is_acknowledged(analysis: &Analysis<'_>, queues: &Queues<'_>, item: &Item<'_>) -> bool {
+/// True when a delivery of its client was about to be settled in this way.
+fn is_asked_for(analysis: &Analysis<'_>, queues: &Queues<'_>, item: &Item<'_>, way: Settlement) -> bool {
     let Some(gone) = item.node.gone else { return false };
     let Remover::Session(session) = gone.by else { return false };
     let by = gone.when.at + analysis.tolerances().grain;
     queues.deliveries_of(&item.node.path).any(|delivered| {
         Some(delivered.client) == analysis.client_of(session)
-            && delivered.acking.is_some_and(|acking| acking <= by)
-            && delivered.acked.is_none_or(|(_, acked)| acked != Some(false))
+            && delivered.settling.is_some_and(|(begun, asked)| begun <= by && asked == way)
+            && delivered.settled.is_none_or(|(_, settled)| settled != Some(false))
     })
 }
 
 #[cfg(test)]
 mod tests {
+    use crate::event::Settlement;
     use crate::history::{HistoryBuilder, QueueEvents};
+    use crate::run::DeadReason;
     use crate::violation::Invariant::{Q1, Q5};
 
     #[test]
@@ -51,7 +57,14 @@ mod tests {
         let mut history = HistoryBuilder::new();
         let item = history.at(100).put(0, 7);
         let given = history.at(200).give(1, &item, 1);
-        history.at(300).acking(&given).end_item(&given).at(302).acked(&given, Some(true)).end(1_000).holds();
+        history
+            .at(300)
+            .acking(&given)
+            .end_item(&given)
+            .at(302)
+            .settled(&given, Some(true))
+            .end(1_000)
+            .holds();
     }
 
     #[test]
@@ -59,7 +72,7 @@ mod tests {
         let mut history = HistoryBuilder::new();
         let item = history.at(100).put(0, 7);
         let given = history.at(200).give(1, &item, 1);
-        history.at(300).acking(&given).end_item(&given).at(900).acked(&given, None);
+        history.at(300).acking(&given).end_item(&given).at(900).settled(&given, None);
         history.end(1_000).holds();
     }
 
@@ -76,7 +89,7 @@ mod tests {
         let mut history = HistoryBuilder::new();
         let item = history.at(100).put(0, 7);
         let given = history.at(200).give(1, &item, 1);
-        history.at(300).acking(&given).end_item(&given).at(302).acked(&given, Some(false));
+        history.at(300).acking(&given).end_item(&given).at(302).settled(&given, Some(false));
         let history = history.end(1_000);
         history.breaks_also(Q1);
         history.breaks_also(Q5);
@@ -97,6 +110,21 @@ mod tests {
             let given = history.at(200 * count).give(1, &item, count.try_into().unwrap());
             history.at(200 * count + 50).given_back(&given).delete_claim(&given);
         }
-        history.at(700).bury(1, &item, false).end(1_000).holds();
+        history.at(700).bury(1, &item, DeadReason::TooManyDeliveries).end(1_000).holds();
+    }
+
+    #[test]
+    fn an_item_that_is_moved_and_that_nobody_put_back_is_caught() {
+        let (mut history, given) = HistoryBuilder::of_delivery();
+        let settling = |way| history.clone().at(300).settling(&given, way).clone();
+        settling(Settlement::PutBack).clone().end_item(&given).end(1_000).breaks(Q1);
+        let mut wrong = settling(Settlement::Ack);
+        wrong.move_item(&given, "");
+        wrong.end(1_000).breaks(Q1);
+        let mut right = settling(Settlement::PutBack);
+        right.move_item(&given, "");
+        right.end(1_000).holds();
+        history.move_item(&given, "");
+        history.end(1_000).breaks(Q1);
     }
 }

@@ -1,16 +1,18 @@
 use crate::analysis::Analysis;
-use crate::queues::{Item, Put, Queues};
+use crate::queue_item::Item;
+use crate::queues::{Put, Queues};
 use crate::violation::{Found, Invariant, Violation};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// **Puts**: an item that was put successfully is in the queue once, from a moment between call and return;
 /// one that was surely not put, such as beyond the capacity, is never there; any other is there once at most.
-/// Items that are put together come in one step, in their order, all or none.
+/// Items that are put together come in one step, in their order, all or none. An item that is moved to another
+/// place, in one step, is the same.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let queues = Queues::of(analysis);
     let mut nodes: BTreeMap<(&str, u64), Vec<&Item<'_>>> = BTreeMap::new();
-    for item in queues.items.values() {
+    for item in queues.items.values().filter(|item| !item.is_moved_here) {
         nodes.entry((&item.queued.queue, item.queued.item)).or_default().push(item);
     }
     for put in &queues.puts {
@@ -68,6 +70,7 @@ fn wrong(
 
 #[cfg(test)]
 mod tests {
+    use crate::event::Settlement;
     use crate::history::{HistoryBuilder, QueueEvents};
     use crate::violation::Invariant::Q2;
 
@@ -114,5 +117,14 @@ mod tests {
     #[test]
     fn what_nobody_put_is_caught() {
         HistoryBuilder::new().at(100).stored(0, &[7]).end(1_000).breaks(Q2);
+    }
+
+    #[test]
+    fn what_is_moved_is_there_once() {
+        let (mut history, given) = HistoryBuilder::of_delivery();
+        history.at(300).settling(&given, Settlement::PutBack);
+        history.clone().stored(1, &[7]).end(1_000).breaks(Q2);
+        history.move_item(&given, "t0000000000000200-");
+        history.end(1_000).holds();
     }
 }

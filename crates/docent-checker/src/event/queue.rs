@@ -50,13 +50,25 @@ pub enum Delivering {
         /// `is_held()`.
         held: bool,
     },
-    /// It is about to be acknowledged.
-    Acking,
-    /// `Some(true)`: it is acknowledged; `Some(false)`: surely not; `None`: unknown.
-    Acked(Option<bool>),
+    /// It is about to be settled.
+    Settling(Settlement),
+    /// `Some(true)`: it is settled; `Some(false)`: surely not; `None`: unknown.
+    Settled(Option<bool>),
     /// It was given back, or dropped.
     GivenBack {
         /// Time after which it shall be in its place again.
         delay: Duration,
     },
+}
+
+/// Way in which a delivery is settled: in one write, which deletes its item's node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Settlement {
+    /// It is acknowledged.
+    Ack,
+    /// It is moved to the dead letters.
+    Reject,
+    /// It is put back at another place.
+    PutBack,
 }

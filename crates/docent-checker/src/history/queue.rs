@@ -1,7 +1,7 @@
 use super::builder::{HistoryBuilder, QUEUE};
-use crate::event::{AttemptId, Delivering, EventKind, Putting, Taking};
+use crate::event::{AttemptId, Delivering, EventKind, Putting, Settlement, Taking};
 use crate::journal::ChangeKind;
-use crate::run::{Queued, QueuedAs};
+use crate::run::{DeadReason, Queued, QueuedAs};
 use std::time::Duration;
 
 /// An item of the queue.
@@ -36,6 +36,9 @@ pub(crate) trait QueueEvents: Sized {
     /// An item is put, and there.
     fn put(&mut self, number: u32, item: u64) -> Stored;
 
+    /// An item is put at a place, which stands before the number in its name.
+    fn put_at(&mut self, number: u32, item: u64, place: &str) -> Stored;
+
     /// That item cannot be decoded.
     fn undecodable(&mut self, item: &Stored) -> &mut Self;
 
@@ -46,8 +49,14 @@ pub(crate) trait QueueEvents: Sized {
     /// Somebody takes a place in the line of the idle.
     fn idle(&mut self, number: u32) -> String;
 
-    /// The claim of an item.
+    /// The claim of an item, counted as a hand-out.
     fn claim(&mut self, number: u32, item: &Stored) -> String;
+
+    /// The claim of an item that is not counted.
+    fn claim_uncounted(&mut self, number: u32, item: &Stored) -> String;
+
+    /// A claim is deleted, and its count taken back.
+    fn take_back(&mut self, number: u32, item: &Stored) -> &mut Self;
 
     /// An item is claimed and handed out.
     fn give(&mut self, number: u32, item: &Stored, count: u32) -> Given;
@@ -59,9 +68,14 @@ pub(crate) trait QueueEvents: Sized {
 
     fn acking(&mut self, given: &Given) -> &mut Self;
 
-    fn acked(&mut self, given: &Given, outcome: Option<bool>) -> &mut Self;
+    fn settling(&mut self, given: &Given, way: Settlement) -> &mut Self;
+
+    fn settled(&mut self, given: &Given, outcome: Option<bool>) -> &mut Self;
 
     fn given_back(&mut self, given: &Given) -> &mut Self;
+
+    /// It is given back for so many milliseconds later.
+    fn given_back_for(&mut self, given: &Given, later: u64) -> &mut Self;
 
     /// The claim of a delivery is deleted by its client.
     fn delete_claim(&mut self, given: &Given) -> &mut Self;
@@ -69,11 +83,17 @@ pub(crate) trait QueueEvents: Sized {
     /// The item of a delivery is deleted by its client, and the claim with it.
     fn end_item(&mut self, given: &Given) -> &mut Self;
 
+    /// As [`end_item`](Self::end_item), and the item is at another place in the same step.
+    fn move_item(&mut self, given: &Given, place: &str) -> Stored;
+
     /// The dead letter of an item comes.
-    fn letter(&mut self, item: &Stored, undecodable: bool) -> &mut Self;
+    fn letter(&mut self, item: &Stored, reason: DeadReason) -> &mut Self;
+
+    /// As [`end_item`](Self::end_item), and the item becomes a dead letter in the same step.
+    fn reject_item(&mut self, given: &Given) -> &mut Self;
 
     /// Somebody claims an item and moves it to the dead letters.
-    fn bury(&mut self, number: u32, item: &Stored, undecodable: bool) -> &mut Self;
+    fn bury(&mut self, number: u32, item: &Stored, reason: DeadReason) -> &mut Self;
 }
 
 impl QueueEvents for HistoryBuilder {
@@ -99,12 +119,7 @@ impl QueueEvents for HistoryBuilder {
         let session = self.session_of(number);
         self.zxid += 1;
         for item in items {
-            let next = self.numbers.entry(QUEUE.to_owned()).or_default();
-            *next += 1;
-            let node = format!("{QUEUE}/items/item-{:010}", *next - 1);
-            self.change(session, ChangeKind::Created, &node, 0);
-            self.nodes.insert(node.clone(), (self.zxid, 0));
-            note_item(self, *item, node, QueuedAs::Item { decodable: true });
+            store(self, session, *item, "");
         }
         self
     }
@@ -114,6 +129,15 @@ impl QueueEvents for HistoryBuilder {
         self.stored(number, &[item]).put_ended(number, put, Some(true));
         let node = self.run.facts.queued.last().map(|queued| queued.node.clone()).unwrap_or_default();
         Stored { item, node }
+    }
+
+    fn put_at(&mut self, number: u32, item: u64, place: &str) -> Stored {
+        let put = self.putting(number, &[item]);
+        let session = self.session_of(number);
+        self.zxid += 1;
+        let stored = store(self, session, item, place);
+        self.put_ended(number, put, Some(true));
+        stored
     }
 
     fn undecodable(&mut self, item: &Stored) -> &mut Self {
@@ -143,10 +167,25 @@ impl QueueEvents for HistoryBuilder {
     }
 
     fn claim(&mut self, number: u32, item: &Stored) -> String {
+        let claim = self.claim_uncounted(number, item);
+        let (session, counter) = (self.session_of(number), format!("{}/count", item.node));
+        self.change(session, ChangeKind::Created, &counter, 0);
+        self.change(session, ChangeKind::Deleted, &counter, 0);
+        claim
+    }
+
+    fn claim_uncounted(&mut self, number: u32, item: &Stored) -> String {
         let session = self.session_of(number);
-        let claim = format!("{}/claim", item.node);
+        let claim = claim_of(item);
         self.make(&claim, session, session);
         claim
+    }
+
+    fn take_back(&mut self, number: u32, item: &Stored) -> &mut Self {
+        let session = self.session_of(number);
+        self.delete_path(&claim_of(item), session);
+        self.change(session, ChangeKind::Set, &item.node, 0);
+        self
     }
 
     fn give(&mut self, number: u32, item: &Stored, count: u32) -> Given {
@@ -166,20 +205,28 @@ impl QueueEvents for HistoryBuilder {
     }
 
     fn acking(&mut self, given: &Given) -> &mut Self {
-        tell_of(self, given, Delivering::Acking)
+        self.settling(given, Settlement::Ack)
     }
 
-    fn acked(&mut self, given: &Given, outcome: Option<bool>) -> &mut Self {
-        tell_of(self, given, Delivering::Acked(outcome))
+    fn settling(&mut self, given: &Given, way: Settlement) -> &mut Self {
+        tell_of(self, given, Delivering::Settling(way))
+    }
+
+    fn settled(&mut self, given: &Given, outcome: Option<bool>) -> &mut Self {
+        tell_of(self, given, Delivering::Settled(outcome))
     }
 
     fn given_back(&mut self, given: &Given) -> &mut Self {
-        tell_of(self, given, Delivering::GivenBack { delay: Duration::ZERO })
+        self.given_back_for(given, 0)
+    }
+
+    fn given_back_for(&mut self, given: &Given, later: u64) -> &mut Self {
+        tell_of(self, given, Delivering::GivenBack { delay: Duration::from_millis(later) })
     }
 
     fn delete_claim(&mut self, given: &Given) -> &mut Self {
         let session = self.session_of(given.number);
-        self.delete_path(&format!("{}/claim", given.item.node), session)
+        self.delete_path(&claim_of(&given.item), session)
     }
 
     fn end_item(&mut self, given: &Given) -> &mut Self {
@@ -189,22 +236,49 @@ impl QueueEvents for HistoryBuilder {
         self.delete_path(&given.item.node, session)
     }
 
-    fn letter(&mut self, item: &Stored, undecodable: bool) -> &mut Self {
+    fn move_item(&mut self, given: &Given, place: &str) -> Stored {
+        let session = self.session_of(given.number);
+        self.end_item(given);
+        store(self, session, given.item.item, place)
+    }
+
+    fn letter(&mut self, item: &Stored, reason: DeadReason) -> &mut Self {
         let node = format!("{QUEUE}/dead/letter-{:010}", self.zxid);
         self.make(&node, 1, 0);
-        note_item(self, item.item, node, QueuedAs::DeadLetter { undecodable });
+        note_item(self, item.item, node, QueuedAs::DeadLetter { reason });
         self
     }
 
-    fn bury(&mut self, number: u32, item: &Stored, undecodable: bool) -> &mut Self {
+    fn reject_item(&mut self, given: &Given) -> &mut Self {
+        self.end_item(given);
+        self.zxid -= 1;
+        self.letter(&given.item, DeadReason::Rejected)
+    }
+
+    fn bury(&mut self, number: u32, item: &Stored, reason: DeadReason) -> &mut Self {
         let take = self.take(number, true);
         let (claim, session) = (self.claim(number, item), self.session_of(number));
         self.over(number, take).delete_path(&claim, session);
         self.zxid -= 1;
         self.delete_path(&item.node, session);
         self.zxid -= 1;
-        self.letter(item, undecodable)
+        self.letter(item, reason)
     }
+}
+
+/// Makes the node of an item, in the present transaction.
+fn store(history: &mut HistoryBuilder, session: i64, item: u64, place: &str) -> Stored {
+    let next = history.numbers.entry(QUEUE.to_owned()).or_default();
+    *next += 1;
+    let node = format!("{QUEUE}/items/item-{place}{:010}", *next - 1);
+    history.change(session, ChangeKind::Created, &node, 0);
+    history.nodes.insert(node.clone(), (history.zxid, 0));
+    note_item(history, item, node.clone(), QueuedAs::Item { decodable: true });
+    Stored { item, node }
+}
+
+fn claim_of(item: &Stored) -> String {
+    item.node.replace("/items/", "/claims/")
 }
 
 fn note_item(history: &mut HistoryBuilder, item: u64, node: String, kind: QueuedAs) {

@@ -61,6 +61,10 @@ const RECIPES: &[Recipe] = &[
             "freed-claim-not-noticed",
             "marker-without-version",
             "claim-unchecked",
+            "hand-out-not-counted",
+            "others-do-not-look",
+            "late-claim-forgotten",
+            "claim-left-behind",
         ],
     },
     Recipe {

@@ -1,10 +1,11 @@
-use super::records::{Delivery, Take};
-use super::workload::Stock;
+use super::records::{Delivery, Put, Take};
+use super::workload::{QueueWorkload, Stock};
 use crate::workload::ClientCtx;
 use crate::workload::abandon::abandon_at;
 use crate::workload::pace::Pace;
 use docent::queue::AckError;
 use docent::{Delivery as Held, Error, ErrorKind, Queue};
+use docent_checker::Settlement;
 use fastrand::Rng;
 use futures_util::StreamExt;
 use std::future::Future;
@@ -23,9 +24,12 @@ const BRIEF: Duration = Duration::from_millis(60);
 
 /// Consumer that takes items from a queue and works on them.
 pub(super) struct Consumer<'a> {
+    pub(super) work: &'a QueueWorkload,
     pub(super) ctx: &'a ClientCtx,
     pub(super) stock: &'a Stock,
     pub(super) queue: &'a Queue<u64>,
+    /// All queues, to put items into.
+    pub(super) queues: &'a [Queue<u64>],
     pub(super) pace: &'a Pace,
 }
 
@@ -43,7 +47,9 @@ impl Consumer<'_> {
             }
             3..=5 => {
                 let _take = take(true);
-                Some(one(queue.take_timeout(span).await))
+                // Often the claim comes later.
+                let limit = if rng.bool() { self.ctx.setting.latency.mul_f64(4.0 * rng.f64()) } else { span };
+                Some(one(queue.take_timeout(limit).await))
             }
             6..=8 => {
                 let _take = take(true);
@@ -56,7 +62,8 @@ impl Consumer<'_> {
             }
             10 => {
                 let _take = take(true);
-                timeout(span, queue.take()).await.ok().map(|taken| one(taken.map(Some)))
+                let limit = if rng.bool() { self.ctx.setting.latency.mul_f64(6.0 * rng.f64()) } else { span };
+                timeout(limit, queue.take()).await.ok().map(|taken| one(taken.map(Some)))
             }
             11..=14 => return self.stream(rng).await,
             _ => {
@@ -138,9 +145,9 @@ impl Consumer<'_> {
         }
     }
 
-    /// Works on items one after the other, and acknowledges some, or all at once.
+    /// Works on items one after the other, and settles each, or acknowledges all at once.
     async fn work_on(&self, batch: Vec<Held<u64>>, rng: &mut Rng) {
-        let begin = |held: Held<u64>| (Delivery::begin(self.ctx, &self.stock.path, &held), held);
+        let begin = |held: Held<u64>| (Delivery::begin(self.ctx, self.stock, &held), held);
         let mut batch: Vec<_> = batch.into_iter().map(begin).collect();
         let together = batch.len() > 1
             && rng.bool()
@@ -156,9 +163,9 @@ impl Consumer<'_> {
             self.work(record, held, rng).await;
         }
         let (records, batch): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
-        records.iter().for_each(Delivery::acking);
+        records.iter().for_each(|record| record.settling(Settlement::Ack));
         let acked = outcome(&Held::ack_all(batch).await);
-        records.iter().for_each(|record| record.acked(acked));
+        records.iter().for_each(|record| record.settled(acked));
     }
 
     /// Works on one item for a while, sometimes for longer than its claim is held.
@@ -179,41 +186,83 @@ impl Consumer<'_> {
     /// Ends the work on an item: mostly it is acknowledged.
     async fn settle(&self, record: &Delivery<'_>, held: Held<u64>, rng: &mut Rng) {
         let calm = self.ctx.stop.is_cancelled();
-        let way = rng.u8(..16);
-        if self.stock.is_poison(*held.item()) || !calm && way < 4 {
+        let way = rng.u8(..20);
+        if self.stock.is_poison(*held.item()) || !calm && way < 5 {
             return self.give_back(record, held, rng).await;
         }
-        record.acking();
-        let acked = match way {
-            4 if !calm => abandon_at(rng.u32(1..8), held.ack()).await,
-            5 if !calm => timeout(self.ctx.setting.span(rng), held.ack()).await.ok(),
-            _ => Some(held.ack().await),
+        match way {
+            5 if !calm => {
+                record.settling(Settlement::Reject);
+                record.settled(self.try_for(rng, held.reject("it looks wrong")).await);
+            }
+            6 if !calm => {
+                record.settling(Settlement::PutBack);
+                let place = self.stock.place(rng);
+                record.settled(self.try_for(rng, held.put_back(place)).await);
+            }
+            7 | 8 if !calm && !self.work.is_ahead() => {
+                let (stock, queue) = self.work.any(self.queues, rng);
+                let item = self.work.item();
+                let put = Put::begin(self.ctx, &stock.path, &[item]);
+                record.settling(Settlement::Ack);
+                let done = self.try_for(rng, held.ack_and_put(queue, &item)).await;
+                put.ended(done);
+                record.settled(done);
+            }
+            way => {
+                record.settling(Settlement::Ack);
+                let ack = async {
+                    match way % 2 {
+                        0 => held.ack().await,
+                        _ => held.into_item().await.map(drop),
+                    }
+                };
+                record.settled(self.try_for(rng, ack).await);
+            }
+        }
+    }
+
+    /// Whether it was done, if that is known: now and then the future is dropped.
+    async fn try_for(
+        &self,
+        rng: &mut Rng,
+        future: impl Future<Output = Result<(), AckError>>,
+    ) -> Option<bool> {
+        let done = match rng.u8(..8) {
+            _ if self.ctx.stop.is_cancelled() => Some(future.await),
+            0 => abandon_at(rng.u32(1..8), future).await,
+            1 => timeout(self.ctx.setting.span(rng), future).await.ok(),
+            _ => Some(future.await),
         };
-        record.acked(acked.and_then(|acked| outcome(&acked)));
+        done.and_then(|done| outcome(&done))
     }
 
     async fn give_back(&self, record: &Delivery<'_>, held: Held<u64>, rng: &mut Rng) {
-        match rng.u8(..4) {
+        match rng.u8(..6) {
             0 => {
                 let delay = self.ctx.setting.span(rng);
                 record.given_back(delay);
                 let _ = held.nack_after(delay);
             }
             1 => {
-                record.given_back(Duration::ZERO);
+                record.given_back(record.delay);
                 drop(held);
+            }
+            2 | 3 => {
+                record.given_back(record.delay);
+                let _ = held.nack();
             }
             _ => {
                 record.given_back(Duration::ZERO);
-                let _ = held.nack().await;
+                let _ = held.nack_now().await;
             }
         }
     }
 }
 
-/// Whether it was acknowledged, if that is known.
-fn outcome(acked: &Result<(), AckError>) -> Option<bool> {
-    match acked {
+/// Whether it was done, if that is known.
+fn outcome(done: &Result<(), AckError>) -> Option<bool> {
+    match done {
         Ok(()) => Some(true),
         Err(AckError::Core(error)) if error.may_have_applied() => None,
         Err(_) => Some(false),

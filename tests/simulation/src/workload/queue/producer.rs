@@ -32,11 +32,13 @@ pub(super) async fn put(
         }
         0..=3 => {
             let items: Vec<u64> = (0..rng.usize(1..=MOST)).map(|_| work.item()).collect();
-            tell(ctx, stock, &items, queue.put_all(&items), rng).await
+            let put = queue.put_all_with(&items, stock.place(rng));
+            tell(ctx, stock, &items, put, rng).await
         }
         _ => {
             let item = work.item();
-            tell(ctx, stock, &[item], queue.put(&item), rng).await
+            let put = queue.put_with(&item, stock.place(rng));
+            tell(ctx, stock, &[item], put, rng).await
         }
     }
 }

@@ -1,6 +1,7 @@
+use super::workload::Stock;
 use crate::workload::ClientCtx;
 use docent::Delivery as Held;
-use docent_checker::{AttemptId, Delivering, EventKind, FaultKind, Putting, Taking};
+use docent_checker::{AttemptId, Delivering, EventKind, FaultKind, Putting, Settlement, Taking};
 use std::cell::Cell;
 use std::time::Duration;
 
@@ -70,15 +71,18 @@ impl Drop for Take<'_> {
 pub(super) struct Delivery<'a> {
     ctx: &'a ClientCtx,
     id: AttemptId,
+    /// After which the item is in its place again when the delivery is dropped.
+    pub(super) delay: Duration,
     over: Cell<bool>,
 }
 
 impl<'a> Delivery<'a> {
-    pub(super) fn begin(ctx: &'a ClientCtx, path: &str, held: &Held<u64>) -> Self {
-        let delivery = Self { ctx, id: ctx.recorder.attempt(), over: Cell::new(false) };
+    pub(super) fn begin(ctx: &'a ClientCtx, stock: &Stock, held: &Held<u64>) -> Self {
+        let (id, delay) = (ctx.recorder.attempt(), stock.delay(held.deliveries()));
+        let delivery = Self { ctx, id, delay, over: Cell::new(false) };
         delivery.write(Delivering::Given {
             item: *held.item(),
-            node: format!("{path}/items/{}", held.name()),
+            node: format!("{}/items/{}", stock.path, held.name()),
             fence: held.fence().as_u64(),
             deliveries: held.deliveries(),
         });
@@ -90,12 +94,16 @@ impl<'a> Delivery<'a> {
         self.write(Delivering::Looked { held: held.is_held() });
     }
 
-    pub(super) fn acking(&self) {
-        self.write(Delivering::Acking);
+    pub(super) fn settling(&self, way: Settlement) {
+        self.write(Delivering::Settling(way));
     }
 
-    pub(super) fn acked(&self, acked: Option<bool>) {
-        self.write(Delivering::Acked(acked));
+    pub(super) fn settled(&self, settled: Option<bool>) {
+        self.write(Delivering::Settled(settled));
+        if settled != Some(true) {
+            // Some fail, or are dropped, before they write: then the item is given back.
+            self.write(Delivering::GivenBack { delay: self.delay });
+        }
         self.over.set(true);
     }
 
@@ -112,7 +120,7 @@ impl<'a> Delivery<'a> {
 impl Drop for Delivery<'_> {
     fn drop(&mut self) {
         if !self.over.get() && !self.ctx.controls.is_dying() {
-            self.given_back(Duration::ZERO);
+            self.given_back(self.delay);
         }
     }
 }

@@ -2,9 +2,9 @@ use super::consumer::Consumer;
 use super::producer;
 use crate::workload::pace::Pace;
 use crate::workload::{ClientCtx, Workload};
-use docent::queue::{Codec, Json, QueueBuilder};
+use docent::queue::{Codec, Json, PutOptions, QueueBuilder};
 use docent::{Client, Queue};
-use docent_checker::{Queued, QueuedAs};
+use docent_checker::{DeadReason, Queued, QueuedAs};
 use docent_server::{Transaction, TransactionKind};
 use fastrand::Rng;
 use futures_util::FutureExt;
@@ -19,18 +19,22 @@ use tokio::time::sleep;
 const QUEUES: &str = "/queues";
 
 /// Bytes of a frame before an item.
-const FRAME: usize = 4;
+const FRAME: usize = 8;
 
 /// Items that are put at once, and then in each second on average. Where consumers lose the items they take,
 /// a queue is never full, and a run would become longer and longer.
 const BURST: u64 = 100;
 const ITEMS_A_SECOND: u64 = 30;
 
+/// Longest delay of an item, in milliseconds.
+const DELAY: u64 = 3_000;
+
 /// Before it is looked again whether more may be put.
 const AHEAD: Duration = Duration::from_millis(500);
 
-/// Clients that put items into a few queues, take them in every way there is, work on them for too long or
-/// not at all, acknowledge them and give them back.
+/// Clients that put items into a few queues, some with delays and priorities, take them in every way there is,
+/// work on them for too long or not at all, acknowledge and reject them, put them elsewhere and give them
+/// back.
 #[derive(Debug)]
 pub(in crate::workload) struct QueueWorkload {
     stocks: Vec<Stock>,
@@ -52,6 +56,12 @@ pub(super) struct Stock {
     poison: bool,
     /// Whether some items cannot be decoded.
     pub(super) corrupt: bool,
+    /// For how long these are left to others.
+    undecodable_after: Duration,
+    /// Shortest and longest delay of items that are given back.
+    redelivery: (Duration, Duration),
+    /// Whether some items have a delay or a priority.
+    places: bool,
 }
 
 impl Stock {
@@ -63,7 +73,28 @@ impl Stock {
             prefetch: rng.usize(1..=5),
             poison: rng.bool(),
             corrupt: rng.u8(..3) == 0,
+            undecodable_after: millis([0, 300, 1_500][rng.usize(..3)]),
+            redelivery: [(0, 0), (20, 160), (200, 2_000)].map(|(one, other)| (millis(one), millis(other)))
+                [rng.usize(..3)],
+            places: rng.bool(),
         }
+    }
+
+    /// Where an item is put: mostly at the end, at once.
+    pub(super) fn place(&self, rng: &mut Rng) -> PutOptions {
+        let place = PutOptions::new();
+        if !self.places || rng.bool() {
+            return place;
+        }
+        let place = if rng.bool() { place.priority(rng.i32(-2..=2)) } else { place };
+        if rng.u8(..3) == 0 { place.delay(millis(rng.u64(..DELAY))) } else { place }
+    }
+
+    /// Delay of an item that is given back after so many hand-outs.
+    pub(super) fn delay(&self, deliveries: Option<u32>) -> Duration {
+        let (shortest, longest) = self.redelivery;
+        let doublings = deliveries.unwrap_or(1).saturating_sub(1).min(16);
+        shortest.saturating_mul(1 << doublings).min(longest)
     }
 
     pub(super) fn settings<T: 'static>(&self, client: &Client, codec: impl Codec<T>) -> QueueBuilder<T> {
@@ -72,6 +103,8 @@ impl Stock {
             .max_deliveries(self.max_deliveries)
             .prefetch(self.prefetch)
             .capacity(self.capacity)
+            .undecodable_after(self.undecodable_after)
+            .redelivery_delay(self.redelivery.0, self.redelivery.1)
     }
 
     /// True for an item that makes all who work on it fail.
@@ -85,14 +118,13 @@ impl Stock {
         }
         let below = transaction.path.strip_prefix(&self.path)?;
         let data = transaction.data.as_deref()?;
-        let (framed, kind) = if below.starts_with("/items/item-") && !below.ends_with("/claim") {
+        let (framed, kind) = if below.starts_with("/items/item-") && !below.ends_with("/count") {
             let decodable = !data.get(FRAME..)?.starts_with(b"corrupt");
             (data, QueuedAs::Item { decodable })
         } else if below.starts_with("/dead/letter-") {
             let end = data.iter().position(|byte| *byte == b'\n')?;
             let head = std::str::from_utf8(&data[..end]).ok()?;
-            let undecodable = head.contains("\"undecodable\"");
-            (&data[end + 1..], QueuedAs::DeadLetter { undecodable })
+            (&data[end + 1..], QueuedAs::DeadLetter { reason: reason(head)? })
         } else {
             return None;
         };
@@ -101,6 +133,20 @@ impl Stock {
         let node = transaction.path.clone();
         Some(Queued { queue: self.path.clone(), node, zxid: transaction.zxid, item, kind })
     }
+}
+
+/// Reason in the header of a dead letter.
+fn reason(head: &str) -> Option<DeadReason> {
+    let reasons = [
+        ("\"too-many-deliveries\"", DeadReason::TooManyDeliveries),
+        ("\"undecodable\"", DeadReason::Undecodable),
+        ("\"rejected\"", DeadReason::Rejected),
+    ];
+    reasons.into_iter().find(|(name, _)| head.contains(name)).map(|(_, reason)| reason)
+}
+
+fn millis(millis: u64) -> Duration {
+    Duration::from_millis(millis)
 }
 
 impl QueueWorkload {
@@ -118,8 +164,14 @@ impl QueueWorkload {
         self.next.replace(self.next.get() + 1)
     }
 
+    /// One of the queues.
+    pub(super) fn any<'a>(&'a self, queues: &'a [Queue<u64>], rng: &mut Rng) -> (&'a Stock, &'a Queue<u64>) {
+        let number = rng.usize(..queues.len());
+        (&self.stocks[number], &queues[number])
+    }
+
     /// True when enough was put for now.
-    fn is_ahead(&self) -> bool {
+    pub(super) fn is_ahead(&self) -> bool {
         let elapsed = turmoil::sim_elapsed().unwrap_or_default();
         self.next.get() > BURST + ITEMS_A_SECOND * elapsed.as_secs()
     }
@@ -137,8 +189,7 @@ impl QueueWorkload {
         produces: bool,
         rng: &mut Rng,
     ) -> ControlFlow<()> {
-        let number = rng.usize(..queues.len());
-        let (stock, queue) = (&self.stocks[number], &queues[number]);
+        let (stock, queue) = self.any(queues, rng);
         if produces && self.is_ahead() {
             sleep(AHEAD).await;
             return ControlFlow::Continue(());
@@ -146,13 +197,13 @@ impl QueueWorkload {
         if produces {
             return producer::put(self, ctx, stock, queue, rng).await;
         }
-        Consumer { ctx, stock, queue, pace: &self.pace }.consume(rng).await
+        Consumer { work: self, ctx, stock, queue, queues, pace: &self.pace }.consume(rng).await
     }
 
     /// Once nothing new is begun: empties the queues.
     async fn drain(&self, ctx: &ClientCtx, queues: &[Queue<u64>], rng: &mut Rng) {
         for (stock, queue) in self.stocks.iter().zip(queues) {
-            let consumer = Consumer { ctx, stock, queue, pace: &self.pace };
+            let consumer = Consumer { work: self, ctx, stock, queue, queues, pace: &self.pace };
             if consumer.drain(rng).await.is_break() {
                 return;
             }
@@ -166,7 +217,8 @@ impl Workload for QueueWorkload {
     }
 
     fn emptied(&self) -> Vec<String> {
-        self.stocks.iter().map(|stock| format!("{}/idle", stock.path)).collect()
+        let folders = |stock: &Stock| ["idle", "claims"].map(|folder| format!("{}/{folder}", stock.path));
+        self.stocks.iter().flat_map(folders).collect()
     }
 
     fn queues(&self) -> BTreeMap<String, u32> {

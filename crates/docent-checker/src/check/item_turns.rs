@@ -1,0 +1,159 @@
+use crate::analysis::Analysis;
+use crate::event::ClientId;
+use crate::journal_replay::Moment;
+use crate::queue_item::Item;
+use crate::queues::Queues;
+use crate::violation::{Found, Invariant, Violation};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// **Turns**: an item is not claimed before its time; and none is claimed while another one, that goes before
+/// it, has been free for longer than a listing is used, which is half a second. Lower priorities go before
+/// higher ones, and within one an item goes before those that were put later, or, of those that waited for
+/// their time, whose time came later.
+///
+/// Nothing is asked of a client with which something was wrong meanwhile. Items that cannot be decoded are
+/// left to others. The clocks of processes agree with the journal's.
+pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
+    let queues = Queues::of(analysis);
+    let mut stocks: BTreeMap<&str, Vec<&Item<'_>>> = BTreeMap::new();
+    for item in queues.items.values() {
+        stocks.entry(item.queued.queue.as_str()).or_default().push(item);
+        found.extend(too_early(analysis, item));
+    }
+    for stock in stocks.values() {
+        let mut claims: Vec<Claim<'_>> = stock.iter().flat_map(|item| claims(analysis, item)).collect();
+        claims.sort_unstable_by_key(|claim| claim.made);
+        for item in stock.iter().filter(|item| item.decodable) {
+            found.extend(overtaken(analysis, item, &claims));
+        }
+    }
+}
+
+/// A claim of an item.
+struct Claim<'s> {
+    made: Moment,
+    client: Option<ClientId>,
+    item: &'s Item<'s>,
+}
+
+fn claims<'s>(analysis: &Analysis<'_>, item: &'s Item<'s>) -> impl Iterator<Item = Claim<'s>> {
+    item.claims.iter().map(|claim| Claim {
+        made: claim.created,
+        client: analysis.client_of(claim.owner),
+        item,
+    })
+}
+
+fn too_early(analysis: &Analysis<'_>, item: &Item<'_>) -> Option<Violation> {
+    let due = item.place.due?;
+    let claim = item.claims.first()?;
+    if claim.created.at + analysis.tolerances().grain >= due {
+        return None;
+    }
+    let what = format!("item {} was claimed {:?} before its time:", item.queued.item, due - claim.created.at);
+    let violation = Violation::new(Invariant::Q3, claim.created.at, what).path(&item.node.path);
+    Some(analysis.client_of(claim.owner).into_iter().fold(violation, Violation::client))
+}
+
+/// Longest time for which a client may not know that an item is free.
+fn patience(analysis: &Analysis<'_>) -> Duration {
+    /// For how long a listing is used.
+    const FRESH: Duration = Duration::from_millis(500);
+    let tolerances = analysis.tolerances();
+    // A server may be four ticks behind.
+    let lag = analysis.facts().tick * 4;
+    tolerances.news + lag * 2 + tolerances.round_trip * 20 + tolerances.scheduling + FRESH
+}
+
+/// An item that was free for long while a claim of one was made that it goes before.
+fn overtaken(analysis: &Analysis<'_>, item: &Item<'_>, claims: &[Claim<'_>]) -> Option<Violation> {
+    let patience = patience(analysis);
+    item.free().find_map(|(from, until)| {
+        let known = from.saturating_add(patience);
+        let first = claims.partition_point(|claim| claim.made.at <= known);
+        let meanwhile = claims[first..].iter().take_while(|claim| claim.made.at < until);
+        let mut wrong = meanwhile.filter(|claim| item.place.goes_before(&claim.item.place));
+        let claim = wrong.find(|claim| is_well(analysis, claim, patience))?;
+        let what = format!(
+            "item {} was claimed while {} was free for {:?}, which goes before it:",
+            claim.item.queued.item,
+            item.queued.item,
+            claim.made.at - from
+        );
+        let violation = Violation::new(Invariant::Q3, claim.made.at, what);
+        let violation = violation.path(&item.node.path).path(&claim.item.node.path);
+        Some(claim.client.into_iter().fold(violation, Violation::client))
+    })
+}
+
+/// True when nothing was wrong with the client of a claim for long enough before it.
+fn is_well(analysis: &Analysis<'_>, claim: &Claim<'_>, patience: Duration) -> bool {
+    let Some(life) = claim.client.and_then(|client| analysis.life(client)) else { return false };
+    let before = patience + analysis.tolerances().reconnect;
+    life.apart.spare(claim.made.at.saturating_sub(before), claim.made.at)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::event::FaultKind;
+    use crate::history::{HistoryBuilder, QueueEvents};
+    use crate::violation::Invariant::Q3;
+
+    #[test]
+    fn an_item_is_not_claimed_before_its_time() {
+        let claimed_at = |at| {
+            let mut history = HistoryBuilder::new();
+            // 4,096 ms.
+            let item = history.at(3_000).put_at(0, 7, "t0000000000001000-");
+            history.at(at).give(1, &item, 1);
+            history.end(9_000)
+        };
+        claimed_at(4_096).holds();
+        claimed_at(4_080).breaks(Q3);
+    }
+
+    /// An item at the `first` place is free from 10 s on, one at the `second` is claimed later.
+    fn second_claimed_at(at: u64, [first, second]: [&str; 2], cut: bool) -> HistoryBuilder {
+        let mut history = HistoryBuilder::new();
+        let before = history.at(10_000).put_at(0, 7, first);
+        let behind = history.put_at(0, 8, second);
+        // In its turn once: of first claims see `item_order`.
+        let given = history.give(2, &before, 1);
+        history.given_back(&given).delete_claim(&given);
+        if cut {
+            history.at(10_100).fault(1, FaultKind::Cut).at(at - 100).heal(1, FaultKind::Cut);
+        }
+        history.at(at).give(1, &behind, 1);
+        history.end(at + 100)
+    }
+
+    #[test]
+    fn an_item_that_goes_before_is_seen_after_a_while() {
+        let places = [
+            ["", ""],
+            ["p7fffffff-", ""],
+            ["", "p80000001-"],
+            ["t0000000000000001-", "t0000000000000001-"],
+            ["t0000000000000001-", "t0000000000000002-"],
+        ];
+        for places in places {
+            second_claimed_at(10_400, places, false).holds();
+            second_claimed_at(30_000, places, false).breaks(Q3);
+            second_claimed_at(30_000, places, true).holds();
+        }
+        for places in [["", "p7fffffff-"], ["t0000000000000001-", ""], ["", "t0000000000000001-"]] {
+            second_claimed_at(30_000, places, false).holds();
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_decoded_is_left_to_others() {
+        let mut history = HistoryBuilder::new();
+        let before = history.at(10_000).put(0, 7);
+        let behind = history.put(0, 8);
+        history.undecodable(&before).claim(2, &before);
+        history.take_back(2, &before).at(30_000).give(1, &behind, 1);
+        history.end(30_100).holds();
+    }
+}
