@@ -180,15 +180,18 @@ pub async fn claim_all(
     loop {
         let generation = attempts.generation().await?;
         let Some(marker) = attempts.marker(&generation).await? else { continue };
+        // The session is attached now, so that its timeout is known. A claim that is refused afterwards would
+        // be counted all the same.
+        refuse_short_lease(client, &generation, &attempts)?;
         let mut intent = Intent::submit(client, marker, &generation, &full);
         let reads: Vec<_> =
             full.iter().map(|wanted| generation.session.submit(read(&wanted.node), Lane::Call)).collect();
         match created(&mut intent, &mut attempts, &generation).await? {
             Attempt::Created(czxid) => {
-                // The session's timeout is known only now that it is attached.
-                if let Some(detail) = generation.refuses_guards(client.shared().config.accept_short_lease) {
+                // The session may have been taken up with a shorter timeout meanwhile.
+                if let Err(error) = refuse_short_lease(client, &generation, &attempts) {
                     intent.undo(czxid);
-                    return Err(attempts.error(ErrorKind::ShortLease).because(detail));
+                    return Err(error);
                 }
                 let held = hold(client, intent, wanted, czxid, recipe);
                 let read = read_all(
@@ -215,6 +218,17 @@ pub async fn claim_all(
             Attempt::Refused(op, code) => return refused(wanted, claim_of(&full, op), code),
             Attempt::Again => {}
         }
+    }
+}
+
+fn refuse_short_lease(
+    client: &Client,
+    generation: &SessionGeneration,
+    attempts: &Attempts<'_>,
+) -> Result<(), Error> {
+    match generation.refuses_guards(client.shared().config.accept_short_lease) {
+        Some(detail) => Err(attempts.error(ErrorKind::ShortLease).because(detail)),
+        None => Ok(()),
     }
 }
 
