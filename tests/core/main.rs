@@ -9,6 +9,7 @@ mod children_cache_faults;
 mod children_cache_large;
 mod clock;
 mod close;
+mod delete_all;
 mod dropped;
 mod errors;
 mod fake;

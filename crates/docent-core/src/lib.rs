@@ -28,7 +28,7 @@ mod versioned;
 mod watch;
 
 pub use cache::{ChildrenCache, ChildrenEvent, ChildrenEvents, ChildrenSnapshot, NodeCache, NodeChanges};
-pub use client::{Client, ClientBuilder, ClockCheck, Health, Transaction, TransactionResult};
+pub use client::{Client, ClientBuilder, ClockCheck, DeleteAllError, Health, Transaction, TransactionResult};
 pub use error::{Error, ErrorKind};
 pub use guard::{Fence, Lost, LostReason, ParseFenceError, Role};
 pub use hold::{Guard, Run};
@@ -44,6 +44,7 @@ pub use session::link::transport::{Dialled, Io, TcpTransport, Transport};
 pub use session::zookeeper_client;
 pub use setup::{ConnectionState, ConnectionStatus, ParentKind, RollbackPolicy, StateWatcher};
 pub use time::{BootClock, Clock, RetryPolicy, Timestamp, TokioClock};
+pub use versioned::CreatedOrSet;
 pub use watch::WatchStream;
 
 /// Building blocks for recipes of your own: tickets in lines and the holds they become, claims, kept nodes,

@@ -96,7 +96,8 @@ pub mod config {
 /// model](https://github.com/docent-rs/docent/blob/main/docs/guide/failure-model.md).
 pub mod node {
     pub use docent_core::{
-        Acl, Children, CreateMode, Created, Node, NodeAcl, Permissions, Stat, Transaction, TransactionResult,
+        Acl, Children, CreateMode, Created, CreatedOrSet, DeleteAllError, Node, NodeAcl, Permissions, Stat,
+        Transaction, TransactionResult,
     };
 }
 

@@ -2,9 +2,13 @@
 //! common.
 
 mod cas_loop;
+mod create_or_set;
 mod curator;
+mod ensure_path;
 mod node;
 
 pub use cas_loop::CasLoop;
+pub use create_or_set::CreatedOrSet;
 pub use curator::decode_count;
+use node::Ended;
 pub use node::VersionedNode;

@@ -17,7 +17,7 @@ pub struct VersionedNode {
 }
 
 /// Result of a transaction of a node.
-enum Ended {
+pub(super) enum Ended {
     Applied(Committed),
     /// Somebody else was faster.
     Conflict,
@@ -41,6 +41,10 @@ impl VersionedNode {
 
     /// The path, as it was given.
     pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    pub(super) fn node_path(&self) -> &NodePath {
         &self.path
     }
 
@@ -151,7 +155,7 @@ impl VersionedNode {
         }
     }
 
-    async fn commit(&self, transaction: Transaction, creates: bool) -> Result<Ended, Error> {
+    pub(super) async fn commit(&self, transaction: Transaction, creates: bool) -> Result<Ended, Error> {
         match transaction.commit_marked().await {
             Ok(committed) => Ok(Ended::Applied(committed)),
             Err(error) => match error.kind() {
@@ -164,7 +168,7 @@ impl VersionedNode {
 
     /// The stat of the written node. A create in a transaction may have no stat in its result, and a lost
     /// reply has none: it is made from that of the marker then.
-    fn written(&self, seen: Option<&Stat>, data: &Bytes, committed: Committed) -> Stat {
+    pub(super) fn written(&self, seen: Option<&Stat>, data: &Bytes, committed: Committed) -> Stat {
         let Committed { results, marker } = committed;
         if let Some(TransactionResult::Set(stat)) = results.and_then(|results| results.into_iter().next()) {
             if seen.is_some_and(|seen| seen.czxid != stat.czxid) {

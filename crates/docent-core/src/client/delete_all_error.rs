@@ -1,0 +1,61 @@
+use crate::error::{Error, ErrorKind};
+use std::error::Error as StdError;
+use std::fmt;
+
+/// Error of [`Client::delete_all`](super::Client::delete_all): some nodes were not deleted.
+#[derive(Debug, Clone)]
+pub struct DeleteAllError {
+    error: Error,
+    deleted: usize,
+    left: Vec<Error>,
+}
+
+impl DeleteAllError {
+    pub(super) fn new(error: Error, deleted: usize, left: Vec<Error>) -> Self {
+        Self { error, deleted, left }
+    }
+
+    /// Number of nodes that were deleted all the same.
+    pub fn deleted(&self) -> usize {
+        self.deleted
+    }
+
+    /// The errors of the nodes that were refused, each with its path, at most 100. The nodes above them stay,
+    /// too.
+    pub fn left(&self) -> &[Error] {
+        &self.left
+    }
+
+    /// The error that ended the deletion, else that of the first node that was refused.
+    pub fn error(&self) -> &Error {
+        &self.error
+    }
+
+    /// Kind of the [error](Self::error).
+    pub fn kind(&self) -> ErrorKind {
+        self.error.kind()
+    }
+
+    /// True when the same call may succeed later without anything being changed by the caller.
+    pub fn is_retryable(&self) -> bool {
+        self.error.is_retryable()
+    }
+
+    /// True when more nodes than [those counted](Self::deleted) may have been deleted.
+    pub fn may_have_applied(&self) -> bool {
+        self.error.may_have_applied()
+    }
+}
+
+impl fmt::Display for DeleteAllError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { error, deleted, .. } = self;
+        write!(f, "not all nodes were deleted, though {deleted} of them: {error}")
+    }
+}
+
+impl StdError for DeleteAllError {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        Some(&self.error)
+    }
+}
