@@ -19,6 +19,7 @@ mod heartbeat;
 mod hooks;
 mod hostile_server;
 mod kept;
+mod kept_modes;
 mod links;
 mod many_watches;
 mod markers;

@@ -90,11 +90,14 @@ pub mod config {
     pub use docent_config::*;
 }
 
-/// Nodes of the tree: their data, status, children and permissions, and transactions over several of them.
+/// Nodes of the tree: their data, status, children and permissions, transactions over several of them, and nodes
+/// that are kept present.
 ///
 /// Guides: [security](https://github.com/docent-rs/docent/blob/main/docs/guide/security.md), [the failure
 /// model](https://github.com/docent-rs/docent/blob/main/docs/guide/failure-model.md).
 pub mod node {
+    #[doc(no_inline)]
+    pub use docent_core::recipe::{KeptNode, KeptNodeBuilder, KeptStatus};
     pub use docent_core::{
         Acl, Children, CreateMode, Created, CreatedOrSet, DeleteAllError, Node, NodeAcl, Permissions, Stat,
         Transaction, TransactionResult,

@@ -1,4 +1,5 @@
 use crate::error::Error;
+use crate::node::CreateMode;
 use bytes::Bytes;
 use std::fmt;
 
@@ -7,6 +8,8 @@ use std::fmt;
 pub(crate) struct Desired {
     /// Data to keep; `None` to keep the node absent.
     pub(crate) data: Option<Bytes>,
+    /// Mode that it is made as, besides a number.
+    pub(crate) mode: CreateMode,
     /// True to make the node again when it is gone.
     pub(crate) anew: bool,
     /// Number of this wish among all of the node.

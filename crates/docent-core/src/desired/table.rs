@@ -88,7 +88,8 @@ impl KeptTable {
             table.insert(full.to_owned(), Entry::new(&end));
             return Ok(Some(end));
         };
-        if !entry.is_leaving() {
+        // A node of another mode must be gone first.
+        if !entry.is_leaving() || entry.wanted.borrow().mode != end.wanted.borrow().mode {
             return Err(Error::new(ErrorKind::AlreadyRegistered, "keep"));
         }
         let passed_over = entry.successor.take();

@@ -1,11 +1,15 @@
-//! Kept nodes: ephemeral nodes that core keeps present, through link loss, new sessions and deletion by
-//! others.
+//! Kept nodes: nodes that core keeps present, through link loss, new sessions and deletion by others.
 
+mod builder;
 mod exact;
+mod life;
 mod node;
 mod reconcile;
+mod sequential;
 mod table_entry;
+mod touch;
 mod trouble;
 mod witness;
 
+pub use builder::KeptNodeBuilder;
 pub use node::KeptNode;

@@ -1,3 +1,5 @@
+use super::KeptNodeBuilder;
+use super::life::Life;
 use super::reconcile::Reconciler;
 use crate::client::Client;
 use crate::desired::{Desired, KeptStatus, TaskEnd};
@@ -9,16 +11,45 @@ use std::fmt;
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// Ephemeral node that is kept present with given data until it is removed.
+/// Node that is kept present with given data until it is removed: an ephemeral one, or by its
+/// [builder](Self::builder) one of any mode. For users of Curator: what `PersistentNode` and
+/// `PersistentTtlNode` do.
 ///
 /// One task makes the node as wanted, and again whenever it is not: after a lost session, a deletion or a
-/// change by others. A node that belongs to an older session of this client is replaced while that session
+/// change by others. A sequential node is made again with the number that it got first.
+///
+/// Of **ephemeral** nodes, one that belongs to an older session of this client is replaced while that session
 /// lives, which an ephemeral node of it below `/_docent/markers` proves. A node of somebody else is left
 /// alone and waited for: a process that was restarted finds the node of its predecessor until that session
 /// expires.
 ///
+/// **Persistent** nodes, containers and those with a time to live belong to no session: one that is at the
+/// path is taken for this one, and given the data. So it should be kept by one process at a time; where others
+/// go on to change it, it is set again after pauses that grow up to 10 s. It stays when the process dies. One
+/// **with a time to live** is kept by a child `touch`, as Curator does, which is written three times in that
+/// time: once nobody keeps it, the servers delete it after that time, and look for such nodes once a minute by
+/// default.
+///
 /// # On drop
-/// The node is removed in the background.
+/// The node is removed in the background, also one that belongs to no session. When the client is closed only
+/// ephemeral ones go.
+///
+/// # Examples
+/// ```no_run
+/// # use docent_core::{Client, CreateMode};
+/// # use docent_core::recipe::KeptNode;
+/// # async fn example(client: Client) -> Result<(), docent_core::Error> {
+/// let here = KeptNode::builder(&client, "/workers/w-")
+///     .data("10.0.0.7")
+///     .mode(CreateMode::EphemeralSequential)
+///     .keep()
+///     .await?;
+/// here.present().await?;
+/// println!("kept as {}", here.path());
+/// here.set("10.0.0.8");
+/// here.remove().await?;
+/// # Ok(()) }
+/// ```
 #[must_use = "the node is removed when this is dropped"]
 pub struct KeptNode {
     // Keeps the client open for as long as the node is wanted.
@@ -33,13 +64,23 @@ pub struct KeptNode {
 }
 
 impl KeptNode {
+    /// Prepares a node of another mode, or one with a number, at `path`.
+    pub fn builder(client: &Client, path: impl Into<String>) -> KeptNodeBuilder {
+        KeptNodeBuilder::new(client, path.into())
+    }
+
     /// Keeps an ephemeral node at `path` with `data`. Parents are created on demand.
     ///
     /// # Errors
     /// `InvalidInput` when the path breaks a rule, `AlreadyRegistered` when this client keeps a node there
     /// already, `Closed`.
     pub fn new(client: &Client, path: &str, data: impl Into<Bytes>) -> Result<Self, Error> {
-        Self::enter(client, path, data.into(), |shared, full, end| {
+        Self::keep(client, path, data.into(), Life::EPHEMERAL)
+    }
+
+    /// Keeps a node with a life of any kind.
+    pub(super) fn keep(client: &Client, path: &str, data: Bytes, life: Life) -> Result<Self, Error> {
+        Self::enter(client, path, data, life, |shared, full, end| {
             shared.kept.enter(full, &end)?;
             Ok(Some(end))
         })
@@ -53,7 +94,8 @@ impl KeptNode {
     /// # Errors
     /// As [`new`](Self::new); `AlreadyRegistered` when this client keeps a node there that stays.
     pub fn take_over(client: &Client, path: &str, data: impl Into<Bytes>) -> Result<Self, Error> {
-        Self::enter(client, path, data.into(), |shared, full, end| shared.kept.inherit(full, end))
+        let inherit = |shared: &Shared, full: &str, end| shared.kept.inherit(full, end);
+        Self::enter(client, path, data.into(), Life::EPHEMERAL, inherit)
     }
 
     /// Keeps a node; `enter` gives the task's end back where there is no task yet.
@@ -61,6 +103,7 @@ impl KeptNode {
         client: &Client,
         path: &str,
         data: Bytes,
+        life: Life,
         enter: impl FnOnce(&Shared, &str, TaskEnd) -> Result<Option<TaskEnd>, Error>,
     ) -> Result<Self, Error> {
         let shared = client.shared();
@@ -68,12 +111,13 @@ impl KeptNode {
         if shared.closing.is_cancelled() {
             return Err(Error::new(ErrorKind::Closed, "keep").at(path));
         }
-        let (wanted, wish) = watch::channel(Desired { data: Some(data), anew: true, number: 1 });
+        let (wanted, wish) =
+            watch::channel(Desired { data: Some(data), mode: life.mode(), anew: true, number: 1 });
         let end = TaskEnd::new(wish);
         let (fulfilled, refused) = (end.progress.fulfilled.subscribe(), end.progress.refused.subscribe());
         let status = end.status.subscribe();
         if let Some(end) = enter(shared, &full, end).map_err(|error| error.at(path))? {
-            let task = Reconciler::new(Arc::clone(shared), path.to_owned(), full, end);
+            let task = Reconciler::new(Arc::clone(shared), path.to_owned(), full, life, end);
             shared.tasks.spawn_on(task.run(), &shared.runtime);
         }
         Ok(Self { client: client.clone(), path: path.to_owned(), wanted, status, fulfilled, refused })
@@ -100,7 +144,7 @@ impl KeptNode {
         }
     }
 
-    /// The path, as it was given.
+    /// The path, as it was given; of a sequential node with its number.
     pub fn path(&self) -> &str {
         &self.path
     }
@@ -192,8 +236,9 @@ impl KeptNode {
     /// Removes the node and waits until it is gone, at most for the operation timeout.
     ///
     /// # Errors
-    /// `Timeout` when no server could be reached in time: it is removed in the background. `Closed`: it goes
-    /// with its session.
+    /// `Timeout` when no server could be reached in time: it is removed in the background. `Closed`: an
+    /// ephemeral node goes with its session, others stay. `NotEmpty` when a node that belongs to no session has
+    /// children: it is removed in the background once they are gone.
     ///
     /// # Cancel safety
     /// This method is cancel safe: the removal goes on.
@@ -212,10 +257,16 @@ impl KeptNode {
     /// This method is cancel safe.
     pub async fn removed(&self) -> Result<(), Error> {
         let mut status = self.status.clone();
-        let removed = status.wait_for(|status| matches!(status, KeptStatus::Removed));
+        let removed = status.wait_for(|status| match status {
+            KeptStatus::Failing(error) => error.kind() == ErrorKind::NotEmpty,
+            status => matches!(status, KeptStatus::Removed),
+        });
         let error = |kind| Error::new(kind, "remove").at(&self.path);
         match tokio::time::timeout_at(self.client.deadline(), removed).await {
-            Ok(Ok(_)) => Ok(()),
+            Ok(Ok(status)) => match &*status {
+                KeptStatus::Failing(error) => Err(error.clone()),
+                _ => Ok(()),
+            },
             Ok(Err(_)) => Err(error(ErrorKind::Closed)),
             Err(_) => Err(error(ErrorKind::Timeout)),
         }

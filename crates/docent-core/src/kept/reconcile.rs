@@ -1,8 +1,9 @@
 use super::exact::Written;
+use super::life::{Contest, Life};
 use super::node::occupied;
 use super::table_entry::TableEntry;
 use super::trouble::Trouble;
-use super::{exact, witness};
+use super::{exact, touch, witness};
 use crate::cleanup::ExactWrite;
 use crate::desired::{Desired, KeptStatus, Progress, TaskEnd};
 use crate::error::{Error, ErrorKind};
@@ -12,7 +13,7 @@ use crate::session::{Fired, Lane, SessionEnd, Watch, lookup};
 use crate::setup::{create_parents_in, refused_parent};
 use crate::time::{Backoff, RetryPolicy};
 use bytes::Bytes;
-use docent_proto::{Code, Create, CreateMode, MultiOp, Request, Response, Stat};
+use docent_proto::{Code, Create, MultiOp, Request, Response, Stat};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -27,6 +28,7 @@ pub(super) struct Reconciler {
     shared: Arc<Shared>,
     path: String,
     full: String,
+    life: Life,
     wanted: watch::Receiver<Desired>,
     status: watch::Sender<KeptStatus>,
     progress: Progress,
@@ -36,6 +38,9 @@ pub(super) struct Reconciler {
     ended: u64,
     /// Time since when somebody else's node is at the path.
     occupied: Option<Instant>,
+    contest: Contest,
+    /// Time of the next touch, of a node with a time to live.
+    touch: Option<Instant>,
     backoff: Backoff,
 }
 
@@ -51,10 +56,23 @@ enum Found {
 }
 
 impl Reconciler {
-    pub(super) fn new(shared: Arc<Shared>, path: String, full: String, end: TaskEnd) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, path: String, full: String, life: Life, end: TaskEnd) -> Self {
         let TaskEnd { wanted, status, progress } = end;
-        let (successors, backoff) = (shared.kept.successors(), patience());
-        Self { shared, path, full, wanted, status, progress, successors, ended: 0, occupied: None, backoff }
+        Self {
+            successors: shared.kept.successors(),
+            shared,
+            path,
+            full,
+            life,
+            wanted,
+            status,
+            progress,
+            ended: 0,
+            occupied: None,
+            contest: Contest::default(),
+            touch: None,
+            backoff: patience(),
+        }
     }
 
     pub(super) async fn run(mut self) {
@@ -74,7 +92,7 @@ impl Reconciler {
             }
             // A handle that was dropped wants the node absent.
             let dropped = self.wanted.has_changed().is_err();
-            let Desired { data, anew, number } = self.wanted.borrow_and_update().clone();
+            let Desired { data, anew, number, .. } = self.wanted.borrow_and_update().clone();
             // A settled node is kept only while it is present in this session: once gone it is gone for good.
             let wanted = data.filter(|_| !dropped && (anew || self.is_present(&generation)));
             let done = match wanted {
@@ -118,7 +136,8 @@ impl Reconciler {
     fn serve(&mut self, successor: TaskEnd) {
         let TaskEnd { wanted, status, progress } = successor;
         (self.wanted, self.status, self.progress) = (wanted, status, progress);
-        (self.occupied, self.backoff) = (None, patience());
+        (self.occupied, self.contest, self.touch) = (None, Contest::default(), None);
+        self.backoff = patience();
     }
 
     fn is_present(&self, generation: &SessionGeneration) -> bool {
@@ -151,15 +170,18 @@ impl Reconciler {
             Found::Changed => return Ok(false),
             Found::AsWanted(watch) => {
                 self.occupied = None;
-                self.backoff = patience();
+                if self.contest.is_over() {
+                    self.backoff = patience();
+                }
+                self.touch_if_due(generation).await?;
                 self.progress.present.send_replace(generation.number);
                 self.status.send_replace(KeptStatus::Present { generation: generation.number });
                 self.progress.fulfilled.send_replace(wish);
                 self.progress.attempted.send_replace(generation.number);
-                let shared = Arc::clone(&self.shared);
+                let (shared, life, touch) = (Arc::clone(&self.shared), self.life, self.touch);
                 tokio::select! {
-                    () = self.wait(generation, watch, None) => {}
-                    () = witness::create_witness(&shared, generation) => {}
+                    () = self.wait(generation, watch, touch) => {}
+                    () = witness::create_witness(&shared, generation), if life.is_ephemeral() => {}
                 }
                 self.progress.present.send_replace(0);
             }
@@ -247,7 +269,8 @@ impl Reconciler {
     }
 
     fn create(&self, data: &Bytes) -> Create {
-        Create::new(self.full.clone(), data.clone(), self.shared.acl(&self.full), CreateMode::Ephemeral, 0)
+        let (mode, ttl) = self.life.mode().to_proto();
+        Create::new(self.full.clone(), data.clone(), self.shared.acl(&self.full), mode, ttl)
     }
 
     async fn make_parents(&self, generation: &Arc<SessionGeneration>) -> Result<Found, Trouble> {
@@ -270,6 +293,12 @@ impl Reconciler {
     ) -> Result<Found, Trouble> {
         let Some(watch) = watch else { return Err(Trouble::Busy) };
         let owner = stat.ephemeral_owner;
+        if !self.life.is_ephemeral() {
+            return match owner {
+                0 => self.judge_lasting(generation, wanted, found, stat, watch).await,
+                owner => Ok(Found::Foreign(owner, watch)),
+            };
+        }
         let older = planted!(NoOwnerCheck) && self.shared.witness_of(owner).is_some();
         if owner == generation.session.id() || older {
             // A create whose reply was lost may not be counted yet.
@@ -277,12 +306,7 @@ impl Reconciler {
             if found.unwrap_or_default() == *wanted {
                 return Ok(Found::AsWanted(watch));
             }
-            let set = MultiOp::SetData {
-                path: self.full.clone(),
-                data: Some(wanted.clone()),
-                version: stat.version,
-            };
-            return self.change(generation, set).await;
+            return self.change(generation, self.set(wanted, stat.version)).await;
         }
         // A persistent node does not go with any session: there is nothing to wait for.
         if owner == 0 {
@@ -300,6 +324,44 @@ impl Reconciler {
             });
         }
         Ok(Found::Foreign(owner, watch))
+    }
+
+    /// Brings the data of a node that belongs to no session to what is wanted. Where others go on to change it
+    /// that happens after growing pauses, so that two who keep one node do not write without end.
+    async fn judge_lasting(
+        &mut self,
+        generation: &Arc<SessionGeneration>,
+        wanted: &Bytes,
+        found: Option<Bytes>,
+        stat: Stat,
+        watch: Box<Watch>,
+    ) -> Result<Found, Trouble> {
+        if found.unwrap_or_default() == *wanted {
+            self.contest.seen(&stat, true);
+            return Ok(Found::AsWanted(watch));
+        }
+        if self.contest.seen(&stat, false) && *self.progress.fulfilled.borrow() >= self.wanted.borrow().number
+        {
+            self.pause().await;
+            return Ok(Found::Changed);
+        }
+        self.change(generation, self.set(wanted, stat.version)).await
+    }
+
+    /// Touches a node with a time to live when that is due.
+    async fn touch_if_due(&mut self, generation: &Arc<SessionGeneration>) -> Result<(), Trouble> {
+        let Some(ttl) = self.life.ttl() else { return Ok(()) };
+        if self.touch.is_none_or(|due| due <= Instant::now()) {
+            let acl = self.shared.acl(&touch::path(&self.full));
+            let touched = touch::touch(generation, &self.full, acl, ttl).await?;
+            touched.map_err(|code| self.refusal(code))?;
+            self.touch = Some(Instant::now() + touch::pause(ttl));
+        }
+        Ok(())
+    }
+
+    fn set(&self, data: &Bytes, version: i32) -> MultiOp {
+        MultiOp::SetData { path: self.full.clone(), data: Some(data.clone()), version }
     }
 
     fn delete(&self, version: i32) -> MultiOp {
@@ -352,8 +414,11 @@ impl Reconciler {
             // Where the older session may have ended its node goes with it: look again after a pause.
             return if replaced { Ok(false) } else { Err(Trouble::Busy) };
         }
-        if owner != generation.session.id() {
+        if owner != self.life.owner(generation.session.id()) {
             return Ok(true);
+        }
+        if self.life.ttl().is_some() && stat.num_children > 0 {
+            touch::remove(generation, &self.full).await?;
         }
         let delete = self.submit(generation, [self.delete(stat.version)]).await?;
         match exact::written(delete).await? {

@@ -1,0 +1,66 @@
+//! Sequential nodes that belong to no session, made once.
+
+use crate::client::{Client, TransactionResult};
+use crate::error::{Error, ErrorKind};
+use crate::node::{CreateMode, NodePath};
+use crate::setup::PARENT_ROUNDS;
+use bytes::Bytes;
+use futures_util::stream::{self, StreamExt};
+
+/// Nodes that are looked at side by side.
+const SIDE_BY_SIDE: usize = 32;
+
+/// Makes the node and returns its path. It is made once, also where the reply is lost: the node is then found
+/// by the transaction that made it, which is that of the marker.
+pub(super) async fn create(
+    client: &Client,
+    path: &str,
+    data: &Bytes,
+    mode: CreateMode,
+) -> Result<String, Error> {
+    let mut missing_parents = 0;
+    loop {
+        let create = client.transaction().create(path, data.clone(), mode);
+        let committed = match create.commit_marked().await {
+            Ok(committed) => committed,
+            Err(error) if error.kind() == ErrorKind::NoNode && missing_parents < PARENT_ROUNDS => {
+                missing_parents += 1;
+                client.ensure_parent(&NodePath::new("keep", format!("{path}0"))?).await?;
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        if let Some([TransactionResult::Created(created)]) = committed.results.as_deref() {
+            return Ok(created.path.clone());
+        }
+        if let Some(path) = find(client, path, committed.marker.mzxid).await? {
+            return Ok(path);
+        }
+        // Somebody deleted it at once.
+    }
+}
+
+/// The node whose path begins with `prefix` and that the transaction `czxid` made.
+async fn find(client: &Client, prefix: &str, czxid: i64) -> Result<Option<String>, Error> {
+    let Some((parent, name)) = prefix.rsplit_once('/') else { return Ok(None) };
+    let folder = if parent.is_empty() { "/" } else { parent };
+    client.sync(folder).await?;
+    let names = match client.children(folder).await {
+        Ok(children) => children.names,
+        Err(error) if error.kind() == ErrorKind::NoNode => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let paths = names.into_iter().filter(|child| child.starts_with(name));
+    let looks = paths.map(|child| async move {
+        let path = format!("{parent}/{child}");
+        let stat = client.exists(&path).await?;
+        Ok(stat.filter(|stat| stat.czxid == czxid).map(|_| path))
+    });
+    let mut looks = stream::iter(looks).buffer_unordered(SIDE_BY_SIDE);
+    while let Some(found) = looks.next().await {
+        if let Some(path) = found? {
+            return Ok(Some(path));
+        }
+    }
+    Ok(None)
+}
