@@ -35,6 +35,7 @@ mod said_once;
 mod secrets;
 mod session;
 mod tls;
+mod tree_cache;
 mod unreachable;
 mod watches;
 

@@ -27,7 +27,10 @@ mod time;
 mod versioned;
 mod watch;
 
-pub use cache::{ChildrenCache, ChildrenEvent, ChildrenEvents, ChildrenSnapshot, NodeCache, NodeChanges};
+pub use cache::{
+    ChildrenCache, ChildrenEvent, ChildrenEvents, ChildrenSnapshot, NodeCache, NodeChanges, TreeCache,
+    TreeCacheBuilder, TreeEvent, TreeEvents, TreeSnapshot,
+};
 pub use client::{Client, ClientBuilder, ClockCheck, DeleteAllError, Health, Transaction, TransactionResult};
 pub use error::{Error, ErrorKind};
 pub use guard::{Fence, Lost, LostReason, ParseFenceError, Role};

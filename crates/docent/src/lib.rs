@@ -104,12 +104,13 @@ pub mod node {
     };
 }
 
-/// Nodes and children kept in memory, and streams of watched nodes.
+/// Nodes, children and trees kept in memory, and streams of watched nodes.
 ///
 /// Guide: [how it works](https://github.com/docent-rs/docent/blob/main/docs/guide/how-it-works.md).
 pub mod cache {
     pub use docent_core::{
-        ChildrenCache, ChildrenEvent, ChildrenEvents, ChildrenSnapshot, NodeCache, NodeChanges, WatchStream,
+        ChildrenCache, ChildrenEvent, ChildrenEvents, ChildrenSnapshot, NodeCache, NodeChanges, TreeCache,
+        TreeCacheBuilder, TreeEvent, TreeEvents, TreeSnapshot, WatchStream,
     };
 }
 

@@ -71,10 +71,10 @@ pub struct ChildrenCache {
 /// Its drop is the drop of the last clone and subscriber.
 pub(super) struct Handle {
     // Not a `Client`: a cache does not keep its client open.
-    shared: Arc<Shared>,
-    path: String,
+    pub(super) shared: Arc<Shared>,
+    pub(super) path: String,
     pub(super) store: Arc<ChildrenStore>,
-    abandoned: CancellationToken,
+    pub(super) abandoned: CancellationToken,
 }
 
 impl Drop for Handle {

@@ -1,8 +1,8 @@
-//! A node, or the children of a node, kept in memory: read without I/O, brought up to date in the background.
+//! A node, the children of a node, or a whole tree, kept in memory: read without I/O, brought up to date in the
+//! background.
 //!
 //! One task for each cache, over one-shot watches that are set again. Caches and streams of one client that
-//! look at the same node share one watch at the server. There is no cache of a whole tree, and persistent
-//! recursive watches are not used.
+//! look at the same node share one watch at the server. Persistent recursive watches are not used.
 
 mod attachment;
 mod children;
@@ -15,8 +15,19 @@ mod read_queue;
 mod snapshot;
 mod status;
 mod subscriber;
+mod tree;
+mod tree_builder;
+mod tree_event;
+mod tree_nodes;
+mod tree_options;
+mod tree_snapshot;
+mod tree_task;
 
 pub use children::ChildrenCache;
 pub use children_event::{ChildrenEvent, ChildrenEvents};
 pub use node::{NodeCache, NodeChanges};
 pub use snapshot::ChildrenSnapshot;
+pub use tree::TreeCache;
+pub use tree_builder::TreeCacheBuilder;
+pub use tree_event::{TreeEvent, TreeEvents};
+pub use tree_snapshot::TreeSnapshot;
