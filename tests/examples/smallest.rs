@@ -11,6 +11,15 @@ const SMALLEST: &[(&str, &[&str])] = &[
     ("rw_lock", &["writes, fence ", "two read", "nobody writes meanwhile"]),
     ("permits", &["3 of 3 permits are out", "there is no fourth", "had again"]),
     ("multi_lock", &["holds the stock and reads the prices", "nobody else has the stock", "released both"]),
+    (
+        "partitioner",
+        &["alone: [\"s1\"", "another member: MembersChanged", "one: [\"s1\", \"s3\"], two: [\"s2\", \"s4\"]"],
+    ),
+    ("timed_lease", &["host-1 writes the report", "host-2 leaves it to another"]),
+    (
+        "tree_cache",
+        &["/shop/us/limits has b\"200\"", "there is /shop/eu", "there is /shop/us", "5 nodes deleted"],
+    ),
     ("barrier", &["the barrier is set", "nobody passes it", "all pass it once it is gone"]),
     ("double_barrier", &["both are in", "both are out"]),
     ("election", &["leads, fence ", "others see that host-7 leads", "schedules", "resigned"]),

@@ -21,6 +21,7 @@ mod multi_lock;
 mod neighbours;
 mod order;
 mod outage;
+mod partition;
 mod recorded;
 mod reentry;
 mod refused;
@@ -28,6 +29,7 @@ mod restart;
 mod rw_lock;
 mod semaphore;
 mod stall;
+mod timed_lease;
 mod unkept;
 
 // Modules that are also run on another kind of session take clients from here.

@@ -6,13 +6,17 @@ mod error;
 mod multi_lock;
 mod mutex;
 mod owner;
+mod partition;
 mod rw_lock;
 mod semaphore;
+mod timed_lease;
 
 pub use barrier::{Barrier, BarrierError, DoubleBarrier, Entered};
 pub use error::AcquireError;
 pub use multi_lock::{AnyLock, MultiGuard, MultiLock};
 pub use mutex::{Mutex, MutexBuilder, MutexGuard};
 pub use owner::Owner;
+pub use partition::{Partitioner, PartitionerBuilder, Share, ShareEnd};
 pub use rw_lock::{ReadGuard, RwLock, RwLockBuilder, WriteGuard};
 pub use semaphore::{Permit, Semaphore, SemaphoreBuilder, SharedLimit};
+pub use timed_lease::{Obtained, TimedLease};

@@ -1,0 +1,8 @@
+//! Leases on a name for a time, kept by the clocks of the machines.
+
+mod holder;
+mod lease;
+mod obtained;
+
+pub use lease::TimedLease;
+pub use obtained::Obtained;

@@ -1,0 +1,25 @@
+//! Shards that are spread over the members of a group: `cargo run --example partitioner`.
+
+use docent::Client;
+use docent::locks::Partitioner;
+use docent::server::Server;
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let server = Server::start().await?;
+    let client = Client::connect(server.connect_string()).await?;
+    let shards = ["s1", "s2", "s3", "s4"];
+
+    let one = Partitioner::builder(&client, "/shards", shards).identity("one").join()?;
+    let share = one.acquire().await?;
+    println!("alone: {:?}", share.items());
+    let two = Partitioner::builder(&client, "/shards", shards).identity("two").join()?;
+    // Others wait for the shards until they are released.
+    println!("another member: {:?}", share.changed().await);
+    share.release().await?;
+    let (one, two) = (one.acquire().await?, two.acquire().await?);
+    println!("one: {:?}, two: {:?}", one.items(), two.items());
+
+    client.close().await;
+    Ok(())
+}

@@ -1,0 +1,26 @@
+//! A job that one of many machines does once an hour: `cargo run --example timed_lease`.
+
+use docent::Client;
+use docent::locks::TimedLease;
+use docent::server::Server;
+use std::time::Duration;
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let server = Server::start().await?;
+    let client = Client::connect(server.connect_string()).await?;
+    let hour = Duration::from_secs(3600);
+
+    for machine in ["host-1", "host-2"] {
+        let report = TimedLease::new(&client, "/jobs/report", hour)?.identity(machine);
+        match report.try_obtain().await? {
+            Some(obtained) => {
+                println!("{machine} writes the report, {} min are left", obtained.remaining().as_secs() / 60)
+            }
+            None => println!("{machine} leaves it to another"),
+        }
+    }
+
+    client.close().await;
+    Ok(())
+}

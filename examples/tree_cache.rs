@@ -1,0 +1,28 @@
+//! A whole tree kept in memory: `cargo run --example tree_cache`.
+
+use docent::cache::{TreeCache, TreeEvent};
+use docent::server::Server;
+use docent::{Client, CreateMode};
+use futures_util::StreamExt;
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let server = Server::start().await?;
+    let client = Client::connect(server.connect_string()).await?;
+    client.create("/shop/eu/limits", "100", CreateMode::Persistent).await?;
+
+    let shop = TreeCache::new(&client, "/shop")?;
+    let mut events = shop.subscribe();
+    client.create_or_set("/shop/us/limits", "200", CreateMode::Persistent).await?;
+    while shop.current().len() < 5 {
+        if let Some(TreeEvent::Apply(path, node)) = events.next().await.transpose()? {
+            println!("{path} has {:?}", node.data);
+        }
+    }
+    for (path, _) in shop.current().children("/shop") {
+        println!("there is {path}");
+    }
+    println!("{} nodes deleted", client.delete_all("/shop").await?);
+    client.close().await;
+    Ok(())
+}

@@ -1,0 +1,133 @@
+//! Leases on a name for a time.
+
+use docent::locks::{AcquireError, Owner, TimedLease};
+use docent::{CreateMode, ErrorKind};
+use docent_proto::OpCode;
+use docent_testkit::{Backend, Rule, both_backends};
+use docent_tests::{builder, connect, refuses_bad_paths, soon, until};
+use std::time::{Duration, SystemTime};
+
+const LONG: Duration = Duration::from_secs(3600);
+const SHORT: Duration = Duration::from_secs(2);
+
+both_backends! {
+    async fn one_has_it_until_its_end_or_until_it_gives_it_back(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let (ours, theirs) = (TimedLease::new(&client, "/l", LONG).unwrap(), TimedLease::new(&other, "/l", LONG).unwrap());
+        let obtained = soon(ours.try_obtain()).await.unwrap().unwrap();
+        assert!(obtained.is_valid() && obtained.slot() == 0);
+        assert!(obtained.remaining() > LONG - Duration::from_secs(60) && obtained.end() <= SystemTime::now() + LONG);
+        assert!(soon(theirs.try_obtain()).await.unwrap().is_none());
+        // The same identity again, also by a clone, and also after a restart.
+        assert!(soon(ours.clone().try_obtain()).await.unwrap().is_some());
+        assert!(!soon(theirs.give_back()).await.unwrap());
+        assert!(soon(ours.give_back()).await.unwrap() && !soon(ours.give_back()).await.unwrap());
+        assert!(soon(theirs.try_obtain()).await.unwrap().is_some());
+        assert!(soon(ours.try_obtain()).await.unwrap().is_none());
+        // It outlives the session.
+        soon(other.close()).await;
+        assert!(soon(ours.try_obtain()).await.unwrap().is_none());
+        until(async || client.children("/l").await.unwrap().names == ["lease_holder"]).await;
+    }
+
+    async fn it_is_free_after_its_end(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let (short, theirs) = (TimedLease::new(&client, "/l", SHORT).unwrap(), TimedLease::new(&other, "/l", LONG).unwrap());
+        let obtained = soon(short.try_obtain()).await.unwrap().unwrap();
+        let next = soon(async {
+            loop {
+                let was_valid = obtained.is_valid();
+                if let Some(next) = theirs.try_obtain().await.unwrap() {
+                    assert!(!was_valid || !obtained.is_valid());
+                    return next;
+                }
+            }
+        }).await;
+        assert!(next.is_valid() && obtained.remaining().is_zero());
+    }
+
+    async fn as_many_have_it_as_there_are_slots(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let lease = || TimedLease::new(&client, "/l", LONG).unwrap().slots(3);
+        let leases = [lease(), lease(), lease(), lease()];
+        let mut slots = Vec::new();
+        for lease in &leases {
+            slots.push(soon(lease.try_obtain()).await.unwrap().map(|obtained| obtained.slot()));
+        }
+        assert_eq!(slots, [Some(0), Some(1), Some(2), None]);
+        assert!(soon(leases[1].give_back()).await.unwrap());
+        assert_eq!(soon(leases[2].try_obtain()).await.unwrap().unwrap().slot(), 2, "its own");
+        assert_eq!(soon(leases[3].try_obtain()).await.unwrap().unwrap().slot(), 1);
+    }
+
+    async fn many_who_look_at_once_get_it_once(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        // As one owner: the lease's lock is not re-entered.
+        let obtained = Owner::scope(async {
+            let leases: Vec<_> = (0..10).map(|_| TimedLease::new(&client, "/l", LONG).unwrap()).collect();
+            soon(futures_util::future::join_all(leases.iter().map(TimedLease::try_obtain))).await
+        }).await;
+        assert_eq!(obtained.into_iter().filter(|obtained| obtained.as_ref().unwrap().is_some()).count(), 1);
+    }
+
+    async fn a_lost_reply_neither_hides_nor_doubles_it(backend: Backend) {
+        let server = backend.start().await;
+        let (proxy, other) = (server.proxy().await, connect(&server).await);
+        let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
+        for path in ["/l/lease_holder", "/l/_c_"] {
+            for after in [true, false] {
+                let request = Rule::on(OpCode::Multi).path(move |at| at.contains(path));
+                let request = if path.ends_with("_c_") { Rule::on(OpCode::Create2).path(move |at| at.contains(path)) } else { request };
+                let fired = proxy.add(if after { request.reset_after() } else { request.reset_before() });
+                let lease = TimedLease::new(&client, "/l", LONG).unwrap();
+                assert!(soon(lease.try_obtain()).await.unwrap().is_some());
+                assert!(fired.has_fired(), "{path}");
+                let theirs = TimedLease::new(&other, "/l", LONG).unwrap();
+                assert!(soon(theirs.try_obtain()).await.unwrap().is_none());
+                assert!(soon(lease.give_back()).await.unwrap());
+            }
+        }
+        until(async || other.children("/l").await.unwrap().names.is_empty()).await;
+    }
+
+    async fn kazoos_format_and_lock_count(backend: Backend) {
+        let server = backend.start().await;
+        let (client, kazoo) = (connect(&server).await, connect(&server).await);
+        let holder = |version: u32, end: &str| format!(r#"{{"version": {version}, "holder": "kazoo", "end": "{end}"}}"#);
+        kazoo.create("/l/lease_holder", holder(1, "2999-01-01T00:00:00"), CreateMode::Persistent).await.unwrap();
+        let lease = TimedLease::new(&client, "/l", LONG).unwrap().identity("us");
+        assert!(soon(lease.try_obtain()).await.unwrap().is_none());
+        for unknown in [holder(2, "2001-01-01T00:00:00"), "nonsense".to_owned()] {
+            kazoo.set("/l/lease_holder", unknown, None).await.unwrap();
+            assert!(soon(lease.try_obtain()).await.unwrap().is_none());
+        }
+        kazoo.set("/l/lease_holder", holder(1, "2001-01-01T00:00:00"), None).await.unwrap();
+        // While kazoo looks at it, we wait.
+        let lock = kazoo.create(&format!("/l/{}__lock__", "a".repeat(32)), "", CreateMode::EphemeralSequential).await.unwrap();
+        let soon_over = client.with_operation_timeout(Duration::from_millis(300));
+        let waiting = TimedLease::new(&soon_over, "/l", LONG).unwrap();
+        let error = soon(waiting.try_obtain()).await.unwrap_err();
+        assert!(matches!(error, AcquireError::Core(error) if error.kind() == ErrorKind::Timeout));
+        kazoo.delete(&lock.path, None).await.unwrap();
+        assert!(soon(lease.try_obtain()).await.unwrap().is_some());
+        let data = client.get("/l/lease_holder").await.unwrap().data;
+        let text = String::from_utf8(data.to_vec()).unwrap();
+        assert!(text.contains("\"version\":1") && text.contains("\"holder\":\"us\"") && text.contains("\"end\":\"20"), "{text}");
+    }
+
+    async fn bad_input_is_refused(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        refuses_bad_paths(|path| TimedLease::new(&client, path, LONG).map(drop));
+        for duration in [Duration::from_millis(999), Duration::MAX] {
+            let error = TimedLease::new(&client, "/l", duration).unwrap_err();
+            assert!(error.to_string().contains("from 1 s to 100 years"), "{error}");
+        }
+        soon(client.close()).await;
+        assert!(soon(TimedLease::new(&client, "/l", LONG).unwrap().try_obtain()).await.is_err());
+    }
+}
