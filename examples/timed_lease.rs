@@ -14,9 +14,7 @@ async fn main() -> anyhow::Result<()> {
     for machine in ["host-1", "host-2"] {
         let report = TimedLease::new(&client, "/jobs/report", hour)?.identity(machine);
         match report.try_obtain().await? {
-            Some(obtained) => {
-                println!("{machine} writes the report, {} min are left", obtained.remaining().as_secs() / 60)
-            }
+            Some(obtained) => println!("{machine} writes the report, {:?} are left", obtained.remaining()),
             None => println!("{machine} leaves it to another"),
         }
     }

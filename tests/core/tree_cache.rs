@@ -337,7 +337,7 @@ both_backends! {
             for n in 0..150 {
                 random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
                 let path = format!("/t/{}/{}", random >> 30, (random >> 20) % 4);
-                let path = if random % 3 == 0 { format!("{path}/x") } else { path };
+                let path = if random.is_multiple_of(3) { format!("{path}/x") } else { path };
                 // Others may have been faster.
                 let _ = match random >> 8 & 3 {
                     0 => other.delete_all(&path).await.is_ok(),

@@ -58,7 +58,7 @@ impl TimedLease {
     }
 
     /// Sets the identity that holds the lease; by default one that this value and its clones have alone.
-    /// Whatever has the same identity has the same lease, also after a restart.
+    /// One identity has one lease, also after a restart.
     #[must_use]
     pub fn identity(self, identity: impl Into<String>) -> Self {
         Self { identity: identity.into(), ..self }
