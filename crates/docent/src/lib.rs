@@ -90,8 +90,8 @@ pub mod config {
     pub use docent_config::*;
 }
 
-/// Nodes of the tree: their data, status, children and permissions, transactions over several of them, and nodes
-/// that are kept present.
+/// Nodes of the tree: their data, status, children and permissions, transactions over several of them, and
+/// nodes that are kept present.
 ///
 /// Guides: [security](https://github.com/docent-rs/docent/blob/main/docs/guide/security.md), [the failure
 /// model](https://github.com/docent-rs/docent/blob/main/docs/guide/failure-model.md).

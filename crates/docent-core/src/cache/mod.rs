@@ -1,5 +1,5 @@
-//! A node, the children of a node, or a whole tree, kept in memory: read without I/O, brought up to date in the
-//! background.
+//! A node, the children of a node, or a whole tree, kept in memory: read without I/O, brought up to date in
+//! the background.
 //!
 //! One task for each cache, over one-shot watches that are set again. Caches and streams of one client that
 //! look at the same node share one watch at the server. Persistent recursive watches are not used.

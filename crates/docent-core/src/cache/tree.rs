@@ -17,21 +17,22 @@ use tokio_util::sync::CancellationToken;
 /// A node with everything below it, kept in memory. For users of Curator: what `TreeCache` and `CuratorCache`
 /// do.
 ///
-/// Each node is read with a watch, and listed with another one, unless it is ephemeral or at the
-/// [greatest depth](TreeCacheBuilder::max_depth); it is read again when one of them fires. Cheap to clone; all
-/// clones are one cache with one task.
+/// Each node is read with a watch, and listed with another one, unless it is ephemeral or at the [greatest
+/// depth](TreeCacheBuilder::max_depth); it is read again when one of them fires. Cheap to clone; all clones
+/// are one cache with one task.
 ///
 /// After a lost link, and in a new session, it reads everything again, after a random pause of up to a
-/// millisecond for each node and a second at most, so that the caches of many clients do not all do so at once.
-/// Until that is done it goes on to answer with what it knew, and [`is_stale`](Self::is_stale).
+/// millisecond for each node and a second at most, so that the caches of many clients do not all do so at
+/// once. Until that is done it goes on to answer with what it knew, and [`is_stale`](Self::is_stale).
 ///
-/// Watches are the one-shot watches that every server has, not persistent or recursive ones: two for each node.
-/// A [`ChildrenCache`](crate::ChildrenCache) is cheaper where one folder is enough.
+/// Watches are the one-shot watches that every server has, not persistent or recursive ones: two for each
+/// node. A [`ChildrenCache`](crate::ChildrenCache) is cheaper where one folder is enough.
 ///
 /// # Guarantees
-/// The shown data of a node is never older than before, and the content comes to that of the servers. Values in
-/// between may be left out. Nodes are read apart from each other: a snapshot is not one moment of the servers.
-/// A node that cannot be read spoils no other. At most 64 requests of a cache are under way at a time.
+/// The shown data of a node is never older than before, and the content comes to that of the servers. Values
+/// in between may be left out. Nodes are read apart from each other: a snapshot is not one moment of the
+/// servers. A node that cannot be read spoils no other. At most 64 requests of a cache are under way at a
+/// time.
 ///
 /// # Assumptions
 /// A change of the access control list is not told by the servers: a node that nobody may read any more keeps

@@ -19,8 +19,8 @@ impl TreeCacheBuilder {
         Self { client: client.clone(), path, options: TreeOptions::default() }
     }
 
-    /// Keeps nodes down to `depth` below the path only: 0 keeps that node alone, 1 its children, too. No limit
-    /// by default.
+    /// Keeps nodes down to `depth` below the path only: 0 keeps that node alone, 1 its children, too. No
+    /// limit by default.
     pub fn max_depth(mut self, depth: usize) -> Self {
         self.options.max_depth = depth;
         self

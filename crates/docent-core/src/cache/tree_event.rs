@@ -19,8 +19,8 @@ pub enum TreeEvent {
     Apply(Arc<str>, Arc<Node>),
     /// A node is gone. Those below it were told before it.
     Delete(Arc<str>),
-    /// A node exists and cannot be read or listed; what was last known of it is kept. It is tried again, and an
-    /// `Apply` or `Delete` follows when that succeeds.
+    /// A node exists and cannot be read or listed; what was last known of it is kept. It is tried again, and
+    /// an `Apply` or `Delete` follows when that succeeds.
     Unreadable(Arc<str>, Error),
     /// Everything up to here is what the servers had.
     Ready,

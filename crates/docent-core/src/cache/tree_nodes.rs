@@ -190,8 +190,8 @@ impl TreeNodes {
         std::mem::take(&mut node.data.refused) && !node.names.refused
     }
 
-    /// Takes a listing of whole paths. Returns the nodes that were told of and are gone, each after those below
-    /// it.
+    /// Takes a listing of whole paths. Returns the nodes that were told of and are gone, each after those
+    /// below it.
     pub(super) fn listed(&mut self, path: &Arc<str>, children: Vec<Arc<str>>) -> Vec<Arc<str>> {
         let was_due = self.answered(path, Look::Names);
         let Some(node) = self.nodes.get_mut(path) else { return Vec::new() };
@@ -221,8 +221,8 @@ impl TreeNodes {
         self.nodes.get_mut(path).is_some_and(|node| !std::mem::replace(&mut node.slot(look).refused, true))
     }
 
-    /// Takes note that there is no node at `path`. Returns the nodes that were told of and are gone, each after
-    /// those below it. The root stays, to be waited for.
+    /// Takes note that there is no node at `path`. Returns the nodes that were told of and are gone, each
+    /// after those below it. The root stays, to be waited for.
     pub(super) fn gone(&mut self, path: &Arc<str>, look: Look) -> Vec<Arc<str>> {
         self.answered(path, look);
         let mut gone = Vec::new();

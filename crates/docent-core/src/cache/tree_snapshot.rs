@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 /// A tree of nodes, as a [`TreeCache`](super::TreeCache) knew them at one time, by their whole paths.
 ///
-/// It does not change. While one is held the cache's next change copies the map of the nodes, though not their
-/// data; a change while none is held copies nothing. Cheap to clone.
+/// It does not change. While one is held the cache's next change copies the map of the nodes, though not
+/// their data; a change while none is held copies nothing. Cheap to clone.
 #[derive(Clone)]
 pub struct TreeSnapshot(pub(super) Arc<ChildrenSnapshot>);
 
@@ -42,8 +42,8 @@ impl TreeSnapshot {
         below.take_while(move |(path, _)| path.starts_with(&prefix))
     }
 
-    /// The nodes that exist but could not be read or listed the last time, and why. The last known data of such
-    /// a node is still shown.
+    /// The nodes that exist but could not be read or listed the last time, and why. The last known data of
+    /// such a node is still shown.
     pub fn unreadable(&self) -> impl ExactSizeIterator<Item = (&Arc<str>, &Error)> {
         self.0.unreadable()
     }

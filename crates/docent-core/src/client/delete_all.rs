@@ -17,8 +17,8 @@ const ROUNDS: u32 = 32;
 const MOST_ERRORS: usize = 100;
 
 impl Client {
-    /// Deletes a node with everything below it, and returns the number of nodes that it deleted: 0 where there
-    /// is none. For users of Curator: `deletingChildrenIfNeeded`; of kazoo: `delete(recursive=True)`.
+    /// Deletes a node with everything below it, and returns the number of nodes that it deleted: 0 where
+    /// there is none. For users of Curator: `deletingChildrenIfNeeded`; of kazoo: `delete(recursive=True)`.
     ///
     /// It lists one folder at a time and deletes at most 128 nodes by one request, each of them exactly: a
     /// request that is applied late deletes nothing that was made since. A folder that others fill meanwhile
@@ -28,10 +28,10 @@ impl Client {
     /// nodes below the path are not spared: guards are lost, and kept nodes come back.
     ///
     /// # Errors
-    /// [`DeleteAllError`], which says how many nodes were deleted and which were not: `NoAuth` where nodes may
-    /// not be deleted or listed (nothing more is tried in such a folder, the others are deleted), `NotEmpty`
-    /// where others go on to make nodes; `InvalidInput` for a path that breaks a rule or is the root. It stops
-    /// at `Timeout` and `Closed`, and at `OutcomeUnknown` when a reply was lost.
+    /// [`DeleteAllError`], which says how many nodes were deleted and which were not: `NoAuth` where nodes
+    /// may not be deleted or listed (nothing more is tried in such a folder, the others are deleted),
+    /// `NotEmpty` where others go on to make nodes; `InvalidInput` for a path that breaks a rule or is the
+    /// root. It stops at `Timeout` and `Closed`, and at `OutcomeUnknown` when a reply was lost.
     ///
     /// # Cancel safety
     /// This method is cancel safe: a part of the nodes may be deleted, and calling it again deletes the rest.

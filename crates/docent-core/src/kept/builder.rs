@@ -36,8 +36,8 @@ impl KeptNodeBuilder {
         Self { mode, ..self }
     }
 
-    /// Begins to keep the node. A sequential one is made first, once, for its number; any other is made in the
-    /// background, and [`present`](KeptNode::present) waits for that. Parents are created on demand.
+    /// Begins to keep the node. A sequential one is made first, once, for its number; any other is made in
+    /// the background, and [`present`](KeptNode::present) waits for that. Parents are created on demand.
     ///
     /// # Errors
     /// `InvalidInput` when the path or the time to live breaks a rule, `AlreadyRegistered` when this client

@@ -24,11 +24,11 @@ use tokio::sync::watch;
 /// expires.
 ///
 /// **Persistent** nodes, containers and those with a time to live belong to no session: one that is at the
-/// path is taken for this one, and given the data. So it should be kept by one process at a time; where others
-/// go on to change it, it is set again after pauses that grow up to 10 s. It stays when the process dies. One
-/// **with a time to live** is kept by a child `touch`, as Curator does, which is written three times in that
-/// time: once nobody keeps it, the servers delete it after that time, and look for such nodes once a minute by
-/// default.
+/// path is taken for this one, and given the data. So it should be kept by one process at a time; where
+/// others go on to change it, it is set again after pauses that grow up to 10 s. It stays when the process
+/// dies. One **with a time to live** is kept by a child `touch`, as Curator does, which is written three
+/// times in that time: once nobody keeps it, the servers delete it after that time, and look for such nodes
+/// once a minute by default.
 ///
 /// # On drop
 /// The node is removed in the background, also one that belongs to no session. When the client is closed only
@@ -237,8 +237,8 @@ impl KeptNode {
     ///
     /// # Errors
     /// `Timeout` when no server could be reached in time: it is removed in the background. `Closed`: an
-    /// ephemeral node goes with its session, others stay. `NotEmpty` when a node that belongs to no session has
-    /// children: it is removed in the background once they are gone.
+    /// ephemeral node goes with its session, others stay. `NotEmpty` when a node that belongs to no session
+    /// has children: it is removed in the background once they are gone.
     ///
     /// # Cancel safety
     /// This method is cancel safe: the removal goes on.

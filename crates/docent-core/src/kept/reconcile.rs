@@ -326,8 +326,8 @@ impl Reconciler {
         Ok(Found::Foreign(owner, watch))
     }
 
-    /// Brings the data of a node that belongs to no session to what is wanted. Where others go on to change it
-    /// that happens after growing pauses, so that two who keep one node do not write without end.
+    /// Brings the data of a node that belongs to no session to what is wanted. Where others go on to change
+    /// it that happens after growing pauses, so that two who keep one node do not write without end.
     async fn judge_lasting(
         &mut self,
         generation: &Arc<SessionGeneration>,

@@ -1,5 +1,5 @@
-//! The child by which a node with a time to live stays: servers delete such a node when it had neither a change
-//! nor a child for that long. Watchers of the node are not told of changes of the child.
+//! The child by which a node with a time to live stays: servers delete such a node when it had neither a
+//! change nor a child for that long. Watchers of the node are not told of changes of the child.
 
 use super::trouble::Trouble;
 use crate::guard::SessionGeneration;

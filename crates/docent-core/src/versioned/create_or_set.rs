@@ -13,8 +13,8 @@ pub struct CreatedOrSet {
     pub is_new: bool,
     /// Transaction that wrote it: the node's `mzxid`.
     pub mzxid: i64,
-    /// The node's stat; `None` where the reply was lost and somebody else had written the node again before it
-    /// could be looked at.
+    /// The node's stat; `None` where the reply was lost and somebody else had written the node again before
+    /// it could be looked at.
     pub stat: Option<Stat>,
 }
 
@@ -30,12 +30,12 @@ impl Client {
     /// `InvalidInput` also for the mode of an ephemeral or sequential node: a sequential one is always
     /// created, and an ephemeral one that exists may go with the session of somebody else.
     /// [`KeptNode`](crate::recipe::KeptNode) keeps such a node. `NoAuth`, `TooLarge`,
-    /// `NoChildrenForEphemerals`, `Timeout`, `Closed`; `Unsupported` for a time to live where the servers have
-    /// that switched off; `OutcomeUnknown` when the session ended before the outcome could be found out.
+    /// `NoChildrenForEphemerals`, `Timeout`, `Closed`; `Unsupported` for a time to live where the servers
+    /// have that switched off; `OutcomeUnknown` when the session ended before the outcome could be found out.
     ///
     /// # Cancel safety
-    /// This method is *not* cancel safe: it may have been written. If it was not before the call is dropped and
-    /// its marker deleted, it never will be.
+    /// This method is *not* cancel safe: it may have been written. If it was not before the call is dropped
+    /// and its marker deleted, it never will be.
     pub async fn create_or_set(
         &self,
         path: &str,

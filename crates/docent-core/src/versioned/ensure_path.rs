@@ -4,13 +4,13 @@ use crate::error::Error;
 use bytes::Bytes;
 
 impl Client {
-    /// Makes sure that there is a node at `path`: makes a persistent one without data, and missing parents, and
-    /// leaves one alone that exists. For users of kazoo: the method of the same name.
+    /// Makes sure that there is a node at `path`: makes a persistent one without data, and missing parents,
+    /// and leaves one alone that exists. For users of kazoo: the method of the same name.
     ///
     /// One request when it exists. Parents that it makes are of the kind that
-    /// [`ClientBuilder::parents`](crate::ClientBuilder::parents) says; they stay, too, as long as the node does.
-    /// It is made exactly: a request that is applied late does not bring the node back that somebody deleted
-    /// since.
+    /// [`ClientBuilder::parents`](crate::ClientBuilder::parents) says; they stay, too, as long as the node
+    /// does. It is made exactly: a request that is applied late does not bring the node back that somebody
+    /// deleted since.
     ///
     /// # Errors
     /// `NoAuth`, `NoChildrenForEphemerals`, `InvalidInput`, `Timeout`, `Closed`; `OutcomeUnknown` when the

@@ -21,8 +21,8 @@ pub(super) fn members<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<Strin
     members.into_iter().map(str::to_owned).collect()
 }
 
-/// The items of the member `own` among `items`, which are sorted: beginning with its place in the order, every
-/// one that is a number of members further on. None when it is no member.
+/// The items of the member `own` among `items`, which are sorted: beginning with its place in the order,
+/// every one that is a number of members further on. None when it is no member.
 pub(super) fn share_of(own: &str, members: &[String], items: &[String]) -> Vec<String> {
     match members.iter().position(|member| member == own) {
         Some(place) => items.iter().skip(place).step_by(members.len()).cloned().collect(),

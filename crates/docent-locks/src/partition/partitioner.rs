@@ -17,13 +17,13 @@ const SETTLE: Duration = Duration::from_secs(1);
 ///
 /// # Expected flow
 /// Every process makes one with the same path and items. [`acquire`](Self::acquire) waits until the members
-/// have settled and returns a [`Share`], which holds a lock for each of its items. When a member comes or goes
-/// [`Share::changed`] says so: the process finishes or stops its work, [releases](Share::release) the share and
-/// acquires the next one, which may have other items.
+/// have settled and returns a [`Share`], which holds a lock for each of its items. When a member comes or
+/// goes [`Share::changed`] says so: the process finishes or stops its work, [releases](Share::release) the
+/// share and acquires the next one, which may have other items.
 ///
 /// The layout is that of kazoo's `SetPartitioner`, which takes part in the same group: its states are
-/// `allocating` during `acquire`, `acquired` while a share is held, `release` once its `changed` has resolved,
-/// and `failure` when that says that it is lost.
+/// `allocating` during `acquire`, `acquired` while a share is held, `release` once its `changed` has
+/// resolved, and `failure` when that says that it is lost.
 ///
 /// # Guarantees
 /// - No two shares hold one item: each has a [`Mutex`] of its own, with a fence.
@@ -33,8 +33,9 @@ const SETTLE: Duration = Duration::from_secs(1);
 /// - A new session makes the member's node anew under the same name, so that it keeps its place in the order.
 ///
 /// # Assumptions
-/// Members release a share soon after it changed: items that move wait for that. Each member has an identity of
-/// its own. All have the same items; where they do not, an item that one of them lacks may be held by nobody.
+/// Members release a share soon after it changed: items that move wait for that. Each member has an identity
+/// of its own. All have the same items; where they do not, an item that one of them lacks may be held by
+/// nobody.
 ///
 /// # On drop
 /// It leaves the group, in the background. A share that it acquired stays held.
@@ -159,9 +160,9 @@ impl Partitioner {
         self.known().len()
     }
 
-    /// Waits until the members have settled and all items of this one are held, however long others hold them;
-    /// an outage of the servers is waited out. Begins anew when a member comes or goes meanwhile. With more
-    /// members than items a share may be empty.
+    /// Waits until the members have settled and all items of this one are held, however long others hold
+    /// them; an outage of the servers is waited out. Begins anew when a member comes or goes meanwhile. With
+    /// more members than items a share may be empty.
     ///
     /// A share that this one acquired before is waited for, too, as far as the new one has the same items:
     /// release or drop that first.
@@ -259,8 +260,8 @@ impl Partitioner {
     /// Leaves the group, and waits until the member's node is gone, at most for the operation timeout.
     ///
     /// # Errors
-    /// `Timeout` when no server could be reached in time: it leaves in the background. `Closed`: the node goes
-    /// with its session.
+    /// `Timeout` when no server could be reached in time: it leaves in the background. `Closed`: the node
+    /// goes with its session.
     ///
     /// # Cancel safety
     /// This method is cancel safe: leaving goes on.

@@ -87,8 +87,8 @@ impl Share {
         }
     }
 
-    /// True when the members are those that the items were shared among, as far as is known, and the items are
-    /// held: no I/O.
+    /// True when the members are those that the items were shared among, as far as is known, and the items
+    /// are held: no I/O.
     pub fn is_current(&self) -> bool {
         self.is_held() && known(&self.party) == self.members
     }

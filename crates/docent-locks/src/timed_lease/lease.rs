@@ -30,8 +30,8 @@ const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 /// lost reply neither hides a lease that was obtained nor obtains one for a call that failed and is over.
 ///
 /// # Caveats
-/// It rests on the clocks of the machines, unlike all other locks here: by as much as they differ two may have
-/// it. It has no fence and nobody is told when it ends. Where that matters take a [`Mutex`].
+/// It rests on the clocks of the machines, unlike all other locks here: by as much as they differ two may
+/// have it. It has no fence and nobody is told when it ends. Where that matters take a [`Mutex`].
 #[derive(Debug, Clone)]
 pub struct TimedLease {
     client: Client,
@@ -64,8 +64,8 @@ impl TimedLease {
         Self { identity: identity.into(), ..self }
     }
 
-    /// Lets so many have the lease at a time, each in a slot of its own at `<path>/<n>`. Everybody at the path
-    /// needs the same.
+    /// Lets so many have the lease at a time, each in a slot of its own at `<path>/<n>`. Everybody at the
+    /// path needs the same.
     #[must_use]
     pub fn slots(self, slots: u32) -> Self {
         Self { slots: Some(slots), ..self }

@@ -1,7 +1,7 @@
 use std::time::{Duration, Instant, SystemTime};
 
-/// A [`TimedLease`](crate::TimedLease) that was obtained, with its end. It is no guard: nothing happens when it
-/// is dropped, and nobody tells when it is over.
+/// A [`TimedLease`](crate::TimedLease) that was obtained, with its end. It is no guard: nothing happens when
+/// it is dropped, and nobody tells when it is over.
 #[derive(Debug, Clone)]
 pub struct Obtained {
     slot: u32,
