@@ -1,3 +1,5 @@
+mod lasting;
+
 use super::exact::Written;
 use super::life::{Contest, Life};
 use super::node::occupied;
@@ -324,40 +326,6 @@ impl Reconciler {
             });
         }
         Ok(Found::Foreign(owner, watch))
-    }
-
-    /// Brings the data of a node that belongs to no session to what is wanted. Where others go on to change
-    /// it that happens after growing pauses, so that two who keep one node do not write without end.
-    async fn judge_lasting(
-        &mut self,
-        generation: &Arc<SessionGeneration>,
-        wanted: &Bytes,
-        found: Option<Bytes>,
-        stat: Stat,
-        watch: Box<Watch>,
-    ) -> Result<Found, Trouble> {
-        if found.unwrap_or_default() == *wanted {
-            self.contest.seen(&stat, true);
-            return Ok(Found::AsWanted(watch));
-        }
-        if self.contest.seen(&stat, false) && *self.progress.fulfilled.borrow() >= self.wanted.borrow().number
-        {
-            self.pause().await;
-            return Ok(Found::Changed);
-        }
-        self.change(generation, self.set(wanted, stat.version)).await
-    }
-
-    /// Touches a node with a time to live when that is due.
-    async fn touch_if_due(&mut self, generation: &Arc<SessionGeneration>) -> Result<(), Trouble> {
-        let Some(ttl) = self.life.ttl() else { return Ok(()) };
-        if self.touch.is_none_or(|due| due <= Instant::now()) {
-            let acl = self.shared.acl(&touch::path(&self.full));
-            let touched = touch::touch(generation, &self.full, acl, ttl).await?;
-            touched.map_err(|code| self.refusal(code))?;
-            self.touch = Some(Instant::now() + touch::pause(ttl));
-        }
-        Ok(())
     }
 
     fn set(&self, data: &Bytes, version: i32) -> MultiOp {
