@@ -1,8 +1,10 @@
 //! A set of items, spread over the members of a group.
 
+mod builder;
 mod layout;
 mod partitioner;
 mod share;
 
-pub use partitioner::{Partitioner, PartitionerBuilder};
+pub use builder::PartitionerBuilder;
+pub use partitioner::Partitioner;
 pub use share::{Share, ShareEnd};

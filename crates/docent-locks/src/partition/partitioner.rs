@@ -1,17 +1,15 @@
-use super::layout::{member_name, members, share_of};
+use super::PartitionerBuilder;
+use super::builder::lock_path;
+use super::layout::{members, share_of};
 use super::share::Share;
 use crate::{AcquireError, MultiGuard, MultiLock, Mutex, Owner};
 use docent_core::recipe::{KeptNode, Line, NodePath};
 use docent_core::{ChildrenCache, ChildrenEvents, Client, Error};
 use futures_util::StreamExt;
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// Text before the number in a contender's name, as in kazoo's `Lock`.
 const MARKER: &str = "__lock__";
-/// Time for which the members must stay the same before items are shared out.
-const SETTLE: Duration = Duration::from_secs(1);
-
 /// Member of a group that shares a set of items, such as the shards of a table: each item is held by one
 /// member at most, and by one once the members have settled.
 ///
@@ -61,64 +59,14 @@ const SETTLE: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 #[must_use = "it leaves the group when it is dropped"]
 pub struct Partitioner {
-    client: Client,
-    path: NodePath,
+    pub(super) client: Client,
+    pub(super) path: NodePath,
     /// Sorted.
-    items: Vec<String>,
-    own: String,
-    member: KeptNode,
-    party: ChildrenCache,
-    settle: Duration,
-}
-
-/// Settings of a [`Partitioner`].
-#[derive(Debug, Clone)]
-#[must_use = "a builder does nothing until `join` is called"]
-pub struct PartitionerBuilder {
-    client: Client,
-    path: String,
-    items: BTreeSet<String>,
-    identity: Option<String>,
-    settle: Duration,
-}
-
-impl PartitionerBuilder {
-    /// Sets the member's identity, by which members are ordered and which its node shows; the client's by
-    /// default. It must not contain '/'.
-    pub fn identity(self, identity: impl Into<String>) -> Self {
-        Self { identity: Some(identity.into()), ..self }
-    }
-
-    /// Sets the time for which the members must stay the same before a share is acquired; 1 s by default.
-    /// Longer, fewer shares are given up while many processes start one after the other.
-    pub fn settle(self, settle: Duration) -> Self {
-        Self { settle, ..self }
-    }
-
-    /// Joins the group.
-    ///
-    /// # Errors
-    /// `InvalidInput` when the path, the identity or an item breaks a rule; `Closed`.
-    pub fn join(self) -> Result<Partitioner, Error> {
-        let Self { client, path, items, identity, settle } = self;
-        let path = NodePath::new("partition", path)?;
-        for item in &items {
-            lock_path(&path, item)?;
-        }
-        let identity = identity.unwrap_or_else(|| client.identity().to_owned());
-        let own = member_name(&identity);
-        let party = format!("{path}/party");
-        let member = segment(&party, &own, "identity", &identity)?;
-        Ok(Partitioner {
-            party: ChildrenCache::new(&client, &party)?,
-            member: KeptNode::new(&client, &member, identity)?,
-            items: items.into_iter().collect(),
-            client,
-            path,
-            own,
-            settle,
-        })
-    }
+    pub(super) items: Vec<String>,
+    pub(super) own: String,
+    pub(super) member: KeptNode,
+    pub(super) party: ChildrenCache,
+    pub(super) settle: Duration,
 }
 
 impl Partitioner {
@@ -141,13 +89,7 @@ impl Partitioner {
         path: &str,
         items: impl IntoIterator<Item = I>,
     ) -> PartitionerBuilder {
-        PartitionerBuilder {
-            client: client.clone(),
-            path: path.to_owned(),
-            items: items.into_iter().map(Into::into).collect(),
-            identity: None,
-            settle: SETTLE,
-        }
+        PartitionerBuilder::new(client, path, items.into_iter().map(Into::into).collect())
     }
 
     /// The path, as it was given.
@@ -294,17 +236,4 @@ pub(super) async fn changed(
         }
     }
     Ok(())
-}
-
-fn lock_path(path: &str, item: &str) -> Result<String, Error> {
-    segment(&format!("{path}/locks"), item, "item", item)
-}
-
-/// The path of the child `name` of `folder`.
-fn segment(folder: &str, name: &str, kind: &str, value: &str) -> Result<String, Error> {
-    if value.is_empty() || value.contains('/') {
-        let detail = format!("{kind} {value:?} must be the name of a node, without '/'");
-        return Err(Error::invalid_input("partition", detail));
-    }
-    Ok(NodePath::new("partition", format!("{folder}/{name}"))?.into())
 }

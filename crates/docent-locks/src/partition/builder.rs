@@ -1,0 +1,76 @@
+use super::Partitioner;
+use super::layout::member_name;
+use docent_core::recipe::{KeptNode, NodePath};
+use docent_core::{ChildrenCache, Client, Error};
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// Time for which the members must stay the same before items are shared out.
+const SETTLE: Duration = Duration::from_secs(1);
+
+/// Settings of a [`Partitioner`].
+#[derive(Debug, Clone)]
+#[must_use = "a builder does nothing until `join` is called"]
+pub struct PartitionerBuilder {
+    client: Client,
+    path: String,
+    items: BTreeSet<String>,
+    identity: Option<String>,
+    settle: Duration,
+}
+
+impl PartitionerBuilder {
+    pub(super) fn new(client: &Client, path: &str, items: BTreeSet<String>) -> Self {
+        Self { client: client.clone(), path: path.to_owned(), items, identity: None, settle: SETTLE }
+    }
+
+    /// Sets the member's identity, by which members are ordered and which its node shows; the client's by
+    /// default. It must not contain '/'.
+    pub fn identity(self, identity: impl Into<String>) -> Self {
+        Self { identity: Some(identity.into()), ..self }
+    }
+
+    /// Sets the time for which the members must stay the same before a share is acquired; 1 s by default.
+    /// Longer, fewer shares are given up while many processes start one after the other.
+    pub fn settle(self, settle: Duration) -> Self {
+        Self { settle, ..self }
+    }
+
+    /// Joins the group.
+    ///
+    /// # Errors
+    /// `InvalidInput` when the path, the identity or an item breaks a rule; `Closed`.
+    pub fn join(self) -> Result<Partitioner, Error> {
+        let Self { client, path, items, identity, settle } = self;
+        let path = NodePath::new("partition", path)?;
+        for item in &items {
+            lock_path(&path, item)?;
+        }
+        let identity = identity.unwrap_or_else(|| client.identity().to_owned());
+        let own = member_name(&identity);
+        let party = format!("{path}/party");
+        let member = segment(&party, &own, "identity", &identity)?;
+        Ok(Partitioner {
+            party: ChildrenCache::new(&client, &party)?,
+            member: KeptNode::new(&client, &member, identity)?,
+            items: items.into_iter().collect(),
+            client,
+            path,
+            own,
+            settle,
+        })
+    }
+}
+
+pub(super) fn lock_path(path: &str, item: &str) -> Result<String, Error> {
+    segment(&format!("{path}/locks"), item, "item", item)
+}
+
+/// The path of the child `name` of `folder`.
+fn segment(folder: &str, name: &str, kind: &str, value: &str) -> Result<String, Error> {
+    if value.is_empty() || value.contains('/') {
+        let detail = format!("{kind} {value:?} must be the name of a node, without '/'");
+        return Err(Error::invalid_input("partition", detail));
+    }
+    Ok(NodePath::new("partition", format!("{folder}/{name}"))?.into())
+}
