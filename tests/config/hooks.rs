@@ -42,8 +42,8 @@ fn not_poison(limits: &Limits) -> Result<(), String> {
 /// The next change, in a word or two.
 async fn told(subscription: &mut Subscription<Limits>) -> String {
     match soon(subscription.changed()).await {
-        Some(Change::Value(snapshot)) => snapshot.per_second.to_string(),
-        Some(Change::Refused(refusal)) => {
+        Some(Ok(Change::Value(snapshot))) => snapshot.per_second.to_string(),
+        Some(Ok(Change::Refused(refusal))) => {
             assert_eq!(refusal.reason(), RejectionReason::Panicked);
             assert!(refusal.detail().contains("planted"), "{}", refusal.detail());
             refusal.to_string()
@@ -75,8 +75,8 @@ async fn a_tree_goes_on_after_a_panic(hooked: ConfigTree<Limits>, other: &Client
     }
     let mut subscription = soon(hooked.subscribe()).await.unwrap();
     let mut tell = async || match soon(subscription.changed()).await {
-        Some(TreeChange::Value(key, snapshot)) => format!("{key} {}", snapshot.per_second),
-        Some(TreeChange::Refused(key, refusal)) => format!("{key} {:?}", refusal.reason()),
+        Some(Ok(TreeChange::Value(key, snapshot))) => format!("{key} {}", snapshot.per_second),
+        Some(Ok(TreeChange::Refused(key, refusal))) => format!("{key} {:?}", refusal.reason()),
         other => panic!("{other:?}"),
     };
     for (key, value, expected) in [("a", POISON, "a Panicked"), ("b", 2, "b 2"), ("a", 3, "a 3")] {
@@ -148,7 +148,7 @@ async fn a_subscription_outlives_a_panic_in_the_drop_of_a_value() {
     ARMED.store(true, Ordering::SeqCst);
     for number in [1, 2] {
         soon(plain.publish(&Bomb(number))).await.unwrap();
-        let Some(Change::Value(snapshot)) = soon(subscription.changed()).await else { panic!() };
+        let Some(Ok(Change::Value(snapshot))) = soon(subscription.changed()).await else { panic!() };
         assert_eq!(snapshot.0, number);
     }
     assert!(!ARMED.load(Ordering::SeqCst), "the view dropped it");

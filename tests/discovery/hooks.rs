@@ -68,7 +68,7 @@ async fn a_view_goes_on<P: Send + Sync + 'static>(
     soon(good.update(poisoned)).await.unwrap();
     let told = soon(async {
         loop {
-            if let Some(ServiceChange::Unreadable(unreadable)) = changes.next().await
+            if let Some(Ok(ServiceChange::Unreadable(unreadable))) = changes.next().await
                 && unreadable.id == "good"
             {
                 return unreadable.reason;

@@ -61,21 +61,20 @@ impl Stream for TreeEvents {
     type Item = Result<TreeEvent, Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.0.poll_next_unpin(cx).map(|event| event.map(of_tree))
+        self.0.poll_next_unpin(cx).map(|event| event.map(|event| event.map(of_tree)))
     }
 }
 
 /// The event of a tree whose nodes are told by their paths.
-fn of_tree(event: ChildrenEvent) -> Result<TreeEvent, Error> {
-    Ok(match event {
+fn of_tree(event: ChildrenEvent) -> TreeEvent {
+    match event {
         ChildrenEvent::Init => TreeEvent::Init,
         ChildrenEvent::Apply(path, node) => TreeEvent::Apply(path, node),
         ChildrenEvent::Delete(path) => TreeEvent::Delete(path),
         ChildrenEvent::Unreadable(path, error) => TreeEvent::Unreadable(path, error),
         ChildrenEvent::Ready => TreeEvent::Ready,
         ChildrenEvent::Gap => TreeEvent::Gap,
-        ChildrenEvent::Failed(error) => return Err(error),
-    })
+    }
 }
 
 impl fmt::Debug for TreeEvents {
