@@ -18,7 +18,7 @@ pub(crate) struct Told {
 
 impl Told {
     pub(crate) fn by(cache: &ChildrenCache) -> Self {
-        Self { events: cache.subscribe(), children: BTreeMap::new(), log: Vec::new() }
+        Self { events: cache.changes(), children: BTreeMap::new(), log: Vec::new() }
     }
 
     /// Takes one event; `None` at the end.

@@ -150,7 +150,7 @@ both_backends! {
         let open: [(&str, &str, Errors<'_>); 8] = [
             ("watch_data", "/n", errors(states)),
             ("NodeCache", "/n", errors(node.changes())),
-            ("ChildrenCache", "/g", errors(children.subscribe())),
+            ("ChildrenCache", "/g", errors(children.changes())),
             ("ServiceNames", "/s", errors(names)),
             ("ServiceChanges", "/s/web", errors(view.changes())),
             ("MemberChanges", "/g", errors(members.changes())),

@@ -283,7 +283,7 @@ both_backends! {
         soon(children.ready()).await.unwrap();
         soon(node.ready()).await.unwrap();
         printed.value(&(&children, children.current(), &node, node.changes()));
-        let mut events = children.subscribe();
+        let mut events = children.changes();
         printed.value(&events);
         for event in [soon(events.next()).await, soon(events.next()).await] {
             printed.value(&event.unwrap());

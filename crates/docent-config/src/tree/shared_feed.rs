@@ -33,7 +33,7 @@ impl<T: Send + Sync + 'static> SharedTreeFeed<T> {
         let lag = hooks.lag();
         let task = TreeFeedTask {
             path: versioned.path().to_owned(),
-            events: cache.subscribe(),
+            events: cache.changes(),
             connection: versioned.client().state(),
             format: format.clone(),
             filters: BTreeMap::new(),

@@ -52,7 +52,7 @@ use tokio_util::sync::CancellationToken;
 /// for (name, node) in workers.current().iter() {
 ///     println!("{name}: {} bytes", node.data.len());
 /// }
-/// let mut events = workers.subscribe();
+/// let mut events = workers.changes();
 /// while let Some(event) = events.next().await {
 ///     match event? {
 ///         ChildrenEvent::Apply(name, node) => println!("{name} is there, version {}", node.stat.version),
@@ -156,8 +156,8 @@ impl ChildrenCache {
         status::errors(self.handle.store.status())
     }
 
-    /// Subscribes to the present content and its changes. Each subscriber has a stream of its own.
-    pub fn subscribe(&self) -> ChildrenEvents {
+    /// Follows the present content and its changes. Each subscriber has a stream of its own.
+    pub fn changes(&self) -> ChildrenEvents {
         ChildrenEvents::new(Arc::clone(&self.handle))
     }
 }

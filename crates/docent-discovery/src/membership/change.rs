@@ -66,7 +66,7 @@ struct KnownPeer {
 
 impl MemberChanges {
     pub(super) fn new(group: Arc<Group>, cache: Arc<ChildrenCache>) -> Self {
-        let events = cache.subscribe();
+        let events = cache.changes();
         let (known, missing, next) = (BTreeMap::new(), BTreeSet::new(), VecDeque::new());
         let left = stream::unfold(group.left(), |mut left| async move {
             left.changed().await.ok()?;

@@ -107,7 +107,7 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ServiceBuilder<P> {
             state: ViewState::default(),
         };
         let followed = FollowedService { name: service, cache, lag: hooks.lag(), shown };
-        recipe::spawn(&client, task.run(followed.cache.subscribe(), abandoned.clone(), hooks));
+        recipe::spawn(&client, task.run(followed.cache.changes(), abandoned.clone(), hooks));
         Ok(Service::new(followed, policy, outlier_policy, abandoned.drop_guard()))
     }
 }
