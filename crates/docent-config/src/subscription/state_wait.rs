@@ -37,7 +37,7 @@ async fn change<S>(mut state: watch::Receiver<S>) -> bool {
     state.changed().await.is_ok()
 }
 
-/// What was found; else the next of `errors`. A closed client ends both.
+/// Item of a stream: the change that was `found`, else the next of `errors`. A closed client ends both.
 pub(crate) fn or_error<C>(
     found: Poll<Option<Result<C, Error>>>,
     errors: &mut SyncStream<Error>,

@@ -123,7 +123,8 @@ fn of_discovery(registry: &Registry, instance: &Instance<u32>, service: &Service
     free(group.members());
 }
 
-/// What keeps something announced is one thing only, and its futures borrow it as those of a guard do.
+/// Handles that keep something announced are one thing only, and their futures borrow them as those of a
+/// guard do.
 fn of_own_nodes(
     registration: &mut Registration,
     [draining, ending]: [Registration; 2],
