@@ -136,14 +136,17 @@ impl Recipe for Locks {
         if self.others == Kind::Permits { 2 } else { 1 }
     }
 
-    /// A waiter watches the one ahead and its own node; one that waits for permits the folder of these, after
-    /// a listing of the semaphore's node, one with its turn and one with its permits.
+    /// A waiter watches the one ahead and its own node; one that waits for permits their folder, after a
+    /// listing of that with its own.
     fn waits(&self, trace: &[Traced]) -> bool {
-        let (op, count) = match self.others {
-            Kind::Permit | Kind::Permits => (OpCode::GetChildren2, 4),
-            _ => (OpCode::GetData, 2),
+        let watches = |frame: &&Traced| match self.others {
+            Kind::Permit | Kind::Permits => {
+                let is_folder = frame.path.as_ref().is_some_and(|path| path.ends_with(LEASES));
+                frame.is_reply(OpCode::GetChildren2) && is_folder
+            }
+            _ => frame.is_reply(OpCode::GetData),
         };
-        trace.iter().filter(|frame| frame.is_reply(op)).count() >= count && unanswered(trace) == 0
+        trace.iter().filter(watches).count() >= 2 && unanswered(trace) == 0
     }
 
     fn permits(&self, step: Step, fault: Fault, error: &AcquireError) -> bool {

@@ -56,8 +56,8 @@ impl Owner {
     }
 
     /// This owner's part in a line: its hold, or the acquire that is under way; else starts `acquire`, with
-    /// its hold on the other side where it has one. That side is seen in the same step, so that no task of the
-    /// owner comes in between.
+    /// its hold on the other side where it has one. That side is seen in the same step, so that no task of
+    /// the owner comes in between.
     ///
     /// # Errors
     /// `WouldDeadlock`, or `Lost`, when its hold on the other side would make it wait for itself.

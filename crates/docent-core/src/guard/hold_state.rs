@@ -197,8 +197,8 @@ impl HoldState {
         let _ = self.hand_over();
     }
 
-    /// As [`release`](Self::release); the reason when it was lost before. In one step: a guard that goes on in
-    /// its place may [have its token](Self::pass_token), which no later loss of this one may cancel.
+    /// As [`release`](Self::release); the reason when it was lost before. In one step: a guard that goes on
+    /// in its place may [have its token](Self::pass_token), which no later loss of this one may cancel.
     pub(crate) fn hand_over(&self) -> Result<(), LostReason> {
         match self.end.set(End::Released) {
             Ok(()) => {

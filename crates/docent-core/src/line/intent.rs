@@ -43,9 +43,9 @@ impl Intent {
 }
 
 impl Intent {
-    /// Looks for the nodes after the reply was lost, in the same session: their paths, and the stat of one. They
-    /// must belong to this session: the node of another session is no place in the line. A create that was not
-    /// found may be applied yet (decision 11), so that it stays to be undone.
+    /// Looks for the nodes after the reply was lost, in the same session: their paths, and the stat of one.
+    /// They must belong to this session: the node of another session is no place in the line. A create that
+    /// was not found may be applied yet (decision 11), so that it stays to be undone.
     pub(super) async fn find(
         &mut self,
         attempts: &Attempts<'_>,

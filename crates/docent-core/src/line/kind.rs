@@ -23,8 +23,8 @@ fn named(marker: &str) -> &str {
     MARKERS.iter().find(|(known, _)| *known == marker).map_or(marker, |(_, kind)| kind)
 }
 
-/// The kind and number of a known contender: `<marker><number>`, with an id before it as Curator, go-zookeeper
-/// or kazoo write it. Other names that end alike are nobody's (`release-0000000001`).
+/// The kind and number of a known contender: `<marker><number>`, with an id before it as Curator,
+/// go-zookeeper or kazoo write it. Other names that end alike are nobody's (`release-0000000001`).
 fn known(name: &str) -> Option<(&'static str, i32)> {
     MARKERS.iter().find_map(|(marker, kind)| {
         let number = sequence(name, marker)?;
@@ -71,11 +71,11 @@ fn is_before(theirs: i32, own: Option<i32>) -> bool {
 
 impl Line {
     /// Refuses the ticket `own` where one of another kind came before it: of two kinds that stand at one path
-    /// at least the later one sees the other, since each takes its ticket before it lists. Without `own` it is
-    /// about a ticket yet to be taken.
+    /// at least the later one sees the other, since each takes its ticket before it lists. Without `own` it
+    /// is about a ticket yet to be taken.
     ///
-    /// One that came later is not looked at: it is refused itself if it is ours, and a line that is in use goes
-    /// on in spite of it.
+    /// One that came later is not looked at: it is refused itself if it is ours, and a line that is in use
+    /// goes on in spite of it.
     ///
     /// # Errors
     /// `MixedKinds`, which names both kinds.
@@ -88,8 +88,8 @@ impl Line {
         other.map_or(Ok(()), |(name, theirs)| Err(self.mixed(theirs, name)))
     }
 
-    /// As [`refuse_others`](Self::refuse_others), where the ticket was just taken, or is about to be: the node
-    /// of a semaphore is no line either.
+    /// As [`refuse_others`](Self::refuse_others), where the ticket was just taken, or is about to be: the
+    /// node of a semaphore is no line either.
     pub(super) fn refuse_all_others(&self, own: Option<&str>, names: &[String]) -> Result<(), Error> {
         if has_semaphore(names) {
             return Err(self.mixed("semaphore", "leases"));

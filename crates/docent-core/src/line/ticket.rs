@@ -101,10 +101,10 @@ impl Ticket {
     ///
     /// A ticket waits for the nearest one ahead alone, so that a release wakes one waiter, or the readers
     /// behind a writer, who need not list the line for that. It is granted without another trip when the
-    /// *deletion* of the only one ahead (for a reader: the only writer) is seen, nothing came for the own node,
-    /// the link is the one on which both watches were set and the newest acknowledged write is younger than a
-    /// sixth of the session timeout; otherwise a check of the own node comes first. Source: the lock recipe
-    /// of ZooKeeper's documentation, with Curator's node layout.
+    /// *deletion* of the only one ahead (for a reader: the only writer) is seen, nothing came for the own
+    /// node, the link is the one on which both watches were set and the newest acknowledged write is younger
+    /// than a sixth of the session timeout; otherwise a check of the own node comes first. Source: the lock
+    /// recipe of ZooKeeper's documentation, with Curator's node layout.
     ///
     /// # Errors
     /// [`WaitError::Gone`] when the ticket's node was deleted or its session ended. `ShortLease` when the

@@ -99,11 +99,12 @@ impl Election {
     /// waited out: bound the call with `tokio::time::timeout` if it is not to last that long.
     ///
     /// # Errors
-    /// `MixedKinds` when a candidate of another layout, or of kazoo's that it was not
-    /// [told of](crate::ElectionBuilder::neighbours), stands before it; `NoAuth`, `AuthFailed`, `ShortLease`,
-    /// `SequenceExhausted`, `EnsembleRolledBack`, `Closed`; `InvalidInput` when the grace does not fit into the margin of the lease, or when a takeover delay is
-    /// set and something else stands in the election's node; `SessionChanged` with a client that is bound [to
-    /// one session](docent_core::Client::in_this_session).
+    /// `MixedKinds` when a candidate of another layout, or of kazoo's that it was not [told
+    /// of](crate::ElectionBuilder::neighbours), stands before it; `NoAuth`, `AuthFailed`, `ShortLease`,
+    /// `SequenceExhausted`, `EnsembleRolledBack`, `Closed`; `InvalidInput` when the grace does not fit into
+    /// the margin of the lease, or when a takeover delay is set and something else stands in the election's
+    /// node; `SessionChanged` with a client that is bound [to one
+    /// session](docent_core::Client::in_this_session).
     ///
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line.

@@ -89,8 +89,8 @@ impl RwLock {
         self.read_as(&Owner::current().unwrap_or_default())
     }
 
-    /// As [`read`](Self::read), for `owner`: re-enters without I/O when that owner reads, and reads in its own
-    /// place when it writes.
+    /// As [`read`](Self::read), for `owner`: re-enters without I/O when that owner reads, and reads in its
+    /// own place when it writes.
     ///
     /// # Errors
     /// As [`read`](Self::read).

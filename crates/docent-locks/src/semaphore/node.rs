@@ -1,6 +1,7 @@
 use crate::AcquireError;
 use docent_core::recipe::{Hold, refuse_contenders};
 use docent_core::{Client, Error, ErrorKind, Node};
+use futures_util::future::join;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -32,14 +33,13 @@ impl SemaphoreNode {
     /// # Errors
     /// `InvalidInput` when others have another limit, `MixedKinds`.
     pub(crate) async fn look(&self) -> Result<(), Error> {
-        if self.looked.load(Ordering::Relaxed) {
+        if !self.checks || self.looked.load(Ordering::Relaxed) {
             return Ok(());
         }
-        if let Some(node) = self.read().await? {
+        let (node, others) = join(self.read(), self.refuse_others()).await;
+        others?;
+        if let Some(node) = node? {
             self.is_compared(&node)?;
-            if node.stat.num_children > 0 {
-                self.refuse_others().await?;
-            }
         }
         self.looked.store(true, Ordering::Relaxed);
         Ok(())
@@ -100,7 +100,7 @@ impl SemaphoreNode {
         if node.data.is_empty() {
             return Ok(false);
         }
-        // What is no number is somebody else's.
+        // Data that is no number is somebody else's.
         let kept = std::str::from_utf8(&node.data).ok().and_then(|text| text.parse::<u32>().ok());
         match kept {
             Some(kept) if kept != limit => {

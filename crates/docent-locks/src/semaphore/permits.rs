@@ -84,8 +84,8 @@ impl Permits {
         Ok(hold_all(batch).await?.map_or(PermitsTaken::Gone, PermitsTaken::All))
     }
 
-    /// Takes the tickets, and looks in the same trip whether others use the semaphore's node as this one does.
-    /// `None` when the turn is lost.
+    /// Takes the tickets, and looks in the same trip whether others use the semaphore's node as this one
+    /// does. `None` when the turn is lost.
     async fn take_tickets(&self, permits: u32, turn: &Hold) -> Result<Option<TicketBatch>, AcquireError> {
         let (batch, node) = join(self.leases.take_tickets(permits, None), self.node.read()).await;
         let batch = batch?;

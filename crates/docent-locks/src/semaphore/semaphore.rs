@@ -17,8 +17,8 @@ pub(super) const LEASE: &str = "lease-";
 ///
 /// # Expected flow
 /// `acquire` waits for its turn in a line of tickets below `locks`, like a mutex. The client that has the
-/// turn takes tickets below `leases`, one for each permit and up to 1,000 in one request, waits until they are
-/// among the first so many, and passes the turn on. The layout is that of Curator's
+/// turn takes tickets below `leases`, one for each permit and up to 1,000 in one request, waits until they
+/// are among the first so many, and passes the turn on. The layout is that of Curator's
 /// `InterProcessSemaphoreV2`, and both count each other's permits.
 ///
 /// # Guarantees
