@@ -10,9 +10,9 @@ use std::time::Duration;
 
 /// Follows who leads an election. Made by [`Election::observe`](crate::Election::observe).
 ///
-/// An error is yielded where only people can mend it, such as `NoAuth`, once until something else happens. It is
-/// no end: the look is tried again, and once it succeeds the leader of that time is yielded, also the same as
-/// before. Errors that pass by themselves, as in an outage, are logged alone.
+/// An error is yielded where only people can mend it, such as `NoAuth`, once until something else happens.
+/// It is no end: the look is tried again, and once it succeeds the leader of that time is yielded, also
+/// the same as before. Errors that pass by themselves, as in an outage, are logged alone.
 #[must_use = "a stream does nothing unless it is polled"]
 pub struct Leaders(SyncStream<Result<Option<Leader>, Error>>);
 
@@ -102,7 +102,7 @@ impl Observer {
         }
     }
 
-    /// Notes that the look failed with `error`, and says whether it is to be told.
+    /// Notes that the look failed with `error`, and says whether it is told.
     fn is_news(&mut self, error: &Error) -> bool {
         // The watch may have fired for nothing.
         self.following = Following::Nothing;
@@ -115,7 +115,7 @@ impl Observer {
         if error.is_retryable() || self.refusal == Some(error.kind()) {
             return false;
         }
-        // Whoever leads after it is news.
+        // After it any leader is news.
         (self.refusal, self.told) = (Some(error.kind()), None);
         true
     }

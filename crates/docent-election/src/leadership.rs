@@ -114,8 +114,8 @@ impl Leadership {
     /// term. Of several at the same time any may be the last.
     ///
     /// # Errors
-    /// `Lost` when it does not lead any more, `TooLarge`, `NoAuth`, `Timeout`, `Closed`; `OutcomeUnknown` when
-    /// the time or the session ended before it could be found out what became of it.
+    /// `Lost` when it does not lead any more, `TooLarge`, `NoAuth`, `Timeout`, `Closed`; `OutcomeUnknown`
+    /// when the time or the session ended before it could be found out what became of it.
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: it may have been published.

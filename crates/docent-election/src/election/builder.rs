@@ -104,10 +104,10 @@ impl ElectionBuilder {
         self
     }
 
-    /// Least time between the starts of two terms of this candidate under [`Election::run`], where the work of
-    /// the first one returned before that. Default one second; `Duration::ZERO` for none. Up to a quarter of
-    /// it comes on top, at random. Until then the candidate does not stand, so that others lead. After a
-    /// leadership that was lost it stands again at once.
+    /// Least time between the starts of two terms of this candidate under [`Election::run`], where the
+    /// work of the first one returned before that. Default one second; `Duration::ZERO` for none. Up to a
+    /// quarter of it comes on top, at random. Until then the candidate does not stand, so that others
+    /// lead. After a leadership that was lost it stands again at once.
     pub fn term_interval(mut self, interval: Duration) -> Self {
         self.term_interval = interval;
         self

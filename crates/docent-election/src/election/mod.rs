@@ -4,6 +4,7 @@ mod builder;
 #[expect(clippy::module_inception, reason = "the folder is about it")]
 mod election;
 mod layout;
+mod observe;
 mod run;
 
 pub use builder::ElectionBuilder;
