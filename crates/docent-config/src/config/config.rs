@@ -25,9 +25,9 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 /// - A publisher learns the outcome: each publish is applied once or not at all, also when replies are lost.
 /// - A value that cannot be read back, or fails [validation](ConfigBuilder::validate), is refused before it
 ///   is published.
-/// - The replaced value goes into the [history](Self::history) in the same transaction. A history that may not
-///   be written, or that has foreign nodes below its values, blocks no publish: what stands in the way is left
-///   out, with a warning.
+/// - The replaced value goes into the [history](Self::history) in the same transaction. A history that may
+///   not be written, or that has foreign nodes below its values, blocks no publish: what stands in the way
+///   is left out, with a warning.
 /// - For readers see [`Subscription`].
 ///
 /// # Assumptions

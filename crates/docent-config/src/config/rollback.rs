@@ -28,8 +28,8 @@ impl<T: Send + Sync + 'static> Config<T> {
         Ok(past.into_iter().map(read).collect())
     }
 
-    /// Publishes an earlier value again, byte for byte, whatever is there. It is a new value with a revision of
-    /// its own: readers see nothing go back. Of the history only that value is read.
+    /// Publishes an earlier value again, byte for byte, whatever is there. It is a new value with a
+    /// revision of its own: readers see nothing go back. Of the history only that value is read.
     ///
     /// # Errors
     /// [`PublishError::NoSuchRevision`] when the history does not hold it; [`PublishError::Refused`] when it
@@ -45,10 +45,10 @@ impl<T: Send + Sync + 'static> Config<T> {
         async move { Box::pin(config.roll_back(&to, None)).await }
     }
 
-    /// As [`rollback`](Self::rollback), if the present value is still the one that the caller saw, such as the
-    /// bad one: a value that somebody published since, perhaps the mended one, is not overwritten. The caller
-    /// has `seen` from [`Snapshot::revision`], or from [`Rejection::revision`](crate::Rejection::revision)
-    /// where the value was refused.
+    /// As [`rollback`](Self::rollback), if the present value is still the one that the caller saw, such as
+    /// the bad one: a value that somebody published since, perhaps the mended one, is not overwritten. The
+    /// caller has `seen` from [`Snapshot::revision`], or from
+    /// [`Rejection::revision`](crate::Rejection::revision) where the value was refused.
     ///
     /// # Errors
     /// [`PublishError::Conflict`] when it is not, or was deleted; else as [`rollback`](Self::rollback).

@@ -172,8 +172,8 @@ impl KeptNode {
         self.status.borrow().clone()
     }
 
-    /// Waits for the next status after the one this saw last; `None` after the last one, by which the node was
-    /// removed or the client is closed.
+    /// Waits for the next status after the one this saw last; `None` after the last one, by which the node
+    /// was removed or the client is closed.
     ///
     /// # Cancel safety
     /// This method is cancel safe.

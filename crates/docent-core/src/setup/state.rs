@@ -83,8 +83,8 @@ impl StateWatcher {
         *self.receiver.borrow()
     }
 
-    /// Waits until the state is another than this watcher has seen, and returns it; `None` after the last one,
-    /// `Closed` or `RolledBack`. A watcher made later is told the last one once.
+    /// Waits until the state is another than this watcher has seen, and returns it; `None` after the last
+    /// one, `Closed` or `RolledBack`. A watcher made later is told the last one once.
     ///
     /// # Cancel safety
     /// This method is cancel safe.

@@ -3,8 +3,8 @@
 #[non_exhaustive]
 pub enum PickPolicy {
     /// One after the other, in the order of their ids. With a filter the instances that pass it take turns
-    /// among themselves: picks with other filters do not change whose turn it is, for the 64 sets of instances
-    /// that were picked from last. A further set begins anywhere.
+    /// among themselves: picks with other filters do not change whose turn it is, for the 64 sets of
+    /// instances that were picked from last. A further set begins anywhere.
     #[default]
     RoundRobin,
     /// Any, each with the same chance.

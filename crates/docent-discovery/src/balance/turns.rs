@@ -9,8 +9,8 @@ pub(super) const SETS: usize = 64;
 /// Turns of round robin, of each set of candidates on its own: picks from one set, such as those that pass a
 /// filter, move no other one on.
 ///
-/// A set that is not remembered begins anywhere, so that its candidates have their shares also where more sets
-/// take turns than are remembered.
+/// A set that is not remembered begins anywhere, so that its candidates have their shares also where more
+/// sets take turns than are remembered.
 #[derive(Debug, Default)]
 pub(super) struct Turns(Mutex<VecDeque<Turn>>);
 

@@ -49,10 +49,10 @@ pub struct Instance<P = ()> {
     pub uri_spec: Option<UriSpec>,
     /// False for an instance that is there but must be given no work.
     pub enabled: bool,
-    /// Its share among others, for [`PickPolicy::Weighted`](crate::PickPolicy::Weighted); one without counts
-    /// as 1, and 0 gets nothing while others are there. Numbers that others wrote are rounded to the nearest
-    /// whole one, to 1 at least unless they are 0, and to the largest at most; a negative number, or something
-    /// that is no number, is none.
+    /// Its share among others, for [`PickPolicy::Weighted`](crate::PickPolicy::Weighted); one without
+    /// counts as 1, and 0 gets nothing while others are there. Numbers that others wrote are rounded to
+    /// the nearest whole one, to 1 at least unless they are 0, and to the largest at most; a negative
+    /// number, or something that is no number, is none.
     pub weight: Option<u32>,
     /// True when `enabled` is written also when it is true.
     pub(crate) writes_enabled: bool,
