@@ -10,13 +10,14 @@ async fn main() -> anyhow::Result<()> {
     let server = Server::start().await?;
     let client = Client::connect(server.connect_string()).await?;
     client.create("/shop/eu/limits", "100", CreateMode::Persistent).await?;
-
+    client.create_or_set("/shop/us/limits", "200", CreateMode::Persistent).await?;
     let shop = TreeCache::new(&client, "/shop")?;
     let mut events = shop.subscribe();
-    client.create_or_set("/shop/us/limits", "200", CreateMode::Persistent).await?;
-    while shop.current().len() < 5 {
-        if let Some(TreeEvent::Apply(path, node)) = events.next().await.transpose()? {
-            println!("{path} has {:?}", node.data);
+    while let Some(event) = events.next().await.transpose()? {
+        match event {
+            TreeEvent::Apply(path, node) => println!("{path} has {:?}", node.data),
+            TreeEvent::Ready => break,
+            _ => {}
         }
     }
     for (path, _) in shop.current().children("/shop") {
