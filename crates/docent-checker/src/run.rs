@@ -152,6 +152,8 @@ pub struct Tolerances {
     pub cleanup: Duration,
     /// The longest time in which a client finds a server again once there is one.
     pub reconnect: Duration,
+    /// Most that a server may be behind the others.
+    pub lag: Duration,
     /// Least time before the server ends a session at which its holders have to know.
     pub head_start: Duration,
     /// Time that an operation tries before it gives up.
@@ -228,6 +230,7 @@ impl Default for Tolerances {
             scheduling: Duration::from_millis(100),
             cleanup: Duration::from_secs(2),
             reconnect: Duration::from_secs(2),
+            lag: Duration::ZERO,
             head_start: Duration::ZERO,
             operation: Duration::from_secs(15),
             woken: 2,

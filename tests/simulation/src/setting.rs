@@ -93,6 +93,7 @@ impl Setting {
         // A silent link is given up after a third of the timeout, and so is a dial; pauses between dials are
         // below a second.
         tolerances.reconnect = self.timeout * 2 / 3 + Duration::from_secs(2);
+        tolerances.lag = self.lag.unwrap_or_default() + self.relay.unwrap_or_default();
         tolerances.operation = self.operation_timeout;
         tolerances
     }

@@ -61,9 +61,7 @@ fn patience(analysis: &Analysis<'_>) -> Duration {
     /// For how long a listing is used.
     const FRESH: Duration = Duration::from_millis(500);
     let tolerances = analysis.tolerances();
-    // A server may be four ticks behind.
-    let lag = analysis.facts().tick * 4;
-    tolerances.news + lag * 2 + tolerances.round_trip * 20 + tolerances.scheduling + FRESH
+    tolerances.news + tolerances.lag * 2 + tolerances.round_trip * 20 + tolerances.scheduling + FRESH
 }
 
 /// An item that was free for long while a claim of one was made that it goes before.

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// **A free item is noticed**: while an item has no claim, and a consumer waits for one, there is a claim of
-/// some item soon: within the time for news, a few round trips, and two looks at the clock. So is an item
-/// whose claim went with a session, and one whose time has come.
+/// some item soon: within the time for news, a few round trips, and the time for which a listing is used. So
+/// is an item whose claim went with a session, and one whose time has come.
 ///
 /// Nothing is asked while anything is wrong with the consumer that waits there, or was a moment before. Only
 /// the first in the line watches: while anything is wrong with another one in it, one second more is allowed
@@ -53,12 +53,10 @@ fn stocks<'s>(queues: &Queues<'s>) -> BTreeMap<&'s str, Stock> {
 
 /// Longest time that an item may be free while a consumer waits.
 fn patience(analysis: &Analysis<'_>) -> Duration {
-    /// Two looks at the clock, and the time for which a listing is used.
-    const LOOKS: Duration = Duration::from_millis(2_500);
+    /// For how long a listing is used, and the pause between two of claims.
+    const LISTED: Duration = Duration::from_millis(600);
     let tolerances = analysis.tolerances();
-    // A server may be four ticks behind.
-    let lag = analysis.facts().tick * 4;
-    tolerances.news + lag * 2 + tolerances.round_trip * 20 + tolerances.scheduling + LOOKS
+    tolerances.news + tolerances.lag * 2 + tolerances.round_trip * 20 + tolerances.scheduling * 2 + LISTED
 }
 
 fn overlooked(analysis: &Analysis<'_>, queues: &Queues<'_>, stock: &Stock, take: &Take<'_>) -> Option<Span> {
@@ -116,7 +114,8 @@ fn last_wrong(
     Some(last.until.saturating_add(reconnect))
 }
 
-/// Time that is allowed besides, while somebody in the line may not watch: until all of them have looked.
+/// Time that is allowed besides, while somebody in the line may not watch: until one of the others has
+/// looked, which is the longer the more there are.
 fn looks(
     analysis: &Analysis<'_>,
     queues: &Queues<'_>,
@@ -132,16 +131,22 @@ fn looks(
         *queue == take.path && node.created.at <= until && node.gone.is_none_or(|gone| gone.when.at >= began)
     };
     let places: Vec<_> = queues.idle.iter().filter(in_line).map(|(_, node)| *node).collect();
-    let may_be_deaf = |node: &&NodeLife| match analysis.client_of(node.owner) {
-        Some(client) => {
-            analysis.leaving(client).is_some_and(|leaving| leaving <= until)
-                || last_wrong(analysis, client, from, until).is_some()
-        }
-        None => true,
+    let may_be_deaf = |node: &&NodeLife| {
+        node.gone.is_none_or(|gone| gone.when.at >= from)
+            && analysis.client_of(node.owner).is_none_or(|client| {
+                analysis.leaving(client).is_some_and(|leaving| leaving <= until)
+                    || last_wrong(analysis, client, from, until).is_some()
+            })
     };
-    let count = u32::try_from(places.len()).unwrap_or(u32::MAX);
-    let deaf = places.iter().any(may_be_deaf);
-    if deaf { LOOK.saturating_mul(count) } else { Duration::ZERO }
+    if !places.iter().any(may_be_deaf) {
+        return Duration::ZERO;
+    }
+    let at_once = |node: &&NodeLife| {
+        let at = node.created.at.max(began);
+        places.iter().filter(|other| other.is_alive_at(at)).count()
+    };
+    let most = places.iter().map(at_once).max().unwrap_or(0);
+    LOOK.saturating_mul(u32::try_from(most.saturating_sub(1).max(1)).unwrap_or(u32::MAX))
 }
 
 #[cfg(test)]
@@ -156,7 +161,7 @@ mod tests {
         let mut history = HistoryBuilder::new();
         let take = history.at(3_000).take(1, true);
         let item = history.at(5_000).put(0, 7);
-        history.clone().end(9_000).holds();
+        history.clone().end(6_000).holds();
         history.clone().end(20_000).breaks(Q8);
         let given = history.at(5_010).give(1, &item, 1);
         history.over(1, take).at(15_000).given_back(&given).delete_claim(&given).end(20_000).holds();
@@ -208,9 +213,9 @@ mod tests {
             history.at(at).give(1, &item, 1);
             history.end(at + 1_000)
         };
-        // Where all are well it takes below 8 s.
-        claimed_at(14_000).holds();
-        claimed_at(20_000).breaks(Q8);
+        // Where all are well it takes below 1.5 s.
+        claimed_at(7_000).holds();
+        claimed_at(9_000).breaks(Q8);
     }
 
     #[test]

@@ -21,10 +21,10 @@ const QUEUES: &str = "/queues";
 /// Bytes of a frame before an item.
 const FRAME: usize = 8;
 
-/// Items that are put at once, and then in each second on average. Where consumers lose the items they take,
-/// a queue is never full, and a run would become longer and longer.
-const BURST: u64 = 100;
-const ITEMS_A_SECOND: u64 = 30;
+/// Items that are put at once, and then in each second on average: many, or so few that consumers mostly
+/// wait. Where consumers lose the items they take, a queue is never full, and a run would become longer and
+/// longer.
+const PUTS: [(u64, u64); 2] = [(100, 30), (3, 1)];
 
 /// Longest delay of an item, in milliseconds.
 const DELAY: u64 = 3_000;
@@ -41,6 +41,8 @@ pub(in crate::workload) struct QueueWorkload {
     pace: Pace,
     /// How many tasks in ten are producers.
     producers: u8,
+    /// Items that are put at once, and in each second.
+    puts: (u64, u64),
     /// The next item's number: no two puts have the same.
     next: Cell<u64>,
 }
@@ -156,6 +158,7 @@ impl QueueWorkload {
             pace: Pace::draw(rng),
             producers: rng.u8(2..=7),
             next: Cell::new(1),
+            puts: PUTS[rng.usize(..PUTS.len())],
         }
     }
 
@@ -173,7 +176,8 @@ impl QueueWorkload {
     /// True when enough was put for now.
     pub(super) fn is_ahead(&self) -> bool {
         let elapsed = turmoil::sim_elapsed().unwrap_or_default();
-        self.next.get() > BURST + ITEMS_A_SECOND * elapsed.as_secs()
+        let (at_once, a_second) = self.puts;
+        self.next.get() > at_once + a_second * elapsed.as_secs()
     }
 
     /// Builds each queue once, as clones share their knowledge of it.
