@@ -12,7 +12,7 @@ async fn main() -> anyhow::Result<()> {
     client.create("/shop/eu/limits", "100", CreateMode::Persistent).await?;
     client.create_or_set("/shop/us/limits", "200", CreateMode::Persistent).await?;
     let shop = TreeCache::new(&client, "/shop")?;
-    let mut events = shop.subscribe();
+    let mut events = shop.changes();
     while let Some(event) = events.next().await.transpose()? {
         match event {
             TreeEvent::Apply(path, node) => println!("{path} has {:?}", node.data),

@@ -23,7 +23,7 @@ struct Told {
 
 impl Told {
     fn by(cache: &TreeCache) -> Self {
-        Self { events: cache.subscribe(), tree: Tree::new(), log: Vec::new() }
+        Self { events: cache.changes(), tree: Tree::new(), log: Vec::new() }
     }
 
     async fn next(&mut self) -> Result<(), Error> {
@@ -376,7 +376,7 @@ both_backends! {
             until(async || { client.sync("/").await.unwrap(); embedded.watch_count() == 0 }).await;
         }
         let cache = TreeCache::new(&client, "/t").unwrap();
-        let mut events = cache.subscribe();
+        let mut events = cache.changes();
         soon(cache.ready()).await.unwrap();
         soon(client.close()).await;
         while soon(events.next()).await.is_some() {}

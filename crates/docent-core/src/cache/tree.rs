@@ -10,6 +10,7 @@ use super::tree_task::TreeTask;
 use crate::client::Client;
 use crate::error::Error;
 use std::fmt;
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -53,7 +54,7 @@ use tokio_util::sync::CancellationToken;
 /// for (path, node) in shop.current().descendants("/shop/eu") {
 ///     println!("{path}: {} bytes", node.data.len());
 /// }
-/// let mut events = shop.subscribe();
+/// let mut events = shop.changes();
 /// while let Some(event) = events.next().await {
 ///     match event? {
 ///         TreeEvent::Apply(path, node) => println!("{path} is there, version {}", node.stat.version),
@@ -134,13 +135,16 @@ impl TreeCache {
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub async fn ready(&self) -> Result<(), Error> {
-        let Handle { shared, path, store, .. } = &*self.handle;
-        status::ready(shared, path, store.status(), self.operation_timeout).await
+    pub fn ready(&self) -> impl Future<Output = Result<(), Error>> + Send + use<> {
+        let cache = self.clone();
+        async move {
+            let Handle { shared, path, store, .. } = &*cache.handle;
+            status::ready(shared, path, store.status(), cache.operation_timeout).await
+        }
     }
 
     /// Subscribes to the present content and its changes. Each subscriber has a stream of its own.
-    pub fn subscribe(&self) -> TreeEvents {
+    pub fn changes(&self) -> TreeEvents {
         TreeEvents(ChildrenEvents::new(Arc::clone(&self.handle)))
     }
 }

@@ -1,8 +1,7 @@
 //! Step from the exclusive side of a line to its shared one, without leaving the line.
 
 use super::Line;
-use super::draw::refusal;
-use super::intent::Intent;
+use super::draw::{Intent, refusal};
 use super::name::protected;
 use crate::cleanup::OwnedNode;
 use crate::error::{Error, ErrorKind};

@@ -1,4 +1,3 @@
-use super::intent::Intent;
 use super::name::{is_in_danger_zone, is_running_out, protected, sequence};
 use super::position::Position;
 use super::{Line, Ticket};
@@ -6,11 +5,41 @@ use crate::cleanup::OwnedNode;
 use crate::error::{Error, ErrorKind};
 use crate::guard::SessionGeneration;
 use crate::operation::{Idempotency, unexpected};
-use crate::session::{Cause, Lane, Outcome};
+use crate::session::{Cause, Lane, Outcome, Pending};
 use crate::setup::{PARENT_ROUNDS, create_parents_in, refused_parent};
 use bytes::Bytes;
-use docent_proto::{Code, Create, CreateMode, MultiResult, Request, Response};
+use docent_proto::{Code, Create, CreateMode, MultiOp, MultiResult, Request, Response};
 use std::sync::Arc;
+
+/// A create on its way, of one node or of several in one transaction, whose names have the same id. If it is
+/// dropped, the nodes are deleted as soon as their fate is known: the cleanup worker is told the id whatever
+/// happened to the reply.
+pub(super) struct Intent {
+    pub(super) generation: Arc<SessionGeneration>,
+    /// Full path without the number.
+    pub(super) prefix: String,
+    pub(super) create: Pending,
+    /// True when the reply was lost: the nodes may be there.
+    pub(super) unknown: bool,
+}
+
+impl Intent {
+    pub(super) fn submit(
+        line: &Line,
+        generation: &Arc<SessionGeneration>,
+        data: &Bytes,
+        count: usize,
+    ) -> Self {
+        let one = create(line, data);
+        let prefix = one.path.clone();
+        let request = match count {
+            1 => Request::Create(one),
+            _ => Request::Multi(vec![MultiOp::Create(one); count]),
+        };
+        let create = generation.session.submit(request, Lane::Call);
+        Self { generation: Arc::clone(generation), prefix, create, unknown: false }
+    }
+}
 
 /// Most nodes that are made, or checked, in one request.
 const MOST_TOGETHER: usize = 1_000;

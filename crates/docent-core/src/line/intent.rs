@@ -1,46 +1,12 @@
-use super::Line;
-use super::draw::create;
+use super::draw::Intent;
 #[cfg(docent_planted)]
 use super::{Ticket, draw::ticket};
 use crate::cleanup::find;
 use crate::error::Error;
-use crate::guard::SessionGeneration;
 use crate::operation::Attempts;
 use crate::session::ask::{PAUSE, ask};
-use crate::session::{Cause, Lane, Pending};
-use bytes::Bytes;
-use docent_proto::{Code, MultiOp, Request, Response, Stat, parent};
-use std::sync::Arc;
-
-/// A create on its way, of one node or of several in one transaction, whose names have the same id. If it is
-/// dropped, the nodes are deleted as soon as their fate is known: the cleanup worker is told the id whatever
-/// happened to the reply.
-pub(super) struct Intent {
-    pub(super) generation: Arc<SessionGeneration>,
-    /// Full path without the number.
-    pub(super) prefix: String,
-    pub(super) create: Pending,
-    /// True when the reply was lost: the nodes may be there.
-    pub(super) unknown: bool,
-}
-
-impl Intent {
-    pub(super) fn submit(
-        line: &Line,
-        generation: &Arc<SessionGeneration>,
-        data: &Bytes,
-        count: usize,
-    ) -> Self {
-        let one = create(line, data);
-        let prefix = one.path.clone();
-        let request = match count {
-            1 => Request::Create(one),
-            _ => Request::Multi(vec![MultiOp::Create(one); count]),
-        };
-        let create = generation.session.submit(request, Lane::Call);
-        Self { generation: Arc::clone(generation), prefix, create, unknown: false }
-    }
-}
+use crate::session::{Cause, Lane};
+use docent_proto::{Code, Request, Response, Stat, parent};
 
 impl Intent {
     /// Looks for the nodes after the reply was lost, in the same session: their paths, and the stat of one.

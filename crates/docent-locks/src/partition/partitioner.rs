@@ -117,7 +117,7 @@ impl Partitioner {
     /// This method is cancel safe, but you lose your place in the lines: the locks are released in the
     /// background.
     pub async fn acquire(&self) -> Result<Share, AcquireError> {
-        let mut events = self.party.subscribe();
+        let mut events = self.party.changes();
         loop {
             let members = self.settled(&mut events).await?;
             let items = share_of(&self.own, &members, &self.items);

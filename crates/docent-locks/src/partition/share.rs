@@ -70,7 +70,7 @@ impl Share {
     /// # Cancel safety
     /// This method is cancel safe.
     pub async fn changed(&self) -> ShareEnd {
-        let mut events = self.party.subscribe();
+        let mut events = self.party.changes();
         let lost = async {
             match &self.guard {
                 Some(guard) => guard.lost().await,

@@ -3,6 +3,7 @@ use super::holder::Holder;
 use crate::{AcquireError, Mutex, MutexGuard, Owner};
 use docent_core::recipe::{self, Line, NodePath};
 use docent_core::{Client, CreateMode, Error, ErrorKind, Node};
+use std::future::Future;
 use std::time::{Duration, Instant, SystemTime};
 use uuid::Uuid;
 
@@ -86,7 +87,12 @@ impl TimedLease {
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: it may have been obtained.
-    pub async fn try_obtain(&self) -> Result<Option<Obtained>, AcquireError> {
+    pub fn try_obtain(&self) -> impl Future<Output = Result<Option<Obtained>, AcquireError>> + Send + use<> {
+        let lease = self.clone();
+        async move { Box::pin(lease.try_slots()).await }
+    }
+
+    async fn try_slots(&self) -> Result<Option<Obtained>, AcquireError> {
         let Some(slots) = self.slots else { return self.try_slot(0, &self.path).await };
         // An own one first: the time of that begins anew.
         for slot in 0..slots {
@@ -109,7 +115,12 @@ impl TimedLease {
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: it may have been given back.
-    pub async fn give_back(&self) -> Result<bool, AcquireError> {
+    pub fn give_back(&self) -> impl Future<Output = Result<bool, AcquireError>> + Send + use<> {
+        let lease = self.clone();
+        async move { Box::pin(lease.delete_own()).await }
+    }
+
+    async fn delete_own(&self) -> Result<bool, AcquireError> {
         let paths = match self.slots {
             Some(slots) => (0..slots).map(|slot| self.slot(slot)).collect(),
             None => vec![self.path.as_str().to_owned()],

@@ -1,10 +1,10 @@
 use super::{Delivery, Queue};
+use docent_core::recipe::SyncStream;
 use docent_core::{Error, ErrorKind};
 use futures_core::Stream;
-use futures_util::stream::{self, BoxStream, StreamExt};
+use futures_util::stream::{self, StreamExt};
 use std::fmt;
 use std::pin::Pin;
-use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -12,12 +12,9 @@ use std::time::Duration;
 const PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-type Items<T> = BoxStream<'static, Result<Delivery<T>, Error>>;
-
 /// The items of a queue as they are handed out. See [`Queue::deliveries`].
 #[must_use = "a stream does nothing unless it is polled"]
-// The lock is never taken: it makes the stream `Sync`.
-pub struct Deliveries<T>(Mutex<Items<T>>);
+pub struct Deliveries<T>(SyncStream<Result<Delivery<T>, Error>>);
 
 impl<T: Send + 'static> Deliveries<T> {
     pub(super) fn new(queue: Queue<T>, prefetch: usize) -> Self {
@@ -46,7 +43,7 @@ impl<T: Send + 'static> Deliveries<T> {
                 return Some((next, (queue, pause)));
             }
         });
-        Self(Mutex::new(deliveries.fuse().boxed()))
+        Self(SyncStream::new(deliveries))
     }
 }
 
@@ -54,7 +51,7 @@ impl<T> Stream for Deliveries<T> {
     type Item = Result<Delivery<T>, Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.0.get_mut().unwrap_or_else(PoisonError::into_inner).poll_next_unpin(cx)
+        self.0.poll_next_unpin(cx)
     }
 }
 

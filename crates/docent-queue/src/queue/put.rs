@@ -5,10 +5,10 @@ use crate::error::PutError;
 use crate::store::{Place, ensure_folder};
 use bytes::Bytes;
 use docent_codec::CodecError;
+use docent_core::recipe::call_hook;
 use docent_core::{CreateMode, Error, Transaction};
 use futures_util::future::BoxFuture;
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// Mode of an item that outlives its producer.
@@ -103,10 +103,10 @@ impl<T: 'static> Queue<T> {
 
     fn encoded(&self, item: &T) -> Result<Bytes, PutError> {
         let encoded = self.codec.encode(item).map_err(PutError::Encode)?;
-        match catch_unwind(AssertUnwindSafe(|| self.codec.decode(&encoded))) {
+        match call_hook("codec", &self.store.path, || self.codec.decode(&encoded)) {
             Ok(Ok(_)) => Ok(encoded),
             Ok(Err(error)) => Err(PutError::Unreadable(error)),
-            Err(_) => Err(PutError::Unreadable(CodecError::new("its decoder panicked"))),
+            Err(panic) => Err(PutError::Unreadable(CodecError::new(panic.to_string()))),
         }
     }
 

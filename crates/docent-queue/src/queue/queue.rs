@@ -2,11 +2,11 @@ use super::{DeadLetters, QueueBuilder};
 use crate::store::Store;
 use bytes::Bytes;
 use docent_codec::{Codec, Json};
+use docent_core::recipe::call_hook;
 use docent_core::{Client, Error};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// A FIFO queue of durable items: put by producers, taken by consumers, deleted when they are acknowledged.
@@ -124,10 +124,10 @@ impl<T: 'static> Queue<T> {
     pub(super) fn decode(&self, node: &Bytes) -> Result<T, String> {
         let (_, item) = self.store.paths.unframe(node)?;
         // A decoder that panics at an item would do so again and again, and nobody got the ones behind it.
-        match catch_unwind(AssertUnwindSafe(|| self.codec.decode(&item))) {
+        match call_hook("codec", &self.store.path, || self.codec.decode(&item)) {
             // The item is kept, and what else the codec has to say may repeat parts of it.
             Ok(decoded) => decoded.map_err(|error| error.summary().to_owned()),
-            Err(_) => Err("its decoder panicked".to_owned()),
+            Err(panic) => Err(panic.to_string()),
         }
     }
 }

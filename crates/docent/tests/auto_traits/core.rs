@@ -2,19 +2,23 @@ use crate::{rows, unique};
 #[cfg(feature = "tls")]
 use docent::Tls;
 use docent::cache::{
-    ChildrenCache, ChildrenEvent, ChildrenEvents, ChildrenSnapshot, NodeCache, NodeChanges, WatchStream,
+    ChildrenCache, ChildrenEvent, ChildrenEvents, ChildrenSnapshot, NodeCache, NodeChanges, TreeCache,
+    TreeCacheBuilder, TreeEvent, TreeEvents, TreeSnapshot, WatchStream,
 };
+use docent::client::DeleteAllError;
 use docent::client::{
     Client, ClientBuilder, ConnectionState, ConnectionStatus, Error, ErrorKind, Health, ParentKind,
     RetryPolicy, RollbackPolicy, SecretString, StateWatcher,
 };
 use docent::guard::{Fence, Lost, LostReason, ParseFenceError, Run};
+use docent::node::CreatedOrSet;
 use docent::node::{
     Acl, Children, CreateMode, Created, Node, NodeAcl, Permissions, Stat, Transaction, TransactionResult,
 };
 use docent::recipe::{
-    CasLoop, ClaimRequest, ClaimResult, Hold, HoldRef, HoldSet, KeptNode, KeptStatus, Line, LineKey,
-    NodePath, Participant, Role, SyncStream, Ticket, VersionedNode, WaitError,
+    CasLoop, ClaimRequest, ClaimResult, Hold, HoldRef, HoldSet, HookPanic, Hooks, KeptNode, KeptNodeBuilder,
+    KeptStatus, Line, LineKey, NodePath, Participant, Role, SyncStream, Ticket, TicketBatch, VersionedNode,
+    ViewLag, WaitError,
 };
 use docent::server::{
     Builder, EndCause, Follower, FollowerBuilder, Limits, Listening, NodeInfo, Server, SessionInfo,
@@ -28,11 +32,12 @@ use std::future::Ready;
 
 rows! { shared:
     ChildrenCache, ChildrenEvent, ChildrenSnapshot, NodeCache,
+    TreeCache, TreeCacheBuilder, TreeEvent, TreeSnapshot,
     Client, ClientBuilder, ConnectionState, ConnectionStatus, ErrorKind, Health, ParentKind, RetryPolicy,
     RollbackPolicy, SecretString, StateWatcher,
     Fence, LostReason,
     Acl, Children, CreateMode, Created, Node, NodeAcl, Permissions, Stat, Transaction, TransactionResult,
-    ClaimRequest, KeptStatus, Line, LineKey, NodePath, Participant, Role, VersionedNode,
+    CreatedOrSet, KeptNodeBuilder, ViewLag, ClaimRequest, KeptStatus, Line, LineKey, NodePath, Participant, Role, VersionedNode,
     Builder, FollowerBuilder<'static>, EndCause, Limits, NodeInfo, SessionInfo, Entry,
     TransactionKind,
     BootClock, ClockCheck, Timestamp, TokioClock,
@@ -43,11 +48,11 @@ rows! { shared:
     #[cfg(feature = "zookeeper-client-tls")] zookeeper_client::Tls,
 }
 
-rows! { stream: ChildrenEvents, NodeChanges, StateWatcher, WatchStream<Node> }
+rows! { stream: ChildrenEvents, NodeChanges, StateWatcher, TreeEvents, WatchStream<Node> }
 
-rows! { error: Error, Lost, ParseFenceError, WaitError }
+rows! { error: DeleteAllError, Error, HookPanic, Lost, ParseFenceError, WaitError }
 
-unique! { Hold, HoldSet, KeptNode, Ticket, Follower, Server, Listening, TcpBind, ClaimResult, CasLoop }
+unique! { Hold, HoldSet, Hooks, KeptNode, Ticket, TicketBatch, Follower, Server, Listening, TcpBind, ClaimResult, CasLoop }
 
 // Parts of other types: a view of a hold, the future of a guard's `run`, the inside of streams.
 rows! { sent: HoldRef<'static>, Run<'static, Ready<()>>, SyncStream<Node> }

@@ -1,15 +1,15 @@
 //! Futures. A handle's borrow nothing; those that borrow are named with the reason.
 
 use crate::{borrows, free};
-use docent::cache::{ChildrenCache, NodeCache};
+use docent::cache::{ChildrenCache, NodeCache, TreeCache};
 use docent::config::{
     Config, ConfigTree, Counter, SharedCount, SharedValue, Snapshot, Subscription, TreeSubscription,
 };
 use docent::discovery::{Instance, Member, Membership, Registration, Registry, Service};
 use docent::election::{Election, Leadership};
 use docent::locks::{
-    Barrier, DoubleBarrier, Entered, MultiGuard, MultiLock, Mutex, MutexGuard, Owner, Permit, ReadGuard,
-    RwLock, Semaphore, SharedLimit, WriteGuard,
+    Barrier, DoubleBarrier, Entered, MultiGuard, MultiLock, Mutex, MutexGuard, Owner, Partitioner, Permit,
+    ReadGuard, RwLock, Semaphore, Share, SharedLimit, TimedLease, WriteGuard,
 };
 use docent::node::{Acl, Transaction};
 use docent::queue::{DeadLetter, DeadLetters, Delivery, PutOptions, Queue, SimpleQueue};
@@ -101,10 +101,15 @@ guards! {
     of_a_leadership(Leadership) { resign }
 }
 
+fn of_a_leader(leadership: &Leadership) {
+    borrows(leadership.proclaim("ready"));
+}
+
 fn of_elections(election: &Election) {
     free(election.campaign());
     free(election.leader());
     free(election.candidates());
+    free(election.wait_for_leader());
     free(election.reset());
     free(election.run(|leadership| async move { leadership.resign().await }));
     free(election.run(|leadership| async move { leadership.resign().await }).until(pending::<()>()));
@@ -151,6 +156,8 @@ fn of_configuration(config: &Config<u32>, tree: &ConfigTree<u32>, seen: &Snapsho
     free(config.update(|now| now));
     free(config.history());
     free(config.rollback(&seen.revision()?));
+    free(config.rollback_if(&seen.revision()?, &seen.revision()?));
+    free(config.subscribe_when_published());
     free(config.delete());
     free(config.get());
     free(config.subscribe());
@@ -226,21 +233,39 @@ fn of_queues(queue: &Queue<u32>, letters: &DeadLetters<u32>, letter: &DeadLetter
 }
 
 /// What looks at a delivery borrows it; what ends it takes it.
-fn of_a_delivery(delivery: Delivery<u32>, other: &Queue<u32>, more: [Delivery<u32>; 6]) {
+fn of_a_delivery(
+    delivery: Delivery<u32>,
+    other: &Queue<u32>,
+    transaction: Transaction,
+    more: [Delivery<u32>; 7],
+) {
     borrows(delivery.lost());
     borrows(delivery.verify());
     borrows(delivery.run(pending::<()>()));
     free(delivery.ack());
-    let [into_item, with, nack, reject, put_back, all] = more;
+    let [into_item, with, put, nack, reject, put_back, all] = more;
+    free(with.ack_with(transaction));
     free(into_item.into_item());
     free(nack.nack_now());
     free(reject.reject("no"));
     free(put_back.put_back(PutOptions::new()));
-    borrows(with.ack_and_put(other, &1));
+    borrows(put.ack_and_put(other, &1));
     free(Delivery::ack_all(vec![all]));
 }
 
-fn of_caches(children: &ChildrenCache, node: &NodeCache) {
+/// A share is one member's at a time: its futures borrow the member.
+fn of_a_group(partitioner: Partitioner, share: Share, lease: &TimedLease) {
+    borrows(partitioner.acquire());
+    free(partitioner.leave());
+    borrows(share.changed());
+    borrows(share.run(pending::<()>()));
+    free(share.release());
+    free(lease.try_obtain());
+    free(lease.give_back());
+}
+
+fn of_caches(children: &ChildrenCache, node: &NodeCache, tree: &TreeCache) {
+    free(tree.ready());
     free(children.ready());
     free(node.ready());
 }
@@ -269,5 +294,5 @@ fn the_rows_are_functions_that_nobody_needs_to_call() {
     let _ = (of_locks, of_several, of_elections, of_discovery, of_own_nodes);
     let _ = (of_configuration, of_shared_values, of_counters, of_streams, of_caches, of_a_client);
     let _ = (of_a_mutex_guard, of_a_read_guard, of_a_write_guard, of_a_permit, of_a_multi_guard);
-    let _ = (of_a_leadership, of_queues, of_a_delivery);
+    let _ = (of_a_leader, of_a_leadership, of_queues, of_a_delivery, of_a_group);
 }

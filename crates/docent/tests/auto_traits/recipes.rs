@@ -15,14 +15,14 @@ use docent::discovery::{
 use docent::election::{Election, ElectionBuilder, ElectionLayout, ElectionRun, Leader, Leaders, Leadership};
 use docent::locks::{
     AcquireError, AnyLock, Barrier, BarrierError, DoubleBarrier, Entered, MultiGuard, MultiLock, Mutex,
-    MutexBuilder, MutexGuard, Owner, Permit, ReadGuard, RwLock, RwLockBuilder, Semaphore, SharedLimit,
-    WriteGuard,
+    MutexBuilder, MutexGuard, Obtained, Owner, Partitioner, PartitionerBuilder, Permit, ReadGuard, RwLock,
+    RwLockBuilder, Semaphore, SemaphoreBuilder, Share, ShareEnd, SharedLimit, TimedLease, WriteGuard,
 };
 use std::future::Ready;
 
 rows! { shared:
     AnyLock, Barrier, DoubleBarrier, MultiLock, Mutex, MutexBuilder, Owner, RwLock, RwLockBuilder, Semaphore,
-    SharedLimit,
+    SemaphoreBuilder, SharedLimit, PartitionerBuilder, ShareEnd, TimedLease, Obtained,
     Election, ElectionBuilder, ElectionLayout, Leader,
     Instance<u32>, Instances<u32>, MemberChange, Members, Membership, OutlierPolicy, Peer, PickPolicy,
     Presence, RegistrationStatus, Registry, RegistryBuilder, RegistryLayout, Service<u32>,
@@ -39,7 +39,7 @@ rows! { stream:
 rows! { error: AcquireError, BarrierError, PickError, CodecError, CounterError, PublishError, SubscribeError }
 
 unique! {
-    Entered, MultiGuard, MutexGuard, Permit, ReadGuard, WriteGuard, Leadership, Member, Picked<u32>,
+    Entered, MultiGuard, MutexGuard, Partitioner, Permit, Share, ReadGuard, WriteGuard, Leadership, Member, Picked<u32>,
     Registration,
 }
 
