@@ -4,8 +4,8 @@ use crate::queues::Queues;
 use crate::violation::{Found, Invariant, Violation};
 use std::collections::BTreeMap;
 
-/// **Order**: items of one priority that wait for no time are claimed for the first time in the order in which
-/// they were put.
+/// **Order**: items of one priority that wait for no time are claimed for the first time in the order in
+/// which they were put.
 ///
 /// A claim that was given back at once counts. One that comes back may be overtaken by later ones: for how
 /// long, and for items of several priorities, see `item_turns`.

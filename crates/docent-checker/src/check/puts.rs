@@ -7,8 +7,8 @@ use std::time::Duration;
 
 /// **Puts**: an item that was put successfully is in the queue once, from a moment between call and return;
 /// one that was surely not put, such as beyond the capacity, is never there; any other is there once at most.
-/// Items that are put together come in one step, in their order, all or none. An item that is moved to another
-/// place, in one step, is the same.
+/// Items that are put together come in one step, in their order, all or none. An item that is moved to
+/// another place, in one step, is the same.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let queues = Queues::of(analysis);
     let mut nodes: BTreeMap<(&str, u64), Vec<&Item<'_>>> = BTreeMap::new();

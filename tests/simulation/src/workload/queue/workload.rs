@@ -32,8 +32,8 @@ const DELAY: u64 = 3_000;
 /// Before it is looked again whether more may be put.
 const AHEAD: Duration = Duration::from_millis(500);
 
-/// Clients that put items into a few queues, some with delays and priorities, take them in every way there is,
-/// work on them for too long or not at all, acknowledge and reject them, put them elsewhere and give them
+/// Clients that put items into a few queues, some with delays and priorities, take them in every way there
+/// is, work on them for too long or not at all, acknowledge and reject them, put them elsewhere and give them
 /// back.
 #[derive(Debug)]
 pub(in crate::workload) struct QueueWorkload {
