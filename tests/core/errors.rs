@@ -7,7 +7,7 @@ use docent::config::{Counter, CounterError, PublishError, RejectionReason, Subsc
 use docent::discovery::PickError;
 use docent::guard::{Lost, LostReason};
 use docent::locks::{AcquireError, BarrierError};
-use docent::node::Acl;
+use docent::node::{Acl, DeleteAllError};
 use docent::queue::{AckError, CodecError, PeekError, PutError};
 use docent::recipe::WaitError;
 use docent::server::StartError;
@@ -82,6 +82,9 @@ both_backends! {
         row!(SubscribeError::Missing, true, false, None, "subscribe: nothing is published there");
         let none = PickError::NoInstance { service: "orders".to_owned() };
         row!(none, true, false, None, "pick: service \"orders\" has no instance that can be picked");
+        let refused: DeleteAllError = soon(connect(&server).await.delete_all("a")).await.unwrap_err();
+        let text = format!("delete_all: only 0 nodes were deleted: {}", refused.error());
+        row!(refused, false, false, None, text);
         forwards!(PutError, unknown);
         forwards!(AckError, unknown);
         forwards!(PeekError, unknown);

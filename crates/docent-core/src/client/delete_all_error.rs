@@ -45,12 +45,17 @@ impl DeleteAllError {
     pub fn may_have_applied(&self) -> bool {
         self.error.may_have_applied()
     }
+
+    /// The path that the [error](Self::error) is about, where that is known.
+    pub fn path(&self) -> Option<&str> {
+        self.error.path()
+    }
 }
 
 impl fmt::Display for DeleteAllError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { error, deleted, .. } = self;
-        write!(f, "not all nodes were deleted, though {deleted} of them: {error}")
+        write!(f, "delete_all: only {deleted} nodes were deleted: {error}")
     }
 }
 

@@ -5,13 +5,13 @@ use docent::cache::{
     ChildrenCache, ChildrenEvent, ChildrenEvents, ChildrenSnapshot, NodeCache, NodeChanges, TreeCache,
     TreeCacheBuilder, TreeEvent, TreeEvents, TreeSnapshot, WatchStream,
 };
-use docent::client::DeleteAllError;
 use docent::client::{
     Client, ClientBuilder, ConnectionState, ConnectionStatus, Error, ErrorKind, Health, ParentKind,
     RetryPolicy, RollbackPolicy, SecretString, StateWatcher,
 };
 use docent::guard::{Fence, Lost, LostReason, ParseFenceError, Run};
 use docent::node::CreatedOrSet;
+use docent::node::DeleteAllError;
 use docent::node::{
     Acl, Children, CreateMode, Created, Node, NodeAcl, Permissions, Stat, Transaction, TransactionResult,
 };
