@@ -67,7 +67,7 @@ impl SimpleQueue {
                     queue.client.transaction().create(&path, item.clone(), CreateMode::PersistentSequential);
                 match put.commit_exactly().await {
                     Err(error) if error.kind() == ErrorKind::NoNode => {
-                        queue.client.ensure_parent(&path).await?
+                        queue.client.ensure_parent(&path).await?;
                     }
                     result => return result.map(drop),
                 }

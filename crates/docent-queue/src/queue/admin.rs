@@ -136,9 +136,9 @@ impl<T: 'static> Queue<T> {
             }
             let place = options.place_in(paths)?;
             ensure_folder(client, &paths.claims).await?;
-            let claims = match claim_all(client, &[paths.claim_request(&name, false)], "queue").await? {
-                ClaimResult::All(claims) => claims,
-                _ => return Ok(false),
+            let wanted = [paths.claim_request(&name, false)];
+            let ClaimResult::All(claims) = claim_all(client, &wanted, "queue").await? else {
+                return Ok(false);
             };
             let Some((hold, Some(node))) = claims.into_iter().next() else { return Ok(false) };
             let claimed = ClaimedItem { hold, name: name.clone(), node, counted: false, counted_since: 0 };

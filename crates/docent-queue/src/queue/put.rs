@@ -98,7 +98,7 @@ impl<T: 'static> Queue<T> {
 
     /// The data of the node of an item that every consumer can read.
     pub(super) fn encode(&self, item: &T) -> Result<Bytes, PutError> {
-        Ok(self.store.items.frame(&self.encoded(item)?)?)
+        self.store.items.frame(&self.encoded(item)?)
     }
 
     fn encoded(&self, item: &T) -> Result<Bytes, PutError> {
