@@ -24,10 +24,10 @@ use std::sync::Arc;
 /// One listing of the items and one of the claims show what is free, so that a take costs the same whatever
 /// others work on. All calls of one process share them: one task claims for all that wait, in one write.
 ///
-/// A process that finds nothing joins a line. Only the first in it watches the folders; when it gets an item
-/// the next in the line watches. So a put wakes the process that gets it, and the process that watches from
-/// then on, however many wait. The others look all together about once a second, because the first may be
-/// dead.
+/// A process that finds nothing joins a line. Only the first two in it watch the folders; when one gets an
+/// item the next in the line watches. So a put wakes the process that gets it, the second one, which steps in
+/// a quarter of a second later where the first is dead, and the process that watches from then on, however
+/// many wait.
 ///
 /// # Guarantees
 /// - An item whose put succeeded is in the queue exactly once until it is acknowledged, and deleted by
