@@ -1,6 +1,6 @@
 use crate::layout::ItemName;
 use docent_core::Stat;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -60,7 +60,8 @@ impl Aside {
             items.folder = folder;
         }
         if !items.by_name.is_empty() {
-            items.by_name.retain(|name, _| listed.iter().any(|item| item.text == *name));
+            let listed: HashSet<_> = listed.iter().map(|item| item.text.as_str()).collect();
+            items.by_name.retain(|name, _| listed.contains(name.as_str()));
         }
     }
 
