@@ -301,4 +301,36 @@ both_backends! {
         assert_eq!(error.kind(), docent::ErrorKind::Timeout);
         takes.abort_all();
     }
+
+    async fn the_second_of_the_line_steps_in_also_when_calls_of_its_process_come_and_go(backend: Backend) {
+        let server = backend.start().await;
+        let producer = connect(&server).await;
+        let jobs = queue(&producer);
+        jobs.put(&0).await.unwrap();
+        finish(&jobs).await;
+        let first = Idle::sit(&server).await;
+        let dead = tokio::spawn({ let queue = first.queue.clone(); async move { queue.take().await } });
+        until_idle(&producer, 1).await;
+        let second = Idle::sit(&server).await;
+        let mut take = tokio::spawn({ let queue = second.queue.clone(); async move { queue.take().await } });
+        until_idle(&producer, 2).await;
+        until_quiet(std::slice::from_ref(&second)).await;
+        // Its session lasts for a minute.
+        first.proxy.blackhole();
+        jobs.put(&1).await.unwrap();
+        let taken = within(Duration::from_secs(5), async {
+            loop {
+                tokio::select! {
+                    taken = &mut take => break taken.unwrap(),
+                    taken = second.queue.take() => break taken,
+                    () = tokio::time::sleep(Duration::from_millis(50)) => {}
+                }
+            }
+        })
+        .await
+        .unwrap();
+        assert_eq!((*taken.item(), taken.deliveries()), (1, Some(1)));
+        dead.abort();
+        take.abort();
+    }
 }

@@ -7,7 +7,7 @@ use futures_util::StreamExt;
 use futures_util::future::{BoxFuture, select_all};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep_until};
 
 /// Text before the number in the name of a place.
 pub(crate) const IDLE: &str = "idle-";
@@ -45,6 +45,8 @@ struct Place {
     /// Number of places ahead, and the nearest of them, at most two. `None` when the line is to be listed.
     ahead: Option<(usize, Vec<Gone>)>,
     wakeups: Option<Box<Wakeups>>,
+    /// Time until which the first in the line has its head start, for an item that was seen as the second.
+    seen: Option<Instant>,
 }
 
 impl Idle {
@@ -74,7 +76,7 @@ impl Place {
     async fn take(store: Arc<Store>) -> Result<Self, Error> {
         let ticket = store.idle.take_ticket(None).await?;
         let ahead = (ticket.ahead() == Some(0)).then(|| (0, Vec::new()));
-        Ok(Self { ticket, ahead, wakeups: None })
+        Ok(Self { ticket, ahead, wakeups: None, seen: None })
     }
 
     /// Waits for a sign; `None` when the place is gone.
@@ -98,7 +100,7 @@ impl Place {
             };
             let is_second = *rank > 0;
             tokio::select! {
-                listing = wait(store, wakeups, is_second) => {
+                listing = wait(store, wakeups, &mut self.seen, is_second) => {
                     return Ok(Some(listing?.map_or(Sign::Closed, Sign::Listed)));
                 }
                 left = any(ahead), if is_second => left?,
@@ -134,24 +136,39 @@ async fn any(ahead: &mut [Gone]) -> Result<(), Error> {
 }
 
 /// Waits for a change of the queue; the second in the line, for one that the first does nothing about.
-async fn wait(store: &Store, wakeups: &mut Wakeups, is_second: bool) -> Result<Option<Listing>, Error> {
+///
+/// # Cancel safety
+/// This function is cancel safe: an item that was `seen` is looked for again, also by one that is the first by
+/// then.
+async fn wait(
+    store: &Store,
+    wakeups: &mut Wakeups,
+    seen: &mut Option<Instant>,
+    is_second: bool,
+) -> Result<Option<Listing>, Error> {
     loop {
+        if let Some(until) = *seen {
+            if is_second {
+                sleep_until(until).await;
+            }
+            let listing = store.items.list().await?;
+            *seen = None;
+            if has_free(store, &listing) {
+                return Ok(Some(listing));
+            }
+        }
         let Some(listing) = wakeups.next(store).await? else { return Ok(None) };
         if !is_second {
             return Ok(Some(listing));
         }
         if has_free(store, &listing) {
-            sleep(HEAD_START).await;
-            let listing = store.items.list().await?;
-            if has_free(store, &listing) {
-                return Ok(Some(listing));
-            }
+            *seen = Some(Instant::now() + HEAD_START);
         }
     }
 }
 
 fn has_free(store: &Store, listing: &Listing) -> bool {
-    let now = tokio::time::Instant::now();
+    let now = Instant::now();
     listing
         .items
         .iter()
