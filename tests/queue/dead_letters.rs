@@ -6,7 +6,11 @@ use docent::node::Acl;
 use docent::queue::{Codec, CodecError, DeadReason, PeekError, PutError, Raw};
 use docent::{CreateMode, ErrorKind, Queue};
 use docent_testkit::{Backend, both_backends};
-use docent_tests::{connect, soon};
+use docent_tests::{connect, soon, until};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::task::JoinSet;
 
 /// Panics at 13.
 struct Fragile;
@@ -175,5 +179,33 @@ both_backends! {
         let [letter] = letters.as_slice() else { panic!("{letters:?}") };
         assert_eq!((&letter.reason, letter.deliveries), (&DeadReason::Undecodable, Some(0)));
         assert!(letter.detail.contains("panicked"), "{letter:?}");
+    }
+
+    async fn a_process_that_is_always_busy_puts_aside_what_nobody_gets(backend: Backend) {
+        const ITEMS: u64 = 3_000;
+        let server = backend.start().await;
+        let (client, producer) = (connect(&server).await, connect(&server).await);
+        let raw: Queue<Bytes> = Queue::builder_with(&producer, QUEUE, Raw).build().unwrap();
+        raw.put(&Bytes::from_static(b"x")).await.unwrap();
+        queue(&producer).put_all(&(0..ITEMS).collect::<Vec<_>>()).await.unwrap();
+        let jobs = queue(&client);
+        let done = Arc::new(AtomicU64::new(0));
+        // Of different speeds, so that somebody wants an item at any time.
+        let mut consumers = JoinSet::new();
+        for pause in 1..=40 {
+            let (jobs, done) = (jobs.clone(), Arc::clone(&done));
+            consumers.spawn(async move {
+                loop {
+                    let delivery = jobs.take().await.unwrap();
+                    tokio::time::sleep(Duration::from_millis(pause)).await;
+                    delivery.ack().await.unwrap();
+                    done.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        until(async || jobs.dead_letters().len().await.unwrap() == 1).await;
+        let done = done.load(Ordering::Relaxed);
+        assert!(done < ITEMS / 2, "it came to the dead letters after {done} items");
+        consumers.shutdown().await;
     }
 }

@@ -8,6 +8,7 @@ use docent_core::recipe::{ClaimResult, Hold, claim_all, spawn};
 use docent_core::{Error, ErrorKind, Node, planted};
 use futures_util::future::{BoxFuture, join_all};
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -23,6 +24,9 @@ const CONTENDED: Duration = Duration::from_millis(500);
 const SHORT: usize = 200;
 /// Claims in vain after which it looks what is claimed.
 const LOOK_AFTER: usize = 3;
+
+/// Ends of claims that are under way.
+type Endings = FuturesUnordered<BoxFuture<'static, ()>>;
 
 /// Starts the task that claims, if it does not run.
 pub(crate) fn start(store: &Arc<Store>) {
@@ -53,7 +57,6 @@ struct Claimer {
     backlog: Backlog,
     /// The place in the line of idle consumers, while calls wait and nothing is free.
     idle: Option<Idle>,
-    endings: FuturesUnordered<BoxFuture<'static, ()>>,
     /// True when something may be free that was not at the last attempt.
     sign: bool,
     /// Time until which others are expected to claim the same items.
@@ -79,29 +82,36 @@ impl Claimer {
             store,
             backlog: Backlog::default(),
             idle: None,
-            endings: FuturesUnordered::new(),
             sign: true,
             contended: Instant::now(),
         }
     }
 
     async fn run(mut self) {
+        let mut endings = Endings::new();
         loop {
             for leftover in self.store.desk.take_leftovers(Instant::now()) {
-                self.endings.push(Box::pin(endings::end(Arc::clone(&self.store), leftover)));
+                endings.push(Box::pin(endings::end(Arc::clone(&self.store), leftover)));
             }
-            self.serve().await;
+            beside(&mut endings, self.serve()).await;
             let demand = self.store.desk.demand();
-            if demand.now == 0 {
-                self.idle = None;
-                if self.endings.is_empty() && self.store.desk.end() {
-                    self.running.0 = None;
-                    return;
-                }
-                self.rest::<()>(None).await;
-            } else if let Err(error) = self.attempt(demand).await {
-                self.failed(error).await;
+            if demand.now > 0 {
+                beside(&mut endings, self.work(demand)).await;
+                continue;
             }
+            self.idle = None;
+            if endings.is_empty() && self.store.desk.end() {
+                self.running.0 = None;
+                return;
+            }
+            // An ending tells the desk when it is done.
+            beside(&mut endings, self.rest::<()>(None)).await;
+        }
+    }
+
+    async fn work(&mut self, demand: Demand) {
+        if let Err(error) = self.attempt(demand).await {
+            self.failed(error).await;
         }
     }
 
@@ -175,7 +185,6 @@ impl Claimer {
         tokio::select! {
             sign = sign, if has_sign => return Some(sign),
             () = store.desk.changed() => {}
-            Some(()) = self.endings.next() => {}
             () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {}
         }
         None
@@ -275,6 +284,18 @@ impl Claimer {
         if passes {
             tracing::debug!(path = %self.store.path, %error, "taking goes on");
             self.store.idle.pause(PAUSE).await;
+        }
+    }
+}
+
+/// Polls `future`, and the ends of claims beside it: they wait for nobody.
+async fn beside<F: Future>(endings: &mut Endings, future: F) -> F::Output {
+    let mut future = pin!(future);
+    loop {
+        tokio::select! {
+            biased;
+            Some(()) = endings.next() => {}
+            output = &mut future => return output,
         }
     }
 }
