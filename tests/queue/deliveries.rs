@@ -78,4 +78,16 @@ both_backends! {
             soon(delivery.ack()).await.unwrap();
         }
     }
+
+    async fn a_prefetched_item_that_is_deleted_by_hand_holds_up_none_behind_it(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let jobs: Queue<u64> = crate::jobs::builder(&client).prefetch(3).build().unwrap();
+        jobs.put_all(&[0, 1, 2, 3]).await.unwrap();
+        let mut deliveries = jobs.deliveries();
+        let first = soon(deliveries.try_next()).await.unwrap().unwrap();
+        client.delete(&format!("{}/items/item-0000000001", jobs.path()), None).await.unwrap();
+        let next = soon(deliveries.try_next()).await.unwrap().unwrap();
+        assert_eq!((*first.item(), *next.item(), next.deliveries()), (0, 2, Some(1)));
+    }
 }

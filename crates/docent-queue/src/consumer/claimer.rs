@@ -117,11 +117,15 @@ impl Claimer {
 
     /// Serves calls with the items on the shelf.
     async fn serve(&mut self) {
-        let mut served = Vec::new();
-        while let Some((taker, items)) = self.store.desk.next_served() {
-            served.push(serve(&self.store, taker, items));
+        loop {
+            let next = std::iter::from_fn(|| self.store.desk.next_served());
+            let served: Vec<_> = next.map(|(taker, items)| serve(&self.store, taker, items)).collect();
+            if served.is_empty() {
+                return;
+            }
+            // A call whose items were lost meanwhile gets the next ones.
+            join_all(served).await;
         }
-        join_all(served).await;
     }
 
     /// Claims items if some are free; waits for a sign of one otherwise.
