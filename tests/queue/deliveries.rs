@@ -90,4 +90,16 @@ both_backends! {
         let next = soon(deliveries.try_next()).await.unwrap().unwrap();
         assert_eq!((*first.item(), *next.item(), next.deliveries()), (0, 2, Some(1)));
     }
+
+    async fn a_batch_that_does_not_fit_into_one_request_is_a_smaller_one(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let jobs: Queue<u64> = Queue::new(&client, &format!("/{}", "q".repeat(400))).unwrap();
+        for _ in 0..2 {
+            jobs.put_all(&(0..500).collect::<Vec<_>>()).await.unwrap();
+        }
+        let batch = soon(jobs.take_batch(1_000)).await.unwrap();
+        assert!(batch.len() >= 250, "{} items", batch.len());
+        assert!(batch.iter().all(|delivery| delivery.deliveries() == Some(1)));
+    }
 }

@@ -214,7 +214,16 @@ impl Claimer {
                 listed = true;
                 continue;
             }
-            match self.claim_these(&names, now, demand.until).await? {
+            let claimed = match self.claim_these(&names, now, demand.until).await {
+                // Fewer fit.
+                Err(error) if names.len() > 1 && is_too_much(&error) => {
+                    now = now.min(names.len()).div_ceil(2);
+                    ahead = (names.len() / 2).saturating_sub(now);
+                    continue;
+                }
+                claimed => claimed?,
+            };
+            match claimed {
                 ClaimResult::All(claims) => {
                     self.backlog.taken(claims.len());
                     let claims = names.into_iter().zip(claims).enumerate();
@@ -302,6 +311,11 @@ async fn beside<F: Future>(endings: &mut Endings, future: F) -> F::Output {
             output = &mut future => return output,
         }
     }
+}
+
+/// True for an error of claims of which fewer might be made.
+fn is_too_much(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::TooLarge | ErrorKind::TooManyEphemerals)
 }
 
 fn claimed_item(
