@@ -1,9 +1,12 @@
 //! Claims whose call is gone, or whose reply comes late: hand-outs are counted, and nothing else.
 
 use crate::jobs::{A_WHILE, QUEUE, builder, queue, take};
+use bytes::Bytes;
+use docent::queue::{Codec, CodecError};
 use docent::{Client, Queue};
 use docent_testkit::{Backend, Direction, Proxy, TestServer, both_backends};
-use docent_tests::{connect, soon, until};
+use docent_tests::{connect, soon, until, within};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// One way of a slow link.
@@ -17,6 +20,20 @@ async fn slow_client(server: &TestServer) -> (Client, Proxy) {
         .await
         .unwrap();
     (client, proxy)
+}
+
+/// Cuts its client off when it decodes an item, and fails.
+struct CutsOff(Arc<Proxy>);
+
+impl Codec<u64> for CutsOff {
+    fn encode(&self, _: &u64) -> Result<Bytes, CodecError> {
+        Ok(Bytes::new())
+    }
+
+    fn decode(&self, _: &Bytes) -> Result<u64, CodecError> {
+        self.0.blackhole();
+        Err(CodecError::new("it cannot be decoded"))
+    }
 }
 
 /// Number of claims that there are.
@@ -196,5 +213,25 @@ both_backends! {
             }
         }
         assert!(jobs.dead_letters().is_empty().await.unwrap() && jobs.is_empty().await.unwrap());
+    }
+
+    async fn a_call_without_time_to_wait_takes_what_is_there(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let jobs = queue(&client);
+        assert!(soon(jobs.take_timeout(Duration::ZERO)).await.unwrap().is_none());
+        jobs.put(&1).await.unwrap();
+        let taken = soon(jobs.take_timeout(Duration::ZERO)).await.unwrap();
+        assert_eq!(taken.expect("there is an item").deliveries(), Some(1));
+    }
+
+    async fn a_call_waits_no_longer_for_an_item_that_it_cannot_decode(backend: Backend) {
+        let server = backend.start().await;
+        let (client, proxy) = slow_client(&server).await;
+        queue(&connect(&server).await).put(&1).await.unwrap();
+        let proxy = Arc::new(proxy);
+        let jobs = Queue::builder_with(&client, QUEUE, CutsOff(Arc::clone(&proxy))).build().unwrap();
+        let taken = within(Duration::from_secs(5), jobs.take_timeout(SLOW * 4)).await.unwrap();
+        assert!(taken.is_none());
     }
 }

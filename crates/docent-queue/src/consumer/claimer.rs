@@ -138,6 +138,7 @@ impl Claimer {
             // A sign came with a listing, which says whether there is anything. To a call that wants an
             // answer now only a listing of its own says so.
             let known = std::mem::take(&mut self.sign) && !demand.asked;
+            self.store.desk.trying(demand.until);
             let items = self.claim(demand, is_old, known).await?;
             if !items.is_empty() {
                 // The next one in the line watches: the turn is over.
@@ -214,7 +215,7 @@ impl Claimer {
                 listed = true;
                 continue;
             }
-            let claimed = match self.claim_these(&names, now, demand.until).await {
+            let claimed = match self.claim_these(&names, now).await {
                 // Fewer fit.
                 Err(error) if names.len() > 1 && is_too_much(&error) => {
                     now = now.min(names.len()).div_ceil(2);
@@ -253,17 +254,14 @@ impl Claimer {
         }
     }
 
-    /// Claims items, the first `now` of them as handed out, for calls before `until`.
-    async fn claim_these(&mut self, names: &[String], now: usize, until: u64) -> Result<ClaimResult, Error> {
-        let Store { client, paths, desk, .. } = &*self.store;
+    /// Claims items, the first `now` of them as handed out.
+    async fn claim_these(&mut self, names: &[String], now: usize) -> Result<ClaimResult, Error> {
+        let Store { client, paths, .. } = &*self.store;
         let request = |(index, name): (usize, &String)| {
             paths.claim_request(name, index < now && !planted!(HandOutNotCounted))
         };
         let requests: Vec<_> = names.iter().enumerate().map(request).collect();
-        desk.claiming(until, true);
-        let result = claim_all(client, &requests, "queue").await;
-        desk.claiming(until, false);
-        result
+        claim_all(client, &requests, "queue").await
     }
 
     /// Finds out what others claimed since the last listing; true when the items were listed again, too.

@@ -10,4 +10,4 @@ mod wakeups;
 
 pub(crate) use claimer::{is_passing, leave, start};
 pub(crate) use endings::{LETTER, bury};
-pub(crate) use request::Request;
+pub(crate) use request::{LATE, Request};

@@ -1,4 +1,4 @@
-use super::start;
+use super::{is_passing, start};
 use crate::store::{ClaimedItem, Offer, Store};
 use docent_core::Error;
 use std::sync::Arc;
@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-/// Longest time that a call whose time is over waits for the claim that is under way for it.
-const LATE: Duration = Duration::from_secs(1);
+/// Longest time that a call whose time is over waits for what is under way for it.
+pub(crate) const LATE: Duration = Duration::from_secs(1);
 
 /// Call that takes items, while it waits for them.
 ///
@@ -37,7 +37,7 @@ impl Request {
         }
     }
 
-    /// The items, if they come within `limit`; a claim that is under way by then is waited for a little
+    /// The items, if they come within `limit`; an attempt that is under way by then is waited for a little
     /// longer.
     pub(crate) async fn answer_within(&mut self, limit: Duration) -> Result<Vec<ClaimedItem>, Error> {
         if let Ok(answer) = timeout(limit, self.answer()).await {
@@ -46,7 +46,12 @@ impl Request {
         if !self.store.desk.stop_waiting(self.id) {
             return Ok(Vec::new());
         }
-        timeout(LATE, self.answer()).await.unwrap_or_else(|_| Ok(Vec::new()))
+        match timeout(LATE, self.answer()).await {
+            // None came in time, because of what a call that waits is not told either.
+            Ok(Err(error)) if is_passing(&error) => Ok(Vec::new()),
+            Ok(answer) => answer,
+            Err(_) => Ok(Vec::new()),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::builder::MOST;
 use super::{Deliveries, Delivery, Queue};
-use crate::consumer::{Request, is_passing, leave, ordered};
+use crate::consumer::{LATE, Request, is_passing, leave, ordered};
 use crate::layout::DeadReason;
 use crate::store::{ClaimedItem, Store};
 use docent_core::recipe::{Line, in_time};
@@ -54,8 +54,8 @@ impl<T: 'static> Queue<T> {
     }
 
     /// Takes the next item, and waits for one at most for `timeout`; `None` when there was none. Only the
-    /// waiting is under the limit: a claim that is under way by then is waited for, at most for a second
-    /// longer.
+    /// waiting is under the limit: a first look at the queue, or a claim, that is under way by then is waited
+    /// for, at most for a second longer.
     ///
     /// # Errors
     /// As [`take`](Self::take).
@@ -165,11 +165,13 @@ impl<T: 'static> Queue<T> {
         loop {
             let left = limit.saturating_sub(began.elapsed());
             let taken = Request::new(&self.store, 1, 0, true).answer_within(left).await?;
-            let none_came = taken.is_empty();
-            if let Some(delivery) = self.accept(taken).await.pop() {
+            // Those that are handed to nobody are ended in the background.
+            let left = limit.saturating_sub(began.elapsed()).saturating_add(LATE);
+            let accepted = timeout(left, self.accept(taken)).await.unwrap_or_default();
+            if let Some(delivery) = accepted.into_iter().next() {
                 return Ok(Some(delivery));
             }
-            if none_came || began.elapsed() >= limit {
+            if began.elapsed() >= limit {
                 return Ok(None);
             }
         }

@@ -41,8 +41,8 @@ pub(crate) struct Taker {
     ahead: usize,
     /// False when it wants an answer now.
     waits: bool,
-    /// True while a claim for it is under way.
-    claiming: bool,
+    /// True while an attempt for it is due or under way.
+    under_way: bool,
     answer: oneshot::Sender<Result<Offer, Error>>,
 }
 
@@ -139,7 +139,7 @@ impl Desk {
         let mut state = self.state();
         let id = state.next;
         state.next += 1;
-        state.takers.push_back(Taker { id, most, ahead, waits, claiming: false, answer });
+        state.takers.push_back(Taker { id, most, ahead, waits, under_way: true, answer });
         drop(state);
         self.changed.notify_one();
         (id, answered)
@@ -151,14 +151,18 @@ impl Desk {
         self.changed.notify_one();
     }
 
-    /// Lets a call wait no longer than for the claim that is under way for it. False when there is none.
+    /// Lets a call wait no longer than for the attempt that is under way for it. False when there is none.
     pub(crate) fn stop_waiting(&self, id: u64) -> bool {
         let mut state = self.state();
         let taker = state.takers.iter_mut().find(|taker| taker.id == id);
         match taker {
             Some(taker) => {
                 taker.waits = false;
-                taker.claiming
+                let is_under_way = taker.under_way;
+                drop(state);
+                // It is answered as one that wants an answer now.
+                self.changed.notify_one();
+                is_under_way
             }
             // It is being answered.
             None => true,
@@ -224,11 +228,10 @@ impl Desk {
         demand
     }
 
-    /// Notes for whom a claim is under way, for calls before `until`.
-    pub(crate) fn claiming(&self, until: u64, is_under_way: bool) {
-        for taker in &mut self.state().takers {
-            taker.claiming = is_under_way && taker.id < until;
-        }
+    /// Notes that an attempt for calls before `until` is under way.
+    pub(crate) fn trying(&self, until: u64) {
+        let mut state = self.state();
+        state.takers.iter_mut().filter(|taker| taker.id < until).for_each(|taker| taker.under_way = true);
     }
 
     /// Puts claimed items on the shelf, behind those that are there.
@@ -269,6 +272,8 @@ impl Desk {
     /// Tells calls before `until` that want an answer now that there is no item.
     pub(crate) fn answer_nothing(&self, store: &Arc<Store>, until: u64) {
         self.answer(|taker| !taker.waits && taker.id < until, |taker| taker.offer(store, Vec::new()));
+        let mut state = self.state();
+        state.takers.iter_mut().filter(|taker| taker.id < until).for_each(|taker| taker.under_way = false);
     }
 
     /// Tells calls an error: all of them, or those that want an answer now.
