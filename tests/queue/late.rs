@@ -234,4 +234,20 @@ both_backends! {
         let taken = within(Duration::from_secs(5), jobs.take_timeout(SLOW * 4)).await.unwrap();
         assert!(taken.is_none());
     }
+
+    async fn a_call_that_is_not_polled_keeps_an_item_from_nobody(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let (jobs, others) = (queue(&client), queue(&other));
+        others.put(&1).await.unwrap();
+        let mut call = Box::pin(jobs.take());
+        assert!(futures_util::poll!(&mut call).is_pending());
+        until(async || claims(&other).await == 1).await;
+        // Its program is busy with something else.
+        let taken = soon(others.take()).await.unwrap();
+        assert_eq!((*taken.item(), taken.deliveries()), (1, Some(1)));
+        others.put(&2).await.unwrap();
+        let taken = soon(call).await.unwrap();
+        assert_eq!((*taken.item(), taken.deliveries()), (2, Some(1)));
+    }
 }

@@ -26,7 +26,7 @@ impl<T: 'static> Queue<T> {
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line. An item that was claimed on the way
     /// is for the next call of this process, and goes back after two seconds without one; it does not count
-    /// as handed out.
+    /// as handed out. A call that is not polled for two seconds gets another item.
     pub fn take(&self) -> impl Future<Output = Result<Delivery<T>, Error>> + use<T> {
         let queue = self.clone();
         async move {

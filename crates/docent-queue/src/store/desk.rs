@@ -1,4 +1,5 @@
-use super::{ClaimedItem, Store};
+use super::offer::{Offered, is_empty, take_all};
+use super::{ClaimedItem, Offer, Store};
 use crate::layout::DeadReason;
 use docent_core::{Error, planted};
 use std::collections::VecDeque;
@@ -8,7 +9,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 
 /// How long an item is kept that was claimed for a call which is gone: for the next call of this process.
-const KEEP: Duration = Duration::from_secs(2);
+pub(super) const KEEP: Duration = Duration::from_secs(2);
 
 /// Where the calls of this process that take items wait, and where items lie that were claimed for them.
 #[derive(Default)]
@@ -25,8 +26,8 @@ struct State {
     /// Items that are claimed and nobody's, the first first.
     shelf: VecDeque<Kept>,
     leftovers: Vec<Leftover>,
-    /// Number of offers on their way to a taker.
-    offered: usize,
+    /// Offers on their way to a taker, each with the time until which it stands.
+    offers: Vec<(Offered, Instant)>,
     /// True while the task runs that claims.
     running: bool,
     /// Set when an item came back since the last listing.
@@ -73,40 +74,6 @@ pub(crate) struct Leftover {
 impl Leftover {
     fn give_back(item: ClaimedItem) -> Self {
         Self { item, reason: None, done: None }
-    }
-}
-
-/// Items on their way to a taker.
-///
-/// # On drop
-/// Those that were not taken go to the shelf.
-pub(crate) struct Offer {
-    store: Arc<Store>,
-    items: Vec<ClaimedItem>,
-}
-
-impl Offer {
-    pub(crate) fn new(store: &Arc<Store>, items: Vec<ClaimedItem>) -> Self {
-        store.desk.state().offered += 1;
-        Self { store: Arc::clone(store), items }
-    }
-
-    pub(crate) fn take(mut self) -> Vec<ClaimedItem> {
-        std::mem::take(&mut self.items)
-    }
-}
-
-impl Drop for Offer {
-    fn drop(&mut self) {
-        let desk = &self.store.desk;
-        let until = if self.store.lock.is_some() { Instant::now() } else { Instant::now() + KEEP };
-        let mut state = desk.state();
-        state.offered -= 1;
-        for item in self.items.drain(..).rev() {
-            state.shelf.push_front(Kept { item, until });
-        }
-        drop(state);
-        desk.changed.notify_one();
     }
 }
 
@@ -189,8 +156,8 @@ impl Desk {
     /// For the task that claims: ends it if there is nothing to do. False when there is.
     pub(crate) fn end(&self) -> bool {
         let mut state = self.state();
-        let State { takers, shelf, leftovers, offered, .. } = &*state;
-        let is_done = takers.is_empty() && shelf.is_empty() && leftovers.is_empty() && *offered == 0;
+        let State { takers, shelf, leftovers, offers, .. } = &*state;
+        let is_done = takers.is_empty() && shelf.is_empty() && leftovers.is_empty() && offers.is_empty();
         state.running = !is_done;
         is_done
     }
@@ -301,17 +268,43 @@ impl Desk {
         let shelf = std::mem::take(&mut state.shelf);
         let (old, kept): (Vec<_>, Vec<_>) = shelf.into_iter().partition(|kept| kept.until <= now);
         state.shelf = kept.into();
+        // Their calls were not polled since: they find an empty offer, and wait on.
+        let ended = state.offers.iter().filter(|(_, until)| *until <= now);
+        let ended: Vec<_> = ended.flat_map(|(offered, _)| take_all(offered)).collect();
         drop(state);
         if planted!(LateClaimForgotten) {
             std::mem::forget(old);
             return leftovers;
         }
-        leftovers.extend(old.into_iter().map(|kept| Leftover::give_back(kept.item)));
+        leftovers.extend(old.into_iter().map(|kept| kept.item).chain(ended).map(Leftover::give_back));
         leftovers
     }
 
-    /// Time at which the first item on the shelf was kept long enough.
+    /// Notes items on their way to a taker.
+    pub(super) fn offered(&self, items: Vec<ClaimedItem>) -> Offered {
+        let offered = Offered::new(Mutex::new(items));
+        self.state().offers.push((Arc::clone(&offered), Instant::now() + KEEP));
+        // The task that claims sees to the end of it.
+        self.changed.notify_one();
+        offered
+    }
+
+    /// Notes that an offer has ended. What was not taken goes to the shelf, until a time.
+    pub(super) fn offer_ended(&self, offered: &Offered, until: Instant) {
+        let mut state = self.state();
+        state.offers.retain(|(other, _)| !Arc::ptr_eq(other, offered));
+        for item in take_all(offered).into_iter().rev() {
+            state.shelf.push_front(Kept { item, until });
+        }
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    /// Time at which the first item on the shelf was kept long enough, or the first offer does not stand any
+    /// more.
     pub(crate) fn kept_until(&self) -> Option<Instant> {
-        self.state().shelf.iter().map(|kept| kept.until).min()
+        let state = self.state();
+        let offers = state.offers.iter().filter(|(offered, _)| !is_empty(offered)).map(|(_, until)| *until);
+        state.shelf.iter().map(|kept| kept.until).chain(offers).min()
     }
 }

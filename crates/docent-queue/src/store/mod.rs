@@ -7,6 +7,7 @@ mod claimed_item;
 mod desk;
 mod folder;
 mod items;
+mod offer;
 mod room;
 #[expect(clippy::module_inception, reason = "the folder is about it")]
 mod store;
@@ -14,8 +15,9 @@ mod store;
 pub(crate) use aside::Aside;
 pub(crate) use backlog::{Backlog, wall_clock};
 pub(crate) use claimed_item::ClaimedItem;
-pub(crate) use desk::{Demand, Desk, Leftover, Offer, Taker};
+pub(crate) use desk::{Demand, Desk, Leftover, Taker};
 pub(crate) use folder::ensure_folder;
 pub(crate) use items::{Items, Listing, Place, children_ever};
+pub(crate) use offer::Offer;
 use room::Room;
 pub(crate) use store::{Limits, Store};
