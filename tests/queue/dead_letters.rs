@@ -5,8 +5,8 @@ use bytes::Bytes;
 use docent::node::Acl;
 use docent::queue::{Codec, CodecError, DeadReason, PeekError, PutError, Raw};
 use docent::{CreateMode, ErrorKind, Queue};
-use docent_testkit::{Backend, both_backends};
-use docent_tests::{connect, soon, until};
+use docent_testkit::{Backend, Direction, both_backends};
+use docent_tests::{builder, connect, soon, until};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -182,17 +182,21 @@ both_backends! {
     }
 
     async fn a_process_that_is_always_busy_puts_aside_what_nobody_gets(backend: Backend) {
-        const ITEMS: u64 = 3_000;
+        const ITEMS: u64 = 5_000;
         let server = backend.start().await;
-        let (client, producer) = (connect(&server).await, connect(&server).await);
+        let proxy = server.proxy().await;
+        let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
+        let producer = connect(&server).await;
         let raw: Queue<Bytes> = Queue::builder_with(&producer, QUEUE, Raw).build().unwrap();
+        queue(&producer).put_all(&(0..1_000).collect::<Vec<_>>()).await.unwrap();
         raw.put(&Bytes::from_static(b"x")).await.unwrap();
-        queue(&producer).put_all(&(0..ITEMS).collect::<Vec<_>>()).await.unwrap();
+        queue(&producer).put_all(&(1_000..ITEMS).collect::<Vec<_>>()).await.unwrap();
+        proxy.set_delay(Direction::ToClient, Duration::from_millis(30));
         let jobs = queue(&client);
         let done = Arc::new(AtomicU64::new(0));
         // Of different speeds, so that somebody wants an item at any time.
         let mut consumers = JoinSet::new();
-        for pause in 1..=40 {
+        for pause in 1..=200 {
             let (jobs, done) = (jobs.clone(), Arc::clone(&done));
             consumers.spawn(async move {
                 loop {
@@ -203,7 +207,7 @@ both_backends! {
                 }
             });
         }
-        until(async || jobs.dead_letters().len().await.unwrap() == 1).await;
+        until(async || queue(&producer).dead_letters().len().await.unwrap() == 1).await;
         let done = done.load(Ordering::Relaxed);
         assert!(done < ITEMS / 2, "it came to the dead letters after {done} items");
         consumers.shutdown().await;
