@@ -5,7 +5,7 @@ use bytes::Bytes;
 use docent::queue::{QueueBuilder, QueueLayout, Raw};
 use docent::{Delivery, Queue};
 use docent_testkit::{Backend, Rule, TestServer, both_backends};
-use docent_tests::{builder, soon};
+use docent_tests::{builder, soon, until};
 use futures_util::future::join_all;
 use std::time::Duration;
 
@@ -47,6 +47,8 @@ async fn work(jobs: &Queue<u64>) -> Vec<u64> {
         acked.extend(batch.iter().map(|delivery| *delivery.item()));
         Delivery::ack_all(batch).await.unwrap();
     }
+    // The one that cannot be decoded is put aside in the background.
+    until(async || jobs.is_empty().await.unwrap()).await;
     acked
 }
 
