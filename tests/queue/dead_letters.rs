@@ -113,7 +113,7 @@ both_backends! {
 
     async fn an_item_that_cannot_be_put_aside_stays_and_blocks_nobody(backend: Backend) {
         let server = backend.start().await;
-        let (client, limited) = (connect(&server).await, docent_tests::builder(&server, server.connect_string())
+        let (client, limited) = (connect(&server).await, builder(&server, server.connect_string())
             .max_request(10_000).connect().await.unwrap());
         let large: Queue<Bytes> = Queue::builder_with(&client, QUEUE, Raw).build().unwrap();
         let jobs = queue(&limited);
@@ -164,7 +164,7 @@ both_backends! {
     async fn an_item_whose_decoder_panics_is_one_that_cannot_be_decoded(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
-        let jobs: Queue<u64> = Queue::builder_with(&client, QUEUE, Fragile).undecodable_after(std::time::Duration::ZERO).build().unwrap();
+        let jobs: Queue<u64> = Queue::builder_with(&client, QUEUE, Fragile).undecodable_after(Duration::ZERO).build().unwrap();
         let raw: Queue<Bytes> = Queue::builder_with(&client, QUEUE, Raw).build().unwrap();
         raw.put_all(&[1_u64, 13, 2].map(|item| Bytes::copy_from_slice(&item.to_be_bytes()))).await.unwrap();
         let error = jobs.put(&13).await.unwrap_err();
