@@ -13,7 +13,7 @@ impl Turns {
     /// Orders `items` as they are handed out at the time `now`.
     ///
     /// Lower priorities come first. Within one, items that waited for their time are in the order of their
-    /// times; such an item is before all others that were put later.
+    /// times; the first of those goes before all items without a time that were put after it.
     pub(crate) fn at(now: u64, items: impl IntoIterator<Item = ItemName>) -> Self {
         let mut next: Option<u64> = None;
         let mut classes: BTreeMap<i32, (Vec<ItemName>, Vec<ItemName>)> = BTreeMap::new();
