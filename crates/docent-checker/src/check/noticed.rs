@@ -11,9 +11,9 @@ use std::time::Duration;
 /// some item soon: within the time for news, a few round trips, and the time for which a listing is used. So
 /// is an item whose claim went with a session, and one whose time has come.
 ///
-/// Nothing is asked while anything is wrong with the consumer that waits there, or was a moment before. Only
-/// the first in the line watches: while anything is wrong with another one in it, one second more is allowed
-/// for each of them, as they look in turn. Items that cannot be decoded are left to others.
+/// Nothing is asked while anything is wrong with the consumer that waits there, or was a moment before. The
+/// first two in the line watch: while anything is wrong with another one in it, one second more is allowed,
+/// and nothing is asked while it is with two. Items that cannot be decoded are left to others.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let queues = Queues::of(analysis);
     for (path, stock) in stocks(&queues) {
@@ -73,7 +73,8 @@ fn overlooked(analysis: &Analysis<'_>, queues: &Queues<'_>, stock: &Stock, take:
         for claimed in claimed.chain([until]) {
             // The time counts from the end of faults in the meantime.
             while from.saturating_add(patience) < claimed {
-                let due = from + patience + looks(analysis, queues, take, from, from + patience);
+                let due = from + patience;
+                let due = due.saturating_add(allowed(analysis, queues, take, from, due));
                 if due >= claimed {
                     break;
                 }
@@ -114,39 +115,31 @@ fn last_wrong(
     Some(last.until.saturating_add(reconnect))
 }
 
-/// Time that is allowed besides, while somebody in the line may not watch: until one of the others has
-/// looked, which is the longer the more there are.
-fn looks(
+/// Time that is allowed besides, while others in the line may not watch: one of them leaves the second a
+/// moment, and two of them may be those who watch.
+fn allowed(
     analysis: &Analysis<'_>,
     queues: &Queues<'_>,
     take: &Take<'_>,
     from: Duration,
     until: Duration,
 ) -> Duration {
-    /// Time between two looks of all together.
-    const LOOK: Duration = Duration::from_secs(1);
-    // The time of the next look was found out at the last one.
-    let began = from.saturating_sub(LOOK * 20);
-    let in_line = |(queue, node): &&(&str, &NodeLife)| {
-        *queue == take.path && node.created.at <= until && node.gone.is_none_or(|gone| gone.when.at >= began)
-    };
-    let places: Vec<_> = queues.idle.iter().filter(in_line).map(|(_, node)| *node).collect();
-    let may_be_deaf = |node: &&NodeLife| {
-        node.gone.is_none_or(|gone| gone.when.at >= from)
+    /// Time that the second leaves to the first, and a listing.
+    const STEP_IN: Duration = Duration::from_secs(1);
+    let may_be_deaf = |(queue, node): &&(&str, &NodeLife)| {
+        *queue == take.path
+            && node.created.at <= until
+            && node.gone.is_none_or(|gone| gone.when.at >= from)
             && analysis.client_of(node.owner).is_none_or(|client| {
                 analysis.leaving(client).is_some_and(|leaving| leaving <= until)
                     || last_wrong(analysis, client, from, until).is_some()
             })
     };
-    if !places.iter().any(may_be_deaf) {
-        return Duration::ZERO;
+    match queues.idle.iter().filter(may_be_deaf).count() {
+        0 => Duration::ZERO,
+        1 => STEP_IN,
+        _ => Duration::MAX,
     }
-    let at_once = |node: &&NodeLife| {
-        let at = node.created.at.max(began);
-        places.iter().filter(|other| other.is_alive_at(at)).count()
-    };
-    let most = places.iter().map(at_once).max().unwrap_or(0);
-    LOOK.saturating_mul(u32::try_from(most.saturating_sub(1).max(1)).unwrap_or(u32::MAX))
 }
 
 #[cfg(test)]
@@ -201,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_in_the_line_may_be_one_that_is_cut_off_and_then_another_one_looks() {
+    fn the_first_in_the_line_may_be_one_that_is_cut_off_and_then_the_second_steps_in() {
         let claimed_at = |at| {
             let mut history = HistoryBuilder::new();
             history.at(3_000).take(1, true);
