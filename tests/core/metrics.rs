@@ -89,7 +89,7 @@ fn states_operations_waits_and_losses_are_counted_and_paths_are_no_labels() {
         ("docent_lock_lost_total{recipe=mutex,reason=session_expired}", "1"),
         ("docent_locks_held{recipe=mutex}", "0"),
         ("docent_lock_lost_total{recipe=mutex,reason=lease_expired}", "1"),
-        ("docent_op_duration_seconds{op=get,outcome=answered}", "2"),
+        ("docent_op_duration_seconds{op=get,outcome=answered}", "5"),
     ] {
         assert_eq!(recorded.get(metric).map(String::as_str), Some(value), "{metric} in {recorded:#?}");
     }
