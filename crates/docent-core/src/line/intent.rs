@@ -1,6 +1,6 @@
 use super::draw::Intent;
 #[cfg(docent_planted)]
-use super::{Ticket, draw::ticket};
+use super::{Line, Ticket, draw::ticket};
 use crate::cleanup::find;
 use crate::error::Error;
 use crate::operation::Attempts;

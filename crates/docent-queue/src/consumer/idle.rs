@@ -138,8 +138,8 @@ async fn any(ahead: &mut [Gone]) -> Result<(), Error> {
 /// Waits for a change of the queue; the second in the line, for one that the first does nothing about.
 ///
 /// # Cancel safety
-/// This function is cancel safe: an item that was `seen` is looked for again, also by one that is the first by
-/// then.
+/// This function is cancel safe: an item that was `seen` is looked for again, also by one that is the first
+/// by then.
 async fn wait(
     store: &Store,
     wakeups: &mut Wakeups,
