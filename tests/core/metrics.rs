@@ -1,6 +1,9 @@
 //! Counters and timers of the feature `metrics`.
 
-use docent::{Client, ConnectionState, Election, LostReason, Mutex, RwLock, Semaphore};
+use docent::{
+    Client, Config, ConnectionState, Election, Instance, LostReason, Mutex, Queue, Registry, RwLock,
+    Semaphore,
+};
 use docent_proto::OpCode;
 use docent_testkit::{Backend, Proxy, Rule, TestServer};
 use docent_tests::{builder, soon};
@@ -112,4 +115,55 @@ fn states_operations_waits_and_losses_are_counted_and_paths_are_no_labels() {
     assert!(count("docent_suspended_total{}") >= 2, "{recorded:#?}");
     assert!(count("docent_session_lateness_seconds{}") >= 1, "{recorded:#?}");
     assert!(!format!("{recorded:?}").contains("secret-path"));
+}
+
+#[test]
+fn queues_configurations_and_services_tell_how_they_stand_by_the_names_they_were_given() {
+    let recorder = DebuggingRecorder::new();
+    let snapshotter = recorder.snapshotter();
+    metrics::with_local_recorder(&recorder, || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let server = Backend::Embedded.start().await;
+            // The recorder is one thread's.
+            let builder = builder(&server, server.connect_string()).inline_hooks();
+            let client: Client = builder.connect().await.unwrap();
+            let jobs = Queue::<u64>::builder(&client, "/secret-path/q").metrics_name("jobs").build().unwrap();
+            soon(jobs.put_all(&[1, 2, 3])).await.unwrap();
+            let first = soon(jobs.take()).await.unwrap();
+            let limits =
+                Config::<u64>::builder(&client, "/secret-path/c").metrics_name("limits").build().unwrap();
+            for value in 1..=3 {
+                soon(limits.publish(&value)).await.unwrap();
+            }
+            let seen = soon(limits.subscribe()).await.unwrap();
+            assert_eq!(**seen.current(), 3);
+            let registry = Registry::new(&client, "/secret-path/r").unwrap();
+            let mut registrations = Vec::new();
+            for port in [1, 2] {
+                let instance = Instance::new("web", "10.0.0.1", port);
+                registrations.push(soon(registry.register(instance)).await.unwrap());
+            }
+            let view = soon(registry.service::<()>("web")).await.unwrap();
+            soon(async {
+                while view.instances().iter().count() < 2 {
+                    tokio::task::yield_now().await;
+                }
+            })
+            .await;
+            soon(first.ack()).await.unwrap();
+            soon(client.close()).await;
+        });
+    });
+    let recorded = recorded(&snapshotter);
+    for (metric, value) in [
+        ("docent_queue_depth{queue=jobs}", "3"),
+        ("docent_config_version{config=limits}", "2"),
+        ("docent_service_instances{service=web}", "2"),
+    ] {
+        assert_eq!(recorded.get(metric).map(String::as_str), Some(value), "{metric} in {recorded:#?}");
+    }
+    let age: f64 = recorded["docent_queue_head_age_seconds{queue=jobs}"].parse().unwrap();
+    assert!((0.0..60.0).contains(&age), "{age}");
+    assert!(!recorded.keys().any(|metric| metric.contains("secret-path")), "{recorded:#?}");
 }

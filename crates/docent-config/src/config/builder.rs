@@ -22,6 +22,7 @@ pub struct ConfigBuilder<T> {
     default: Option<Arc<Snapshot<T>>>,
     file: Option<PathBuf>,
     fallback_after: Duration,
+    metrics_name: Option<Arc<str>>,
 }
 
 /// Earlier values that are kept unless it is said otherwise, and at most.
@@ -39,6 +40,7 @@ impl<T: Send + Sync + 'static> ConfigBuilder<T> {
             default: None,
             file: None,
             fallback_after: Duration::from_secs(2),
+            metrics_name: None,
         }
     }
 
@@ -97,6 +99,13 @@ impl<T: Send + Sync + 'static> ConfigBuilder<T> {
         self
     }
 
+    /// The configuration's name in metrics, with the feature `metrics`: a path is never a label. A process
+    /// that subscribes tells `docent_config_version`, the number of changes of the node whose value it has.
+    pub fn metrics_name(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.metrics_name = Some(name.into());
+        self
+    }
+
     /// The configuration.
     ///
     /// # Errors
@@ -138,7 +147,12 @@ impl<T: Send + Sync + 'static> ConfigBuilder<T> {
 
     fn format(&self) -> ValueFormat<T> {
         let (codec, validate) = (Arc::clone(&self.codec), self.validate.clone());
-        ValueFormat { path: self.path.as_str().into(), codec, validate }
+        ValueFormat {
+            path: self.path.as_str().into(),
+            codec,
+            validate,
+            metrics_name: self.metrics_name.clone(),
+        }
     }
 }
 
@@ -154,6 +168,7 @@ impl<T> Clone for ConfigBuilder<T> {
             default: self.default.clone(),
             file: self.file.clone(),
             fallback_after: self.fallback_after,
+            metrics_name: self.metrics_name.clone(),
         }
     }
 }

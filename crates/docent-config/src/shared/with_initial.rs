@@ -15,7 +15,8 @@ pub(crate) struct WithInitial<T> {
 
 impl<T: Send + Sync + 'static> WithInitial<T> {
     pub(crate) fn new(client: &Client, path: &str, seed: T, codec: impl Codec<T>) -> Result<Self, Error> {
-        let format = ValueFormat { path: path.into(), codec: Arc::new(codec), validate: None };
+        let format =
+            ValueFormat { path: path.into(), codec: Arc::new(codec), validate: None, metrics_name: None };
         let fallback = Fallback { default: None, file: None, after: Duration::ZERO };
         let config = Config::made(VersionedNode::new(client, path)?, format, 0, fallback);
         Ok(Self { config, seed: Arc::new(seed) })

@@ -58,7 +58,12 @@ mod tests {
     use std::time::SystemTime;
 
     fn filter() -> NewestFilter<u32> {
-        let format = ValueFormat { path: "/a".into(), codec: Arc::new(Json::new()), validate: None };
+        let format = ValueFormat {
+            path: "/a".into(),
+            codec: Arc::new(Json::new()),
+            validate: None,
+            metrics_name: None,
+        };
         NewestFilter::new(format, 0)
     }
 

@@ -4,7 +4,7 @@ use crate::file::{LocalFile, Record};
 use crate::value::ValueFormat;
 use crate::{Revision, Snapshot, SubscribeError, telemetry};
 use arc_swap::ArcSwapOption;
-use docent_core::recipe::{Hooks, VersionedNode, ViewLag, spawn};
+use docent_core::recipe::{Hooks, VersionedNode, ViewLag, gauge, spawn};
 use docent_core::{Error, ErrorKind, Node, NodeCache, NodeChanges, StateWatcher};
 use futures_util::StreamExt;
 use std::pin::pin;
@@ -196,6 +196,9 @@ impl<T: Send + Sync + 'static> FeedTask<T> {
         match &judgement {
             Judgement::Good(snapshot) => {
                 telemetry::applied();
+                if let (Some(name), Some(revision)) = (&self.format.metrics_name, snapshot.revision()) {
+                    gauge("docent_config_version", "config", name, f64::from(revision.version));
+                }
                 tracing::debug!(path = self.path, revision = ?snapshot.revision(), "a value arrived");
                 self.current.store(Some(Arc::clone(snapshot)));
                 if let (Some(file), Some(node), Some(revision)) = (&self.file, node, snapshot.revision()) {

@@ -12,6 +12,8 @@ pub(crate) struct ValueFormat<T> {
     pub(crate) path: Arc<str>,
     pub(crate) codec: Arc<dyn Codec<T>>,
     pub(crate) validate: Option<Arc<Validate<T>>>,
+    /// Name of the configuration in metrics.
+    pub(crate) metrics_name: Option<Arc<str>>,
 }
 
 impl<T: 'static> ValueFormat<T> {
@@ -47,8 +49,9 @@ impl<T: 'static> ValueFormat<T> {
 
 impl<T> Clone for ValueFormat<T> {
     fn clone(&self) -> Self {
-        let Self { path, codec, validate } = self;
-        Self { path: Arc::clone(path), codec: Arc::clone(codec), validate: validate.clone() }
+        let Self { path, codec, validate, metrics_name } = self;
+        let metrics_name = metrics_name.clone();
+        Self { path: Arc::clone(path), codec: Arc::clone(codec), validate: validate.clone(), metrics_name }
     }
 }
 
@@ -58,7 +61,12 @@ mod tests {
     use crate::{CodecError, Json, RejectionReason};
 
     fn format(validate: fn(&u32) -> Result<(), String>) -> ValueFormat<u32> {
-        ValueFormat { path: "/a".into(), codec: Arc::new(Json::new()), validate: Some(Arc::new(validate)) }
+        ValueFormat {
+            path: "/a".into(),
+            codec: Arc::new(Json::new()),
+            validate: Some(Arc::new(validate)),
+            metrics_name: None,
+        }
     }
 
     #[test]
@@ -95,7 +103,8 @@ mod tests {
 
     #[test]
     fn what_nobody_could_read_is_not_written() {
-        let format = ValueFormat { path: "/a".into(), codec: Arc::new(OneWay), validate: None };
+        let format =
+            ValueFormat { path: "/a".into(), codec: Arc::new(OneWay), validate: None, metrics_name: None };
         assert!(matches!(format.write(&f64::NAN), Err(PublishError::Refused(_))));
     }
 }

@@ -2,7 +2,7 @@ use super::{Instances, Unreadable};
 use crate::Instance;
 use crate::balance::{Candidate, Load};
 use crate::layout::Placement;
-use docent_core::recipe::{Hooks, after, call_hook};
+use docent_core::recipe::{Hooks, after, call_hook, gauge};
 use docent_core::{ChildrenEvent, ChildrenEvents, Error, Node, planted};
 use futures_util::{FutureExt, StreamExt};
 use serde::de::DeserializeOwned;
@@ -259,8 +259,11 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
         let all: BTreeMap<_, _> =
             known.iter().map(|(name, known)| (Arc::clone(name), known.candidate.clone())).collect();
         let is_available = |known: &&KnownInstance<P>| known.passes && known.candidate.instance.enabled;
-        let available = known.values().filter(is_available).map(|known| known.candidate.clone()).collect();
+        let available: Vec<_> =
+            known.values().filter(is_available).map(|known| known.candidate.clone()).collect();
         let (is_loaded, is_stale) = (*is_loaded, *is_stale);
+        let count = u32::try_from(available.len()).unwrap_or(u32::MAX);
+        gauge("docent_service_instances", "service", &self.service, f64::from(count));
         let shown = Instances { all, available, unreadable: unreadable.clone(), is_loaded, is_stale };
         self.shown.send_replace(Arc::new(shown));
     }

@@ -283,6 +283,7 @@ impl Claimer {
     fn fill(&mut self, Listing { folder, items, claimed }: Listing) {
         let aside = &self.store.aside;
         aside.keep_only(folder, &items);
+        self.store.tell_depth(items.len());
         self.backlog.fill(items, &claimed, aside);
     }
 
@@ -325,6 +326,7 @@ fn claimed_item(
     // Somebody deleted the item by hand: its claim is dropped.
     let node = node?;
     tracing::debug!(path = %store.path, item = %name, fence = %hold.fence(), "item claimed");
+    store.tell_head(node.stat.created);
     Some(ClaimedItem { hold, name, node, counted, counted_since: 0 })
 }
 

@@ -29,6 +29,7 @@ pub struct QueueBuilder<T> {
     limits: Limits,
     dead_letters: Option<String>,
     ordered: bool,
+    metrics_name: Option<String>,
 }
 
 impl<T> Clone for QueueBuilder<T> {
@@ -41,6 +42,7 @@ impl<T> Clone for QueueBuilder<T> {
             limits: self.limits,
             dead_letters: self.dead_letters.clone(),
             ordered: self.ordered,
+            metrics_name: self.metrics_name.clone(),
         }
     }
 }
@@ -61,6 +63,7 @@ impl<T: 'static> QueueBuilder<T> {
             },
             dead_letters: None,
             ordered: false,
+            metrics_name: None,
         }
     }
 
@@ -136,6 +139,15 @@ impl<T: 'static> QueueBuilder<T> {
         self
     }
 
+    /// The queue's name in metrics, with the feature `metrics` of `docent`. Without one nothing of this queue is
+    /// measured: a path is never a label. A process in which somebody takes tells, as it last saw them,
+    /// `docent_queue_depth`, the number of items, and `docent_queue_head_age_seconds`, for how long the item that
+    /// was claimed last had been in the queue.
+    pub fn metrics_name(mut self, name: impl Into<String>) -> Self {
+        self.metrics_name = Some(name.into());
+        self
+    }
+
     /// The queue.
     ///
     /// # Errors
@@ -176,7 +188,7 @@ impl<T: 'static> QueueBuilder<T> {
         let idle = Line::new(&self.client, &paths.idle, "queue", "idle-")?;
         let lock =
             self.ordered.then(|| Line::new(&self.client, &paths.lock, "queue", "lock-")).transpose()?;
-        let store = Store::new(self.client, self.path, paths, idle, lock, self.limits);
+        let store = Store::new(self.client, self.path, paths, idle, lock, self.limits, self.metrics_name);
         Ok(Queue::of(Arc::new(store), self.codec))
     }
 }

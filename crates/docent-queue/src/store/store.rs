@@ -1,11 +1,11 @@
 use super::{Aside, Desk, Items};
 use crate::layout::Paths;
 use docent_core::Client;
-use docent_core::recipe::Line;
+use docent_core::recipe::{Line, gauge};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// Limits of a queue.
 #[derive(Debug, Clone, Copy)]
@@ -41,6 +41,8 @@ pub(crate) struct Store {
     /// In `ordered` mode, the lock of the consumers.
     pub(crate) lock: Option<Line>,
     pub(crate) limits: Limits,
+    /// Its name in metrics.
+    metrics_name: Option<String>,
     /// Items at the servers.
     pub(crate) items: Items,
     /// Items that this process leaves alone.
@@ -59,6 +61,7 @@ impl Store {
         idle: Line,
         lock: Option<Line>,
         limits: Limits,
+        metrics_name: Option<String>,
     ) -> Self {
         let paths = Arc::new(paths);
         Self {
@@ -71,7 +74,27 @@ impl Store {
             idle,
             lock,
             limits,
+            metrics_name,
             has_dead: AtomicBool::new(false),
+        }
+    }
+
+    /// Tells how many items there are.
+    pub(crate) fn tell_depth(&self, items: usize) {
+        if let Some(name) = &self.metrics_name {
+            let items = u32::try_from(items).unwrap_or(u32::MAX);
+            gauge("docent_queue_depth", "queue", name, f64::from(items));
+            if items == 0 {
+                gauge("docent_queue_head_age_seconds", "queue", name, 0.0);
+            }
+        }
+    }
+
+    /// Tells since when an item has been there that was the first.
+    pub(crate) fn tell_head(&self, since: SystemTime) {
+        if let Some(name) = &self.metrics_name {
+            let age = SystemTime::now().duration_since(since).unwrap_or_default();
+            gauge("docent_queue_head_age_seconds", "queue", name, age.as_secs_f64());
         }
     }
 }
