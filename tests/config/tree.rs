@@ -173,8 +173,12 @@ both_backends! {
         soon(operator.key("c").unwrap().delete()).await.unwrap();
         soon(operator.key("b").unwrap().publish(&limits(3))).await.unwrap();
         until(&subscription, "b=3 d=4").await;
-        // A slow reader is told the difference.
-        let mut told = [next(&mut slow).await, next(&mut slow).await, next(&mut slow).await, next(&mut slow).await];
+        // A slow reader is told the difference; also of a value in between, where it reads at that moment.
+        let mut told = Vec::new();
+        while told.len() < 4 {
+            told.push(next(&mut slow).await);
+            told.retain(|change| change != "b=2");
+        }
         told.sort();
         assert_eq!(told, ["-a", "-c", "b=3", "d=4"]);
         soon(client.close()).await;

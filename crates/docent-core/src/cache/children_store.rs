@@ -195,16 +195,20 @@ mod tests {
         ChildrenEvent::Apply(Arc::from(name), node(mzxid))
     }
 
+    fn word(told: Told) -> String {
+        told.map_or_else(|error| error.to_string(), |event| format!("{event:?}"))
+    }
+
     /// All events that subscriber `id` can take now, in words.
     fn take_all(store: &ChildrenStore, id: u64) -> Vec<String> {
         let waker = noop_waker();
         let mut events = Vec::new();
         loop {
             match store.take(id, &Context::from_waker(&waker)) {
-                Taken::Event(event) => events.push(format!("{event:?}")),
+                Taken::Event(event) => events.push(word(event)),
                 Taken::Whole { missed, replay } => {
                     events.extend(missed.then(|| "Gap".to_owned()));
-                    events.extend(replay.map(|event| format!("{event:?}")));
+                    events.extend(replay.map(word));
                 }
                 Taken::Nothing => return events,
                 Taken::End => {

@@ -61,7 +61,8 @@ impl Client {
     /// # Cancel safety
     /// This method is cancel safe: nothing is left behind.
     pub async fn connect(connect_string: impl AsRef<str>) -> Result<Self, Error> {
-        Self::builder(connect_string).connect().await
+        // On the heap, because the settings are a part of it.
+        Box::pin(Self::builder(connect_string).connect()).await
     }
 
     /// Prepares a client with settings of its own.

@@ -129,9 +129,9 @@ impl Semaphore {
         let semaphore = self.clone();
         async move {
             semaphore.check(permits)?;
-            semaphore.look(permits).await?;
+            Box::pin(semaphore.look(permits)).await?;
             loop {
-                let turn = wait(semaphore.turns.clone()).await?;
+                let turn = Box::pin(wait(semaphore.turns.clone())).await?;
                 // Without the turn two may wait for each other: both begin again.
                 if let Ok(taken) = turn.run(Box::pin(semaphore.take(permits, &turn))).await
                     && let Some(holds) = taken?
