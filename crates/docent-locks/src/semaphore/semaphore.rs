@@ -127,17 +127,19 @@ impl Semaphore {
         permits: u32,
     ) -> impl Future<Output = Result<Permit, AcquireError>> + Send + use<> {
         let semaphore = self.clone();
-        async move {
-            semaphore.check(permits)?;
-            Box::pin(semaphore.look(permits)).await?;
-            loop {
-                let turn = Box::pin(wait(semaphore.turns.clone())).await?;
-                // Without the turn two may wait for each other: both begin again.
-                if let Ok(taken) = turn.run(Box::pin(semaphore.take(permits, &turn))).await
-                    && let Some(holds) = taken?
-                {
-                    return Ok(Permit::new(holds));
-                }
+        async move { Box::pin(semaphore.wait_for(permits)).await }
+    }
+
+    async fn wait_for(&self, permits: u32) -> Result<Permit, AcquireError> {
+        self.check(permits)?;
+        self.look(permits).await?;
+        loop {
+            let turn = wait(self.turns.clone()).await?;
+            // Without the turn two may wait for each other: both begin again.
+            if let Ok(taken) = turn.run(self.take(permits, &turn)).await
+                && let Some(holds) = taken?
+            {
+                return Ok(Permit::new(holds));
             }
         }
     }
