@@ -1,8 +1,8 @@
 //! Counters and timers of the feature `metrics`, through the `metrics` facade. Without the feature they do
 //! nothing.
 //!
-//! Labels are recipe, operation, outcome and reason: their values are few and fixed; and names that users chose
-//! for gauges. A path is never a label.
+//! Labels are recipe, operation, outcome and reason: their values are few and fixed; and names that users
+//! chose for gauges. A path is never a label.
 
 #![cfg_attr(
     not(feature = "metrics"),
@@ -153,8 +153,8 @@ pub(crate) fn late(lateness: Duration) {
     recorded(move || metrics::histogram!("docent_session_lateness_seconds").record(lateness.as_secs_f64()));
 }
 
-/// Sets a gauge of a recipe, which is told from others of the kind by a label with a name that the user chose.
-/// Does nothing without the feature `metrics`.
+/// Sets a gauge of a recipe, which is told from others of the kind by a label with a name that the user
+/// chose. Does nothing without the feature `metrics`.
 pub fn gauge(gauge: &'static str, label: &'static str, name: &str, value: f64) {
     #[cfg(feature = "metrics")]
     {

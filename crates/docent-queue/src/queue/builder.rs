@@ -139,10 +139,10 @@ impl<T: 'static> QueueBuilder<T> {
         self
     }
 
-    /// The queue's name in metrics, with the feature `metrics` of `docent`. Without one nothing of this queue is
-    /// measured: a path is never a label. A process in which somebody takes tells, as it last saw them,
-    /// `docent_queue_depth`, the number of items, and `docent_queue_head_age_seconds`, for how long the item that
-    /// was claimed last had been in the queue.
+    /// The queue's name in metrics, with the feature `metrics` of `docent`. Without one nothing of this
+    /// queue is measured: a path is never a label. A process in which somebody takes tells, as it last saw
+    /// them, `docent_queue_depth`, the number of items, and `docent_queue_head_age_seconds`, for how long
+    /// the item that was claimed last had been in the queue.
     pub fn metrics_name(mut self, name: impl Into<String>) -> Self {
         self.metrics_name = Some(name.into());
         self
