@@ -148,6 +148,16 @@ impl Doing {
         assert_eq!(answer, "no", "{what}");
     }
 
+    /// Waits until it has failed, and returns the error.
+    ///
+    /// # Panics
+    /// When it is answered.
+    pub async fn failed(self) -> String {
+        let (what, answer) = self.answer().await;
+        let error = answer.strip_prefix("error ").map(str::to_owned);
+        error.unwrap_or_else(|| panic!("{what}: {answer}"))
+    }
+
     async fn answer(self) -> (String, String) {
         let answer = soon(self.answer).await;
         let answer = answer.unwrap_or_else(|_| panic!("{}: its process has ended", self.what));

@@ -15,8 +15,9 @@ const OURS: &str = "/ours";
 const THEIRS: &str = "/theirs";
 
 /// Of a queue's folders and claims Curator looks at the names alone. Its own say where they come from; our
-/// claims also have an id, by which a lost reply is resolved.
-const UNREAD: [&str; 3] = ["/queue", "/claims", "/claims/queue-0000000000"];
+/// claims also have an id, by which a lost reply is resolved. Of a semaphore's node it looks at nothing: ours
+/// keeps the limit there.
+const UNREAD: [&str; 4] = ["/queue", "/claims", "/claims/queue-0000000000", "/semaphore"];
 
 /// The nodes below a path by their properties that are the same in each run: names without random ids, data,
 /// and whether a session owns them.

@@ -5,13 +5,15 @@ use docent::queue::{DeadReason, QueueLayout, Raw};
 use docent::{Client, Queue, SimpleQueue};
 use docent_testkit::Backend;
 use docent_tests::soon;
+use std::time::Duration;
 
 const PATH: &str = "/queues/jobs";
 const LOCKS: &str = "/queues/locks";
 
 fn queue(client: &Client) -> Queue<String> {
     let layout = QueueLayout::Curator { lock_path: LOCKS.to_owned() };
-    Queue::builder_with(client, PATH, Raw).layout(layout).build().unwrap()
+    let builder = Queue::builder_with(client, PATH, Raw).layout(layout);
+    builder.undecodable_after(Duration::ZERO).build().unwrap()
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! `Semaphore` of both, whose nodes are not the same: neither counts what the other lets in.
+//! `Semaphore` of both, whose nodes are not the same: neither counts what the other lets in. They share the limit.
 
 use crate::beside_kazoo;
 use crate::client::both;
@@ -13,6 +13,8 @@ beside_kazoo! {
         let ours = Semaphore::new(&client, "/limits/exports", 2).unwrap();
         let _permits = soon(ours.acquire_many(2)).await.unwrap();
         kazoo.make("semaphore /limits/exports 2").await.refused("try").await;
-        kazoo.make("semaphore /limits/exports 3").await.done("try").await;
+        // The limit is kept in the same place, and a different one is an error for either.
+        let error = kazoo.make("semaphore /limits/exports 3").await.tell("try").failed().await;
+        assert!(error.contains("Inconsistent max leases: 2, expected: 3"), "{error}");
     }
 }
