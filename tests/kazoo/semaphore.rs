@@ -1,4 +1,5 @@
-//! `Semaphore` of both, whose nodes are not the same: neither counts what the other lets in. They share the limit.
+//! `Semaphore` of both, whose nodes are not the same: neither counts what the other lets in. They share the
+//! limit.
 
 use crate::beside_kazoo;
 use crate::client::both;
