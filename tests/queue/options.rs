@@ -82,6 +82,41 @@ both_backends! {
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
     }
 
+    async fn in_ordered_mode_items_are_moved_by_their_deliveries_and_ephemeral_ones_stay(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let jobs = ordered(&client);
+        jobs.put_ephemeral(&1).await.unwrap();
+        jobs.put_all(&[2, 3]).await.unwrap();
+        let listed = jobs.list().await.unwrap();
+        let error = jobs.reschedule(&listed[0].name, PutOptions::new().priority(1)).await.unwrap_err();
+        assert!(error.to_string().contains("ordered mode"), "{error}");
+        let error = soon(take(&jobs).await.put_back(PutOptions::new().priority(1))).await.unwrap_err();
+        assert!(error.to_string().contains("ephemeral item must stay"), "{error}");
+        soon(soon(jobs.take()).await.unwrap().ack()).await.unwrap();
+        soon(soon(jobs.take()).await.unwrap().put_back(PutOptions::new().priority(1))).await.unwrap();
+        assert_eq!(drain(&jobs).await, [3, 2]);
+    }
+
+    async fn a_reset_takes_no_lock_from_who_works_on_an_item_put_meanwhile(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let jobs = ordered(&client);
+        let tickets: Vec<_> = {
+            let waiting = tokio::spawn({ let jobs = jobs.clone(); async move { jobs.take().await } });
+            until(async || client.children(&format!("{QUEUE}/lock")).await.is_ok_and(|line| !line.names.is_empty())).await;
+            jobs.reset().await.unwrap();
+            jobs.put(&1).await.unwrap();
+            let delivery = soon(waiting).await.unwrap().unwrap();
+            // There are items now.
+            assert_eq!(jobs.reset().await.unwrap_err().kind(), ErrorKind::NotEmpty);
+            assert!(delivery.verify().await.is_ok());
+            soon(delivery.ack()).await.unwrap();
+            client.children(&format!("{QUEUE}/lock")).await.map_or_else(|_| Vec::new(), |line| line.names)
+        };
+        assert!(tickets.is_empty(), "{tickets:?}");
+    }
+
     async fn an_acknowledgement_puts_into_another_queue_in_the_same_step(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);

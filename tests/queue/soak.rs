@@ -19,7 +19,7 @@ const BATCH: usize = 8;
 /// One item of so many is never acknowledged.
 const POISON: u64 = 499;
 
-/// What consumers saw.
+/// Record of what consumers saw.
 #[derive(Default)]
 struct Log {
     /// Hand-outs of each item, with the counts that they told.

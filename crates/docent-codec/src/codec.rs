@@ -7,8 +7,8 @@ use bytes::Bytes;
 /// It is called with values when they are written, and with bytes that anybody may have written when they
 /// arrive: it must not take more memory than the data calls for. A panic counts as a refusal.
 ///
-/// What a caller awaits is encoded and decoded in that caller's task. What a view follows is decoded on a
-/// thread for blocking code: what takes long there holds up that view alone.
+/// Values that a caller awaits are encoded and decoded in that caller's task. Values that a view follows are
+/// decoded on a thread for blocking code: one that takes long there holds up that view alone.
 pub trait Codec<T>: Send + Sync + 'static {
     /// The data of a node for `value`.
     ///

@@ -132,7 +132,7 @@ fn verdict<T>(
     }
 }
 
-/// What a `FeedTask` has to look at.
+/// News that a `FeedTask` looks at.
 enum News {
     /// Content of the local file.
     File(Option<Record>),

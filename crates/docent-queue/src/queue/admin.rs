@@ -3,7 +3,7 @@
 use super::{PutOptions, Queue};
 use crate::error::PeekError;
 use crate::layout::{ItemName, QueueLayout};
-use crate::store::{Backlog, ClaimedItem, Listing, Store, ensure_folder};
+use crate::store::{Backlog, ClaimedItem, Listing, Store, ensure_known_folder};
 use docent_core::recipe::{ClaimResult, Line, claim_all};
 use docent_core::{CreateMode, Error, ErrorKind};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
@@ -13,8 +13,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// Deletes of a purge under way at the same time.
 const AT_ONCE: usize = 64;
 
-/// How often a folder is deleted again that others fill meanwhile.
-const ROUNDS: usize = 3;
+/// How often a line is deleted again that others join or leave meanwhile.
+const ROUNDS: usize = 8;
 
 /// An item as the listing of its queue shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -115,7 +115,8 @@ impl<T: 'static> Queue<T> {
     /// [`Delivery::put_back`](crate::Delivery::put_back).
     ///
     /// # Errors
-    /// `InvalidInput` for options in Curator's layout; `OutcomeUnknown`, `NoAuth`, `Timeout`, `Closed`.
+    /// `InvalidInput` for options in Curator's layout, and in `ordered` mode, where nothing tells whether
+    /// somebody works on an item; `OutcomeUnknown`, `NoAuth`, `Timeout`, `Closed`.
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the item may be moved. It is in the queue once in any case.
@@ -128,14 +129,17 @@ impl<T: 'static> Queue<T> {
         let name = name.to_owned();
         async move {
             let Store { client, paths, items, .. } = &*queue.store;
+            let invalid = |rule: String| Err(Error::invalid_input("reschedule", rule));
             if paths.parse(name.clone()).is_none() {
-                return Err(Error::invalid_input(
-                    "reschedule",
-                    format!("{name:?} must be the name of an item"),
-                ));
+                return invalid(format!("{name:?} must be the name of an item"));
+            }
+            if queue.store.lock.is_some() {
+                return invalid(
+                    "an item of a queue in ordered mode must be moved by its delivery".to_owned(),
+                );
             }
             let place = options.place_in(paths)?;
-            ensure_folder(client, &paths.claims).await?;
+            ensure_known_folder(client, &paths.claims).await?;
             let wanted = [paths.claim_request(&name, false)];
             let ClaimResult::All(claims) = claim_all(client, &wanted, "queue").await? else {
                 return Ok(false);
@@ -162,7 +166,7 @@ impl<T: 'static> Queue<T> {
             use ErrorKind::{NoNode, NodeExists, NotEmpty};
             let items = queue.store.items.list().await?.items;
             if !items.is_empty() {
-                ensure_folder(&queue.store.client, &queue.store.paths.claims).await?;
+                ensure_known_folder(&queue.store.client, &queue.store.paths.claims).await?;
             }
             let store = &queue.store;
             let delete = |name: String| async move {
@@ -187,7 +191,8 @@ impl<T: 'static> Queue<T> {
     /// that all their numbers begin at 0 again. Consumers that wait take new places.
     ///
     /// # Errors
-    /// `NotEmpty` when there are items; `NoAuth`, `Timeout`, `Closed`.
+    /// `NotEmpty` when there are items; `NodeExists` when one was put meanwhile, and not all numbers begin anew;
+    /// `NoAuth`, `Timeout`, `Closed`.
     ///
     /// # Cancel safety
     /// This method is cancel safe: doing it again does no harm.
@@ -197,9 +202,8 @@ impl<T: 'static> Queue<T> {
             let Store { client, paths, items, idle, lock, .. } = &*queue.store;
             client.ensure_absent(&paths.items).await?;
             items.numbers_begin_anew();
-            rotate(idle).await?;
-            if let Some(lock) = lock {
-                rotate(lock).await?;
+            for line in [Some(idle), lock.as_ref()].into_iter().flatten() {
+                rotate(line, &paths.items).await?;
             }
             match paths.layout {
                 // An item that was put and claimed since is no reason to fail.
@@ -214,8 +218,9 @@ impl<T: 'static> Queue<T> {
     }
 }
 
-/// Deletes a line with all its tickets, which is done for lines whose tickets are taken anew.
-async fn rotate(line: &Line) -> Result<(), Error> {
+/// Deletes a line with all its tickets, which are taken anew, in one step; while there is no folder of
+/// `items`, so that nobody loses a lock under which an item is worked on.
+async fn rotate(line: &Line, items: &str) -> Result<(), Error> {
     let client = line.client();
     for round in 1.. {
         let tickets = match client.children(line.path()).await {
@@ -223,12 +228,17 @@ async fn rotate(line: &Line) -> Result<(), Error> {
             Err(error) if error.kind() == ErrorKind::NoNode => return Ok(()),
             Err(error) => return Err(error),
         };
-        for ticket in tickets {
-            client.ensure_absent(&format!("{}/{ticket}", line.path())).await?;
-        }
-        match line.reset().await {
-            Err(error) if error.kind() == ErrorKind::NotEmpty && round < ROUNDS => {}
-            result => return result,
+        // The create fails where the folder is there.
+        let step = client.transaction().create(items, "", CreateMode::Persistent).delete(items, None);
+        let step = tickets
+            .iter()
+            .fold(step, |step, ticket| step.delete(&format!("{}/{ticket}", line.path()), None))
+            .delete(line.path(), None);
+        match step.commit_exactly().await {
+            // Somebody came or left.
+            Err(error)
+                if matches!(error.kind(), ErrorKind::NoNode | ErrorKind::NotEmpty) && round < ROUNDS => {}
+            result => return result.map(drop),
         }
     }
     Ok(())

@@ -2,7 +2,7 @@ use super::Queue;
 use crate::consumer::LETTER;
 use crate::error::PutError;
 use crate::layout::{DeadReason, Head, in_order};
-use crate::store::{Place, Store, ensure_folder};
+use crate::store::{Place, Store, ensure_known_folder};
 use bytes::Bytes;
 use docent_core::{CreateMode, Error, ErrorKind};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
@@ -161,9 +161,7 @@ impl<T: 'static> DeadLetters<T> {
     /// Deletes a letter and puts an item with this data into the queue.
     async fn replace(&self, letter: &DeadLetter, node: Bytes) -> Result<(), Error> {
         let Store { client, paths, items, .. } = self.store();
-        if client.exists(&paths.items).await?.is_none() {
-            ensure_folder(client, &paths.items).await?;
-        }
+        ensure_known_folder(client, &paths.items).await?;
         let delete = client.transaction().delete(&self.path(&letter.name), None);
         let requeue = items.add(delete, &[node], Place::default(), CreateMode::PersistentSequential);
         requeue.commit_exactly().await.map(drop)

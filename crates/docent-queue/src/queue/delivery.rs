@@ -322,11 +322,16 @@ impl<T> Delivery<T> {
     /// its new delay, which is kept by the servers. The number of deliveries stays with it.
     ///
     /// # Errors
-    /// As [`ack`](Self::ack). `InvalidInput` for options in Curator's layout.
+    /// As [`ack`](Self::ack). `InvalidInput` for options in Curator's layout, and for an ephemeral item, which
+    /// goes with its producer's session.
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the item may be moved. If it is not, it goes back to its place.
     pub async fn put_back(self, options: PutOptions) -> Result<(), AckError> {
+        if self.held.node.stat.owner.is_some() {
+            let rule = "an ephemeral item must stay where it is: it goes with its producer's session";
+            return Err(Error::invalid_input("put back", rule).into());
+        }
         let HeldItem { store, hold, name, node, deliveries } = self.held;
         Ok(store.items.move_to(hold, &name, &node.data, deliveries, options.place_in(&store.paths)?).await?)
     }

@@ -2,7 +2,7 @@
 
 use super::{PutOptions, Queue};
 use crate::error::PutError;
-use crate::store::{Place, ensure_folder};
+use crate::store::{Place, ensure_known_folder};
 use bytes::Bytes;
 use docent_codec::CodecError;
 use docent_core::recipe::call_hook;
@@ -135,8 +135,8 @@ impl<T: 'static> Queue<T> {
     ) -> Result<Transaction, PutError> {
         let node = self.encode(item)?;
         let items = &self.store.items;
-        items.has_room(1).await?;
-        ensure_folder(&self.store.client, &self.store.paths.items).await?;
+        items.takes(1).await?;
+        ensure_known_folder(&self.store.client, &self.store.paths.items).await?;
         Ok(items.add(transaction, &[node], Place::default(), PERSISTENT))
     }
 }

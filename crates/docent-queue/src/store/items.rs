@@ -105,8 +105,7 @@ impl Items {
 
     /// Puts all of `nodes` in one step, or none.
     pub(crate) async fn put(&self, nodes: &[Bytes], place: Place, mode: CreateMode) -> Result<(), PutError> {
-        self.has_numbers().await?;
-        self.has_room(nodes.len()).await?;
+        self.takes(nodes.len()).await?;
         let mut round = 1;
         loop {
             let transaction = self.add(self.client.transaction(), nodes, place, mode);
@@ -161,6 +160,12 @@ impl Items {
         hold.end_with(&[self.paths.item(name)], put).await.map(drop)
     }
 
+    /// Looks whether there are numbers and room for `more` items.
+    pub(crate) async fn takes(&self, more: usize) -> Result<(), PutError> {
+        self.has_numbers().await?;
+        self.has_room(more).await
+    }
+
     async fn has_numbers(&self) -> Result<(), PutError> {
         if self.exhausted.load(Ordering::Acquire) {
             let folder = self.client.exists(&self.paths.items).await?;
@@ -174,7 +179,7 @@ impl Items {
     }
 
     /// Looks whether `more` items fit in.
-    pub(crate) async fn has_room(&self, more: usize) -> Result<(), PutError> {
+    async fn has_room(&self, more: usize) -> Result<(), PutError> {
         let Some(capacity) = self.capacity else { return Ok(()) };
         if self.room.take(more) {
             return Ok(());

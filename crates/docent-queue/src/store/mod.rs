@@ -16,7 +16,7 @@ pub(crate) use aside::Aside;
 pub(crate) use backlog::{Backlog, wall_clock};
 pub(crate) use claimed_item::ClaimedItem;
 pub(crate) use desk::{Demand, Desk, Leftover, Taker};
-pub(crate) use folder::ensure_folder;
+pub(crate) use folder::{ensure_folder, ensure_known_folder};
 pub(crate) use items::{Items, Listing, Place, children_ever};
 pub(crate) use offer::Offer;
 use room::Room;

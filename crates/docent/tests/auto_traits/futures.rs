@@ -232,7 +232,7 @@ fn of_queues(queue: &Queue<u32>, letters: &DeadLetters<u32>, letter: &DeadLetter
     free(simple.is_empty());
 }
 
-/// What looks at a delivery borrows it; what ends it takes it.
+/// Methods that look at a delivery borrow it; those that end it take it.
 fn of_a_delivery(
     delivery: Delivery<u32>,
     other: &Queue<u32>,
