@@ -252,6 +252,23 @@ both_backends! {
         assert!(began.elapsed() >= Duration::from_millis(1400), "{:?}", began.elapsed());
     }
 
+    async fn attempts_for_an_item_that_may_not_be_read_are_no_hand_outs(backend: Backend) {
+        use docent::node::{Acl, Permissions};
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let jobs = queue(&client);
+        jobs.put(&1).await.unwrap();
+        let item = format!("{QUEUE}/items/{}", jobs.list().await.unwrap()[0].name);
+        let allow = async |permissions| client.set_acl(&item, [Acl::new(permissions, "world", "anyone")], None).await.unwrap();
+        allow(Permissions::CREATE | Permissions::DELETE | Permissions::ADMIN).await;
+        for _ in 0..20 {
+            assert_eq!(jobs.try_take().await.unwrap_err().kind(), ErrorKind::NoAuth);
+        }
+        allow(Permissions::ALL).await;
+        // The first attempt could not know.
+        assert_eq!(take(&jobs).await.deliveries(), Some(2));
+    }
+
     async fn curators_layout_has_no_delays_and_priorities(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;

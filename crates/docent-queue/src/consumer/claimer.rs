@@ -10,6 +10,7 @@ use futures_util::future::{BoxFuture, join_all};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
@@ -215,21 +216,24 @@ impl Claimer {
                 listed = true;
                 continue;
             }
-            let claimed = match self.claim_these(&names, now).await {
+            // What may not be read is handed out to nobody.
+            let counted = if self.store.unreadable.load(Ordering::Relaxed) { 0 } else { now };
+            let claimed = match self.claim_these(&names, counted).await {
                 // Fewer fit.
                 Err(error) if names.len() > 1 && is_too_much(&error) => {
                     now = now.min(names.len()).div_ceil(2);
                     ahead = (names.len() / 2).saturating_sub(now);
                     continue;
                 }
-                claimed => claimed?,
+                claimed => claimed.inspect_err(|error| self.note_unreadable(error))?,
             };
             match claimed {
                 ClaimResult::All(claims) => {
                     self.backlog.taken(claims.len());
+                    self.store.unreadable.store(false, Ordering::Relaxed);
                     let claims = names.into_iter().zip(claims).enumerate();
                     let claimed = claims.filter_map(|(index, (name, claim))| {
-                        claimed_item(&self.store, name, claim, index < now)
+                        claimed_item(&self.store, name, claim, index < counted)
                     });
                     let claimed: Vec<_> = claimed.collect();
                     if !claimed.is_empty() {
@@ -254,11 +258,17 @@ impl Claimer {
         }
     }
 
-    /// Claims items, the first `now` of them as handed out.
-    async fn claim_these(&mut self, names: &[String], now: usize) -> Result<ClaimResult, Error> {
+    fn note_unreadable(&self, error: &Error) {
+        if error.kind() == ErrorKind::NoAuth {
+            self.store.unreadable.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Claims items, the first `counted` of them as handed out.
+    async fn claim_these(&mut self, names: &[String], counted: usize) -> Result<ClaimResult, Error> {
         let Store { client, paths, .. } = &*self.store;
         let request = |(index, name): (usize, &String)| {
-            paths.claim_request(name, index < now && !planted!(HandOutNotCounted))
+            paths.claim_request(name, index < counted && !planted!(HandOutNotCounted))
         };
         let requests: Vec<_> = names.iter().enumerate().map(request).collect();
         claim_all(client, &requests, "queue").await

@@ -10,4 +10,5 @@ mod wakeups;
 
 pub(crate) use claimer::{is_passing, leave, start};
 pub(crate) use endings::{LETTER, bury};
+pub(crate) use idle::IDLE;
 pub(crate) use request::{LATE, Request};

@@ -1,4 +1,5 @@
 use super::Queue;
+use crate::consumer::IDLE;
 use crate::layout::{Paths, QueueLayout};
 use crate::store::{Limits, Store};
 use docent_codec::Codec;
@@ -185,7 +186,7 @@ impl<T: 'static> QueueBuilder<T> {
         if let Some(dead) = self.dead_letters {
             paths.dead = NodePath::new("queue", dead)?.into();
         }
-        let idle = Line::new(&self.client, &paths.idle, "queue", "idle-")?;
+        let idle = Line::new(&self.client, &paths.idle, "queue", IDLE)?;
         let lock =
             self.ordered.then(|| Line::new(&self.client, &paths.lock, "queue", "lock-")).transpose()?;
         let store = Store::new(self.client, self.path, paths, idle, lock, self.limits, self.metrics_name);

@@ -51,6 +51,8 @@ pub(crate) struct Store {
     pub(crate) desk: Desk,
     /// Set when the folder of the dead letters is known to be there.
     pub(crate) has_dead: AtomicBool,
+    /// Set while the next item may not be read: claims do not count as hand-outs until one could be.
+    pub(crate) unreadable: AtomicBool,
 }
 
 impl Store {
@@ -76,6 +78,7 @@ impl Store {
             limits,
             metrics_name,
             has_dead: AtomicBool::new(false),
+            unreadable: AtomicBool::new(false),
         }
     }
 
