@@ -148,14 +148,21 @@ impl<P> Instance<P> {
         if self.ssl_port.is_some() { "https" } else { "http" }
     }
 
-    /// `address:port`, with the port for TLS when it has no other; `None` without an address or a port.
+    /// `address:port` of its [scheme](Self::scheme): the port for TLS when it has one, else the other; `None`
+    /// without an address or a port.
     pub fn authority(&self) -> Option<String> {
-        let (address, port) = (self.address.as_deref()?, self.port.or(self.ssl_port)?);
+        self.authority_with(self.ssl_port.or(self.port))
+    }
+
+    /// `address:port` with this port.
+    pub(crate) fn authority_with(&self, port: Option<u16>) -> Option<String> {
+        let (address, port) = (self.address.as_deref()?, port?);
         let is_bare_v6 = address.contains(':') && !address.starts_with('[');
         Some(if is_bare_v6 { format!("[{address}]:{port}") } else { format!("{address}:{port}") })
     }
 
-    /// Its URI by its [`uri_spec`](Self::uri_spec); without one `scheme://address:port`.
+    /// Its URI by its [`uri_spec`](Self::uri_spec); without one its [scheme](Self::scheme) and
+    /// [authority](Self::authority): `scheme://address:port`.
     ///
     /// # Errors
     /// `InvalidInput` when the spec has a variable without a value, or when there is neither a spec nor an
@@ -164,13 +171,11 @@ impl<P> Instance<P> {
         if let Some(spec) = &self.uri_spec {
             return spec.build(self, &[]);
         }
-        let (Some(address), Some(port)) = (&self.address, self.ssl_port.or(self.port)) else {
+        let authority = self.authority().ok_or_else(|| {
             let detail = format!("instance {:?} must have an address and a port, or a uri spec", self.id);
-            return Err(Error::invalid_input("uri", detail));
-        };
-        let colon = address.contains(':') && !address.starts_with('[');
-        let (open, close) = if colon { ("[", "]") } else { ("", "") };
-        Ok(format!("{}://{open}{address}{close}:{port}", self.scheme()))
+            Error::invalid_input("uri", detail)
+        })?;
+        Ok(format!("{}://{authority}", self.scheme()))
     }
 
     /// The same with another payload.
@@ -246,5 +251,28 @@ impl<P: PartialEq> PartialEq for Instance<P> {
             && self.enabled == other.enabled
             && self.weight == other.weight
             && unknown(self) == unknown(other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_authority_has_the_port_of_the_scheme() {
+        let (plain, tls) = (Instance::new("svc", "h", 80), Instance::new("svc", "h", 80).ssl_port(443));
+        let only_tls = Instance { port: None, ..tls.clone() };
+        for (instance, scheme, authority) in
+            [(plain, "http", "h:80"), (tls, "https", "h:443"), (only_tls, "https", "h:443")]
+        {
+            assert_eq!((instance.scheme(), instance.authority().as_deref()), (scheme, Some(authority)));
+            assert_eq!(instance.uri().unwrap(), format!("{scheme}://{authority}"));
+        }
+        let v6 = Instance::new("svc", "::1", 80).ssl_port(443);
+        assert_eq!(v6.authority().as_deref(), Some("[::1]:443"));
+        let nowhere = Instance::named("svc").id("x");
+        assert_eq!(nowhere.authority(), None);
+        let error = nowhere.uri().unwrap_err().to_string();
+        assert_eq!(error, "uri: instance \"x\" must have an address and a port, or a uri spec");
     }
 }

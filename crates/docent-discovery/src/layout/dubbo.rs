@@ -39,7 +39,8 @@ pub(super) fn to_url(service: &str, side: ServiceSide, instance: &EncodedInstanc
     let Some(address) = &instance.address else {
         return Err(Error::invalid_input("register", "an instance in Dubbo's layout must have an address"));
     };
-    let authority = instance.authority().unwrap_or_else(|| address.clone());
+    let authority = instance.authority_with(instance.port.or(instance.ssl_port));
+    let authority = authority.unwrap_or_else(|| address.clone());
     let pair = |(name, value): (&String, &String)| format!("{}={}", escape(name), escape(value));
     let parameters: Vec<_> = parameters.iter().map(pair).collect();
     Ok(format!("{scheme}://{authority}/{service}?{}", parameters.join("&")))
