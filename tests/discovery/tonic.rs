@@ -2,14 +2,15 @@
 
 use crate::scene::{registry, until_ids};
 use docent::Instance;
+use docent::discovery::{AttemptPolicy, BalancedChannel as Channel};
 use docent_testkit::{Backend, both_backends};
-use docent_tests::{connect, soon};
+use docent_tests::{PATIENCE, connect, soon};
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tonic::transport::server::TcpIncoming;
-use tonic::transport::{Channel, Endpoint, Server};
+use tonic::transport::{Endpoint, Server};
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
 
@@ -34,7 +35,7 @@ fn at(id: &str, address: SocketAddr) -> Instance<String> {
 }
 
 /// Whether the server that is asked knows `name`; `None` when none answered.
-async fn knows(channel: &Channel, name: &str) -> Option<bool> {
+async fn knows(channel: &Channel<String>, name: &str) -> Option<bool> {
     let request = HealthCheckRequest { service: name.to_owned() };
     match soon(HealthClient::new(channel.clone()).check(request)).await {
         Ok(_) => Some(true),
@@ -44,7 +45,7 @@ async fn knows(channel: &Channel, name: &str) -> Option<bool> {
 }
 
 /// Asks until one that knows `name` answered, and until one that does not.
-async fn until_both(channel: &Channel, name: &str) {
+async fn until_both(channel: &Channel<String>, name: &str) {
     let (mut yes, mut no) = (false, false);
     while !(yes && no) {
         match knows(channel, name).await {
@@ -60,7 +61,7 @@ both_backends! {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let view = crate::scene::view(&other).await;
-        let channel = view.channel();
+        let channel = view.channel().attempt_policy(AttemptPolicy::default().wait(PATIENCE));
         // Without an instance a request waits.
         let waiting = tokio::spawn({
             let channel = channel.clone();

@@ -2,6 +2,8 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod balance;
+#[cfg(feature = "tower")]
+mod balanced;
 mod instance;
 mod kept;
 mod layout;
@@ -12,6 +14,12 @@ mod registry;
 mod service;
 
 pub use balance::{OutlierPolicy, PickError, PickPolicy, Picked};
+#[cfg(feature = "tonic")]
+#[cfg_attr(docsrs, doc(cfg(feature = "tonic")))]
+pub use balanced::BalancedChannel;
+#[cfg(feature = "tower")]
+#[cfg_attr(docsrs, doc(cfg(feature = "tower")))]
+pub use balanced::{AttemptPolicy, Balanced, CallError, Outcome};
 pub use instance::{Instance, ServiceType, UriPart, UriSpec};
 pub use layout::RegistryLayout;
 pub use membership::{Member, MemberChange, MemberChanges, Members, Membership, Peer, Presence};

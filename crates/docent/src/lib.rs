@@ -77,10 +77,13 @@ pub mod queue {
 /// Guides: [discovery](https://github.com/docent-rs/docent/blob/main/docs/guide/discovery.md),
 /// [membership](https://github.com/docent-rs/docent/blob/main/docs/guide/membership.md).
 pub mod discovery {
+    #[cfg(feature = "tonic")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "tonic")))]
+    pub use docent_discovery::BalancedChannel;
+    pub use docent_discovery::*;
     #[cfg(feature = "tower")]
     #[cfg_attr(docsrs, doc(cfg(feature = "tower")))]
-    pub use docent_discovery::Discovered;
-    pub use docent_discovery::*;
+    pub use docent_discovery::{AttemptPolicy, Balanced, CallError, Discovered, Outcome};
 }
 
 /// Configuration that is followed live, shared values and counters.

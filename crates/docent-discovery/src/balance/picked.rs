@@ -33,6 +33,19 @@ impl<P> Picked<P> {
         &self.candidate.instance
     }
 
+    /// The name of its node.
+    #[cfg(feature = "tower")]
+    pub(crate) fn key(&self) -> &Arc<str> {
+        &self.candidate.key
+    }
+
+    /// Says that it [succeeded](Self::succeeded), and goes on to count as in flight.
+    #[cfg(feature = "tower")]
+    pub(crate) fn sound(self) -> Self {
+        self.candidate.load.succeeded(self.trial);
+        self
+    }
+
     /// The work succeeded, as far as the instance is concerned. That says nothing of failures since the pick
     /// by which the instance was set aside.
     pub fn succeeded(self) {

@@ -1,4 +1,5 @@
 use super::Instances;
+use super::follower::Followers;
 use super::task::{Filter, ViewState, ViewTask};
 use super::view::{FollowedService, Service};
 use crate::balance::{OutlierPolicy, PickPolicy};
@@ -97,6 +98,7 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ServiceBuilder<P> {
         let cache = ChildrenCache::new(&client, &placement.folder(&service, side))?;
         let hooks = Hooks::new(&client, cache.path());
         let (show, shown) = watch::channel(Arc::new(Instances::none()));
+        let followers = Followers::new();
         let abandoned = CancellationToken::new();
         let task = ViewTask {
             placement,
@@ -104,9 +106,17 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ServiceBuilder<P> {
             filter,
             removal_grace,
             shown: show,
+            followers: followers.clone(),
             state: ViewState::default(),
         };
-        let followed = FollowedService { name: service, cache, lag: hooks.lag(), shown };
+        let followed = FollowedService {
+            name: service,
+            cache,
+            lag: hooks.lag(),
+            shown,
+            #[cfg(feature = "tower")]
+            followers,
+        };
         recipe::spawn(&client, task.run(followed.cache.changes(), abandoned.clone(), hooks));
         Ok(Service::new(followed, policy, outlier_policy, abandoned.drop_guard()))
     }

@@ -89,7 +89,7 @@ impl<P> fmt::Debug for ServiceChanges<P> {
     }
 }
 
-#[cfg(any(feature = "tonic", feature = "tower"))]
+#[cfg(feature = "tower")]
 impl<P> ServiceChanges<P> {
     pub(crate) fn into_keyed(self) -> KeyedChanges<P> {
         self.keyed

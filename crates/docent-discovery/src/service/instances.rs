@@ -44,6 +44,13 @@ impl<P> Instances<P> {
         }
     }
 
+    /// True when the instance at `key` is available as it is here.
+    #[cfg(feature = "tower")]
+    pub(crate) fn shows(&self, key: &Arc<str>, instance: &Arc<Instance<P>>) -> bool {
+        let place = self.available.binary_search_by(|candidate| candidate.key.cmp(key));
+        place.is_ok_and(|place| Arc::ptr_eq(&self.available[place].instance, instance))
+    }
+
     /// Instances that are enabled and pass the view's filter, in the order of their ids.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<Instance<P>>> + DoubleEndedIterator {
         self.available.iter().map(|candidate| &candidate.instance)

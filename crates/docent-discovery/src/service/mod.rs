@@ -2,19 +2,20 @@
 
 mod builder;
 mod change;
+mod follower;
 mod instances;
 mod task;
-#[cfg(feature = "tonic")]
-mod tonic;
 #[cfg(feature = "tower")]
 mod tower;
 mod unreadable;
 mod view;
 
 pub use builder::ServiceBuilder;
-#[cfg(any(feature = "tonic", feature = "tower"))]
+#[cfg(feature = "tower")]
 use change::KeyedChanges;
 pub use change::{ServiceChange, ServiceChanges};
+#[cfg(feature = "tower")]
+pub(crate) use follower::Follower;
 pub use instances::Instances;
 #[cfg(feature = "tower")]
 pub use tower::Discovered;

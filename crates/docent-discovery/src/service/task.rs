@@ -1,3 +1,4 @@
+use super::follower::Followers;
 use super::{Instances, Unreadable};
 use crate::Instance;
 use crate::balance::{Candidate, Load};
@@ -23,6 +24,7 @@ pub(super) struct ViewTask<P> {
     pub(super) filter: Option<Filter<P>>,
     pub(super) removal_grace: Duration,
     pub(super) shown: watch::Sender<Arc<Instances<P>>>,
+    pub(super) followers: Followers<P>,
     pub(super) state: ViewState<P>,
 }
 
@@ -265,6 +267,8 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
         let count = u32::try_from(available.len()).unwrap_or(u32::MAX);
         gauge("docent_service_instances", "service", &self.service, f64::from(count));
         let shown = Instances { all, available, unreadable: unreadable.clone(), is_loaded, is_stale };
-        self.shown.send_replace(Arc::new(shown));
+        let shown = Arc::new(shown);
+        self.shown.send_replace(Arc::clone(&shown));
+        self.followers.tell(&self.service, &shown);
     }
 }

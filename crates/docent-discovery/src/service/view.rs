@@ -1,5 +1,5 @@
 #[cfg(feature = "tower")]
-use super::Discovered;
+use super::{Discovered, Follower, follower::Followers};
 use super::{Instances, ServiceChanges};
 use crate::Instance;
 use crate::balance::{Balance, OutlierPolicy, PickError, PickPolicy, Picked};
@@ -8,11 +8,11 @@ use docent_core::{ChildrenCache, Error};
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
+#[cfg(feature = "tower")]
+use std::sync::Weak;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::DropGuard;
-#[cfg(feature = "tonic")]
-use tonic::transport::{Channel, Endpoint};
 
 /// The instances of a service, live: read and picked without I/O, brought up to date in the background.
 ///
@@ -55,6 +55,8 @@ pub(super) struct FollowedService<P> {
     pub(super) cache: ChildrenCache,
     pub(super) lag: ViewLag,
     pub(super) shown: watch::Receiver<Arc<Instances<P>>>,
+    #[cfg(feature = "tower")]
+    pub(super) followers: Followers<P>,
 }
 
 impl<P> Service<P> {
@@ -98,6 +100,33 @@ impl<P> Service<P> {
         let candidates = instances.available.iter().filter(|candidate| filter(&candidate.instance));
         let candidates: Vec<_> = candidates.cloned().collect();
         self.0.balance.pick_some(&candidates).ok_or_else(|| self.no_instance())
+    }
+
+    /// As [`pick`](Self::pick), without those whose node's name `is_left_out`.
+    #[cfg(feature = "tower")]
+    pub(crate) fn pick_unless(&self, is_left_out: impl Fn(&Arc<str>) -> bool) -> Option<Picked<P>> {
+        let instances = self.instances();
+        let candidates = instances.available.iter().filter(|candidate| !is_left_out(&candidate.key));
+        let candidates: Vec<_> = candidates.cloned().collect();
+        self.0.balance.pick_some(&candidates)
+    }
+
+    /// Waits until there is an available instance whose node's name passes. For ever, once the client is
+    /// closed.
+    #[cfg(feature = "tower")]
+    pub(crate) async fn until_some(&self, passes: impl Fn(&Arc<str>) -> bool) {
+        let mut shown = self.0.followed.shown.clone();
+        let is_there = |shown: &Arc<Instances<P>>| shown.available.iter().any(|one| passes(&one.key));
+        if shown.wait_for(is_there).await.is_err() {
+            std::future::pending().await
+        }
+    }
+
+    /// Tells `follower` each state that is shown from now on, until it is dropped.
+    #[cfg(feature = "tower")]
+    pub(crate) fn follow_with<F: Follower<P> + 'static>(&self, follower: &Arc<F>) {
+        let follower: Weak<F> = Arc::downgrade(follower);
+        self.0.followed.followers.add(follower);
     }
 
     fn no_instance(&self) -> PickError {
@@ -154,35 +183,6 @@ impl<P> Service<P> {
                 Err(_) => Err(Error::closed("open", cache.path())),
             }
         }
-    }
-}
-
-#[cfg(feature = "tonic")]
-impl<P: Send + Sync + 'static> Service<P> {
-    /// A gRPC channel that is balanced over the service's available instances, by tonic, with an endpoint for
-    /// the [URI](Instance::uri) of each. Without an instance requests wait: give them a timeout.
-    ///
-    /// It goes on with the instances it knows when ZooKeeper is away or the client was closed. Whom tonic
-    /// picks is not counted as in flight here.
-    ///
-    /// # Panics
-    /// Outside of a tokio runtime.
-    pub fn channel(&self) -> Channel {
-        self.channel_with(|instance| Endpoint::from_shared(instance.uri().ok()?).ok())
-    }
-
-    /// As [`channel`](Self::channel), with endpoints of the caller's, such as with TLS or timeouts. `None`
-    /// leaves an instance out, and so does a panic. `endpoint` is called on a thread for blocking code.
-    ///
-    /// # Panics
-    /// Outside of a tokio runtime.
-    pub fn channel_with<M>(&self, endpoint: M) -> Channel
-    where
-        M: FnMut(&Arc<Instance<P>>) -> Option<Endpoint> + Send + 'static,
-    {
-        let (channel, changes) = Channel::balance_channel(super::tonic::WAITING);
-        tokio::spawn(super::tonic::forward(self.clone(), endpoint, changes));
-        channel
     }
 }
 

@@ -1,0 +1,134 @@
+use super::link::{Cause, Found};
+use super::{Balanced, CallError, Outcome};
+use crate::balance::Picked;
+use docent_core::recipe::after;
+use std::io;
+use std::sync::Arc;
+use tokio::time::{Instant, timeout_at};
+
+/// Result of a request to a balanced service.
+pub(super) type CallResult<S, R> =
+    Result<<S as tower::Service<R>>::Response, CallError<<S as tower::Service<R>>::Error>>;
+
+/// End of an attempt.
+enum Attempt<S: tower::Service<R>, R> {
+    /// The instance is left out; nothing was tried.
+    LeftOut(R),
+    /// The result, and the request where it may be sent to another instance.
+    Over(CallResult<S, R>, Option<R>),
+}
+
+impl<P, S, R> Balanced<P, S, R>
+where
+    P: Send + Sync + 'static,
+    S: tower::Service<R, Response: Send, Error: Send, Future: Send> + Clone + Send + 'static,
+    R: Send + 'static,
+{
+    /// Sends a request to one instance after the other, until one did it or it must not be sent again.
+    pub(super) async fn send(self, mut request: R) -> CallResult<S, R> {
+        let mut tried = Vec::new();
+        let (mut attempts, mut last) = (0, None);
+        while let Some(picked) = self.pick(&tried).await {
+            tried.push(Arc::clone(picked.key()));
+            request = match self.attempt(picked, request).await {
+                Attempt::LeftOut(request) => request,
+                Attempt::Over(result, again) => {
+                    attempts += 1;
+                    match again.filter(|_| attempts < self.policy.limit) {
+                        Some(again) => {
+                            last = Some(result);
+                            again
+                        }
+                        None => return result,
+                    }
+                }
+            };
+        }
+        last.unwrap_or_else(|| Err(CallError::NoInstance { service: self.service.name().to_owned() }))
+    }
+
+    /// An instance that was not tried yet. The first is waited for, if the policy says so.
+    async fn pick(&self, tried: &[Arc<str>]) -> Option<Picked<P>> {
+        if tried.is_empty() && !self.policy.wait.is_zero() {
+            let until = after(Instant::now(), self.policy.wait);
+            let is_there = self.service.until_some(|key| !self.links.leaves_out(key));
+            timeout_at(until, is_there).await.ok()?;
+        }
+        if tried.is_empty() && !self.links.leaves_out_any() {
+            return self.service.pick().ok();
+        }
+        self.service.pick_unless(|key| tried.contains(key) || self.links.leaves_out(key))
+    }
+
+    async fn attempt(&self, picked: Picked<P>, request: R) -> Attempt<S, R> {
+        let deadline = after(Instant::now(), self.policy.timeout);
+        let unsent = |picked: Picked<P>, error, request| {
+            picked.failed();
+            Attempt::Over(Err(error), Some(request))
+        };
+        let ready = timeout_at(deadline, self.links.ready(&self.service, &picked)).await;
+        let (link, mut service) = match ready {
+            Ok((link, Found::Ready(service))) => (link, service),
+            Ok((_, Found::LeftOut | Found::Broken)) => return Attempt::LeftOut(request),
+            Ok((_, Found::Unmade(cause))) => {
+                let error = self.unreachable(&picked, cause);
+                return unsent(picked, error, request);
+            }
+            Ok((link, Found::Refused(error))) => {
+                self.links.forget(picked.key(), &link);
+                let error = self.failed(&picked, error, true);
+                return unsent(picked, error, request);
+            }
+            Err(_) => {
+                let error = self.unreachable(&picked, Arc::new(io::Error::from(io::ErrorKind::TimedOut)));
+                return unsent(picked, error, request);
+            }
+        };
+        let copy = (self.retry.copy)(&request);
+        let answer = timeout_at(deadline, service.call(request)).await;
+        let outcome = match &answer {
+            Ok(answer) => (self.classify)(answer.as_ref()),
+            Err(_) => Outcome::Failed,
+        };
+        if outcome != Outcome::Succeeded && !matches!(answer, Ok(Ok(_))) {
+            self.links.forget(picked.key(), &link);
+        }
+        let result = match answer {
+            Ok(Ok(response)) => Ok(response),
+            Ok(Err(error)) => Err(self.failed(&picked, error, outcome == Outcome::Unsent)),
+            Err(_) => Err(self.timed_out(&picked)),
+        };
+        self.learn(picked, outcome, result, copy)
+    }
+
+    /// Says to the view how an attempt went.
+    fn learn(
+        &self,
+        picked: Picked<P>,
+        outcome: Outcome,
+        result: CallResult<S, R>,
+        copy: Option<R>,
+    ) -> Attempt<S, R> {
+        if outcome == Outcome::Succeeded {
+            let result = result.map(|response| (self.keep)(response, picked.sound()));
+            return Attempt::Over(result, None);
+        }
+        tracing::debug!(service = %picked.name, instance = %picked.id, ?outcome, "an instance failed a request");
+        picked.failed();
+        let again = copy.filter(|copy| outcome == Outcome::Unsent || (self.retry.is_safe)(copy));
+        Attempt::Over(result, again)
+    }
+
+    fn unreachable(&self, picked: &Picked<P>, cause: Cause) -> CallError<S::Error> {
+        CallError::Unreachable { service: self.service.name().to_owned(), id: picked.id.clone(), cause }
+    }
+
+    fn failed(&self, picked: &Picked<P>, error: S::Error, unsent: bool) -> CallError<S::Error> {
+        CallError::Failed { service: self.service.name().to_owned(), id: picked.id.clone(), error, unsent }
+    }
+
+    fn timed_out(&self, picked: &Picked<P>) -> CallError<S::Error> {
+        let (service, timeout) = (self.service.name().to_owned(), self.policy.timeout);
+        CallError::TimedOut { service, id: picked.id.clone(), timeout }
+    }
+}

@@ -1,0 +1,124 @@
+use super::Outcome;
+use super::link::Cause;
+use super::replay::Replayed;
+use bytes::Bytes;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use http::Response;
+use http_body::{Frame, SizeHint};
+use std::error::Error;
+use std::fmt;
+use std::iter::successors;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use tonic::body::Body;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Code, ConnectError, Status};
+
+/// gRPC connection to one instance.
+#[derive(Clone)]
+pub(super) struct GrpcLink(Channel);
+
+impl GrpcLink {
+    pub(super) async fn connect(endpoint: Endpoint) -> Result<Self, Cause> {
+        endpoint
+            .connect()
+            .await
+            .map(Self)
+            .map_err(|error| Cause::from(Box::<dyn Error + Send + Sync>::from(error)))
+    }
+}
+
+/// Error of a connection.
+pub(super) struct GrpcError {
+    pub(super) error: tonic::transport::Error,
+    /// True when nothing was sent, and the request can be.
+    is_unsent: bool,
+}
+
+impl tower::Service<Replayed> for GrpcLink {
+    type Response = Response<Body>;
+    type Error = GrpcError;
+    type Future = BoxFuture<'static, Result<Response<Body>, GrpcError>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), GrpcError>> {
+        let ready = tower::Service::<http::Request<Body>>::poll_ready(&mut self.0, cx);
+        ready.map_err(|error| GrpcError { error, is_unsent: true })
+    }
+
+    fn call(&mut self, request: Replayed) -> Self::Future {
+        let (request, recording) = request.into_request();
+        let response = self.0.call(request);
+        async move {
+            response.await.map_err(|error| {
+                let is_unsent = is_unconnected(&error) && recording.is_whole();
+                GrpcError { error, is_unsent }
+            })
+        }
+        .boxed()
+    }
+}
+
+/// True for an error of making a connection: the channel connects again by itself.
+fn is_unconnected(error: &(dyn Error + 'static)) -> bool {
+    successors(Some(error), |&error| error.source()).any(|error| error.is::<ConnectError>())
+}
+
+/// Outcome of an attempt, where `fails` is true for the codes with which the instance fails.
+pub(super) fn outcome(
+    answer: Result<&Response<Body>, &GrpcError>,
+    fails: &(dyn Fn(Code) -> bool + Send + Sync),
+) -> Outcome {
+    let response = match answer {
+        Ok(response) => response,
+        Err(GrpcError { is_unsent: true, .. }) => return Outcome::Unsent,
+        Err(_) => return Outcome::Failed,
+    };
+    match Status::from_header_map(response.headers()) {
+        Some(status) if fails(status.code()) => Outcome::Failed,
+        Some(_) => Outcome::Succeeded,
+        None => Outcome::of_status(response.status().as_u16()),
+    }
+}
+
+/// Body of a response, which holds something until it is over or dropped.
+pub(super) struct HeldBody<H> {
+    body: Body,
+    held: Option<H>,
+}
+
+impl<H: Send + Unpin + 'static> HeldBody<H> {
+    pub(super) fn put(response: Response<Body>, held: H) -> Response<Body> {
+        response.map(|body| Body::new(Self { body, held: Some(held) }))
+    }
+}
+
+impl<H: Unpin> http_body::Body for HeldBody<H> {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let frame = Pin::new(&mut self.body).poll_frame(cx);
+        if matches!(frame, Poll::Ready(None | Some(Err(_)))) {
+            self.held = None;
+        }
+        frame
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl fmt::Display for GrpcError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
+    }
+}

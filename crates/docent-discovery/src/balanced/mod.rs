@@ -1,0 +1,22 @@
+//! Requests that are sent to instances by [`Service::pick`](crate::Service::pick), and teach it.
+
+mod attempt_policy;
+mod call;
+#[cfg(feature = "tonic")]
+mod channel;
+mod error;
+#[cfg(feature = "tonic")]
+mod grpc;
+mod link;
+mod links;
+mod outcome;
+#[cfg(feature = "tonic")]
+mod replay;
+mod sender;
+
+pub use attempt_policy::AttemptPolicy;
+#[cfg(feature = "tonic")]
+pub use channel::BalancedChannel;
+pub use error::CallError;
+pub use outcome::Outcome;
+pub use sender::Balanced;

@@ -1,0 +1,146 @@
+use bytes::Bytes;
+use http::request::Parts;
+use http::{HeaderMap, Request};
+use http_body::{Body as _, Frame, SizeHint};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+use tonic::Status;
+use tonic::body::Body;
+
+/// gRPC request that can be sent more than once: its copies share one body, which belongs to the copy that was
+/// sent last.
+#[derive(Clone)]
+pub(super) struct Replayed {
+    parts: Parts,
+    recording: Recording,
+}
+
+impl Replayed {
+    /// With `keeps` the body's frames are kept, so that it can be sent again once it is on its way.
+    pub(super) fn new(request: Request<Body>, keeps: bool) -> Self {
+        let (parts, rest) = request.into_parts();
+        let frames = Frames { rest, kept: Vec::new(), keeps, is_begun: false, turn: 0 };
+        Self { parts, recording: Recording(Arc::new(Mutex::new(frames))) }
+    }
+
+    /// True when its body is kept.
+    pub(super) fn keeps(&self) -> bool {
+        self.recording.lock().keeps
+    }
+
+    /// The request, to be sent, and its recording. Bodies of requests before it end with an error.
+    pub(super) fn into_request(self) -> (Request<Body>, Recording) {
+        let turn = {
+            let mut frames = self.recording.lock();
+            frames.turn += 1;
+            frames.turn
+        };
+        let body = ReplayBody { recording: self.recording.clone(), turn, next: 0 };
+        (Request::from_parts(self.parts, Body::new(body)), self.recording)
+    }
+}
+
+/// Body of a request, as far as it was sent, and the rest of it.
+#[derive(Clone)]
+pub(super) struct Recording(Arc<Mutex<Frames>>);
+
+impl Recording {
+    /// True when the body can be sent from its beginning.
+    pub(super) fn is_whole(&self) -> bool {
+        let frames = self.lock();
+        frames.keeps || !frames.is_begun
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Frames> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+struct Frames {
+    rest: Body,
+    kept: Vec<Kept>,
+    keeps: bool,
+    is_begun: bool,
+    /// Number of the request that the body belongs to.
+    turn: u64,
+}
+
+/// Frame that was sent.
+#[derive(Clone)]
+enum Kept {
+    Data(Bytes),
+    Trailers(HeaderMap),
+}
+
+impl Frames {
+    /// The frame with this number, of those that are kept or else the next of the rest.
+    fn poll(&mut self, number: usize, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        if let Some(kept) = self.kept.get(number) {
+            return Poll::Ready(Some(Ok(kept.clone().into())));
+        }
+        self.is_begun = true;
+        let frame = match ready!(Pin::new(&mut self.rest).poll_frame(cx)) {
+            Some(Ok(frame)) => frame,
+            end => return Poll::Ready(end),
+        };
+        if !self.keeps {
+            return Poll::Ready(Some(Ok(frame)));
+        }
+        let kept = match frame.into_data() {
+            Ok(data) => Kept::Data(data),
+            Err(frame) => Kept::Trailers(frame.into_trailers().unwrap_or_default()),
+        };
+        self.kept.push(kept.clone());
+        Poll::Ready(Some(Ok(kept.into())))
+    }
+}
+
+impl From<Kept> for Frame<Bytes> {
+    fn from(kept: Kept) -> Self {
+        match kept {
+            Kept::Data(data) => Frame::data(data),
+            Kept::Trailers(trailers) => Frame::trailers(trailers),
+        }
+    }
+}
+
+/// Body of one request among the copies.
+struct ReplayBody {
+    recording: Recording,
+    turn: u64,
+    /// Number of its next frame.
+    next: usize,
+}
+
+impl http_body::Body for ReplayBody {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let mut frames = self.recording.lock();
+        if frames.turn != self.turn {
+            return Poll::Ready(Some(Err(Status::cancelled("the request went to another instance"))));
+        }
+        let frame = ready!(frames.poll(self.next, cx));
+        drop(frames);
+        self.next += 1;
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        let frames = self.recording.lock();
+        self.next >= frames.kept.len() && frames.rest.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let frames = self.recording.lock();
+        match frames.kept.is_empty() {
+            true => frames.rest.size_hint(),
+            false => SizeHint::default(),
+        }
+    }
+}

@@ -1,0 +1,41 @@
+use super::Instances;
+use docent_core::recipe::call_hook;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// Follower of a view in the view's own task: of its states, after each is shown.
+pub(crate) trait Follower<P>: Send + Sync {
+    /// Hears of the state that is shown now.
+    fn follow(&self, shown: &Instances<P>);
+}
+
+/// Followers of a view that are not dropped yet.
+pub(super) struct Followers<P>(Arc<Mutex<Vec<Weak<dyn Follower<P>>>>>);
+
+impl<P> Followers<P> {
+    pub(super) fn new() -> Self {
+        Self(Arc::default())
+    }
+
+    #[cfg(feature = "tower")]
+    pub(super) fn add(&self, follower: Weak<dyn Follower<P>>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(follower);
+    }
+
+    /// Tells them all. What they drop may be of the user's.
+    pub(super) fn tell(&self, service: &str, shown: &Instances<P>) {
+        let mut followers = Vec::new();
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .retain(|follower| follower.upgrade().map(|follower| followers.push(follower)).is_some());
+        for follower in followers {
+            let _ = call_hook("drop of a connection", service, || follower.follow(shown));
+        }
+    }
+}
+
+impl<P> Clone for Followers<P> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
