@@ -4,6 +4,8 @@
 
 mod bad_input;
 mod balance;
+#[cfg(all(feature = "tonic", feature = "tower"))]
+mod balanced;
 mod batteries;
 mod hooks;
 mod large;

@@ -2,32 +2,41 @@
 
 use crate::scene::{registry, until_ids};
 use docent::Instance;
-use docent::discovery::{AttemptPolicy, BalancedChannel as Channel};
+use docent::discovery::{AttemptPolicy, BalancedChannel as Channel, PickPolicy};
 use docent_testkit::{Backend, both_backends};
 use docent_tests::{PATIENCE, connect, soon};
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Endpoint, Server};
+use tonic_health::ServingStatus;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
+use tonic_health::server::HealthReporter;
 
-/// A health server that knows the service `name` and no other.
-async fn health_server(name: &'static str) -> (SocketAddr, JoinHandle<()>) {
+/// A health server that knows one service and no other.
+struct Served {
+    address: SocketAddr,
+    reporter: HealthReporter,
+    serving: JoinHandle<()>,
+}
+
+async fn health_server(name: &'static str) -> Served {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
+    let (reporter, service) = tonic_health::server::health_reporter();
+    reporter.set_service_status(name, ServingStatus::Serving).await;
     let serving = tokio::spawn(async move {
-        let (reporter, service) = tonic_health::server::health_reporter();
-        reporter.set_service_status(name, tonic_health::ServingStatus::Serving).await;
         Server::builder()
             .add_service(service)
             .serve_with_incoming(TcpIncoming::from(listener))
             .await
             .unwrap();
     });
-    (address, serving)
+    Served { address, reporter, serving }
 }
 
 fn at(id: &str, address: SocketAddr) -> Instance<String> {
@@ -69,14 +78,14 @@ both_backends! {
         });
         tokio::task::yield_now().await;
         let (a, b) = (health_server("a").await, health_server("b").await);
-        let first = soon(registry(&client).register(at("1", a.0))).await.unwrap();
+        let first = soon(registry(&client).register(at("1", a.address))).await.unwrap();
         assert_eq!(soon(waiting).await.unwrap(), Some(true));
-        let _second = soon(registry(&client).register(at("2", b.0))).await.unwrap();
+        let _second = soon(registry(&client).register(at("2", b.address))).await.unwrap();
         soon(until_both(&channel, "a")).await;
         // One leaves, and dies.
         soon(first.deregister()).await.unwrap();
         until_ids(&view, &["2"]).await;
-        a.1.abort();
+        a.serving.abort();
         soon(async { while knows(&channel, "b").await != Some(true) {} }).await;
         for _ in 0..20 {
             assert_eq!(knows(&channel, "b").await, Some(true));
@@ -90,9 +99,9 @@ both_backends! {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let (a, b) = (health_server("a").await, health_server("b").await);
-        let _bad = soon(registry(&client).register(at("0", a.0))).await.unwrap();
-        let _first = soon(registry(&client).register(at("1", a.0))).await.unwrap();
-        let _second = soon(registry(&client).register(at("2", b.0))).await.unwrap();
+        let _bad = soon(registry(&client).register(at("0", a.address))).await.unwrap();
+        let _first = soon(registry(&client).register(at("1", a.address))).await.unwrap();
+        let _second = soon(registry(&client).register(at("2", b.address))).await.unwrap();
         let view = crate::scene::view(&other).await;
         let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
         let before = tasks();
@@ -107,5 +116,47 @@ both_backends! {
         drop(channel);
         // Its own tasks are gone with it, but for the link that the server closes.
         soon(async { while tasks() > before + 1 { tokio::task::yield_now().await; } }).await;
+    }
+
+    async fn a_stream_counts_as_in_flight_and_outlives_the_leave_of_its_instance(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let (a, b) = (health_server("a").await, health_server("a").await);
+        let first = soon(registry(&client).register(at("1", a.address))).await.unwrap();
+        let second = soon(registry(&client).register(at("2", b.address))).await.unwrap();
+        let builder = registry(&other).service_builder::<String>("orders").policy(PickPolicy::PowerOfTwo);
+        let view = soon(builder.open()).await.unwrap();
+        let mut health = HealthClient::new(view.channel());
+        let request = || HealthCheckRequest { service: "a".to_owned() };
+        let mut stream = soon(health.watch(request())).await.unwrap().into_inner();
+        assert_eq!(soon(stream.message()).await.unwrap().unwrap().status, 1);
+        let picks = || (0..50).map(|_| view.pick().unwrap().id.clone()).collect::<BTreeSet<_>>();
+        let free = picks();
+        assert_eq!(free.len(), 1, "the other has a stream");
+        let (left, at, kept) = if free.contains("2") { (first, &a, "2") } else { (second, &b, "1") };
+        soon(left.deregister()).await.unwrap();
+        until_ids(&view, &[kept]).await;
+        soon(health.check(request())).await.unwrap();
+        at.reporter.set_service_status("a", ServingStatus::NotServing).await;
+        assert_eq!(soon(stream.message()).await.unwrap().unwrap().status, 2);
+    }
+
+    async fn the_end_of_a_stream_ends_its_time_in_flight(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let (a, b) = (health_server("a").await, health_server("a").await);
+        let _first = soon(registry(&client).register(at("1", a.address))).await.unwrap();
+        let _second = soon(registry(&client).register(at("2", b.address))).await.unwrap();
+        let builder = registry(&other).service_builder::<String>("orders").policy(PickPolicy::PowerOfTwo);
+        let view = soon(builder.open()).await.unwrap();
+        let mut health = HealthClient::new(view.channel());
+        let request = HealthCheckRequest { service: "a".to_owned() };
+        let stream = soon(health.watch(request.clone())).await.unwrap();
+        let picks = || (0..50).map(|_| view.pick().unwrap().id.clone()).collect::<BTreeSet<_>>();
+        assert_eq!(picks().len(), 1);
+        drop(stream);
+        assert_eq!(picks().len(), 2);
+        soon(health.check(request)).await.unwrap();
+        assert_eq!(picks().len(), 2, "a unary call is over with its response");
     }
 }
