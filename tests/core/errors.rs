@@ -57,6 +57,29 @@ async fn unknown(server: &TestServer) -> Error {
     soon(client.set("/a", "1", None)).await.unwrap_err()
 }
 
+#[cfg(feature = "tower")]
+fn rows_of_calls() {
+    use docent::discovery::CallError;
+    let (service, id) = (|| "orders".to_owned(), || "host-7".to_owned());
+    let none = CallError::<&str>::NoInstance { service: service() };
+    row!(none, true, false, None, "call: service \"orders\" has no instance that can be picked");
+    let cause: std::sync::Arc<dyn std::error::Error + Send + Sync> =
+        std::sync::Arc::from(Box::from("refused"));
+    let unreachable = CallError::<&str>::Unreachable { service: service(), id: id(), cause };
+    row!(
+        unreachable,
+        true,
+        false,
+        None,
+        "call: instance \"host-7\" of service \"orders\" cannot be reached: refused"
+    );
+    let late = CallError::<&str>::TimedOut { service: service(), id: id(), timeout: Duration::from_secs(2) };
+    row!(late, false, true, None, "call: instance \"host-7\" of service \"orders\" did not answer within 2s");
+    let failed = |unsent| CallError::Failed { service: service(), id: id(), error: "reset", unsent };
+    row!(failed(false), false, true, None, "call: instance \"host-7\" of service \"orders\" failed: reset");
+    row!(failed(true), true, false, None, "call: instance \"host-7\" of service \"orders\" failed: reset");
+}
+
 both_backends! {
     async fn every_error_says_whether_to_try_again_and_what_may_have_happened(backend: Backend) {
         let server = backend.start().await;
@@ -82,6 +105,8 @@ both_backends! {
         row!(SubscribeError::Missing, true, false, None, "subscribe: nothing is published there");
         let none = PickError::NoInstance { service: "orders".to_owned() };
         row!(none, true, false, None, "pick: service \"orders\" has no instance that can be picked");
+        #[cfg(feature = "tower")]
+        rows_of_calls();
         let refused: DeleteAllError = soon(connect(&server).await.delete_all("a")).await.unwrap_err();
         let text = format!("delete_all: only 0 nodes were deleted: {}", refused.error());
         row!(refused, false, false, None, text);

@@ -49,15 +49,22 @@ where
 
     /// An instance that was not tried yet. The first is waited for, if the policy says so.
     async fn pick(&self, tried: &[Arc<str>]) -> Option<Picked<P>> {
-        if tried.is_empty() && !self.policy.wait.is_zero() {
-            let until = after(Instant::now(), self.policy.wait);
+        let until = after(Instant::now(), self.policy.wait);
+        loop {
+            let picked = self.pick_now(tried);
+            if picked.is_some() || !tried.is_empty() || self.policy.wait.is_zero() {
+                return picked;
+            }
             let is_there = self.service.until_some(|key| !self.links.leaves_out(key));
-            timeout_at(until, is_there).await.ok()?;
+            timeout_at(until, is_there).await.ok().flatten()?;
         }
-        if tried.is_empty() && !self.links.leaves_out_any() {
-            return self.service.pick().ok();
+    }
+
+    fn pick_now(&self, tried: &[Arc<str>]) -> Option<Picked<P>> {
+        match tried.is_empty() && !self.links.leaves_out_any() {
+            true => self.service.pick().ok(),
+            false => self.service.pick_unless(|key| tried.contains(key) || self.links.leaves_out(key)),
         }
-        self.service.pick_unless(|key| tried.contains(key) || self.links.leaves_out(key))
     }
 
     async fn attempt(&self, picked: Picked<P>, request: R) -> Attempt<S, R> {
@@ -69,7 +76,7 @@ where
         let ready = timeout_at(deadline, self.links.ready(&self.service, &picked)).await;
         let (link, mut service) = match ready {
             Ok((link, Found::Ready(service))) => (link, service),
-            Ok((_, Found::LeftOut | Found::Broken)) => return Attempt::LeftOut(request),
+            Ok((_, Found::LeftOut)) => return Attempt::LeftOut(request),
             Ok((_, Found::Unmade(cause))) => {
                 let error = self.unreachable(&picked, cause);
                 return unsent(picked, error, request);

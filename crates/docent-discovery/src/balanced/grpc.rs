@@ -122,3 +122,23 @@ impl fmt::Display for GrpcError {
         self.error.fmt(f)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_instance_fails_by_code_or_by_the_status_of_a_gateway() {
+        let outcome_of = |http: u16, code: Option<&str>| {
+            let response = Response::builder().status(http);
+            let response =
+                code.into_iter().fold(response, |response, code| response.header("grpc-status", code));
+            let response = response.body(Body::empty()).unwrap();
+            outcome(Ok(&response), &|code| code == Code::Unavailable)
+        };
+        assert_eq!(outcome_of(200, None), Outcome::Succeeded);
+        assert_eq!(outcome_of(200, Some("5")), Outcome::Succeeded);
+        assert_eq!(outcome_of(200, Some("14")), Outcome::Failed);
+        assert_eq!(outcome_of(503, None), Outcome::Failed);
+    }
+}

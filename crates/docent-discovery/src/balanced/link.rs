@@ -26,8 +26,6 @@ pub(super) enum Found<S, E> {
     Ready(S),
     /// The instance is left out.
     LeftOut,
-    /// The connection was made before, and is broken. Another may do.
-    Broken,
     /// No connection can be made.
     Unmade(Cause),
     /// A new connection takes no requests.
@@ -44,9 +42,9 @@ impl<P, S> Link<P, S> {
         matches!(self.made.get(), Some(None))
     }
 
-    /// Waits until it takes a request. Where this is dropped while it makes the connection, the next that
-    /// waits makes it.
-    pub(super) async fn ready<R>(&self, make: &Make<P, S>) -> Found<S, S::Error>
+    /// Waits until it takes a request. `None` when the connection was made before, and is broken: another may
+    /// do. Where this is dropped while it makes the connection, the next that waits makes it.
+    pub(super) async fn ready<R>(&self, make: &Make<P, S>) -> Option<Found<S, S::Error>>
     where
         S: tower::Service<R> + Clone,
     {
@@ -54,13 +52,13 @@ impl<P, S> Link<P, S> {
         let connect = || async { Ok(make(Arc::clone(&self.instance)).await?.map(Mutex::new)) };
         let mut service = match self.made.get_or_try_init(connect).await {
             Ok(Some(made)) => made.lock().unwrap_or_else(PoisonError::into_inner).clone(),
-            Ok(None) => return Found::LeftOut,
-            Err(cause) => return Found::Unmade(cause),
+            Ok(None) => return Some(Found::LeftOut),
+            Err(cause) => return Some(Found::Unmade(cause)),
         };
         match poll_fn(|cx| service.poll_ready(cx)).await {
-            Ok(()) => Found::Ready(service),
-            Err(_) if was_made => Found::Broken,
-            Err(error) => Found::Refused(error),
+            Ok(()) => Some(Found::Ready(service)),
+            Err(_) if was_made => None,
+            Err(error) => Some(Found::Refused(error)),
         }
     }
 }

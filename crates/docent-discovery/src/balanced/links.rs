@@ -36,15 +36,14 @@ impl<P, S> Links<P, S> {
     {
         loop {
             let link = self.of(service, picked);
-            let found = link.ready(&self.make).await;
-            match found {
-                Found::Broken => self.forget(picked.key(), &link),
-                Found::LeftOut => {
-                    self.leaves_out.store(true, Ordering::Relaxed);
-                    return (link, found);
-                }
-                _ => return (link, found),
+            let Some(found) = link.ready(&self.make).await else {
+                self.forget(picked.key(), &link);
+                continue;
+            };
+            if matches!(found, Found::LeftOut) {
+                self.leaves_out.store(true, Ordering::Relaxed);
             }
+            return (link, found);
         }
     }
 

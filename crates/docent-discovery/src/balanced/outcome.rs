@@ -40,3 +40,35 @@ impl Outcome {
         if is_unsent { Self::Unsent } else { Self::Failed }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_gateways_and_those_who_are_unavailable_fail_by_status() {
+        for (status, outcome) in [
+            (200, Outcome::Succeeded),
+            (404, Outcome::Succeeded),
+            (429, Outcome::Succeeded),
+            (500, Outcome::Succeeded),
+            (502, Outcome::Failed),
+            (503, Outcome::Failed),
+            (504, Outcome::Failed),
+        ] {
+            assert_eq!(Outcome::of_status(status), outcome, "{status}");
+        }
+    }
+
+    #[test]
+    fn a_refused_connection_is_found_among_the_sources() {
+        #[derive(Debug, thiserror::Error)]
+        #[error("outer")]
+        struct Outer(#[source] io::Error);
+
+        assert_eq!(Outcome::of_error(&io::Error::from(ErrorKind::ConnectionRefused)), Outcome::Unsent);
+        assert_eq!(Outcome::of_error(&Outer(ErrorKind::ConnectionRefused.into())), Outcome::Unsent);
+        assert_eq!(Outcome::of_error(&Outer(ErrorKind::ConnectionReset.into())), Outcome::Failed);
+        assert_eq!(Outcome::of_error(&io::Error::other("planted")), Outcome::Failed);
+    }
+}

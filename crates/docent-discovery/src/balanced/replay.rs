@@ -144,3 +144,72 @@ impl http_body::Body for ReplayBody {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::future::poll_fn;
+    use std::collections::VecDeque;
+
+    struct Frames(VecDeque<Kept>);
+
+    impl http_body::Body for Frames {
+        type Data = Bytes;
+        type Error = Status;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+            Poll::Ready(self.0.pop_front().map(|kept| Ok(kept.into())))
+        }
+    }
+
+    /// A request with the frames `1`, `2` and trailers.
+    fn request(keeps: bool) -> Replayed {
+        let data = |text: &'static str| Kept::Data(Bytes::from_static(text.as_bytes()));
+        let frames = Frames([data("1"), data("2"), Kept::Trailers(HeaderMap::new())].into());
+        Replayed::new(Request::new(Body::new(frames)), keeps)
+    }
+
+    /// The next frame: its data, `end` or the code of an error.
+    async fn next(body: &mut Body) -> String {
+        match poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)).await {
+            Some(Ok(frame)) => match frame.into_data() {
+                Ok(data) => String::from_utf8(data.to_vec()).unwrap(),
+                Err(_) => "trailers".to_owned(),
+            },
+            Some(Err(status)) => format!("{:?}", status.code()),
+            None => "end".to_owned(),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_that_is_kept_is_sent_again_from_its_beginning() {
+        let copy = request(true);
+        let (first, recording) = copy.clone().into_request();
+        let mut first = first.into_body();
+        assert_eq!((next(&mut first).await, next(&mut first).await), ("1".to_owned(), "2".to_owned()));
+        assert!(recording.is_whole() && copy.keeps());
+        let (second, _) = copy.into_request();
+        let mut second = second.into_body();
+        for expected in ["1", "2", "trailers", "end"] {
+            assert_eq!(next(&mut second).await, expected);
+        }
+        assert_eq!(next(&mut first).await, "Cancelled", "it belongs to the second");
+    }
+
+    #[tokio::test]
+    async fn a_body_that_is_not_kept_is_whole_until_it_is_begun() {
+        let copy = request(false);
+        let (_, recording) = copy.clone().into_request();
+        assert!(recording.is_whole() && !copy.keeps());
+        let (second, _) = copy.into_request();
+        let mut second = second.into_body();
+        assert_eq!(next(&mut second).await, "1");
+        assert!(!recording.is_whole());
+        for expected in ["2", "trailers", "end"] {
+            assert_eq!(next(&mut second).await, expected);
+        }
+    }
+}

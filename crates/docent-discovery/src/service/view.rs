@@ -18,7 +18,8 @@ use tokio_util::sync::DropGuard;
 ///
 /// # Expected flow
 /// [`pick`](Self::pick) an instance for each piece of work, hold the [`Picked`] while the work goes on, and
-/// say how it went. A user that keeps connections follows [`changes`](Self::changes).
+/// say how it went. With the feature `tower`, `balanced` does that for each request, and with `tonic`
+/// `channel`. A user that keeps connections follows [`changes`](Self::changes).
 ///
 /// # Guarantees
 /// - The view of an instance is never older than what it showed before, and comes to the servers' state.
@@ -111,15 +112,13 @@ impl<P> Service<P> {
         self.0.balance.pick_some(&candidates)
     }
 
-    /// Waits until there is an available instance whose node's name passes. For ever, once the client is
-    /// closed.
+    /// Waits until there is an available instance whose node's name passes. `None` when the client is closed:
+    /// nobody comes any more.
     #[cfg(feature = "tower")]
-    pub(crate) async fn until_some(&self, passes: impl Fn(&Arc<str>) -> bool) {
+    pub(crate) async fn until_some(&self, passes: impl Fn(&Arc<str>) -> bool) -> Option<()> {
         let mut shown = self.0.followed.shown.clone();
         let is_there = |shown: &Arc<Instances<P>>| shown.available.iter().any(|one| passes(&one.key));
-        if shown.wait_for(is_there).await.is_err() {
-            std::future::pending().await
-        }
+        shown.wait_for(is_there).await.is_ok().then_some(())
     }
 
     /// Tells `follower` each state that is shown from now on, until it is dropped.
@@ -192,8 +191,11 @@ impl<P: Send + Sync + 'static> Service<P> {
     /// `tower::balance` and other users of one. `make` makes a service of each instance, anew when the
     /// instance changes, in the task that polls this; `None` leaves it out, and so does a panic.
     ///
-    /// Requests that tower sends are not counted as in flight here, and their failures set nobody aside: it
-    /// has a balance of its own.
+    /// It is for those who bring a balance of their own; for all others there is
+    /// [`balanced`](Self::balanced). What it lacks: requests that tower sends are not counted as in flight
+    /// here, and their failures set nobody aside. `tower::balance` knows of no failures, and an instance that
+    /// was killed answers fastest of all, with errors: it is asked until its session expires. Nothing is sent
+    /// to another instance, and no attempt has a timeout, but by layers of the caller's.
     ///
     /// # Examples
     /// ```no_run

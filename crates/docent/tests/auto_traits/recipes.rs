@@ -4,8 +4,10 @@ use docent::config::{
     Json, Origin, PublishError, Raw, Rejection, RejectionReason, Revision, SharedCount, SharedValue,
     Snapshot, SubscribeError, Subscription, TreeChange, TreeSnapshot, TreeSubscription,
 };
+#[cfg(feature = "tonic")]
+use docent::discovery::BalancedChannel;
 #[cfg(feature = "tower")]
-use docent::discovery::Discovered;
+use docent::discovery::{AttemptPolicy, Balanced, CallError, Discovered, Outcome};
 use docent::discovery::{
     Instance, Instances, Member, MemberChange, MemberChanges, Members, Membership, OutlierPolicy, Peer,
     PickError, PickPolicy, Picked, Presence, Registration, RegistrationStatus, Registry, RegistryBuilder,
@@ -48,3 +50,15 @@ unique! { ElectionRun<Ready<()>> }
 
 #[cfg(feature = "tower")]
 unique! { Discovered<u32, fn()> }
+
+#[cfg(feature = "tower")]
+type Calls = Balanced<u32, tower::util::BoxCloneService<String, String, std::io::Error>, String>;
+
+#[cfg(feature = "tower")]
+rows! { shared: AttemptPolicy, Calls, Outcome }
+
+#[cfg(feature = "tower")]
+rows! { error: CallError<std::fmt::Error> }
+
+#[cfg(feature = "tonic")]
+rows! { shared: BalancedChannel<u32> }
