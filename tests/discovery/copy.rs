@@ -19,7 +19,7 @@ use tonic_health::pb::health_server::{Health, HealthServer};
 use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse};
 
 /// Long enough for requests that were sent before everybody knew.
-const DRAIN: Duration = Duration::from_secs(1);
+const DRAIN: Duration = Duration::from_secs(2);
 
 #[derive(Clone)]
 struct Orders {

@@ -13,8 +13,8 @@ use tokio::time::sleep;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// The time of an attempt where only a stopped copy reaches it.
-const TIMEOUT: Duration = Duration::from_millis(500);
+/// Longer than a sound copy takes.
+const LONG: Duration = SECOND;
 
 async fn view(client: &Client, policy: PickPolicy, outlier_policy: OutlierPolicy) -> Service<String> {
     let builder = registry(client).service_builder("orders").policy(policy).outlier_policy(outlier_policy);
@@ -36,7 +36,7 @@ async fn killed(backend: Backend, protocol: &str) {
     .await;
     assert_eq!(view.instances().len(), 3, "it is shown until its session expires");
     after.check();
-    assert_eq!(after.longer_than(TIMEOUT), 0);
+    assert!(after.longer_than(LONG) * 100 <= after.ends.len());
     // Requests that must not be done twice go to another copy, too, once nobody can have taken them.
     let ask = asker(&view, protocol, Kind::Unsafe, 10 * SECOND);
     until_answered_by(&ask, "b").await;
@@ -65,17 +65,18 @@ async fn stopped(backend: Backend, protocol: &str) {
     let server = backend.start().await;
     let client = connect(&server).await;
     let [a, _b, _c] = Copy::three(&server, protocol).await;
-    let view = view(&client, PickPolicy::default(), OutlierPolicy::default().period(SECOND)).await;
-    let ask = asker(&view, protocol, Kind::Safe, TIMEOUT);
+    let view = view(&client, PickPolicy::default(), OutlierPolicy::default().period(3 * SECOND)).await;
+    let timeout = SECOND / 2;
+    let ask = asker(&view, protocol, Kind::Safe, timeout);
     until_answered_by(&ask, "a").await;
     let (during, ()) = send(&ask, async {
         a.freeze();
-        sleep(3 * SECOND).await;
+        sleep(5 * SECOND).await;
     })
     .await;
     during.check();
     // Those that went to it before the first of them ran out of time, and a trial for each probation.
-    let slow = during.longer_than(TIMEOUT);
+    let slow = during.longer_than(timeout);
     assert!(slow * 10 < during.ends.len(), "{slow} of {}", during.ends.len());
     a.thaw();
     soon(until_answered_by(&ask, "a")).await;
@@ -85,7 +86,7 @@ async fn slow(backend: Backend, protocol: &str) {
     let server = backend.start().await;
     let client = connect(&server).await;
     let _copies = [
-        Copy::start(&server, "a", protocol, 200).await,
+        Copy::start(&server, "a", protocol, 1000).await,
         Copy::start(&server, "b", protocol, 0).await,
         Copy::start(&server, "c", protocol, 0).await,
     ];
@@ -97,11 +98,11 @@ async fn slow(backend: Backend, protocol: &str) {
     assert!(requests.failed().is_empty() && (1..20).contains(&share), "{:?}", requests.answers());
     // By the time that an attempt takes.
     let by_time = view(&client, PickPolicy::default(), OutlierPolicy::default()).await;
-    let ask = asker(&by_time, protocol, Kind::Safe, SECOND / 10);
-    let (requests, ()) = send(&ask, sleep(SECOND)).await;
+    let ask = asker(&by_time, protocol, Kind::Safe, SECOND / 2);
+    let (requests, ()) = send(&ask, sleep(2 * SECOND)).await;
     requests.check();
     assert!(!requests.answers().contains_key("a"), "{:?}", requests.answers());
-    assert!(requests.longer_than(SECOND / 10) * 4 < requests.ends.len());
+    assert!(requests.longer_than(SECOND / 2) * 4 < requests.ends.len());
 }
 
 both_backends! {

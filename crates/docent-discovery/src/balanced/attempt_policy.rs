@@ -11,7 +11,9 @@ pub struct AttemptPolicy {
     pub limit: u32,
     /// How long one attempt takes at most: until the connection is made, it takes requests, and the response
     /// has begun. An instance that is slower fails. `Duration::MAX` for as long as it takes: then requests to
-    /// an instance that stands still wait for ever. Default: 10 s.
+    /// an instance that stands still wait for ever. Take less than
+    /// [`OutlierPolicy::period`](crate::OutlierPolicy::period): it is over on time also where a trial of the
+    /// instance has no end yet. Default: 10 s.
     pub timeout: Duration,
     /// How long a request waits for an instance where there is none. Default: not at all.
     pub wait: Duration,
