@@ -3,7 +3,8 @@ use std::time::Duration;
 /// Limits of the attempts that are made for one request of a [`Balanced`](crate::Balanced) service or of a
 /// channel.
 ///
-/// They bound each attempt, not the request: a limit for all of it is the caller's, as by `tokio::time::timeout`.
+/// They bound each attempt, not the request: a limit for all of it is the caller's, as by
+/// `tokio::time::timeout`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AttemptPolicy {

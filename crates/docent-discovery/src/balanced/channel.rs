@@ -106,9 +106,9 @@ where
 }
 
 impl<P: Send + Sync + 'static> Service<P> {
-    /// A gRPC channel that sends calls to the instances by [`pick`](Self::pick), and learns: it has the view's
-    /// policy, counts what is in flight, sets aside who fails, and sends again what is safe. It connects to
-    /// the [URI](Instance::uri) of an instance when a call first needs it.
+    /// A gRPC channel that sends calls to the instances by [`pick`](Self::pick), and learns: it has the
+    /// view's policy, counts what is in flight, sets aside who fails, and sends again what is safe. It
+    /// connects to the [URI](Instance::uri) of an instance when a call first needs it.
     ///
     /// # Examples
     /// ```no_run

@@ -61,7 +61,7 @@ impl tower::Service<Replayed> for GrpcLink {
 
 /// True for an error of making a connection: the channel connects again by itself.
 fn is_unconnected(error: &(dyn Error + 'static)) -> bool {
-    successors(Some(error), |&error| error.source()).any(|error| error.is::<ConnectError>())
+    successors(Some(error), |&error| error.source()).any(<dyn Error>::is::<ConnectError>)
 }
 
 /// Outcome of an attempt, where `fails` is true for the codes with which the instance fails.

@@ -5,18 +5,19 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+/// Links by the names of the instances' nodes.
+type Known<P, S> = BTreeMap<Arc<str>, Arc<Link<P, S>>>;
+
 /// Connections to the instances of a service, one for each, by the names of their nodes.
 ///
 /// One is made when a request first needs it, kept while the view shows the instance as available with the
 /// same data, and dropped after that: requests under way have their own clone.
 pub(super) struct Links<P, S> {
     make: Make<P, S>,
-    links: Mutex<BTreeMap<Arc<str>, Arc<Link<P, S>>>>,
+    links: Mutex<Known<P, S>>,
     /// True when the maker left somebody out.
     leaves_out: AtomicBool,
 }
-
-type Known<'a, P, S> = MutexGuard<'a, BTreeMap<Arc<str>, Arc<Link<P, S>>>>;
 
 impl<P, S> Links<P, S> {
     pub(super) fn new(make: Make<P, S>) -> Self {
@@ -24,7 +25,7 @@ impl<P, S> Links<P, S> {
     }
 
     // What the maker made is dropped by the callers once this lock is free: its drop is code of the user's.
-    fn lock(&self) -> Known<'_, P, S> {
+    fn lock(&self) -> MutexGuard<'_, Known<P, S>> {
         self.links.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

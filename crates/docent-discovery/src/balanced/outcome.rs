@@ -8,7 +8,8 @@ use std::iter::successors;
 pub enum Outcome {
     /// The instance did its work, also where the answer is a refusal.
     Succeeded,
-    /// The instance failed, and may have done what was asked: such a request is sent again only if it is safe.
+    /// The instance failed, and may have done what was asked: such a request is sent again only if it is
+    /// safe.
     Failed,
     /// The request never left: no connection was made. It is sent again to another instance.
     Unsent,

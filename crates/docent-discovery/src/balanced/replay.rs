@@ -8,8 +8,8 @@ use std::task::{Context, Poll, ready};
 use tonic::Status;
 use tonic::body::Body;
 
-/// gRPC request that can be sent more than once: its copies share one body, which belongs to the copy that was
-/// sent last.
+/// gRPC request that can be sent more than once: its copies share one body, which belongs to the copy that
+/// was sent last.
 #[derive(Clone)]
 pub(super) struct Replayed {
     parts: Parts,

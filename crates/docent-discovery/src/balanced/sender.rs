@@ -11,10 +11,13 @@ use std::future::Future;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+/// Copier of requests: of some, none can be made.
+type Copy<R> = Box<dyn Fn(&R) -> Option<R> + Send + Sync>;
+
 /// Rule by which a request is sent again.
 pub(super) struct Retry<R> {
     /// Copy of a request, where one can be made.
-    pub(super) copy: Box<dyn Fn(&R) -> Option<R> + Send + Sync>,
+    pub(super) copy: Copy<R>,
     /// True for a request that may be done twice.
     pub(super) is_safe: Box<dyn Fn(&R) -> bool + Send + Sync>,
 }
@@ -118,8 +121,8 @@ impl<P, S: tower::Service<R>, R> Balanced<P, S, R> {
         self
     }
 
-    /// Classifier of the ends of attempts. Default: a response is a success, an error a failure. For HTTP take
-    /// [`Outcome::of_status`] and [`Outcome::of_error`].
+    /// Classifier of the ends of attempts. Default: a response is a success, an error a failure. For HTTP
+    /// take [`Outcome::of_status`] and [`Outcome::of_error`].
     #[must_use]
     pub fn classify(
         mut self,
@@ -159,23 +162,22 @@ impl<P: Send + Sync + 'static> Service<P> {
     ///
     /// # Examples
     /// ```no_run
-    /// use docent_discovery::{AttemptPolicy, Balanced, Service};
+    /// use docent_discovery::{AttemptPolicy, Service};
     /// use std::time::Duration;
-    /// use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    /// use tokio::net::TcpStream;
     /// use tower::ServiceExt;
     ///
+    /// # async fn ask(authority: String, question: String) -> Result<String, std::io::Error> {
+    /// #     Ok(format!("{question} {authority}"))
+    /// # }
     /// # async fn example(orders: Service<()>) -> Result<(), Box<dyn std::error::Error>> {
     /// let orders = orders
     ///     .balanced(async |instance| {
     ///         let authority = instance.authority().ok_or("an instance without an address")?;
-    /// #       fn ask(_: String) -> impl tower::Service<String, Response = String, Error = std::io::Error, Future: Send> + Clone + Send {
-    /// #           tower::service_fn(|request| async move { Ok(request) })
-    /// #       }
-    ///         Ok::<_, &str>(ask(authority))
+    ///         let connection = move |question: String| ask(authority.clone(), question);
+    ///         Ok::<_, &str>(tower::service_fn(connection))
     ///     })
     ///     .attempt_policy(AttemptPolicy::default().timeout(Duration::from_secs(2)))
-    ///     .retry_if(|request: &String| request.starts_with("GET "));
+    ///     .retry_if(|question| question.starts_with("GET "));
     /// let answer = orders.oneshot("GET /1".to_owned()).await?;
     /// # Ok(())
     /// # }
