@@ -94,8 +94,8 @@ async fn slow(backend: Backend, protocol: &str) {
     let by_load = view(&client, PickPolicy::PowerOfTwo, OutlierPolicy::default()).await;
     let ask = asker(&by_load, protocol, Kind::Unsafe, 10 * SECOND);
     let (requests, ()) = send(&ask, sleep(2 * SECOND)).await;
-    let share = requests.answers()["a"] * 100 / requests.ends.len();
-    assert!(requests.failed().is_empty() && (1..20).contains(&share), "{:?}", requests.answers());
+    let of_slow = requests.answers()["a"];
+    assert!(requests.failed().is_empty() && of_slow * 5 < requests.ends.len(), "{:?}", requests.answers());
     // By the time that an attempt takes.
     let by_time = view(&client, PickPolicy::default(), OutlierPolicy::default()).await;
     let ask = asker(&by_time, protocol, Kind::Safe, SECOND / 2);
