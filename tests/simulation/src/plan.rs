@@ -104,10 +104,11 @@ impl Fault {
     }
 }
 
-/// All faults of a run, in the order of their times: the faults of its [`Theme`], or some kinds of faults and
+/// All faults of a run, in the order of their times: the faults of its theme, which its workload asked for or
+/// which was drawn, or some kinds of faults and
 /// not others, so that rare combinations are not drowned by the rest.
-pub(crate) fn draw(setting: &Setting, rng: &mut Rng) -> Vec<Planned> {
-    if let Some(theme) = Theme::of(setting) {
+pub(crate) fn draw(setting: &Setting, asked_for: Option<Theme>, rng: &mut Rng) -> Vec<Planned> {
+    if let Some(theme) = asked_for.or_else(|| Theme::of(setting)) {
         return theme.plan(setting);
     }
     let mut plan = Vec::new();
@@ -240,7 +241,7 @@ mod tests {
     fn draw_from(seed: u64) -> (Setting, Vec<Planned>) {
         let mut rng = Rng::with_seed(seed);
         let setting = Setting::draw(&options(seed), &mut rng);
-        let plan = draw(&setting, &mut rng);
+        let plan = draw(&setting, None, &mut rng);
         (setting, plan)
     }
 

@@ -24,6 +24,9 @@ pub(crate) enum Theme {
     /// Some clients are cut off for a part of a timeout, and meanwhile an operator deletes their claims, so
     /// that others can make the same.
     StolenClaims,
+    /// One client after the other dies, with nothing else wrong: its places in lines stay until the servers
+    /// end its session. Only for workloads that ask for it.
+    Deaths,
 }
 
 impl Theme {
@@ -52,6 +55,7 @@ impl Theme {
                 Self::LateWrites => sequence.late_writes(),
                 Self::StallThenCutOff => sequence.stall_then_cut_off(),
                 Self::StolenClaims => sequence.stolen_claims(),
+                Self::Deaths => sequence.death(),
             };
             // Time for new sessions, and for holds to begin.
             begin = ends + setting.timeout.mul_f64(1.0 + 2.0 * rng.f64());
@@ -149,6 +153,13 @@ impl Sequence<'_> {
             let at = self.between(0.02, 0.2);
             self.push(at, 0.0, Fault::Steal(client));
         }
+        self.after(lasts)
+    }
+
+    fn death(&mut self) -> Duration {
+        let client = self.rng.usize(..self.setting.clients);
+        let lasts = self.between(0.8, 1.2);
+        self.push(0.0, lasts, Fault::Crash(client));
         self.after(lasts)
     }
 
@@ -279,6 +290,16 @@ mod tests {
                 cuts += 1;
             }
             assert!(cuts > 1, "seed {}", setting.seed);
+        }
+    }
+
+    #[test]
+    fn one_client_dies_at_a_time_and_only_where_that_is_asked_for() {
+        assert!(plans(Theme::Deaths).is_empty());
+        for (setting, _) in plans(Theme::StolenClaims) {
+            let deaths = spans(&Theme::Deaths.plan(&setting), |fault| matches!(fault, Fault::Crash(_)));
+            assert!(deaths.len() > 1, "seed {}", setting.seed);
+            assert!(deaths.windows(2).all(|pair| pair[0].1 < pair[1].0), "seed {}", setting.seed);
         }
     }
 

@@ -45,7 +45,10 @@ impl World {
         let workload = workload::by_name(&options.recipe, &mut rng.fork()).with_context(|| {
             format!("recipe {:?} must be one of {:?}", options.recipe, workload::names().collect::<Vec<_>>())
         })?;
-        let plan = if options.calm { Vec::new() } else { plan::draw(&setting, &mut rng.fork()) };
+        let plan = match options.calm {
+            true => Vec::new(),
+            false => plan::draw(&setting, workload.theme(), &mut rng.fork()),
+        };
         let time = WorldTime::default();
         let clock = time.clone();
         let recorder = Recorder::new(move || clock.now());

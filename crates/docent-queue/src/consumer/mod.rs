@@ -3,6 +3,7 @@
 
 mod claimer;
 mod endings;
+mod free_items;
 mod idle;
 pub(crate) mod ordered;
 mod request;

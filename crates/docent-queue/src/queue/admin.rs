@@ -191,8 +191,8 @@ impl<T: 'static> Queue<T> {
     /// that all their numbers begin at 0 again. Consumers that wait take new places.
     ///
     /// # Errors
-    /// `NotEmpty` when there are items; `NodeExists` when one was put meanwhile, and not all numbers begin anew;
-    /// `NoAuth`, `Timeout`, `Closed`.
+    /// `NotEmpty` when there are items; `NodeExists` when one was put meanwhile, and not all numbers begin
+    /// anew; `NoAuth`, `Timeout`, `Closed`.
     ///
     /// # Cancel safety
     /// This method is cancel safe: doing it again does no harm.

@@ -322,8 +322,8 @@ impl<T> Delivery<T> {
     /// its new delay, which is kept by the servers. The number of deliveries stays with it.
     ///
     /// # Errors
-    /// As [`ack`](Self::ack). `InvalidInput` for options in Curator's layout, and for an ephemeral item, which
-    /// goes with its producer's session.
+    /// As [`ack`](Self::ack). `InvalidInput` for options in Curator's layout, and for an ephemeral item,
+    /// which goes with its producer's session.
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the item may be moved. If it is not, it goes back to its place.

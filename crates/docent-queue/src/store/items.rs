@@ -77,6 +77,13 @@ impl Items {
         Ok(claims.map(|claims| claims.names.into_iter().collect()).unwrap_or_default())
     }
 
+    /// Whether each of the items with these names is gone, in one trip.
+    pub(crate) async fn are_gone(&self, names: &[String]) -> Result<Vec<bool>, Error> {
+        let looks = names.iter().map(|name| async { self.client.exists(&self.paths.item(name)).await });
+        let found = futures_util::future::try_join_all(looks).await?;
+        Ok(found.into_iter().map(|item| item.is_none()).collect())
+    }
+
     /// Makes a listing of the folder's children. Those that are no items are ignored, and reported once.
     pub(crate) fn listing(&self, folder: Option<Children>, claimed: HashSet<String>) -> Listing {
         let Some(Children { names, stat, .. }) = folder else {

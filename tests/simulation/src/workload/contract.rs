@@ -1,4 +1,5 @@
 use super::ClientCtx;
+use crate::theme::Theme;
 use docent_checker::{Limit, Noted, Queued, Written};
 use docent_server::Transaction;
 use fastrand::Rng;
@@ -41,6 +42,11 @@ pub(crate) trait Workload: fmt::Debug {
     fn written(&self, journal: &[Transaction]) -> Vec<Written> {
         let _ = journal;
         Vec::new()
+    }
+
+    /// Theme of all faults of its runs; `None` for what is drawn.
+    fn theme(&self) -> Option<Theme> {
+        None
     }
 
     /// True when clients live until nothing new may be begun, unless a fault ends them.

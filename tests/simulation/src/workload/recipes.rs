@@ -62,10 +62,14 @@ const RECIPES: &[Recipe] = &[
             "marker-without-version",
             "claim-unchecked",
             "hand-out-not-counted",
-            "others-do-not-look",
             "late-claim-forgotten",
             "claim-left-behind",
         ],
+    },
+    Recipe {
+        name: "lull",
+        workload: |rng| Rc::new(QueueWorkload::lull(rng)),
+        defects: &["others-do-not-look"],
     },
     Recipe {
         name: "discovery",

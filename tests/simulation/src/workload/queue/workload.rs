@@ -1,5 +1,6 @@
 use super::consumer::Consumer;
 use super::producer;
+use crate::theme::Theme;
 use crate::workload::pace::Pace;
 use crate::workload::{ClientCtx, Workload};
 use docent::queue::{Codec, Json, PutOptions, QueueBuilder};
@@ -45,6 +46,8 @@ pub(in crate::workload) struct QueueWorkload {
     puts: (u64, u64),
     /// The next item's number: no two puts have the same.
     next: Cell<u64>,
+    /// Theme of the faults, where it is not drawn.
+    theme: Option<Theme>,
 }
 
 /// One queue.
@@ -159,7 +162,15 @@ impl QueueWorkload {
             producers: rng.u8(2..=7),
             next: Cell::new(1),
             puts: PUTS[rng.usize(..PUTS.len())],
+            theme: None,
         }
+    }
+
+    /// One queue with so few items that consumers mostly wait, and one of them dies now and then.
+    pub(in crate::workload) fn lull(rng: &mut Rng) -> Self {
+        let drawn = Self::draw(rng);
+        let stocks = drawn.stocks.into_iter().take(1).collect();
+        Self { stocks, producers: 3, puts: PUTS[1], theme: Some(Theme::Deaths), ..drawn }
     }
 
     /// A new item.
@@ -216,6 +227,14 @@ impl QueueWorkload {
 }
 
 impl Workload for QueueWorkload {
+    fn theme(&self) -> Option<Theme> {
+        self.theme
+    }
+
+    fn lasts(&self) -> bool {
+        self.theme.is_some()
+    }
+
     fn nodes(&self) -> Vec<String> {
         vec![QUEUES.to_owned()]
     }

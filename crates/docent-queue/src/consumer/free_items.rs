@@ -1,0 +1,178 @@
+use crate::store::{Backlog, ClaimedItem, Demand, Listing, Store, ensure_folder};
+use docent_core::recipe::{ClaimResult, Hold, claim_all};
+use docent_core::{Error, ErrorKind, Node, planted};
+use futures_util::future::try_join;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Most items that are claimed in one write.
+const MOST: usize = 1000;
+/// How long others are expected to claim the same items, once they did.
+const CONTENDED: Duration = Duration::from_millis(500);
+/// Claims in vain after which it looks what is claimed.
+const LOOK_AFTER: usize = 3;
+
+/// The items that may be free, as far as this process knows, and claims of the lowest of them.
+pub(super) struct FreeItems {
+    store: Arc<Store>,
+    backlog: Backlog,
+    /// True when an item came back since the last listing.
+    came_back: bool,
+    /// Time until which others are expected to claim the same items.
+    contended: Instant,
+}
+
+impl FreeItems {
+    pub(super) fn new(store: Arc<Store>) -> Self {
+        Self { store, backlog: Backlog::default(), came_back: false, contended: Instant::now() }
+    }
+
+    /// True when it is time to list the items because one came back, or its time has come.
+    pub(super) fn has_more(&mut self, now: Instant) -> bool {
+        self.came_back |= self.store.desk.take_look_again();
+        (self.came_back || self.backlog.has_turned(now)) && self.backlog.may_be_listed(now)
+    }
+
+    /// True when the last listing is too old.
+    pub(super) fn is_old(&self, now: Instant) -> bool {
+        self.backlog.is_old(now)
+    }
+
+    /// Time at which an item of the last listing may be handed out that could not be before.
+    pub(super) fn next(&self) -> Option<Instant> {
+        self.backlog.next()
+    }
+
+    /// Claims the lowest items that are free; none when none is. The last listing may be too old; `known`
+    /// when nothing else can be free than it shows.
+    pub(super) async fn claim(
+        &mut self,
+        demand: Demand,
+        is_old: bool,
+        known: bool,
+    ) -> Result<Vec<ClaimedItem>, Error> {
+        let (mut now, mut ahead) = (demand.now.min(MOST), demand.ahead);
+        let (mut listed, mut in_vain) = (known || is_old, 0);
+        if is_old {
+            self.list().await?;
+        } else if !known && Instant::now() < self.contended {
+            listed = self.look().await?;
+        }
+        loop {
+            let names = self.backlog.first((now + ahead).min(MOST));
+            if names.is_empty() {
+                if listed {
+                    return Ok(Vec::new());
+                }
+                self.list().await?;
+                listed = true;
+                continue;
+            }
+            // What may not be read is handed out to nobody.
+            let counted = if self.store.unreadable.load(Ordering::Relaxed) { 0 } else { now };
+            let claimed = match self.claim_these(&names, counted).await {
+                // Fewer fit.
+                Err(error) if names.len() > 1 && is_too_much(&error) => {
+                    now = now.min(names.len()).div_ceil(2);
+                    ahead = (names.len() / 2).saturating_sub(now);
+                    continue;
+                }
+                claimed => claimed.inspect_err(|error| self.note_unreadable(error))?,
+            };
+            match claimed {
+                ClaimResult::All(claims) => {
+                    self.backlog.taken(claims.len());
+                    self.store.unreadable.store(false, Ordering::Relaxed);
+                    let claims = names.into_iter().zip(claims).enumerate();
+                    let claimed = claims.filter_map(|(index, (name, claim))| {
+                        claimed_item(&self.store, name, claim, index < counted)
+                    });
+                    let claimed: Vec<_> = claimed.collect();
+                    if !claimed.is_empty() {
+                        return Ok(claimed);
+                    }
+                }
+                // Another process claims the same items, or has finished this one since the listing: the next
+                // attempt is for fewer.
+                ClaimResult::Taken(index) | ClaimResult::NoNode(index) => {
+                    (now, ahead) = (now.div_ceil(2), ahead / 2);
+                    self.backlog.forget(&names[index]);
+                    self.contended = Instant::now() + CONTENDED;
+                    in_vain += 1;
+                    if in_vain % LOOK_AFTER == 0 {
+                        listed |= self.look().await?;
+                    }
+                }
+                ClaimResult::NoParent(_) => {
+                    ensure_folder(&self.store.client, &self.store.paths.claims).await?;
+                }
+            }
+        }
+    }
+
+    fn note_unreadable(&self, error: &Error) {
+        if error.kind() == ErrorKind::NoAuth {
+            self.store.unreadable.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Claims items, the first `counted` of them as handed out.
+    async fn claim_these(&mut self, names: &[String], counted: usize) -> Result<ClaimResult, Error> {
+        let Store { client, paths, .. } = &*self.store;
+        let request = |(index, name): (usize, &String)| {
+            paths.claim_request(name, index < counted && !planted!(HandOutNotCounted))
+        };
+        let requests: Vec<_> = names.iter().enumerate().map(request).collect();
+        claim_all(client, &requests, "queue").await
+    }
+
+    /// Finds out what others claimed and ended since the last listing; true when the items were listed again,
+    /// too.
+    async fn look(&mut self) -> Result<bool, Error> {
+        if self.backlog.is_short() {
+            self.list().await?;
+            return Ok(true);
+        }
+        let marks = self.backlog.marks();
+        let items = &self.store.items;
+        let (claimed, gone) = try_join(items.claimed(), items.are_gone(&marks)).await?;
+        self.backlog.forget_taken(&marks, |index, mark| gone[index] || claimed.contains(mark));
+        self.backlog.forget_claimed(&claimed, MOST);
+        Ok(false)
+    }
+
+    async fn list(&mut self) -> Result<(), Error> {
+        self.came_back = false;
+        let listing = self.store.items.list().await?;
+        self.fill(listing);
+        Ok(())
+    }
+
+    /// Takes a listing.
+    pub(super) fn fill(&mut self, Listing { folder, items, claimed }: Listing) {
+        let aside = &self.store.aside;
+        aside.keep_only(folder, &items);
+        self.store.tell_depth(items.len());
+        self.backlog.fill(items, &claimed, aside);
+    }
+}
+
+/// True for an error of claims of which fewer might be made.
+fn is_too_much(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::TooLarge | ErrorKind::TooManyEphemerals)
+}
+
+fn claimed_item(
+    store: &Store,
+    name: String,
+    (hold, node): (Hold, Option<Node>),
+    counted: bool,
+) -> Option<ClaimedItem> {
+    // Somebody deleted the item by hand: its claim is dropped.
+    let node = node?;
+    tracing::debug!(path = %store.path, item = %name, fence = %hold.fence(), "item claimed");
+    store.tell_head(node.stat.created);
+    Some(ClaimedItem { hold, name, node, counted, counted_since: 0 })
+}
