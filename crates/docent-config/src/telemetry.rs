@@ -1,22 +1,82 @@
-//! Counters of the feature `metrics`. A path is never a label.
+//! Metrics and spans of configuration.
 
-#[cfg(feature = "metrics")]
-use docent_core::recipe::call_hook;
+use docent_core::Client;
+use docent_core::recipe::{Metric, MetricUnit, Series};
+use tracing::{Span, field::Empty};
 
-/// Calls the program's recorder of metrics, which is somebody else's code.
-#[cfg(feature = "metrics")]
-fn recorded(record: impl FnOnce()) {
-    let _ = call_hook("recorder of metrics", "", record);
+static APPLIED: Metric =
+    Metric::counter("docent_config_applied_total", MetricUnit::Count, "Values that arrived and are good.");
+static REFUSED: Metric = Metric::counter(
+    "docent_config_refused_total",
+    MetricUnit::Count,
+    "Values that arrived and are refused: the last good one stays.",
+);
+static VERSION: Metric =
+    Metric::gauge("docent_config_version", MetricUnit::None, "Version of the value that is in use.");
+static STALE: Metric = Metric::gauge(
+    "docent_config_stale",
+    MetricUnit::None,
+    "1 while the value in use may be out of date, else 0.",
+);
+
+/// Series of a followed configuration.
+pub(crate) struct Counts {
+    applied: Series,
+    refused: Series,
+    named: Option<Named>,
 }
 
-/// A value arrived and is good.
-pub(crate) fn applied() {
-    #[cfg(feature = "metrics")]
-    recorded(|| metrics::counter!("docent_config_applied_total").increment(1));
+/// Gauges of a configuration that has a name in metrics.
+struct Named {
+    version: Series,
+    stale: Series,
 }
 
-/// A value arrived and is refused.
-pub(crate) fn refused() {
-    #[cfg(feature = "metrics")]
-    recorded(|| metrics::counter!("docent_config_refused_total").increment(1));
+impl Counts {
+    /// The series begin with this.
+    pub(crate) fn new(client: &Client, name: Option<&str>) -> Self {
+        let named = name.map(|name| Named {
+            version: VERSION.series(client, "config", name),
+            stale: STALE.series(client, "config", name),
+        });
+        Self { applied: APPLIED.plain_series(client), refused: REFUSED.plain_series(client), named }
+    }
+
+    /// A value arrived and is good.
+    pub(crate) fn applied(&self) {
+        self.applied.increment();
+    }
+
+    /// A value arrived and is refused.
+    pub(crate) fn refused(&self) {
+        self.refused.increment();
+    }
+
+    /// The value of this version is in use.
+    pub(crate) fn version(&self, version: i32) {
+        if let Some(named) = &self.named {
+            named.version.set(f64::from(version));
+        }
+    }
+
+    /// The value in use may be out of date, or is not any more.
+    pub(crate) fn stale(&self, is_stale: bool) {
+        if let Some(named) = &self.named {
+            named.stale.set(if is_stale { 1.0 } else { 0.0 });
+        }
+    }
+}
+
+/// Span of a publication. Where nobody listens it is none.
+pub(crate) fn publish_span(client: &str, path: &str) -> Span {
+    tracing::info_span!(
+        "publish",
+        otel.kind = "producer",
+        messaging.system = "docent",
+        messaging.operation.name = "publish",
+        messaging.operation.type = "send",
+        messaging.destination.name = path,
+        docent.client = client,
+        docent.version = Empty,
+    )
 }

@@ -256,6 +256,23 @@ impl Error {
         self.0.kind == ErrorKind::Server(Code::THROTTLED.0)
     }
 
+    /// True when a server answered, and refuses.
+    pub(crate) fn is_refusal(&self) -> bool {
+        matches!(
+            self.0.kind,
+            ErrorKind::NoNode
+                | ErrorKind::NodeExists
+                | ErrorKind::BadVersion
+                | ErrorKind::NotEmpty
+                | ErrorKind::NoChildrenForEphemerals
+                | ErrorKind::NoAuth
+                | ErrorKind::InvalidAcl
+                | ErrorKind::QuotaExceeded
+                | ErrorKind::Unsupported
+                | ErrorKind::Server(_)
+        )
+    }
+
     /// True when the operation may have taken effect although it failed.
     pub fn may_have_applied(&self) -> bool {
         self.0.may_have_applied

@@ -61,7 +61,7 @@ pub mod recipe {
     pub use crate::line::{Line, LineKey, Ticket, TicketBatch, WaitError, refuse_contenders};
     pub use crate::node::NodePath;
     pub use crate::task::{HookPanic, SyncStream, call_hook};
-    pub use crate::telemetry::gauge;
+    pub use crate::telemetry::{Metric, MetricUnit, Series};
     pub use crate::time::after;
     pub use crate::versioned::{CasLoop, VersionedNode};
 

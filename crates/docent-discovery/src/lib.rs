@@ -12,6 +12,7 @@ mod names;
 mod registration;
 mod registry;
 mod service;
+mod telemetry;
 
 pub use balance::{OutlierPolicy, PickError, PickPolicy, Picked};
 #[cfg(feature = "tonic")]

@@ -93,12 +93,21 @@ impl Observer {
                 Ok(Seen::Unknown) => {}
                 Err(error) if is_final(&error) => return None,
                 Err(error) => {
-                    tracing::warn!(path = self.line.path(), %error, "cannot see who leads, trying again");
+                    self.tell_blind(&error);
                     if self.is_news(&error) {
                         return Some(Err(error));
                     }
                 }
             }
+        }
+    }
+
+    /// Tells once that the leader cannot be seen, until it can.
+    fn tell_blind(&self, error: &Error) {
+        let (client, path) = (self.line.client().label(), self.line.path());
+        match self.pause {
+            None => tracing::warn!(client, path, %error, "cannot see who leads, trying on"),
+            Some(_) => tracing::debug!(client, path, %error, "still cannot see who leads"),
         }
     }
 

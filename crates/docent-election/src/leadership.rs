@@ -51,6 +51,12 @@ impl Leadership {
         self.share.hold.fence_may_have_regressed()
     }
 
+    /// Span of this term, for work that is done elsewhere: under [`Election::run`](crate::Election::run) the
+    /// work is in it already. It is none where nobody listens.
+    pub fn span(&self) -> &tracing::Span {
+        self.share.span()
+    }
+
     /// The path of the leader's node.
     pub fn path(&self) -> String {
         self.share.hold.path()

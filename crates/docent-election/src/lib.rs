@@ -5,6 +5,7 @@ mod leader;
 mod leaders;
 mod leadership;
 mod takeover;
+mod telemetry;
 mod term;
 
 pub use election::{Election, ElectionBuilder, ElectionLayout, ElectionRun};

@@ -8,8 +8,14 @@ use std::time::Duration;
 
 const PREFIX: &str = "docent-term:";
 
-/// Waits for `delay` if the leader before did not resign, and writes the own term down.
-pub(crate) async fn begin(line: &Line, hold: &Hold, delay: Duration) -> Result<(), Error> {
+/// Waits for `delay` if the leader before did not resign, and writes the own term down. `told` is the lost
+/// leader that the log named last.
+pub(crate) async fn begin(
+    line: &Line,
+    hold: &Hold,
+    delay: Duration,
+    told: &mut Option<Fence>,
+) -> Result<(), Error> {
     let before = match line.client().get(line.path()).await {
         Ok(node) => read(line.path(), &node.data)?,
         // So is the ticket, which is found out below.
@@ -17,7 +23,9 @@ pub(crate) async fn begin(line: &Line, hold: &Hold, delay: Duration) -> Result<(
         Err(error) => return Err(error),
     };
     if let Some(term) = before.filter(|term| *term != hold.fence() && !planted!(TakeoverDelayForgotten)) {
-        tracing::info!(path = line.path(), %term, ?delay, "the leader before did not resign: waiting");
+        if told.replace(term) != Some(term) {
+            tracing::info!(client = line.client().label(), path = line.path(), %term, ?delay, "the leader before did not resign: taking over after a delay");
+        }
         if hold.run(tokio::time::sleep(delay)).await.is_err() {
             hold.check_for("campaign")?;
         }
@@ -40,7 +48,7 @@ pub(crate) async fn clear(hold: &Hold) {
     let own = hold.path();
     let Some((election, _)) = own.rsplit_once('/') else { return };
     if let Err(error) = hold.transaction().set(election, "", None).commit().await {
-        tracing::info!(path = election, %error, "the next leader will wait");
+        tracing::info!(client = hold.client().label(), path = election, %error, "the next leader will wait");
     }
 }
 

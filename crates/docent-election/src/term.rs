@@ -4,6 +4,7 @@ use docent_core::recipe::Hold;
 use futures_util::future::join;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
+use tracing::Span;
 
 /// State that all handles of one term of leadership share.
 #[derive(Debug, Clone)]
@@ -13,6 +14,7 @@ pub(crate) struct Share {
     pub(crate) told: CancellationToken,
     /// True when the term is written into the election's own node.
     recorded: bool,
+    span: Span,
 }
 
 /// One period of leadership, which ends with this.
@@ -22,10 +24,17 @@ pub(crate) struct Share {
 #[derive(Debug)]
 pub(crate) struct Term(Share);
 
+impl Share {
+    /// Span of the term.
+    pub(crate) fn span(&self) -> &Span {
+        &self.span
+    }
+}
+
 impl Term {
-    pub(crate) fn new(hold: Arc<Hold>, recorded: bool) -> Self {
+    pub(crate) fn new(hold: Arc<Hold>, recorded: bool, span: Span) -> Self {
         let told = hold.token();
-        Self(Share { hold, told, recorded })
+        Self(Share { hold, told, recorded, span })
     }
 
     /// Another `Term` that ends the same term.

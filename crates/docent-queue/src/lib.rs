@@ -6,6 +6,7 @@ mod layout;
 mod queue;
 mod simple;
 mod store;
+mod telemetry;
 
 pub use docent_codec::{Codec, CodecError, Json, Raw};
 pub use error::{AckError, PeekError, PutError};

@@ -1,6 +1,7 @@
 use super::{Config, ConfigTree};
 use crate::file::LocalFile;
 use crate::subscription::Fallback;
+use crate::telemetry::Counts;
 use crate::value::{Validate, ValueFormat};
 use crate::{Codec, Snapshot};
 use docent_core::recipe::VersionedNode;
@@ -120,6 +121,8 @@ impl<T: Send + Sync + 'static> ConfigBuilder<T> {
         let format = self.format();
         let file = self.file.as_ref().map(|file| LocalFile::new(file, versioned.path()));
         let fallback = Fallback { default: self.default, file, after: self.fallback_after };
+        // Its series begin now.
+        drop(Counts::new(&self.client, self.metrics_name.as_deref()));
         Ok(Config::made(versioned, format, self.history, fallback))
     }
 

@@ -1,10 +1,12 @@
 use super::Config;
 use crate::history::Obstacles;
+use crate::telemetry::publish_span;
 use crate::{Origin, PublishError, Revision, Snapshot};
 use bytes::Bytes;
 use docent_core::Node;
 use futures_util::future::try_join;
 use std::future::Future;
+use tracing::{Instrument, Span};
 
 impl<T: Send + Sync + 'static> Config<T> {
     /// Publishes a value, whatever is there; the value it replaces goes into the history. Returns the
@@ -172,7 +174,15 @@ impl<T: Send + Sync + 'static> Config<T> {
     }
 
     /// Replaces the present value by the one that `decide` makes of it, unless that is none.
-    pub(super) async fn replace(
+    pub(super) fn replace(
+        &self,
+        decide: impl FnMut(Option<&Node>) -> Result<Option<Bytes>, PublishError> + Send,
+    ) -> impl Future<Output = Result<Option<Revision>, PublishError>> + Send {
+        let span = publish_span(self.inner.versioned.client().label(), self.path());
+        self.replace_once_decided(decide).instrument(span)
+    }
+
+    async fn replace_once_decided(
         &self,
         mut decide: impl FnMut(Option<&Node>) -> Result<Option<Bytes>, PublishError> + Send,
     ) -> Result<Option<Revision>, PublishError> {
@@ -209,6 +219,7 @@ impl<T: Send + Sync + 'static> Config<T> {
                         mzxid = stat.mzxid,
                         "published"
                     );
+                    Span::current().record("docent.version", stat.version);
                     return Ok(Some(Revision::from(&stat)));
                 }
                 Ok(None) => cas.lost().await?,

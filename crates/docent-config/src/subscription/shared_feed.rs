@@ -1,12 +1,14 @@
 use super::value_state::{Latest, ValueState};
 use super::{Fallback, Judgement, NewestFilter};
 use crate::file::{LocalFile, Record};
+use crate::telemetry::Counts;
 use crate::value::ValueFormat;
-use crate::{Revision, Snapshot, SubscribeError, telemetry};
+use crate::{Revision, Snapshot, SubscribeError};
 use arc_swap::ArcSwapOption;
-use docent_core::recipe::{Hooks, VersionedNode, ViewLag, gauge, spawn};
+use docent_core::recipe::{Hooks, SyncStream, VersionedNode, ViewLag, spawn};
 use docent_core::{Error, ErrorKind, Node, NodeCache, NodeChanges, StateWatcher};
 use futures_util::StreamExt;
+use futures_util::stream::Fuse;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,6 +46,8 @@ impl<T: Send + Sync + 'static> SharedFeed<T> {
         let task = FeedTask {
             path: versioned.path().to_owned(),
             changes: cache.changes(),
+            staleness: cache.staleness().fuse(),
+            counts: Counts::new(versioned.client(), format.metrics_name.as_deref()),
             filter: NewestFilter::new(format.clone(), rollbacks),
             connection,
             current: Arc::clone(&current),
@@ -143,6 +147,8 @@ enum News {
 struct FeedTask<T> {
     path: String,
     changes: NodeChanges,
+    staleness: Fuse<SyncStream<bool>>,
+    counts: Counts,
     connection: StateWatcher,
     filter: NewestFilter<T>,
     current: Arc<ArcSwapOption<Snapshot<T>>>,
@@ -161,6 +167,10 @@ impl<T: Send + Sync + 'static> FeedTask<T> {
             let news = tokio::select! {
                 biased;
                 () = self.abandoned.cancelled() => return,
+                Some(is_stale) = self.staleness.next() => {
+                    self.counts.stale(is_stale);
+                    continue;
+                }
                 record = read(&mut self.reading) => News::File(record),
                 node = self.changes.next() => match node {
                     Some(Ok(node)) => News::Node(node),
@@ -195,9 +205,9 @@ impl<T: Send + Sync + 'static> FeedTask<T> {
         let _before = self.current.load_full();
         match &judgement {
             Judgement::Good(snapshot) => {
-                telemetry::applied();
-                if let (Some(name), Some(revision)) = (&self.format.metrics_name, snapshot.revision()) {
-                    gauge("docent_config_version", "config", name, f64::from(revision.version));
+                self.counts.applied();
+                if let Some(revision) = snapshot.revision() {
+                    self.counts.version(revision.version);
                 }
                 tracing::debug!(path = self.path, revision = ?snapshot.revision(), "a value arrived");
                 self.current.store(Some(Arc::clone(snapshot)));
@@ -206,7 +216,7 @@ impl<T: Send + Sync + 'static> FeedTask<T> {
                 }
             }
             Judgement::Refused(refusal) => {
-                telemetry::refused();
+                self.counts.refused();
                 tracing::warn!(path = self.path, %refusal, "a value is refused, the last good one stays");
             }
             Judgement::Missing => tracing::debug!(path = self.path, "nothing is published"),

@@ -1,8 +1,9 @@
 use super::TreeSnapshot;
 use crate::history::FOLDER;
 use crate::subscription::{Judgement, NewestFilter};
+use crate::telemetry::Counts;
 use crate::value::ValueFormat;
-use crate::{Rejection, Revision, SubscribeError, telemetry};
+use crate::{Rejection, Revision, SubscribeError};
 use arc_swap::ArcSwap;
 use docent_core::recipe::{Hooks, VersionedNode, ViewLag, call_hook, spawn};
 use docent_core::{ChildrenCache, ChildrenEvent, ChildrenEvents, Error, Node, StateWatcher};
@@ -34,6 +35,7 @@ impl<T: Send + Sync + 'static> SharedTreeFeed<T> {
         let task = TreeFeedTask {
             path: versioned.path().to_owned(),
             events: cache.changes(),
+            counts: Counts::new(versioned.client(), None),
             connection: versioned.client().state(),
             format: format.clone(),
             filters: BTreeMap::new(),
@@ -63,6 +65,7 @@ const AT_ONCE: usize = 1_024;
 struct TreeFeedTask<T> {
     path: String,
     events: ChildrenEvents,
+    counts: Counts,
     connection: StateWatcher,
     format: ValueFormat<T>,
     filters: BTreeMap<Arc<str>, NewestFilter<T>>,
@@ -156,7 +159,7 @@ impl<T: Send + Sync + 'static> TreeFeedTask<T> {
         let filter = filter.or_insert_with(|| NewestFilter::new(format(), rollbacks));
         match filter.judge(Some((Revision::from(&node.stat), &node.data)), rollbacks) {
             Judgement::Good(snapshot) => {
-                telemetry::applied();
+                self.counts.applied();
                 self.snapshot.refused.remove(&key);
                 self.snapshot.values.insert(key, snapshot);
             }
@@ -166,7 +169,7 @@ impl<T: Send + Sync + 'static> TreeFeedTask<T> {
     }
 
     fn refuse(&mut self, key: Arc<str>, refusal: Rejection) {
-        telemetry::refused();
+        self.counts.refused();
         tracing::warn!(path = self.path, key = &*key, %refusal, "a value is refused, the last good one stays");
         self.snapshot.refused.insert(key, refusal);
     }

@@ -143,6 +143,12 @@ impl NodeCache {
         status::errors(self.handle.status.clone())
     }
 
+    /// Follows whether it [is stale](Self::is_stale): the present answer first, and then each change. Ends
+    /// when the client is closed, or the last handle of the cache was dropped.
+    pub fn staleness(&self) -> SyncStream<bool> {
+        status::staleness(self.handle.status.clone())
+    }
+
     /// Follows the node: the present one, as soon as it is known, and then each change; `None` for no node. A
     /// slow reader skips values, never the last one. An error, as `NoAuth`, says that the node cannot be
     /// read; it is told once and tried again all the time. Ends when the client is closed.

@@ -47,6 +47,22 @@ pub(super) fn errors(status: watch::Receiver<Status>) -> SyncStream<Error> {
     }))
 }
 
+/// Whether a cache is stale, each time that this is news. Ends with the cache.
+pub(super) fn staleness(status: watch::Receiver<Status>) -> SyncStream<bool> {
+    SyncStream::new(stream::unfold((status, None), |(mut status, told)| async move {
+        loop {
+            let Status { stale_since, closed, .. } = status.borrow_and_update().clone();
+            let is_stale = stale_since.is_some();
+            if told != Some(is_stale) {
+                return Some((is_stale, (status, Some(is_stale))));
+            }
+            if closed || status.changed().await.is_err() {
+                return None;
+            }
+        }
+    }))
+}
+
 /// Waits until a cache has been read, at most for `timeout`.
 pub(super) async fn ready(
     shared: &Shared,

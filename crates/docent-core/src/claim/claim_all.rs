@@ -307,7 +307,7 @@ fn hold(
     // Only now that each node has a guard that sees to its end: metrics are recorded by code of others, which
     // may panic.
     for _ in claims.iter().flatten() {
-        telemetry::acquired(recipe, generation.clock.now().since(intent.submitted));
+        telemetry::acquired(&generation.client, recipe, generation.clock.now().since(intent.submitted));
     }
     claims.into_iter().collect()
 }

@@ -24,7 +24,7 @@ impl CleanupWorker {
         let mut aside: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
         let mut waiting: Vec<oneshot::Sender<()>> = Vec::new();
         loop {
-            telemetry::cleanups(open.len());
+            telemetry::cleanups(&host.setup().label, open.len());
             if open.is_empty() {
                 for drained in waiting.drain(..) {
                     let _ = drained.send(());

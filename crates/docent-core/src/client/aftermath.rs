@@ -17,6 +17,7 @@ impl Drop for Aftermath {
         let generation = shared.generation();
         if !shared.connection.borrow().is_final() {
             tracing::error!(
+                client = %shared.label,
                 generation = generation.number,
                 "the task of the client's session is gone: it is closed"
             );

@@ -141,6 +141,13 @@ impl ClientBuilder {
         self
     }
 
+    /// Label of this client in logs and metrics, which tells it from other clients of the process. Default:
+    /// its number among them, from 1 on.
+    pub fn label(mut self, label: impl Into<Arc<str>>) -> Self {
+        self.config.label = Some(label.into());
+        self
+    }
+
     /// Largest request in bytes: the servers' `jute.maxbuffer`. Default 1 MiB − 1. Larger ones fail with
     /// `TooLarge`.
     pub fn max_request(mut self, bytes: usize) -> Self {
@@ -296,8 +303,10 @@ impl ClientBuilder {
         };
         let identity = self.config.identity.clone().unwrap_or_else(|| local_identity(&servers));
         let (cleanup, worker) = Cleanup::new();
+        let named: Vec<_> = servers.iter().map(ToString::to_string).collect();
         let (shared, session) =
             Shared::new(Setup::new(self.config, namespace, identity, servers, runtime.clone()), cleanup);
+        tracing::info!(client = %shared.label, servers = named.join(","), "connecting");
         // Nothing but this renews leases, and no other task is polled beside it on a thread of its own.
         shared.tasks.spawn_on(supervise(Arc::clone(&shared), session), &session_runtime);
         shared.tasks.spawn_on(worker.run(Arc::clone(&shared) as Arc<dyn Host>), &runtime);

@@ -19,10 +19,12 @@ use crate::telemetry::Started;
 use crate::time::deadline;
 use bytes::Bytes;
 use docent_proto::{Code, Request, Response};
+use futures_util::FutureExt;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
+use tracing::Instrument;
 
 /// A client of a ZooKeeper ensemble: one session at a time, healed by itself.
 ///
@@ -117,6 +119,12 @@ impl Client {
         &self.shared().identity
     }
 
+    /// Label of this client in logs and metrics: the one that it was built with, else its number in the
+    /// process.
+    pub fn label(&self) -> &str {
+        &self.shared().label
+    }
+
     /// Largest request in bytes that is sent, as the client was built with.
     pub fn max_request(&self) -> usize {
         self.shared().config.max_request
@@ -194,7 +202,7 @@ impl Client {
         data: impl Into<Bytes>,
         mode: CreateMode,
     ) -> Result<Created, Error> {
-        create(self, path, data.into(), mode).await
+        self.observed("create", path, create(self, path, data.into(), mode)).await
     }
 
     /// Reads a node's data.
@@ -245,7 +253,7 @@ impl Client {
     /// # Cancel safety
     /// This method is cancel safe: doing it again does no harm.
     pub async fn ensure_absent(&self, path: &str) -> Result<(), Error> {
-        Box::pin(ensure_absent(self, path)).await
+        self.observed("delete", path, Box::pin(ensure_absent(self, path))).await
     }
 
     /// Deletes a node, if it has `version`; `None` for any.
@@ -419,23 +427,32 @@ impl Client {
         request: &Make<'_>,
         idempotency: Idempotency,
     ) -> impl Future<Output = Result<(Result<Response, Code>, Arc<SessionGeneration>), Error>> + Send {
-        async move {
-            let started = Started::now();
+        let call = async move {
             let mut attempts = self.attempts(operation, path, idempotency);
-            let result = loop {
-                let generation = match attempts.generation().await {
-                    Ok(generation) => generation,
-                    Err(error) => break Err(error),
-                };
-                match attempts.send(&generation, request).await {
-                    Ok(Some(result)) => break Ok((result, generation)),
-                    Ok(None) => {}
-                    Err(error) => break Err(error),
+            loop {
+                let generation = attempts.generation().await?;
+                if let Some(result) = attempts.send(&generation, request).await? {
+                    return Ok((result, generation));
                 }
-            };
-            telemetry::operation(operation, started, &result);
-            result
-        }
+            }
+        };
+        self.observed(operation, path, call)
+    }
+
+    /// The same future, timed, and in a span where somebody listens. `path` is what the `request` is about.
+    pub(crate) fn observed<T, F: Future<Output = Result<T, Error>> + Send>(
+        &self,
+        operation: &'static str,
+        path: &str,
+        request: F,
+    ) -> impl Future<Output = Result<T, Error>> + Send {
+        let (client, started) = (&self.shared().label, Started::now());
+        let span = telemetry::request_span(client, operation, path);
+        let ended = move |result: &Result<T, Error>| {
+            telemetry::operation(client, operation, started, result);
+            telemetry::note_outcome(result);
+        };
+        request.inspect(ended).instrument(span)
     }
 
     /// The attempts of an operation on `path`, which end with the operation timeout from now.

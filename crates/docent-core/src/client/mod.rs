@@ -17,6 +17,7 @@ mod in_time;
 mod spawn;
 mod supervisor;
 mod thread;
+mod told;
 mod transaction;
 mod view_lag;
 

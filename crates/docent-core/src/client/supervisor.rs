@@ -1,5 +1,6 @@
 //! The one task that owns a client's sessions: runs the present one, keeps its guards' lease, opens the next.
 
+use super::told::{tell_connected, tell_loss, tell_suspended};
 use crate::client::aftermath::Aftermath;
 use crate::guard::{SessionGeneration, heartbeat};
 use crate::operation::{SessionTask, Shared};
@@ -31,12 +32,13 @@ pub(crate) async fn supervise(shared: Arc<Shared>, mut task: SessionTask) {
         if end == SessionEnd::RolledBack && !goes_on(&shared) {
             return;
         }
-        tracing::warn!(generation = generation.number, session_id = %hex(&generation), ?end, "session is lost");
+        tell_loss(&shared, &generation, end);
         let state = match end {
             SessionEnd::AuthFailed => ConnectionState::AuthFailed,
             _ => ConnectionState::Lost,
         };
-        telemetry::connection(state);
+        telemetry::session_lost(&shared.label, end);
+        telemetry::connection(&shared.label, state);
         shared.connection.send_modify(|connection| connection.state = state);
         // The servers may keep such a session, and its nodes would stand until its timeout (decision 6).
         if matches!(end, SessionEnd::Abandoned | SessionEnd::AuthFailed) {
@@ -47,8 +49,8 @@ pub(crate) async fn supervise(shared: Arc<Shared>, mut task: SessionTask) {
         }
         (generation, task) = shared.open_next(&generation, end);
     }
-    tracing::info!(generation = generation.number, "client is closed");
-    telemetry::connection(ConnectionState::Closed);
+    tracing::info!(client = %shared.label, generation = generation.number, "client is closed");
+    telemetry::connection(&shared.label, ConnectionState::Closed);
     shared.connection.send_modify(|connection| connection.state = ConnectionState::Closed);
 }
 
@@ -70,7 +72,7 @@ fn end_abandoned(shared: &Arc<Shared>, generation: &Arc<SessionGeneration>) {
 /// Counts a restore of the servers. False when that is the end of the client.
 fn goes_on(shared: &Shared) -> bool {
     let stop = shared.config.on_rollback == RollbackPolicy::Stop;
-    tracing::error!(?stop, "the servers were restored from an older copy");
+    tracing::error!(client = %shared.label, ?stop, "the servers were restored from an older copy");
     shared.connection.send_modify(|connection| {
         connection.rollbacks += 1;
         if stop {
@@ -174,25 +176,22 @@ fn publish(shared: &Shared, generation: &SessionGeneration, link: LinkState, pub
         false => return,
     };
     if state == ConnectionState::Connected {
-        tracing::info!(generation = generation.number, session_id = %hex(generation), "connected");
+        tell_connected(shared, generation);
         if generation.lease.is_short() {
             tracing::warn!(
+                client = %shared.label,
                 timeout = ?generation.lease.timeout(),
                 tick = ?generation.lease.tick(),
                 "session timeout is below four ticks of the server: locks are refused unless short leases are accepted"
             );
         }
     } else {
-        tracing::info!(generation = generation.number, session_id = %hex(generation), "suspended");
+        tell_suspended(shared, generation);
     }
-    telemetry::connection(state);
+    telemetry::connection(&shared.label, state);
     shared.connection.send_modify(|connection| {
         connection.state = state;
         connection.generation = generation.number;
         connection.suspensions += link.losses - published.swap(link.losses, Relaxed);
     });
-}
-
-fn hex(generation: &SessionGeneration) -> String {
-    format!("{:#x}", generation.session.id())
 }

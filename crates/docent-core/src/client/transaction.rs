@@ -179,7 +179,8 @@ impl Transaction {
         let mut attempts = client.attempts("transaction", &path, Idempotency::Once);
         are_held(&self.held, &attempts)?;
         let bound = self.held.first().map(|held| &held.generation);
-        let done = Box::pin(commit::commit(&mut attempts, &self.ops, bound, &self.held)).await;
+        let commit = Box::pin(commit::commit(&mut attempts, &self.ops, bound, &self.held));
+        let done = client.observed("transaction", &path, commit).await;
         if let (Err(error), Some(generation)) = (&done, bound)
             && error.kind() == ErrorKind::SessionChanged
         {

@@ -153,7 +153,7 @@ impl Heartbeat<'_> {
                 failed.mark_lost(LostReason::NodeDeleted);
             }
             Code::NO_AUTH if self.refused.insert(failed.path().to_owned()) => {
-                tracing::error!(path = %failed.path(), "the guard's node may not be checked: permission READ is missing");
+                tracing::error!(client = %self.generation.client, path = %failed.path(), "the guard's node may not be checked: permission READ is missing");
                 self.unreadable = Some(failed);
             }
             _ => {}

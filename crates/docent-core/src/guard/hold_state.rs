@@ -2,8 +2,8 @@ use super::{Fence, LostReason, SessionGeneration};
 use crate::cleanup::OwnedNode;
 use crate::session::lease::LeaseMark;
 use crate::session::{Cause, Lane};
-use crate::telemetry;
-use crate::time::Timestamp;
+use crate::telemetry::{self, Series};
+use crate::time::{Timestamp, seconds};
 use docent_proto::Request;
 use std::fmt;
 use std::future::pending;
@@ -35,6 +35,8 @@ pub(crate) struct HoldState {
     revoked: CancellationToken,
     /// Tokens of the `HoldSet`s that this is in, each under its number; cancelled when this is lost.
     sets: Mutex<Vec<(u64, CancellationToken)>>,
+    /// Gauge that is 1 while it is held. On the heap, because few have one.
+    gauge: OnceLock<Box<Series>>,
     _alive: TaskTrackerToken,
 }
 
@@ -66,6 +68,7 @@ impl HoldState {
             token: CancellationToken::new(),
             revoked: CancellationToken::new(),
             sets: Mutex::default(),
+            gauge: OnceLock::new(),
             _alive: alive,
         }
     }
@@ -85,6 +88,7 @@ impl HoldState {
             token: CancellationToken::new(),
             revoked: CancellationToken::new(),
             sets: Mutex::default(),
+            gauge: OnceLock::new(),
             _alive: alive,
         }
     }
@@ -150,9 +154,9 @@ impl HoldState {
     /// Marks the guard lost, unless it was released before. The first reason stays; it is returned.
     pub(crate) fn mark_lost(&self, reason: LostReason) -> LostReason {
         if self.end.set(End::Lost(reason, self.generation.clock.now())).is_ok() {
-            tracing::warn!(path = %self.path(), generation = self.generation.number, %reason, "guard is lost");
             self.token.cancel();
             self.sets().iter().for_each(|(_, token)| token.cancel());
+            self.tell_loss(reason);
             self.ended(Some(reason));
             if reason == LostReason::LeaseExpired {
                 if planted!(SessionClosedAtLoss) {
@@ -169,6 +173,24 @@ impl HoldState {
             Some(End::Lost(reason, _)) => *reason,
             _ => reason,
         }
+    }
+
+    fn tell_loss(&self, reason: LostReason) {
+        let (now, lease) = (self.generation.clock.now(), &self.generation.lease);
+        // A guard that nobody looked at for longer than this was not looked after either.
+        let late = lease.lapsed_at(self.mark).map(|end| now.since(end));
+        let late = late.filter(|late| *late >= lease.timing().pulse()).map(seconds);
+        tracing::warn!(
+            client = %self.generation.client,
+            recipe = self.recipe,
+            path = %self.path(),
+            fence = %self.fence,
+            generation = self.generation.number,
+            held_for = %seconds(now.since(self.since)),
+            noticed_late_by = late,
+            %reason,
+            "guard is lost"
+        );
     }
 
     /// Finds out whether a node that shares its path is still the same; others may make a node there once it
@@ -241,7 +263,25 @@ impl HoldState {
 
     fn ended(&self, lost: Option<LostReason>) {
         self.generation.held.ended();
-        telemetry::over(self.recipe, self.generation.clock.now().since(self.since), lost);
+        if let Some(gauge) = self.gauge.get() {
+            gauge.set(0.0);
+        }
+        telemetry::over(
+            &self.generation.client,
+            self.recipe,
+            self.generation.clock.now().since(self.since),
+            lost,
+        );
+    }
+
+    /// Sets `gauge` to 1 until this is lost or released. The first one counts.
+    pub(crate) fn show_in(&self, gauge: Series) {
+        gauge.set(1.0);
+        let gauge = self.gauge.get_or_init(|| Box::new(gauge));
+        // It may have ended before the gauge was there for `ended`.
+        if self.is_over() {
+            gauge.set(0.0);
+        }
     }
 
     /// The reason why it was lost; `None` while it is not.

@@ -3,6 +3,7 @@ use crate::cleanup::Deletion;
 use crate::client::{Client, Transaction, TransactionResult};
 use crate::error::{Error, ErrorKind};
 use crate::guard::{Fence, HoldState, Lost, LostReason, Role};
+use crate::telemetry::Series;
 use crate::time::{Timestamp, sleep_until};
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -40,7 +41,8 @@ impl Hold {
         Self { client, subject, role, state, ending: false, later: false, delay_on_drop: None }
     }
 
-    pub(crate) fn client(&self) -> &Client {
+    /// The client it belongs to.
+    pub fn client(&self) -> &Client {
         &self.client
     }
 
@@ -75,6 +77,11 @@ impl Hold {
     /// even after the process was frozen. Once false it never becomes true again.
     pub fn is_held(&self) -> bool {
         self.state.check().is_ok()
+    }
+
+    /// Sets `gauge` to 1 from now until the hold is lost or released, and then to 0. One gauge for each hold.
+    pub fn show_in(&self, gauge: Series) {
+        self.state.show_in(gauge);
     }
 
     /// As [`is_held`](Self::is_held), with the reason.

@@ -7,6 +7,7 @@ mod node;
 mod reconcile;
 mod sequential;
 mod table_entry;
+mod told;
 mod touch;
 mod trouble;
 mod witness;

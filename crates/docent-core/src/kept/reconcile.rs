@@ -4,6 +4,7 @@ use super::exact::Written;
 use super::life::{Contest, Life};
 use super::node::occupied;
 use super::table_entry::TableEntry;
+use super::told::Told;
 use super::trouble::Trouble;
 use super::{exact, touch, witness};
 use crate::cleanup::ExactWrite;
@@ -44,6 +45,7 @@ pub(super) struct Reconciler {
     /// Time of the next touch, of a node with a time to live.
     touch: Option<Instant>,
     backoff: Backoff,
+    told: Told,
 }
 
 /// Result of a look at the node.
@@ -62,6 +64,7 @@ impl Reconciler {
         let TaskEnd { wanted, status, progress } = end;
         Self {
             successors: shared.kept.successors(),
+            told: Told::new(&shared.label, &path),
             shared,
             path,
             full,
@@ -107,7 +110,8 @@ impl Reconciler {
                 Ok(true) => match entered.leave() {
                     Some(successor) => self.hand_on(successor),
                     None => {
-                        self.status.send_replace(KeptStatus::Removed);
+                        self.told.removed();
+                        self.tell(KeptStatus::Removed);
                         return;
                     }
                 },
@@ -120,7 +124,7 @@ impl Reconciler {
                 }
                 Err(Trouble::Ended) => {
                     self.ended = generation.number;
-                    self.status.send_replace(KeptStatus::Pending);
+                    self.tell(KeptStatus::Pending);
                 }
                 Err(Trouble::Closed) => return self.closed(&mut entered),
                 Err(Trouble::Refused(error)) => self.refused(&generation, error, number).await,
@@ -131,7 +135,7 @@ impl Reconciler {
     /// Goes on for `successor`: its predecessor is told that the node is removed, and the node stays for the
     /// successor.
     fn hand_on(&mut self, successor: TaskEnd) {
-        self.status.send_replace(KeptStatus::Removed);
+        self.tell(KeptStatus::Removed);
         self.serve(successor);
     }
 
@@ -140,6 +144,11 @@ impl Reconciler {
         (self.wanted, self.status, self.progress) = (wanted, status, progress);
         (self.occupied, self.contest, self.touch) = (None, Contest::default(), None);
         self.backoff = patience();
+    }
+
+    fn tell(&mut self, status: KeptStatus) {
+        self.told.count(matches!(status, KeptStatus::Present { .. }));
+        self.status.send_replace(status);
     }
 
     fn is_present(&self, generation: &SessionGeneration) -> bool {
@@ -152,7 +161,7 @@ impl Reconciler {
             let successor = entered.leave();
             let error = Error::new(self.shared.closed(), "keep").at(&self.path);
             self.progress.refused.send_replace(u64::MAX);
-            self.status.send_replace(KeptStatus::Failing(error));
+            self.tell(KeptStatus::Failing(error));
             match successor {
                 Some(successor) => self.serve(successor),
                 None => return,
@@ -177,7 +186,8 @@ impl Reconciler {
                 }
                 self.touch_if_due(generation).await?;
                 self.progress.present.send_replace(generation.number);
-                self.status.send_replace(KeptStatus::Present { generation: generation.number });
+                self.told.present(generation.number);
+                self.tell(KeptStatus::Present { generation: generation.number });
                 self.progress.fulfilled.send_replace(wish);
                 self.progress.attempted.send_replace(generation.number);
                 let (shared, life, touch) = (Arc::clone(&self.shared), self.life, self.touch);
@@ -192,12 +202,15 @@ impl Reconciler {
                 // The node of a process that was restarted goes with its session, within a timeout. After
                 // twice that the status says that it fails; the node is waited for on.
                 let patience = since + generation.lease.timeout() * 2;
-                self.status.send_replace(if Instant::now() < patience {
+                let status = if Instant::now() < patience {
+                    self.told.waiting(session_id);
                     KeptStatus::Occupied { session_id }
                 } else {
+                    self.told.occupied(session_id);
                     self.progress.refused.send_replace(wish);
                     KeptStatus::Failing(occupied(&self.path, session_id))
-                });
+                };
+                self.tell(status);
                 self.progress.attempted.send_replace(generation.number);
                 self.wait(generation, watch, (Instant::now() < patience).then_some(patience)).await;
             }
@@ -217,7 +230,7 @@ impl Reconciler {
             fired = watch => {
                 if matches!(fired, Fired::Ended(end) if end != SessionEnd::Closed) {
                     self.ended = generation.number;
-                    self.status.send_replace(KeptStatus::Pending);
+                    self.tell(KeptStatus::Pending);
                 }
             }
             _ = self.wanted.changed() => {}
@@ -251,8 +264,11 @@ impl Reconciler {
                 // read: look again.
                 Some(Written::Refused(_, Code::NO_NODE)) => self.make_parents(generation).await,
                 Some(Written::Refused(_, code)) if code != Code::NODE_EXISTS => Err(self.refusal(code)),
-                _ => {
-                    self.status.send_replace(KeptStatus::Pending);
+                created => {
+                    if created.is_none() {
+                        self.told.deleted();
+                    }
+                    self.tell(KeptStatus::Pending);
                     Ok(Found::Changed)
                 }
             },
@@ -321,7 +337,10 @@ impl Reconciler {
         if let Some(witness) = self.shared.witness_of(owner) {
             let ops = [self.delete(stat.version), MultiOp::Create(self.create(wanted))];
             return Ok(match self.replace(generation, witness, ops).await? {
-                true => Found::Changed,
+                true => {
+                    self.told.taken_over(owner);
+                    Found::Changed
+                }
                 false => Found::Foreign(owner, watch),
             });
         }
@@ -405,9 +424,9 @@ impl Reconciler {
 
     async fn refused(&mut self, generation: &SessionGeneration, error: Error, wish: u64) {
         let error = error.at(&self.path);
-        tracing::warn!(path = %self.path, generation = generation.number, %error, "a node cannot be kept");
+        self.told.refused(&error);
         self.progress.refused.send_replace(wish);
-        self.status.send_replace(KeptStatus::Failing(error));
+        self.tell(KeptStatus::Failing(error));
         self.progress.attempted.send_replace(generation.number);
         self.pause().await;
     }

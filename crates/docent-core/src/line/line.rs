@@ -8,10 +8,13 @@ use crate::guard::Role;
 use crate::hold::Hold;
 use crate::node::NodePath;
 use crate::setup::ParentKind;
+use crate::telemetry;
 use bytes::Bytes;
+use std::error::Error as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use tracing::{Instrument, Span};
 
 /// A line of tickets: the children of one node, in the order of their numbers.
 #[derive(Debug, Clone)]
@@ -35,12 +38,16 @@ struct Inner {
     kind: ParentKind,
     /// Set when children that are no contenders were reported.
     reported: AtomicBool,
+    /// Set when it was told that it does not go on, until it does.
+    stuck: AtomicBool,
 }
 
 impl Inner {
     fn new(client: &Client, path: &str, recipe: &'static str, marker: &'static str) -> Result<Self, Error> {
         let path = NodePath::new("line", path)?;
-        let full = client.shared().namespace.join(path.as_str());
+        let shared = client.shared();
+        let full = shared.namespace.join(path.as_str());
+        shared.introduced.introduce(&shared.label, recipe);
         Ok(Self {
             client: client.clone(),
             path: path.into(),
@@ -51,6 +58,7 @@ impl Inner {
             side: None,
             kind: client.shared().config.parents,
             reported: AtomicBool::new(false),
+            stuck: AtomicBool::new(false),
         })
     }
 }
@@ -119,7 +127,7 @@ impl Line {
     /// # Errors
     /// `InvalidInput` when the marker is empty, contains '/', ends with a digit or counts already.
     pub fn with_neighbours(&self, marker: impl Into<String>, role: Role) -> Result<Self, Error> {
-        let Inner { client, path, full, recipe, marker: own, contenders, side, kind, reported: _ } = &*self.0;
+        let Inner { client, path, full, recipe, marker: own, contenders, side, kind, .. } = &*self.0;
         let role = if side.is_some() { role } else { Role::Exclusive };
         Ok(Self(Arc::new(Inner {
             client: client.clone(),
@@ -131,6 +139,7 @@ impl Line {
             side: *side,
             kind: *kind,
             reported: AtomicBool::new(false),
+            stuck: AtomicBool::new(false),
         })))
     }
 
@@ -167,6 +176,7 @@ impl Line {
             && !self.0.reported.swap(true, Ordering::Relaxed)
         {
             tracing::warn!(
+                client = self.client().label(),
                 path = self.path(),
                 foreign,
                 "the line has children that are no contenders: ignored"
@@ -240,7 +250,16 @@ impl Line {
     ///
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line: the ticket's node is deleted.
-    pub async fn acquire(&self, data: Option<Bytes>) -> Result<Hold, Error> {
+    pub fn acquire(&self, data: Option<Bytes>) -> impl Future<Output = Result<Hold, Error>> + Send {
+        self.turn(data).instrument(self.acquire_span())
+    }
+
+    /// Span of an acquire in this line: open while its turn is waited for. Where nobody listens it is none.
+    pub fn acquire_span(&self) -> Span {
+        telemetry::acquire_span(self.client().label(), self.recipe(), self.path())
+    }
+
+    async fn turn(&self, data: Option<Bytes>) -> Result<Hold, Error> {
         loop {
             let turn = match self.take_ticket(data.clone()).await {
                 Ok(ticket) => ticket.wait().await,
@@ -249,7 +268,11 @@ impl Line {
             match turn {
                 Ok(hold) => return Ok(hold),
                 Err(WaitError::Gone) => {
-                    tracing::debug!(path = self.path(), "the ticket is gone, taking a new one");
+                    tracing::debug!(
+                        client = self.client().label(),
+                        path = self.path(),
+                        "the ticket is gone, taking a new one"
+                    );
                 }
                 Err(WaitError::Core(error)) => self.wait_out(error).await?,
             }
@@ -299,10 +322,29 @@ impl Line {
         if !may_pass(&error) {
             return Err(error);
         }
-        tracing::warn!(path = self.path(), %error, "it did not go on in the line, trying again");
+        self.tell_stuck(&error);
         // Different for each, so that they do not come all at once after an outage.
         self.pause(Duration::from_millis(500 + fastrand::u64(..1000))).await;
         Ok(())
+    }
+}
+
+impl Line {
+    /// Tells once that it does not go on in the line, until it [does](Self::tell_going_on).
+    fn tell_stuck(&self, error: &Error) {
+        let (client, path) = (self.client().label(), self.path());
+        if self.0.stuck.swap(true, Ordering::Relaxed) {
+            tracing::debug!(client, path, %error, "it still does not go on in the line");
+            return;
+        }
+        let cause = error.source().map(ToString::to_string);
+        tracing::warn!(client, path, %error, cause, "it does not go on in the line, trying on");
+    }
+
+    pub(super) fn tell_going_on(&self) {
+        if self.0.stuck.swap(false, Ordering::Relaxed) {
+            tracing::info!(client = self.client().label(), path = self.path(), "it goes on in the line");
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use crate::telemetry;
 use crate::time::Timestamp;
 use std::fmt;
 use std::sync::Arc;
+use tracing::Span;
 
 /// Reason why a ticket's turn did not come.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -199,7 +200,13 @@ impl Ticket {
     pub(super) fn hold(mut self) -> Result<Hold, Self> {
         let line = &self.line;
         let Some(state) = self.generation.hold(&self.node, line.recipe()) else { return Err(self) };
-        telemetry::acquired(line.recipe(), self.generation.clock.now().since(self.taken));
+        line.tell_going_on();
+        Span::current().record("docent.fence", tracing::field::display(state.fence));
+        telemetry::acquired(
+            &self.generation.client,
+            line.recipe(),
+            self.generation.clock.now().since(self.taken),
+        );
         // Last, right before the hold is there: metrics are recorded by code of others, which may panic.
         self.held = true;
         Ok(Hold::new(line.client().clone(), line.path().to_owned(), line.role(), state))

@@ -231,7 +231,7 @@ impl<'a> Attempts<'a> {
             return Err(self.given_up(cause));
         };
         self.attempt += 1;
-        telemetry::retry(self.operation);
+        telemetry::retry(&self.shared.label, self.operation);
         tracing::debug!(
             operation = self.operation,
             path = self.path,

@@ -129,7 +129,8 @@ fn open(
     let lease = Arc::new(Lease::new(config.server_tick));
     let (session, task) = open_session(setup, settings, &lease, start);
     let (clock, max_request) = (Arc::clone(&config.clock), config.max_request);
-    let context = SessionContext { number, session, lease, clock, max_request };
+    let client = Arc::clone(&setup.label);
+    let context = SessionContext { client, number, session, lease, clock, max_request };
     (SessionGeneration::new(CleanupContext::new(context, cleanup.clone())), task)
 }
 

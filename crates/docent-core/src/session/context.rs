@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 /// One session of a client, with its lease and the clock that measures it.
 pub(crate) struct SessionContext {
+    /// Label of the client.
+    pub(crate) client: Arc<str>,
     /// Counts the sessions of the client: 1, 2, 3 …
     pub(crate) number: u64,
     pub(crate) session: Arc<dyn Session>,

@@ -58,6 +58,8 @@ pub(crate) struct Config {
     pub(crate) end_session_on_refused_delete: bool,
     pub(crate) parents: ParentKind,
     pub(crate) identity: Option<String>,
+    /// Tells clients apart in logs and metrics.
+    pub(crate) label: Option<Arc<str>>,
     /// Users and passwords, until they are checked and become credentials.
     pub(crate) digests: Vec<(String, SecretString)>,
     pub(crate) credentials: Vec<Credentials>,
@@ -91,6 +93,7 @@ impl Default for Config {
             end_session_on_refused_delete: false,
             parents: ParentKind::default(),
             identity: None,
+            label: None,
             digests: Vec::new(),
             credentials: Vec::new(),
             allow_plaintext_auth: false,

@@ -3,6 +3,7 @@ use crate::error::ErrorKind;
 use crate::node::namespace::Namespace;
 use crate::session::connect_string::ServerAddress;
 use crate::session::link::dialer::Ensemble;
+use crate::telemetry::{Introduced, introduce_client};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tokio::runtime::Handle;
@@ -14,8 +15,12 @@ use tokio_util::task::TaskTracker;
 pub(crate) struct Setup {
     /// Tells clients of one process apart.
     pub(crate) id: u64,
+    /// Tells them apart in logs and metrics.
+    pub(crate) label: Arc<str>,
     pub(crate) config: Config,
     pub(crate) namespace: Namespace,
+    /// Recipes whose metrics have begun.
+    pub(crate) introduced: Introduced,
     /// Written into nodes when the caller gives no data.
     pub(crate) identity: String,
     pub(crate) ensemble: Ensemble,
@@ -40,7 +45,10 @@ impl Setup {
         runtime: Handle,
     ) -> Self {
         static NEXT_ID: AtomicU64 = AtomicU64::new(1);
-        let ensemble = Ensemble::new(Arc::clone(&config.transport), servers);
+        let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
+        let label = config.label.clone().unwrap_or_else(|| id.to_string().into());
+        let ensemble = Ensemble::new(Arc::clone(&config.transport), servers, Arc::clone(&label));
+        introduce_client(&label);
         let connection = ConnectionStatus {
             state: ConnectionState::Connecting,
             generation: 1,
@@ -48,9 +56,11 @@ impl Setup {
             rollbacks: 0,
         };
         Self {
-            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            id,
+            label,
             config,
             namespace,
+            introduced: Introduced::default(),
             identity,
             ensemble,
             connection: watch::Sender::new(connection),

@@ -4,6 +4,7 @@
 mod clock;
 mod deadline;
 mod retry;
+mod seconds;
 
 pub use clock::{BootClock, Clock, Timestamp, TokioClock};
 pub(crate) use clock::{DeadlineTimer, sleep_until};
@@ -11,3 +12,4 @@ pub use deadline::after;
 pub(crate) use deadline::deadline;
 pub(crate) use retry::Backoff;
 pub use retry::RetryPolicy;
+pub(crate) use seconds::seconds;

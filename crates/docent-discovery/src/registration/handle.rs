@@ -1,6 +1,7 @@
 use super::{InstanceNode, RegistrationStatus};
 use crate::instance::{self, EncodedInstance, Instance};
 use crate::layout::{Placement, ServiceSide};
+use crate::telemetry::Announced;
 use bytes::Bytes;
 use docent_core::{Client, ConnectionState, Error};
 use futures_util::future::join_all;
@@ -38,6 +39,7 @@ pub struct Registration {
     pub(super) service: String,
     pub(super) side: ServiceSide,
     state: Mutex<Announcement>,
+    _announced: Announced,
 }
 
 pub(super) struct Announcement {
@@ -59,6 +61,7 @@ impl Registration {
         encoded: EncodedInstance,
     ) -> Result<Self, Error> {
         let (path, data) = checked(client, placement, service, side, &encoded)?;
+        tracing::info!(client = client.label(), service, id = encoded.id, path, "registering");
         InstanceNode::keep_on(client, &path, data)
             .map(|node| Self::new(client, placement, service, side, encoded, node))
     }
@@ -72,6 +75,7 @@ impl Registration {
         encoded: EncodedInstance,
     ) -> Result<Self, Error> {
         let (path, data) = checked(client, placement, service, side, &encoded)?;
+        tracing::info!(client = client.label(), service, id = encoded.id, path, "registering");
         let node = if encoded.service_type.is_dynamic() {
             InstanceNode::keep_anew(client, &path, data).await?
         } else {
@@ -97,6 +101,7 @@ impl Registration {
             service: service.to_owned(),
             side,
             state,
+            _announced: Announced::new(client, service),
         }
     }
 
@@ -222,8 +227,15 @@ impl Registration {
     /// # Cancel safety
     /// This method is cancel safe: a dynamic instance is deregistered at once then.
     pub async fn drain(self, period: Duration) -> Result<(), Error> {
+        tracing::info!(
+            client = self.client.label(),
+            service = self.service,
+            id = self.id(),
+            ?period,
+            "draining"
+        );
         if let Err(error) = self.set_enabled(false).await {
-            tracing::warn!(service = %self.service, id = %self.id(), %error, "an instance that drains may still be picked");
+            tracing::warn!(client = self.client.label(), service = self.service, id = self.id(), %error, "an instance that drains may still be picked");
         }
         tokio::time::sleep(period).await;
         self.deregister().await
@@ -239,6 +251,7 @@ impl Registration {
     /// This method is cancel safe for a dynamic instance: it is deregistered all the same. For others it is
     /// *not* cancel safe: it may have been deregistered.
     pub async fn deregister(self) -> Result<(), Error> {
+        tracing::info!(client = self.client.label(), service = self.service, id = self.id(), "deregistering");
         let Announcement { node, replaced, .. } =
             self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         node.release();

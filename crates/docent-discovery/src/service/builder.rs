@@ -4,6 +4,7 @@ use super::task::{Filter, ViewState, ViewTask};
 use super::view::{FollowedService, Service};
 use crate::balance::{OutlierPolicy, PickPolicy};
 use crate::layout::{Placement, ServiceSide};
+use crate::telemetry::ServiceGauges;
 use crate::{Instance, instance};
 use docent_core::recipe::{self, Hooks};
 use docent_core::{ChildrenCache, Client, Error};
@@ -103,6 +104,8 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ServiceBuilder<P> {
         let task = ViewTask {
             placement,
             service: service.clone(),
+            client: client.label().to_owned(),
+            gauges: ServiceGauges::new(&client, &service),
             filter,
             removal_grace,
             shown: show,

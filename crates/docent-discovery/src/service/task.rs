@@ -3,7 +3,8 @@ use super::{Instances, Unreadable};
 use crate::Instance;
 use crate::balance::{Candidate, Load};
 use crate::layout::Placement;
-use docent_core::recipe::{Hooks, after, call_hook, gauge};
+use crate::telemetry::ServiceGauges;
+use docent_core::recipe::{Hooks, after, call_hook};
 use docent_core::{ChildrenEvent, ChildrenEvents, Error, Node, planted};
 use futures_util::{FutureExt, StreamExt};
 use serde::de::DeserializeOwned;
@@ -21,6 +22,9 @@ pub(super) type Filter<P> = Arc<dyn Fn(&Instance<P>) -> bool + Send + Sync>;
 pub(super) struct ViewTask<P> {
     pub(super) placement: Placement,
     pub(super) service: String,
+    /// Label of the client.
+    pub(super) client: String,
+    pub(super) gauges: ServiceGauges,
     pub(super) filter: Option<Filter<P>>,
     pub(super) removal_grace: Duration,
     pub(super) shown: watch::Sender<Arc<Instances<P>>>,
@@ -36,6 +40,8 @@ pub(super) struct ViewState<P> {
     leaving: BTreeMap<Arc<str>, Instant>,
     /// Names that were told since everything began to be told anew.
     told: Option<BTreeSet<Arc<str>>>,
+    /// Set when it was logged that the instances cannot be listed, until they are.
+    is_refused: bool,
     is_loaded: bool,
     is_stale: bool,
 }
@@ -54,6 +60,7 @@ impl<P> Default for ViewState<P> {
             unreadable: BTreeMap::new(),
             leaving: BTreeMap::new(),
             told: None,
+            is_refused: false,
             is_loaded: false,
             is_stale: true,
         }
@@ -134,7 +141,9 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
         let event = match event {
             Ok(event) => event,
             Err(error) => {
-                tracing::warn!(service = %self.service, %error, "the instances of a service cannot be listed");
+                if !std::mem::replace(&mut self.state.is_refused, true) {
+                    tracing::warn!(client = self.client, service = %self.service, %error, "the instances of a service cannot be listed");
+                }
                 self.state.is_stale = true;
                 return;
             }
@@ -151,7 +160,7 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
             }
             ChildrenEvent::Ready => {
                 self.settle();
-                self.state.is_stale = false;
+                (self.state.is_stale, self.state.is_refused) = (false, false);
             }
             ChildrenEvent::Gap => self.state.is_stale = true,
             _ => {}
@@ -225,7 +234,7 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
     fn mark_unreadable(&mut self, name: Arc<str>, reason: String) {
         let unreadable = Unreadable { id: name.to_string(), reason };
         if self.state.unreadable.get(&name) != Some(&unreadable) {
-            tracing::warn!(service = %self.service, id = %unreadable.id, reason = %unreadable.reason, "an instance cannot be read");
+            tracing::warn!(client = self.client, service = %self.service, id = %unreadable.id, reason = %unreadable.reason, "an instance cannot be read");
         }
         self.state.unreadable.insert(name, unreadable);
     }
@@ -264,11 +273,37 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
         let available: Vec<_> =
             known.values().filter(is_available).map(|known| known.candidate.clone()).collect();
         let (is_loaded, is_stale) = (*is_loaded, *is_stale);
-        let count = u32::try_from(available.len()).unwrap_or(u32::MAX);
-        gauge("docent_service_instances", "service", &self.service, f64::from(count));
+        self.gauges.show(available.len(), is_stale);
+        tell_changes(&self.client, &self.service, &self.shown.borrow().all, &all, available.len());
         let shown = Instances { all, available, unreadable: unreadable.clone(), is_loaded, is_stale };
         let shown = Arc::new(shown);
         self.shown.send_replace(Arc::clone(&shown));
         self.followers.tell(&self.service, &shown);
+    }
+}
+
+/// Logs in one line who came and who is gone.
+fn tell_changes<P>(
+    client: &str,
+    service: &str,
+    before: &BTreeMap<Arc<str>, Candidate<P>>,
+    now: &BTreeMap<Arc<str>, Candidate<P>>,
+    available: usize,
+) {
+    let (came, gone) = (missing(now, before), missing(before, now));
+    if came.is_some() || gone.is_some() {
+        tracing::info!(client, service, came, gone, available, "instances changed");
+    }
+}
+
+/// The first few ids of `these` that `those` lack; `None` when there are none.
+fn missing<P>(these: &BTreeMap<Arc<str>, P>, those: &BTreeMap<Arc<str>, P>) -> Option<String> {
+    const NAMED: usize = 3;
+    let missing: Vec<&str> = these.keys().filter(|id| !those.contains_key(*id)).map(|id| &**id).collect();
+    let named = missing.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+    match missing.len() {
+        0 => None,
+        more if more > NAMED => Some(format!("{named} and {} more", more - NAMED)),
+        _ => Some(named),
     }
 }

@@ -1,5 +1,6 @@
 use super::election::Inner;
 use super::{Election, ElectionLayout};
+use crate::telemetry;
 use bytes::Bytes;
 use docent_core::recipe::Line;
 use docent_core::{Client, Error, Role};
@@ -23,6 +24,7 @@ pub struct ElectionBuilder {
     takeover_delay: Duration,
     grace: Duration,
     term_interval: Duration,
+    metrics_name: Option<String>,
 }
 
 /// Least time between the starts of two terms, where no other was set.
@@ -40,6 +42,7 @@ impl ElectionBuilder {
             takeover_delay: Duration::ZERO,
             grace: Duration::ZERO,
             term_interval: TERM_INTERVAL,
+            metrics_name: None,
         }
     }
 
@@ -113,6 +116,13 @@ impl ElectionBuilder {
         self
     }
 
+    /// Name of the election in metrics: with the feature `metrics` the gauge `docent_leader` with the label
+    /// `election` is 1 while this candidate leads, and 0 else. Default none, and then there is no such gauge.
+    pub fn metrics_name(mut self, name: impl Into<String>) -> Self {
+        self.metrics_name = Some(name.into());
+        self
+    }
+
     /// The election.
     ///
     /// # Errors
@@ -144,9 +154,10 @@ impl ElectionBuilder {
             ElectionLayout::LeaderLatch => Some(data.unwrap_or_default()),
             ElectionLayout::LeaderSelector => data,
         };
+        let gauge = self.metrics_name.as_deref().map(|name| telemetry::leader(&self.client, name));
         let Self { takeover_delay, grace, term_interval, .. } = self;
         let leading = Mutex::default();
-        Election::checked(Inner { line, data, takeover_delay, grace, term_interval, leading })
+        Election::checked(Inner { line, data, takeover_delay, grace, term_interval, gauge, leading })
     }
 }
 

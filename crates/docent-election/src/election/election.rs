@@ -2,10 +2,11 @@ use super::ElectionBuilder;
 use super::run::{ElectionRun, terms};
 use crate::Leadership;
 use crate::takeover;
+use crate::telemetry;
 use crate::term::Term;
 use bytes::Bytes;
-use docent_core::recipe::{Hold, Line};
-use docent_core::{Client, Error};
+use docent_core::recipe::{Hold, Line, Series};
+use docent_core::{Client, Error, Fence};
 use std::fmt;
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -61,6 +62,8 @@ pub(super) struct Inner {
     pub(super) takeover_delay: Duration,
     pub(super) grace: Duration,
     pub(super) term_interval: Duration,
+    /// 1 while it leads, for metrics.
+    pub(super) gauge: Option<Series>,
     /// The hold of the present term.
     pub(super) leading: Mutex<Weak<Hold>>,
 }
@@ -174,6 +177,11 @@ impl Election {
         async move { line.reset().await }
     }
 
+    /// Label of the client.
+    pub(crate) fn label(&self) -> &str {
+        self.0.line.client().label()
+    }
+
     pub(crate) fn grace(&self) -> Duration {
         self.0.grace
     }
@@ -190,11 +198,13 @@ impl Election {
     /// Campaigns until a term begins. There is no way out of this but that, an error that only people can
     /// mend, and being dropped.
     pub(crate) async fn term(&self) -> Result<Term, Error> {
+        tracing::info!(client = self.label(), path = self.path(), "campaigning");
+        let mut told = None;
         loop {
-            match Box::pin(self.stand()).await {
+            match Box::pin(self.stand(&mut told)).await {
                 // It was first, and lost that before its term began.
                 Err(error) if error.is_lost() => {
-                    tracing::warn!(path = self.path(), %error, "campaigning again");
+                    tracing::warn!(client = self.label(), path = self.path(), %error, "campaigning again");
                 }
                 Err(error) => self.0.line.wait_out(error).await?,
                 Ok(term) => return Ok(term),
@@ -202,18 +212,23 @@ impl Election {
         }
     }
 
-    async fn stand(&self) -> Result<Term, Error> {
+    /// Stands once. `told` is the lost leader that the log named last.
+    async fn stand(&self, told: &mut Option<Fence>) -> Result<Term, Error> {
         self.check_grace("campaign")?;
         let Inner { line, data, takeover_delay, .. } = &*self.0;
         let hold = Arc::new(line.acquire(data.clone()).await?);
         // A lease was granted, so its margin is known now.
         self.check_grace("campaign")?;
         if !takeover_delay.is_zero() {
-            takeover::begin(line, &hold, *takeover_delay).await?;
+            takeover::begin(line, &hold, *takeover_delay, told).await?;
         }
-        tracing::info!(path = self.path(), fence = %hold.fence(), "leading");
+        tracing::info!(client = self.label(), path = self.path(), fence = %hold.fence(), "leading");
         *self.leading() = Arc::downgrade(&hold);
-        Ok(Term::new(hold, !takeover_delay.is_zero()))
+        if let Some(gauge) = &self.0.gauge {
+            hold.show_in(gauge.clone());
+        }
+        let span = telemetry::term_span(self.label(), self.path(), hold.fence());
+        Ok(Term::new(hold, !takeover_delay.is_zero(), span))
     }
 
     /// The grace must fit into the margin of the lease, as far as that is known.

@@ -1,13 +1,14 @@
 use super::Election;
 use crate::Leadership;
 use crate::term::Term;
-use docent_core::{Error, Lost, LostReason, planted};
+use docent_core::{Error, Fence, Lost, LostReason, planted};
 use std::fmt;
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::{Instrument, Span};
 
 /// Campaigns and works, term after term. Made by [`Election::run`]; does nothing until it is awaited.
 ///
@@ -69,11 +70,15 @@ where
     loop {
         let term = tokio::select! {
             biased;
-            () = stop.cancelled() => return Ok(()),
+            () = stop.cancelled() => {
+                tracing::info!(client = election.label(), path = election.path(), "told to stop, leaving the line");
+                return Ok(());
+            }
             term = election.term() => term?,
         };
         let (fence, began) = (term.share().hold.fence(), Instant::now());
-        let done = lead(&election, &term, &mut work, &stop).await;
+        let span = term.share().span().clone();
+        let done = lead(&election, &term, &mut work, &stop).instrument(span.clone()).await;
         // From here on the work is dropped.
         match (done, term.share().hold.check()) {
             (_, Err(lost)) if lost.reason != LostReason::Released => {
@@ -81,10 +86,11 @@ where
                     stop.cancelled().await;
                     return Ok(());
                 }
-                tracing::warn!(path = election.path(), %fence, %lost, "the term is over, campaigning again");
+                span.record("docent.end", tracing::field::display(lost.reason));
+                tracing::warn!(client = election.label(), path = election.path(), %fence, %lost, "the term is over, campaigning again");
             }
             (done, _) => {
-                tracing::info!(path = election.path(), %fence, "the work is done, resigning");
+                span.in_scope(|| tell_end(&election, fence, stop.is_cancelled(), done.is_err()));
                 let resigned = term.resign().await;
                 done?;
                 may_go_on(resigned)?;
@@ -133,6 +139,25 @@ where
     }
     share.told.cancel();
     tokio::time::timeout(election.grace(), working).await.unwrap_or(Ok(()))
+}
+
+/// Tells in the log how a term ended that was not lost.
+fn tell_end(election: &Election, fence: Fence, stopped: bool, failed: bool) {
+    let (client, path, span) = (election.label(), election.path(), Span::current());
+    match (stopped, failed) {
+        (true, _) => {
+            span.record("docent.end", "stopped");
+            tracing::info!(client, path, %fence, "told to stop, resigning");
+        }
+        (false, true) => {
+            span.record("docent.end", "failed");
+            tracing::warn!(client, path, %fence, "the work failed, resigning");
+        }
+        (false, false) => {
+            span.record("docent.end", "done");
+            tracing::info!(client, path, %fence, "the work is done, resigning");
+        }
+    }
 }
 
 /// Says whether the candidate may campaign again after it `resigned`: a node that cannot be deleted would

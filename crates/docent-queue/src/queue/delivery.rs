@@ -3,6 +3,7 @@ use crate::consumer::bury;
 use crate::error::AckError;
 use crate::layout::{DeadReason, Head};
 use crate::store::{ClaimedItem, Store};
+use crate::telemetry::delivery_span;
 use docent_core::recipe::{AsHold, Hold, HoldRef};
 use docent_core::{Error, Fence, Lost, LostReason, Node, Transaction, planted};
 use std::fmt;
@@ -11,6 +12,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
+use tracing::Span;
 
 /// An item of a [`Queue`](crate::Queue) that was handed to this consumer, to be acknowledged.
 ///
@@ -46,6 +48,15 @@ struct GivenBack {
     store: Arc<Store>,
     /// True when it does not come back, or not at once.
     ended: bool,
+    /// Span of the delivery, which ends with this.
+    span: Span,
+}
+
+impl GivenBack {
+    /// Notes in the span how the delivery ended.
+    fn note(&self, end: &'static str) {
+        self.span.record("docent.end", end);
+    }
 }
 
 impl Deref for GivenBack {
@@ -78,6 +89,7 @@ impl HeldItem {
             return Ok(end.map(drop)?);
         }
         self.hold.end_with(&[path], transaction).await?;
+        self.store.note("acknowledged");
         self.store.ended = true;
         Ok(())
     }
@@ -101,7 +113,8 @@ impl<T> Delivery<T> {
         if !delay.is_zero() {
             hold.delay_on_drop(delay);
         }
-        let store = GivenBack { store: Arc::clone(store), ended: !delay.is_zero() };
+        let span = delivery_span(store.client.label(), &store.path, &name, hold.fence(), deliveries);
+        let store = GivenBack { store: Arc::clone(store), ended: !delay.is_zero(), span };
         Self { item, held: HeldItem { hold, store, name, node, deliveries } }
     }
 
@@ -126,6 +139,12 @@ impl<T> Delivery<T> {
     /// The fencing token: higher than the fence of every earlier delivery of this item.
     pub fn fence(&self) -> Fence {
         self.held.hold.fence()
+    }
+
+    /// Span of this delivery, for the code that works on the item: it begins with the hand-out and ends with
+    /// the delivery. It is none where nobody listens.
+    pub fn span(&self) -> &Span {
+        &self.held.store.span
     }
 
     /// The path of the node by which it is held.
@@ -266,7 +285,10 @@ impl<T> Delivery<T> {
             deliveries.into_iter().map(|Self { held, .. }| held.into_hold()).unzip();
         let (items, mut stores): (Vec<_>, Vec<_>) = held.into_iter().unzip();
         Hold::end_all(holds, &items, nothing_else).await?;
-        stores.iter_mut().for_each(|store| store.ended = true);
+        for store in &mut stores {
+            store.note("acknowledged");
+            store.ended = true;
+        }
         Ok(())
     }
 
@@ -288,6 +310,7 @@ impl<T> Delivery<T> {
     /// # Errors
     /// As [`nack`](Self::nack).
     pub fn nack_after(self, delay: Duration) -> Result<(), AckError> {
+        self.held.store.note("given back");
         Ok(self.held.hold.release_after(delay)?)
     }
 
@@ -314,6 +337,7 @@ impl<T> Delivery<T> {
     /// This method is *not* cancel safe: the item may be moved. If it is not, it goes back to its place.
     pub async fn reject(self, reason: &str) -> Result<(), AckError> {
         let HeldItem { store, hold, name, node, deliveries } = self.held;
+        store.note("rejected");
         let head = Head::new(DeadReason::Rejected, reason, deliveries, &name);
         Ok(bury(&store, hold, &node.data, &head).await?)
     }
@@ -350,6 +374,7 @@ impl<T: Send + Sync> AsHold for Delivery<T> {
 
 /// Gives an item back at once.
 async fn give_back(mut store: GivenBack, hold: Hold) -> Result<(), Error> {
+    store.note("given back");
     store.ended = false;
     // Others here may try for it from now on, and again once it is back.
     store.desk.look_again();

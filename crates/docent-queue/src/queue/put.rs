@@ -3,6 +3,7 @@
 use super::{PutOptions, Queue};
 use crate::error::PutError;
 use crate::store::{Place, ensure_known_folder};
+use crate::telemetry::publish_span;
 use bytes::Bytes;
 use docent_codec::CodecError;
 use docent_core::recipe::call_hook;
@@ -10,6 +11,7 @@ use docent_core::{CreateMode, Error, Transaction};
 use futures_util::future::BoxFuture;
 use std::future::Future;
 use std::sync::Arc;
+use tracing::Instrument;
 
 /// Mode of an item that outlives its producer.
 const PERSISTENT: CreateMode = CreateMode::PersistentSequential;
@@ -123,7 +125,8 @@ impl<T: 'static> Queue<T> {
                 return Err(Error::invalid_input("put", "a batch of 0 items must be at least 1").into());
             }
             let place = options.place_in(&store.paths)?;
-            store.items.put(&nodes, place, mode).await
+            let span = publish_span(store.client.label(), &store.path, nodes.len());
+            store.items.put(&nodes, place, mode).instrument(span).await
         }
     }
 

@@ -1,7 +1,8 @@
 use super::{Aside, Desk, Items};
 use crate::layout::Paths;
+use crate::telemetry::QueueGauges;
 use docent_core::Client;
-use docent_core::recipe::{Line, gauge};
+use docent_core::recipe::Line;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -41,8 +42,8 @@ pub(crate) struct Store {
     /// In `ordered` mode, the lock of the consumers.
     pub(crate) lock: Option<Line>,
     pub(crate) limits: Limits,
-    /// Its name in metrics.
-    metrics_name: Option<String>,
+    /// Its gauges, where it has a name in metrics.
+    gauges: Option<QueueGauges>,
     /// Items at the servers.
     pub(crate) items: Items,
     /// Items that this process leaves alone.
@@ -66,6 +67,7 @@ impl Store {
         metrics_name: Option<String>,
     ) -> Self {
         let paths = Arc::new(paths);
+        let gauges = metrics_name.map(|name| QueueGauges::new(&client, &name));
         Self {
             items: Items::new(&client, &path, &paths, limits.capacity),
             aside: Aside::default(),
@@ -76,7 +78,7 @@ impl Store {
             idle,
             lock,
             limits,
-            metrics_name,
+            gauges,
             has_dead: AtomicBool::new(false),
             unreadable: AtomicBool::new(false),
         }
@@ -84,20 +86,15 @@ impl Store {
 
     /// Tells how many items there are.
     pub(crate) fn tell_depth(&self, items: usize) {
-        if let Some(name) = &self.metrics_name {
-            let items = u32::try_from(items).unwrap_or(u32::MAX);
-            gauge("docent_queue_depth", "queue", name, f64::from(items));
-            if items == 0 {
-                gauge("docent_queue_head_age_seconds", "queue", name, 0.0);
-            }
+        if let Some(gauges) = &self.gauges {
+            gauges.depth(items);
         }
     }
 
     /// Tells since when an item has been there that was the first.
     pub(crate) fn tell_head(&self, since: SystemTime) {
-        if let Some(name) = &self.metrics_name {
-            let age = SystemTime::now().duration_since(since).unwrap_or_default();
-            gauge("docent_queue_head_age_seconds", "queue", name, age.as_secs_f64());
+        if let Some(gauges) = &self.gauges {
+            gauges.head(since);
         }
     }
 }

@@ -6,9 +6,11 @@ mod ensemble;
 mod known;
 mod last_error;
 mod left;
+mod link_news;
 mod race;
 
 pub(crate) use ensemble::Ensemble;
+pub(crate) use link_news::LinkNews;
 
 use crate::session::LinkError;
 use crate::session::connect_string::ServerAddress;
@@ -118,10 +120,12 @@ impl Dialer {
         self.candidates.clear();
         self.ensemble.last_error.clear();
         self.ensemble.refusals.clear();
-        if let Some((_, address)) = self.current {
+        if let Some((server, address)) = &self.current {
+            let server = Candidate::new(server.clone(), *address);
+            self.ensemble.news.attached(server.to_string());
             // Its leader has answered for the session through it, after all writes that went to it before:
             // none of them is still to come.
-            self.ensemble.left.forget(address);
+            self.ensemble.left.forget(*address);
         }
     }
 
@@ -131,6 +135,9 @@ impl Dialer {
     pub(crate) fn lost(&mut self, error: LinkError, unanswered: bool) {
         if matches!(error, LinkError::Refused) {
             self.ensemble.refusals.note();
+        }
+        if self.attached_at.is_some() {
+            self.ensemble.news.lost(error.clone());
         }
         self.ensemble.last_error.set(error);
         if let Some((_, address)) = self.current.as_ref().filter(|_| unanswered) {
@@ -146,6 +153,7 @@ impl Dialer {
     pub(crate) async fn next(&mut self, session_timeout: Duration) -> Box<dyn Io> {
         loop {
             if self.candidates.is_empty() {
+                self.tell_unreachable();
                 self.next_round(session_timeout).await;
                 self.rounds = self.rounds.saturating_add(1);
             }
@@ -158,6 +166,18 @@ impl Dialer {
             self.current = Some((server, address));
             return io;
         }
+    }
+
+    /// Tells once that the round which is over brought no link.
+    fn tell_unreachable(&self) {
+        if self.rounds > 0 {
+            self.ensemble.news.unreachable(self.ensemble.last_error.get().as_deref());
+        }
+    }
+
+    /// News of the client's own link.
+    pub(crate) fn news(&self) -> &LinkNews {
+        &self.ensemble.news
     }
 
     async fn next_round(&mut self, session_timeout: Duration) {
@@ -201,12 +221,11 @@ impl Dialer {
                         (known.get(server), true)
                     }
                 };
-            candidates.extend(addresses.into_iter().map(|address| Candidate {
-                server: server.clone(),
-                address,
-                known_only,
-                left_at: None,
-            }));
+            candidates.extend(
+                addresses
+                    .into_iter()
+                    .map(|address| Candidate { known_only, ..Candidate::new(server.clone(), address) }),
+            );
         }
         candidates
     }

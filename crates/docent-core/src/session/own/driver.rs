@@ -1,5 +1,5 @@
 use super::machine::Deliveries;
-use crate::session::link::dialer::Dialer;
+use crate::session::link::dialer::{Dialer, LinkNews};
 use crate::session::link::rollback::newest_transaction;
 use crate::session::link::transport::Io;
 use crate::session::own::session::SharedMachine;
@@ -78,7 +78,7 @@ impl Driver {
                 Err(end) => return end,
             };
             if let Served::Lost(error) = self.serve(io).await {
-                tracing::debug!(%error, "link is down");
+                tracing::debug!(client = %self.dialer.news().client(), %error, "link is down");
                 // Read before `disconnected`, which takes the unanswered requests away.
                 let unanswered = self.shared.lock().has_unanswered_writes();
                 self.dialer.lost(error, unanswered);
@@ -147,18 +147,20 @@ impl Driver {
     /// Serves a link until it is lost or the session ends.
     async fn serve(&mut self, io: Box<dyn Io>) -> Served {
         let timeout = self.dialer.attempt_timeout(self.shared.lock().timeout());
+        let news = self.dialer.news().clone();
         let mut link = ServedLink::new(&self.shared, &self.withdraw, io, timeout);
         let mut removed = PollOnWake::new(self.dialer.removed());
         loop {
-            let news = tokio::select! {
+            let told = tokio::select! {
                 biased;
-                news = poll_fn(|cx| link.poll_serve(cx)) => news,
+                told = poll_fn(|cx| link.poll_serve(cx, &news)) => told,
                 () = &mut removed => Err(LinkError::Removed),
             };
-            match news {
+            match told {
                 Ok(News::Attached) => self.dialer.attached(),
                 Ok(News::Ended) => return Served::Ended,
                 Err(error) => {
+                    link.tell_standstill(&news);
                     // A server that is behind this client hangs up on its first frame.
                     let refused = !link.heard && error.is_hang_up();
                     return Served::Lost(if refused { LinkError::Refused } else { error });
@@ -241,7 +243,7 @@ impl<'a> ServedLink<'a> {
     /// Reads replies, writes submitted requests and looks at the time, until there is nothing to do. Received
     /// bytes come first: after a pause of the process, the reply that the machine waits for may be there
     /// already. However much is received, due requests are sent in between, and other tasks have their turn.
-    fn poll_serve(&mut self, cx: &mut Context<'_>) -> Poll<Result<News, LinkError>> {
+    fn poll_serve(&mut self, cx: &mut Context<'_>, news: &LinkNews) -> Poll<Result<News, LinkError>> {
         // A request that is submitted from here on wakes the task again.
         let rung = self.shared.bell.poll_rung(cx).is_ready();
         let mut asked = rung || self.deadline.is_none() || self.more && self.output.is_empty();
@@ -251,7 +253,10 @@ impl<'a> ServedLink<'a> {
             let now = self.shared.clock.now();
             let due = self.deadline.filter(|deadline| now >= *deadline);
             if let Some(deadline) = due.filter(|_| !received) {
-                telemetry::late(now.since(deadline));
+                telemetry::late(news.client(), now.since(deadline));
+            }
+            if due.is_some() {
+                self.tell_standstill(news);
             }
             if (received || asked || due.is_some())
                 && let Some(news) = self.advance(now, received, due.is_some())?
@@ -268,6 +273,15 @@ impl<'a> ServedLink<'a> {
             if !received && !asked {
                 ready!(self.alarm.poll_by(cx, self.shared.clock.as_ref(), now, self.deadline));
             }
+        }
+    }
+
+    /// Tells when the time of the next call of the machine passed so long ago that a heartbeat was missed.
+    fn tell_standstill(&self, news: &LinkNews) {
+        let late = self.deadline.map_or(Duration::ZERO, |deadline| self.shared.clock.now().since(deadline));
+        let pulse = self.shared.lock().timing().pulse();
+        if !pulse.is_zero() && late >= pulse {
+            news.stood_still(late);
         }
     }
 

@@ -204,7 +204,8 @@ mod tests {
             credentials: Vec::new(),
         };
         let (lease, clock) = (Arc::new(Lease::new(SECOND)), Arc::new(TokioClock::new()));
-        let dialer = Dialer::new(Ensemble::new(Arc::new(TcpTransport), Vec::new()), Start::AtOnce);
+        let dialer =
+            Dialer::new(Ensemble::new(Arc::new(TcpTransport), Vec::new(), "1".into()), Start::AtOnce);
         let (session, run) = WireSession::open(settings, lease, clock, dialer);
         tokio::spawn(run);
         session

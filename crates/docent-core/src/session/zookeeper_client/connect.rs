@@ -85,7 +85,16 @@ impl Connect {
         self.ensemble.last_error.set(error);
     }
 
+    /// Takes note that a link is lost which had been attached.
+    pub(super) fn link_lost(&self) {
+        let reason = "the connection was lost".to_owned();
+        self.ensemble.news.lost(LinkError::ZookeeperClient(reason.clone()));
+        self.lost(reason);
+    }
+
     pub(super) fn attached(&self) {
         self.ensemble.last_error.clear();
+        // The crate does not tell which of them it is.
+        self.ensemble.news.attached(self.connect_string());
     }
 }

@@ -79,7 +79,7 @@ fn follow(shared: &Arc<Shared>, connect: &Connect, state: SessionState) {
         // Reads of a read-only server may be arbitrarily old (decision 10). The crate is not asked to connect
         // to one.
         SessionState::Disconnected | SessionState::ConnectedReadOnly => {
-            connect.lost("the connection was lost".to_owned());
+            connect.link_lost();
             shared.disconnected();
         }
         SessionState::Expired => shared.expired(),

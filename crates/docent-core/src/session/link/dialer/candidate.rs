@@ -15,6 +15,12 @@ pub(super) struct Candidate {
     pub(super) left_at: Option<Instant>,
 }
 
+impl Candidate {
+    pub(super) fn new(server: ServerAddress, address: SocketAddr) -> Self {
+        Self { server, address, known_only: false, left_at: None }
+    }
+}
+
 impl fmt::Display for Candidate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (server, address) = (self.server.to_string(), self.address.to_string());

@@ -1,6 +1,7 @@
 use super::known::Known;
 use super::last_error::LastError;
 use super::left::Left;
+use super::link_news::LinkNews;
 use crate::session::connect_string::ServerAddress;
 use crate::session::link::rollback::Refusals;
 use crate::session::link::transport::Transport;
@@ -16,10 +17,11 @@ pub(crate) struct Ensemble {
     pub(super) left: Left,
     pub(crate) last_error: LastError,
     pub(super) refusals: Refusals,
+    pub(crate) news: LinkNews,
 }
 
 impl Ensemble {
-    pub(crate) fn new(transport: Arc<dyn Transport>, servers: Vec<ServerAddress>) -> Self {
+    pub(crate) fn new(transport: Arc<dyn Transport>, servers: Vec<ServerAddress>, client: Arc<str>) -> Self {
         Self {
             transport,
             servers: Servers::new(servers),
@@ -27,12 +29,14 @@ impl Ensemble {
             left: Left::default(),
             last_error: LastError::default(),
             refusals: Refusals::default(),
+            news: LinkNews::new(client),
         }
     }
 
     /// The same servers, for links besides the client's own, whose fate says nothing about the client's link.
     pub(in crate::session) fn aside(&self) -> Self {
-        Self { last_error: LastError::default(), refusals: Refusals::default(), ..self.clone() }
+        let news = self.news.aside();
+        Self { last_error: LastError::default(), refusals: Refusals::default(), news, ..self.clone() }
     }
 }
 

@@ -119,7 +119,7 @@ async fn a_flood_of_events_does_not_keep_a_heartbeat_from_being_sent() {
     };
     let flood = Flood::default();
     let server = ServerAddress { host: "flood".to_owned(), port: 2181 };
-    let dialer = Dialer::new(Ensemble::new(Arc::new(flood.clone()), vec![server]), Start::AtOnce);
+    let dialer = Dialer::new(Ensemble::new(Arc::new(flood.clone()), vec![server], "1".into()), Start::AtOnce);
     let (lease, clock) = (Arc::new(Lease::new(second)), Arc::new(TokioClock::new()));
     let (session, run) = WireSession::open(settings, lease, clock, dialer);
     tokio::spawn(run);

@@ -37,7 +37,7 @@ impl Machine {
         }
     }
 
-    pub(super) fn timing(&self) -> Timing {
+    pub(in crate::session) fn timing(&self) -> Timing {
         Timing { timeout: self.timeout, tick: self.lease.tick() }
     }
 

@@ -1,0 +1,166 @@
+//! Events of a client, each with the metrics that count it. `client` is its label.
+
+use super::Started;
+#[cfg(feature = "metrics")]
+use super::{catalogue as c, metric::key, recorder::recorded};
+use crate::error::Error;
+use crate::guard::LostReason;
+use crate::session::SessionEnd;
+use crate::setup::ConnectionState;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The client's state changed.
+pub(crate) fn connection(client: &Arc<str>, state: ConnectionState) {
+    #[cfg(feature = "metrics")]
+    {
+        let value = match state {
+            ConnectionState::Connecting => 0,
+            ConnectionState::Connected => 1,
+            ConnectionState::Suspended => 2,
+            ConnectionState::Lost => 3,
+            ConnectionState::Closed => 4,
+            ConnectionState::RolledBack => 5,
+            ConnectionState::AuthFailed => 6,
+        };
+        let client = Arc::clone(client);
+        recorded(move || {
+            c::CONNECTION_STATE.set(&key(&c::CONNECTION_STATE, &client, []), f64::from(value));
+            match state {
+                ConnectionState::Connected => c::CONNECTED.increment(&key(&c::CONNECTED, &client, [])),
+                ConnectionState::Suspended => c::SUSPENDED.increment(&key(&c::SUSPENDED, &client, [])),
+                _ => {}
+            }
+        });
+    }
+}
+
+/// A session ended against the client's will.
+pub(crate) fn session_lost(client: &Arc<str>, end: SessionEnd) {
+    #[cfg(feature = "metrics")]
+    {
+        let reason = match end {
+            SessionEnd::Expired => "expired",
+            SessionEnd::Abandoned => "abandoned",
+            SessionEnd::RolledBack => "rolled_back",
+            SessionEnd::AuthFailed => "auth_failed",
+            SessionEnd::Closed => return,
+        };
+        let key = key(&c::SESSION_LOST, client, [("reason", reason)]);
+        recorded(move || c::SESSION_LOST.increment(&key));
+    }
+}
+
+/// An operation ended: with an answer, which may be a refusal, or with an error of the client.
+pub(crate) fn operation<T>(
+    client: &Arc<str>,
+    operation: &'static str,
+    started: Started,
+    result: &Result<T, Error>,
+) {
+    #[cfg(feature = "metrics")]
+    {
+        let duration = started.at.elapsed().as_secs_f64();
+        let key = key(&c::OP_DURATION, client, [("op", operation), ("outcome", outcome(result))]);
+        recorded(move || c::OP_DURATION.record(&key, duration));
+    }
+}
+
+/// Outcome of an operation, as a label.
+pub(super) fn outcome<T>(result: &Result<T, Error>) -> &'static str {
+    match result {
+        Err(error) if error.may_have_applied() => "unknown",
+        Err(error) if !error.is_refusal() => "failed",
+        _ => "answered",
+    }
+}
+
+/// An operation is tried again.
+pub(crate) fn retry(client: &Arc<str>, operation: &'static str) {
+    #[cfg(feature = "metrics")]
+    {
+        let key = key(&c::RETRIES, client, [("op", operation)]);
+        recorded(move || c::RETRIES.increment(&key));
+    }
+}
+
+/// A guard began, after a wait in its line.
+pub(crate) fn acquired(client: &Arc<str>, recipe: &'static str, waited: Duration) {
+    #[cfg(feature = "metrics")]
+    {
+        let client = Arc::clone(client);
+        let labels = [("recipe", recipe)];
+        recorded(move || {
+            c::LOCK_WAIT.record(&key(&c::LOCK_WAIT, &client, labels), waited.as_secs_f64());
+            c::LOCKS_HELD.add(&key(&c::LOCKS_HELD, &client, labels), 1.0);
+        });
+    }
+}
+
+/// A guard ended: released, or lost for a reason.
+pub(crate) fn over(client: &Arc<str>, recipe: &'static str, held: Duration, lost: Option<LostReason>) {
+    #[cfg(feature = "metrics")]
+    {
+        let client = Arc::clone(client);
+        let labels = [("recipe", recipe)];
+        recorded(move || {
+            c::LOCK_HELD.record(&key(&c::LOCK_HELD, &client, labels), held.as_secs_f64());
+            c::LOCKS_HELD.add(&key(&c::LOCKS_HELD, &client, labels), -1.0);
+            if let Some(reason) = lost {
+                let labels = [("recipe", recipe), ("reason", loss(reason))];
+                c::LOCK_LOST.increment(&key(&c::LOCK_LOST, &client, labels));
+            }
+        });
+    }
+}
+
+#[cfg(feature = "metrics")]
+fn loss(reason: LostReason) -> &'static str {
+    match reason {
+        LostReason::LeaseExpired => "lease_expired",
+        LostReason::SessionExpired => "session_expired",
+        LostReason::SessionAbandoned => "session_abandoned",
+        LostReason::AuthFailed => "auth_failed",
+        LostReason::NodeDeleted => "node_deleted",
+        LostReason::Closed => "closed",
+        LostReason::Released => "released",
+    }
+}
+
+/// A delete that must happen was begun, or is done.
+pub(crate) fn cleanups(client: &Arc<str>, open: usize) {
+    #[cfg(feature = "metrics")]
+    {
+        let open = u32::try_from(open).unwrap_or(u32::MAX);
+        let key = key(&c::CLEANUPS, client, []);
+        recorded(move || c::CLEANUPS.set(&key, f64::from(open)));
+    }
+}
+
+/// The session's task came so much after the time it had asked for: code that blocks the runtime's threads
+/// delays it.
+pub(crate) fn late(client: &Arc<str>, lateness: Duration) {
+    #[cfg(feature = "metrics")]
+    {
+        let key = key(&c::LATENESS, client, []);
+        recorded(move || c::LATENESS.record(&key, lateness.as_secs_f64()));
+    }
+}
+
+/// So many nodes more, or less, are to be kept.
+pub(crate) fn kept_wanted(client: &Arc<str>, more: f64) {
+    #[cfg(feature = "metrics")]
+    {
+        let key = key(&c::KEPT_WANTED, client, []);
+        recorded(move || c::KEPT_WANTED.add(&key, more));
+    }
+}
+
+/// So many kept nodes more, or less, are present.
+pub(crate) fn kept_present(client: &Arc<str>, more: f64) {
+    #[cfg(feature = "metrics")]
+    {
+        let key = key(&c::KEPT_PRESENT, client, []);
+        recorded(move || c::KEPT_PRESENT.add(&key, more));
+    }
+}

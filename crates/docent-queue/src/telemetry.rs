@@ -1,0 +1,83 @@
+//! Metrics and spans of queues.
+
+use docent_core::recipe::{Metric, MetricUnit, Series};
+use docent_core::{Client, Fence};
+use std::time::{Duration, SystemTime};
+use tracing::{Span, field::Empty};
+
+static DEPTH: Metric = Metric::gauge(
+    "docent_queue_depth",
+    MetricUnit::Count,
+    "Items in the queue, as a consumer of this process saw them last.",
+);
+static HEAD_AGE: Metric = Metric::gauge(
+    "docent_queue_head_age_seconds",
+    MetricUnit::Seconds,
+    "Age of the first item of the queue when this process saw it last.",
+);
+
+/// Gauges of the queue that the user named so.
+pub(crate) struct QueueGauges {
+    depth: Series,
+    head_age: Series,
+}
+
+impl QueueGauges {
+    pub(crate) fn new(client: &Client, name: &str) -> Self {
+        Self { depth: DEPTH.series(client, "queue", name), head_age: HEAD_AGE.series(client, "queue", name) }
+    }
+
+    /// There are so many items.
+    pub(crate) fn depth(&self, items: usize) {
+        self.depth.set(f64::from(u32::try_from(items).unwrap_or(u32::MAX)));
+        if items == 0 {
+            self.head_age(Duration::ZERO);
+        }
+    }
+
+    /// The first item has been there since then.
+    pub(crate) fn head(&self, since: SystemTime) {
+        self.head_age(SystemTime::now().duration_since(since).unwrap_or_default());
+    }
+
+    fn head_age(&self, age: Duration) {
+        self.head_age.set(age.as_secs_f64());
+    }
+}
+
+/// Span of a put of so many items. Where nobody listens it is none.
+pub(crate) fn publish_span(client: &str, path: &str, items: usize) -> Span {
+    tracing::info_span!(
+        "publish",
+        otel.kind = "producer",
+        messaging.system = "docent",
+        messaging.operation.name = "put",
+        messaging.operation.type = "send",
+        messaging.destination.name = path,
+        messaging.batch.message_count = items,
+        docent.client = client,
+    )
+}
+
+/// Span of an item from its hand-out to its end. Where nobody listens it is none.
+pub(crate) fn delivery_span(
+    client: &str,
+    path: &str,
+    item: &str,
+    fence: Fence,
+    deliveries: Option<u32>,
+) -> Span {
+    tracing::info_span!(
+        "delivery",
+        otel.kind = "consumer",
+        messaging.system = "docent",
+        messaging.operation.name = "take",
+        messaging.operation.type = "process",
+        messaging.destination.name = path,
+        messaging.message.id = item,
+        docent.client = client,
+        docent.fence = %fence,
+        docent.deliveries = deliveries,
+        docent.end = Empty,
+    )
+}
