@@ -23,7 +23,6 @@ mod kept_modes;
 mod links;
 mod many_watches;
 mod markers;
-mod metrics;
 mod node_cache;
 mod operations;
 mod outcomes;

@@ -173,6 +173,8 @@ mod guides {
     mod locks {}
     #[doc = include_str!("../../../docs/guide/membership.md")]
     mod membership {}
+    #[doc = include_str!("../../../docs/guide/observability.md")]
+    mod observability {}
     #[doc = include_str!("../../../docs/guide/queue.md")]
     mod queue {}
     #[doc = include_str!("../../../docs/guide/retries.md")]

@@ -129,13 +129,15 @@ async fn attend(shared: &Shared, generation: &Arc<SessionGeneration>, published:
     loop {
         let is_up = link.borrow().up;
         tokio::select! {
-            never = &mut heartbeat => match never {},
+            // So that the log says that the link is lost before it names the guards which are lost with it.
+            biased;
             Ok(()) = link.changed() => {
                 let state = *link.borrow_and_update();
                 if is_restored || !state.up {
                     publish(shared, generation, state, published);
                 }
             }
+            never = &mut heartbeat => match never {},
             () = &mut restored, if is_up && !is_restored => {
                 is_restored = true;
                 let state = *link.borrow();

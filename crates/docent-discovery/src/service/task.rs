@@ -274,7 +274,7 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
             known.values().filter(is_available).map(|known| known.candidate.clone()).collect();
         let (is_loaded, is_stale) = (*is_loaded, *is_stale);
         self.gauges.show(available.len(), is_stale);
-        tell_changes(&self.client, &self.service, &self.shown.borrow().all, &all, available.len());
+        tell_changes(&self.client, &self.service, &self.shown.borrow(), &all, available.len());
         let shown = Instances { all, available, unreadable: unreadable.clone(), is_loaded, is_stale };
         let shown = Arc::new(shown);
         self.shown.send_replace(Arc::clone(&shown));
@@ -282,16 +282,16 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
     }
 }
 
-/// Logs in one line who came and who is gone.
+/// Logs in one line which instances came and are gone, and how many may be picked.
 fn tell_changes<P>(
     client: &str,
     service: &str,
-    before: &BTreeMap<Arc<str>, Candidate<P>>,
+    before: &Instances<P>,
     now: &BTreeMap<Arc<str>, Candidate<P>>,
     available: usize,
 ) {
-    let (came, gone) = (missing(now, before), missing(before, now));
-    if came.is_some() || gone.is_some() {
+    let (came, gone) = (missing(now, &before.all), missing(&before.all, now));
+    if came.is_some() || gone.is_some() || available != before.available.len() {
         tracing::info!(client, service, came, gone, available, "instances changed");
     }
 }

@@ -67,15 +67,19 @@ where
     F: Future<Output = Result<(), E>>,
     E: From<Error>,
 {
+    let mut has_led = false;
     loop {
         let term = tokio::select! {
             biased;
             () = stop.cancelled() => {
-                tracing::info!(client = election.label(), path = election.path(), "told to stop, leaving the line");
+                if !has_led {
+                    tracing::info!(client = election.label(), path = election.path(), "told to stop, leaving the line");
+                }
                 return Ok(());
             }
             term = election.term() => term?,
         };
+        has_led = true;
         let (fence, began) = (term.share().hold.fence(), Instant::now());
         let span = term.share().span().clone();
         let done = lead(&election, &term, &mut work, &stop).instrument(span.clone()).await;

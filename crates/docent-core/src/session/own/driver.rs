@@ -209,6 +209,8 @@ struct ServedLink<'a> {
     attached: bool,
     /// Time of the next call of the machine if nothing happens.
     deadline: Option<Timestamp>,
+    /// Such a time of which it was told that it passed long ago.
+    told_late: Option<Timestamp>,
     alarm: DeadlineTimer,
     deliveries: Deliveries,
 }
@@ -232,6 +234,7 @@ impl<'a> ServedLink<'a> {
             heard: false,
             attached: false,
             deadline: None,
+            told_late: None,
             alarm: DeadlineTimer::default(),
             deliveries: Deliveries::default(),
         };
@@ -277,10 +280,14 @@ impl<'a> ServedLink<'a> {
     }
 
     /// Tells when the time of the next call of the machine passed so long ago that a heartbeat was missed.
-    fn tell_standstill(&self, news: &LinkNews) {
-        let late = self.deadline.map_or(Duration::ZERO, |deadline| self.shared.clock.now().since(deadline));
+    fn tell_standstill(&mut self, news: &LinkNews) {
+        let Some(deadline) = self.deadline.filter(|deadline| self.told_late != Some(*deadline)) else {
+            return;
+        };
+        let late = self.shared.clock.now().since(deadline);
         let pulse = self.shared.lock().timing().pulse();
         if !pulse.is_zero() && late >= pulse {
+            self.told_late = Some(deadline);
             news.stood_still(late);
         }
     }

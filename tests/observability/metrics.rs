@@ -58,12 +58,15 @@ async fn trouble(server: &TestServer, proxy: &Proxy, client: &Client) {
 fn states_operations_waits_and_losses_are_counted_and_paths_are_no_labels() {
     let recorder = DebuggingRecorder::new();
     let snapshotter = recorder.snapshotter();
+    let mut started = BTreeMap::new();
     metrics::with_local_recorder(&recorder, || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let server = Backend::Embedded.start().await;
             let proxy = server.proxy().await;
-            let client: Client = builder(&server, proxy.connect_string()).connect().await.unwrap();
+            let client: Client = builder(&server, proxy.connect_string()).label("one").build().unwrap();
+            started = recorded(&snapshotter);
+            soon(client.state().reached(ConnectionState::Connected)).await;
             let mutex = Mutex::new(&client, "/secret-path").unwrap();
             soon(soon(mutex.acquire()).await.unwrap().release()).await.unwrap();
             assert!(soon(client.get("/secret-path/none")).await.is_err());
@@ -81,18 +84,18 @@ fn states_operations_waits_and_losses_are_counted_and_paths_are_no_labels() {
     });
     let recorded = recorded(&snapshotter);
     for (metric, value) in [
-        ("docent_session_lost_total{}", "1"),
-        ("docent_connection_state{}", "4"),
-        ("docent_retries_total{op=get}", "1"),
-        ("docent_op_duration_seconds{op=set,outcome=unknown}", "1"),
-        ("docent_op_duration_seconds{op=set,outcome=failed}", "1"),
-        ("docent_cleanups_open{}", "0"),
-        ("docent_lock_wait_seconds{recipe=mutex}", "3"),
-        ("docent_lock_held_seconds{recipe=mutex}", "3"),
-        ("docent_lock_lost_total{recipe=mutex,reason=session_expired}", "1"),
-        ("docent_locks_held{recipe=mutex}", "0"),
-        ("docent_lock_lost_total{recipe=mutex,reason=lease_expired}", "1"),
-        ("docent_op_duration_seconds{op=get,outcome=answered}", "5"),
+        ("docent_session_lost_total{client=one,reason=expired}", "1"),
+        ("docent_connection_state{client=one}", "4"),
+        ("docent_retries_total{client=one,op=get}", "1"),
+        ("docent_op_duration_seconds{client=one,op=set,outcome=unknown}", "1"),
+        ("docent_op_duration_seconds{client=one,op=set,outcome=failed}", "1"),
+        ("docent_cleanups_open{client=one}", "0"),
+        ("docent_lock_wait_seconds{client=one,recipe=mutex}", "3"),
+        ("docent_lock_held_seconds{client=one,recipe=mutex}", "3"),
+        ("docent_lock_lost_total{client=one,recipe=mutex,reason=session_expired}", "1"),
+        ("docent_locks_held{client=one,recipe=mutex}", "0"),
+        ("docent_lock_lost_total{client=one,recipe=mutex,reason=lease_expired}", "1"),
+        ("docent_op_duration_seconds{client=one,op=get,outcome=answered}", "5"),
     ] {
         assert_eq!(recorded.get(metric).map(String::as_str), Some(value), "{metric} in {recorded:#?}");
     }
@@ -100,20 +103,24 @@ fn states_operations_waits_and_losses_are_counted_and_paths_are_no_labels() {
         [("rw_lock", "2"), ("semaphore", "2"), ("semaphore_turn", "1"), ("election", "1")]
     {
         for metric in ["docent_lock_wait_seconds", "docent_lock_held_seconds"] {
-            let metric = format!("{metric}{{recipe={recipe}}}");
+            let metric = format!("{metric}{{client=one,recipe={recipe}}}");
             assert_eq!(
                 recorded.get(&metric).map(String::as_str),
                 Some(acquired),
                 "{metric} in {recorded:#?}"
             );
         }
-        assert_eq!(recorded[&format!("docent_locks_held{{recipe={recipe}}}")], "0");
+        assert_eq!(recorded[&format!("docent_locks_held{{client=one,recipe={recipe}}}")], "0");
     }
+    // Those of a recipe begin with its first handle.
+    let is_late = |metric: &&String| !started.contains_key(*metric) && !metric.contains("recipe=");
+    let late: Vec<_> = recorded.keys().filter(is_late).collect();
+    assert!(late.is_empty(), "not there from the start: {late:?}");
     let count = |metric: &str| recorded[metric].parse::<u32>().unwrap();
     // After the start, a reset, an expiry and an outage; each but the first comes after a lost link.
-    assert!(count("docent_connected_total{}") >= 4, "{recorded:#?}");
-    assert!(count("docent_suspended_total{}") >= 2, "{recorded:#?}");
-    assert!(count("docent_session_lateness_seconds{}") >= 1, "{recorded:#?}");
+    assert!(count("docent_connected_total{client=one}") >= 4, "{recorded:#?}");
+    assert!(count("docent_suspended_total{client=one}") >= 2, "{recorded:#?}");
+    assert!(count("docent_session_lateness_seconds{client=one}") >= 1, "{recorded:#?}");
     assert!(!format!("{recorded:?}").contains("secret-path"));
 }
 
@@ -121,12 +128,13 @@ fn states_operations_waits_and_losses_are_counted_and_paths_are_no_labels() {
 fn queues_configurations_and_services_tell_how_they_stand_by_the_names_they_were_given() {
     let recorder = DebuggingRecorder::new();
     let snapshotter = recorder.snapshotter();
+    let mut standing = BTreeMap::new();
     metrics::with_local_recorder(&recorder, || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let server = Backend::Embedded.start().await;
             // The recorder is one thread's.
-            let builder = builder(&server, server.connect_string()).inline_hooks();
+            let builder = builder(&server, server.connect_string()).label("one").inline_hooks();
             let client: Client = builder.connect().await.unwrap();
             let jobs = Queue::<u64>::builder(&client, "/secret-path/q").metrics_name("jobs").build().unwrap();
             soon(jobs.put_all(&[1, 2, 3])).await.unwrap();
@@ -152,18 +160,30 @@ fn queues_configurations_and_services_tell_how_they_stand_by_the_names_they_were
             })
             .await;
             soon(first.ack()).await.unwrap();
+            let election = Election::builder(&client, "/secret-path/l").metrics_name("scheduler").build();
+            let _leadership = soon(election.unwrap().campaign()).await.unwrap();
+            standing = recorded(&snapshotter);
             soon(client.close()).await;
         });
     });
-    let recorded = recorded(&snapshotter);
+    let ended = recorded(&snapshotter);
+    assert_eq!(ended["docent_leader{client=one,election=scheduler}"], "0");
+    // A look takes the values away: this is the change since the last one.
+    assert_eq!(ended["docent_kept_nodes_present{client=one}"], "-2");
+    let recorded = standing;
     for (metric, value) in [
-        ("docent_queue_depth{queue=jobs}", "3"),
-        ("docent_config_version{config=limits}", "2"),
-        ("docent_service_instances{service=web}", "2"),
+        ("docent_queue_depth{client=one,queue=jobs}", "3"),
+        ("docent_config_version{client=one,config=limits}", "2"),
+        ("docent_config_stale{client=one,config=limits}", "0"),
+        ("docent_service_instances{client=one,service=web}", "2"),
+        ("docent_registrations{client=one,service=web}", "2"),
+        ("docent_leader{client=one,election=scheduler}", "1"),
+        ("docent_kept_nodes_wanted{client=one}", "2"),
+        ("docent_kept_nodes_present{client=one}", "2"),
     ] {
         assert_eq!(recorded.get(metric).map(String::as_str), Some(value), "{metric} in {recorded:#?}");
     }
-    let age: f64 = recorded["docent_queue_head_age_seconds{queue=jobs}"].parse().unwrap();
+    let age: f64 = recorded["docent_queue_head_age_seconds{client=one,queue=jobs}"].parse().unwrap();
     assert!((0.0..60.0).contains(&age), "{age}");
     assert!(!recorded.keys().any(|metric| metric.contains("secret-path")), "{recorded:#?}");
 }

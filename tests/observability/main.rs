@@ -1,0 +1,9 @@
+//! Logs, spans and metrics: what an operator sees of a client.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod log;
+mod metrics;
+mod page;
+mod scenarios;
+mod spans;
