@@ -12,7 +12,7 @@ use {
 /// Metric of a recipe, through the `metrics` facade: its name, kind, unit and meaning, said once.
 ///
 /// Does nothing without the feature `metrics`.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Metric {
     name: &'static str,
     kind: Kind,

@@ -17,8 +17,8 @@ use docent::node::{
 };
 use docent::recipe::{
     CasLoop, ClaimRequest, ClaimResult, Hold, HoldRef, HoldSet, HookPanic, Hooks, KeptNode, KeptNodeBuilder,
-    KeptStatus, Line, LineKey, NodePath, Participant, Role, SyncStream, Ticket, TicketBatch, VersionedNode,
-    ViewLag, WaitError,
+    KeptStatus, Line, LineKey, Metric, MetricUnit, NodePath, Participant, Role, Series, SyncStream, Ticket,
+    TicketBatch, VersionedNode, ViewLag, WaitError,
 };
 use docent::server::{
     Builder, EndCause, Follower, FollowerBuilder, Limits, Listening, NodeInfo, Server, SessionInfo,
@@ -37,7 +37,8 @@ rows! { shared:
     RollbackPolicy, SecretString, StateWatcher,
     Fence, LostReason,
     Acl, Children, CreateMode, Created, Node, NodeAcl, Permissions, Stat, Transaction, TransactionResult,
-    CreatedOrSet, KeptNodeBuilder, ViewLag, ClaimRequest, KeptStatus, Line, LineKey, NodePath, Participant, Role, VersionedNode,
+    CreatedOrSet, KeptNodeBuilder, ViewLag, ClaimRequest, KeptStatus, Line, LineKey, Metric, MetricUnit, NodePath,
+    Participant, Role, Series, VersionedNode,
     Builder, FollowerBuilder<'static>, EndCause, Limits, NodeInfo, SessionInfo, Entry,
     TransactionKind,
     BootClock, ClockCheck, Timestamp, TokioClock,
