@@ -36,10 +36,14 @@ impl Counts {
     /// The series begin with this.
     pub(crate) fn new(client: &Client, name: Option<&str>) -> Self {
         let named = name.map(|name| Named {
-            version: VERSION.series(client, "config", name),
-            stale: STALE.series(client, "config", name),
+            version: VERSION.series(client.label(), "config", name),
+            stale: STALE.series(client.label(), "config", name),
         });
-        Self { applied: APPLIED.plain_series(client), refused: REFUSED.plain_series(client), named }
+        Self {
+            applied: APPLIED.plain_series(client.label()),
+            refused: REFUSED.plain_series(client.label()),
+            named,
+        }
     }
 
     /// A value arrived and is good.

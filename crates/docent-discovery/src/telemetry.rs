@@ -24,7 +24,7 @@ pub(crate) struct Announced(Series);
 
 impl Announced {
     pub(crate) fn new(client: &Client, service: &str) -> Self {
-        let series = REGISTRATIONS.series(client, "service", service);
+        let series = REGISTRATIONS.series(client.label(), "service", service);
         series.add(1.0);
         Self(series)
     }
@@ -44,8 +44,8 @@ pub(crate) struct ServiceGauges {
 
 impl ServiceGauges {
     pub(crate) fn new(client: &Client, service: &str) -> Self {
-        let instances = INSTANCES.series(client, "service", service);
-        let stale = STALE.series(client, "service", service);
+        let instances = INSTANCES.series(client.label(), "service", service);
+        let stale = STALE.series(client.label(), "service", service);
         stale.set(1.0);
         Self { instances, stale }
     }

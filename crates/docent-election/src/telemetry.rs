@@ -9,7 +9,7 @@ static LEADER: Metric =
 
 /// The gauge of the election that the user named so.
 pub(crate) fn leader(client: &Client, name: &str) -> Series {
-    LEADER.series(client, "election", name)
+    LEADER.series(client.label(), "election", name)
 }
 
 /// Span of one term of leadership. Where nobody listens it is none.

@@ -24,7 +24,10 @@ pub(crate) struct QueueGauges {
 
 impl QueueGauges {
     pub(crate) fn new(client: &Client, name: &str) -> Self {
-        Self { depth: DEPTH.series(client, "queue", name), head_age: HEAD_AGE.series(client, "queue", name) }
+        Self {
+            depth: DEPTH.series(client.label(), "queue", name),
+            head_age: HEAD_AGE.series(client.label(), "queue", name),
+        }
     }
 
     /// There are so many items.

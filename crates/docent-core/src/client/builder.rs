@@ -134,17 +134,17 @@ impl ClientBuilder {
         self
     }
 
+    /// Label of this client in logs and metrics, which tells it from other clients of the process. Default:
+    /// its number among them, from 1 on.
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.config.label = Some(label.into());
+        self
+    }
+
     /// Identity written into the nodes of locks, for people who look at them. Default: the local address
     /// towards the first server when that is given as an address, else the host's name.
     pub fn identity(mut self, identity: impl Into<String>) -> Self {
         self.config.identity = Some(identity.into());
-        self
-    }
-
-    /// Label of this client in logs and metrics, which tells it from other clients of the process. Default:
-    /// its number among them, from 1 on.
-    pub fn label(mut self, label: impl Into<Arc<str>>) -> Self {
-        self.config.label = Some(label.into());
         self
     }
 

@@ -29,6 +29,7 @@ pub(crate) async fn supervise(shared: Arc<Shared>, mut task: SessionTask) {
         if shared.closing.is_cancelled() {
             break;
         }
+        telemetry::session_lost(&shared.label, end.label());
         if end == SessionEnd::RolledBack && !goes_on(&shared) {
             return;
         }
@@ -37,8 +38,7 @@ pub(crate) async fn supervise(shared: Arc<Shared>, mut task: SessionTask) {
             SessionEnd::AuthFailed => ConnectionState::AuthFailed,
             _ => ConnectionState::Lost,
         };
-        telemetry::session_lost(&shared.label, end);
-        telemetry::connection(&shared.label, state);
+        telemetry::state(&shared.label, state.number());
         shared.connection.send_modify(|connection| connection.state = state);
         // The servers may keep such a session, and its nodes would stand until its timeout (decision 6).
         if matches!(end, SessionEnd::Abandoned | SessionEnd::AuthFailed) {
@@ -50,7 +50,7 @@ pub(crate) async fn supervise(shared: Arc<Shared>, mut task: SessionTask) {
         (generation, task) = shared.open_next(&generation, end);
     }
     tracing::info!(client = %shared.label, generation = generation.number, "client is closed");
-    telemetry::connection(&shared.label, ConnectionState::Closed);
+    telemetry::state(&shared.label, ConnectionState::Closed.number());
     shared.connection.send_modify(|connection| connection.state = ConnectionState::Closed);
 }
 
@@ -80,6 +80,7 @@ fn goes_on(shared: &Shared) -> bool {
         }
     });
     if stop {
+        telemetry::state(&shared.label, ConnectionState::RolledBack.number());
         shared.closing.cancel();
     }
     !stop
@@ -179,6 +180,7 @@ fn publish(shared: &Shared, generation: &SessionGeneration, link: LinkState, pub
     };
     if state == ConnectionState::Connected {
         tell_connected(shared, generation);
+        telemetry::connected(&shared.label);
         if generation.lease.is_short() {
             tracing::warn!(
                 client = %shared.label,
@@ -189,8 +191,9 @@ fn publish(shared: &Shared, generation: &SessionGeneration, link: LinkState, pub
         }
     } else {
         tell_suspended(shared, generation);
+        telemetry::suspended(&shared.label);
     }
-    telemetry::connection(&shared.label, state);
+    telemetry::state(&shared.label, state.number());
     shared.connection.send_modify(|connection| {
         connection.state = state;
         connection.generation = generation.number;

@@ -270,7 +270,7 @@ impl HoldState {
             &self.generation.client,
             self.recipe,
             self.generation.clock.now().since(self.since),
-            lost,
+            lost.map(LostReason::label),
         );
     }
 

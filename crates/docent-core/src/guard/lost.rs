@@ -21,6 +21,21 @@ pub enum LostReason {
     Released,
 }
 
+impl LostReason {
+    /// Label in metrics.
+    pub(super) fn label(self) -> &'static str {
+        match self {
+            Self::LeaseExpired => "lease_expired",
+            Self::SessionExpired => "session_expired",
+            Self::SessionAbandoned => "session_abandoned",
+            Self::AuthFailed => "auth_failed",
+            Self::NodeDeleted => "node_deleted",
+            Self::Closed => "closed",
+            Self::Released => "released",
+        }
+    }
+}
+
 impl fmt::Display for LostReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

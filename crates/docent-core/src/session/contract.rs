@@ -71,6 +71,19 @@ pub(crate) enum SessionEnd {
     Closed,
 }
 
+impl SessionEnd {
+    /// Label in metrics.
+    pub(crate) fn label(self) -> &'static str {
+        match self {
+            Self::Expired => "expired",
+            Self::Abandoned => "abandoned",
+            Self::RolledBack => "rolled_back",
+            Self::AuthFailed => "auth_failed",
+            Self::Closed => "closed",
+        }
+    }
+}
+
 /// The link of a session, as the supervisor publishes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LinkState {

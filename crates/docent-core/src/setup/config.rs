@@ -58,8 +58,7 @@ pub(crate) struct Config {
     pub(crate) end_session_on_refused_delete: bool,
     pub(crate) parents: ParentKind,
     pub(crate) identity: Option<String>,
-    /// Tells clients apart in logs and metrics.
-    pub(crate) label: Option<Arc<str>>,
+    pub(crate) label: Option<String>,
     /// Users and passwords, until they are checked and become credentials.
     pub(crate) digests: Vec<(String, SecretString)>,
     pub(crate) credentials: Vec<Credentials>,

@@ -46,7 +46,7 @@ impl Setup {
     ) -> Self {
         static NEXT_ID: AtomicU64 = AtomicU64::new(1);
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
-        let label = config.label.clone().unwrap_or_else(|| id.to_string().into());
+        let label: Arc<str> = config.label.clone().unwrap_or_else(|| id.to_string()).into();
         let ensemble = Ensemble::new(Arc::clone(&config.transport), servers, Arc::clone(&label));
         introduce_client(&label);
         let connection = ConnectionStatus {

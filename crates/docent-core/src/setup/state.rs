@@ -31,6 +31,21 @@ pub enum ConnectionState {
     Closed,
 }
 
+impl ConnectionState {
+    /// Number in metrics.
+    pub(crate) fn number(self) -> u8 {
+        match self {
+            Self::Connecting => 0,
+            Self::Connected => 1,
+            Self::Suspended => 2,
+            Self::Lost => 3,
+            Self::Closed => 4,
+            Self::RolledBack => 5,
+            Self::AuthFailed => 6,
+        }
+    }
+}
+
 /// State of the connection, together with counts of changes that a slow observer could have missed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ConnectionStatus {

@@ -4,48 +4,40 @@ use super::Started;
 #[cfg(feature = "metrics")]
 use super::{catalogue as c, metric::key, recorder::recorded};
 use crate::error::Error;
-use crate::guard::LostReason;
-use crate::session::SessionEnd;
-use crate::setup::ConnectionState;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The client's state changed.
-pub(crate) fn connection(client: &Arc<str>, state: ConnectionState) {
+/// The client's state is the one of this number.
+pub(crate) fn state(client: &Arc<str>, number: u8) {
     #[cfg(feature = "metrics")]
     {
-        let value = match state {
-            ConnectionState::Connecting => 0,
-            ConnectionState::Connected => 1,
-            ConnectionState::Suspended => 2,
-            ConnectionState::Lost => 3,
-            ConnectionState::Closed => 4,
-            ConnectionState::RolledBack => 5,
-            ConnectionState::AuthFailed => 6,
-        };
-        let client = Arc::clone(client);
-        recorded(move || {
-            c::CONNECTION_STATE.set(&key(&c::CONNECTION_STATE, &client, []), f64::from(value));
-            match state {
-                ConnectionState::Connected => c::CONNECTED.increment(&key(&c::CONNECTED, &client, [])),
-                ConnectionState::Suspended => c::SUSPENDED.increment(&key(&c::SUSPENDED, &client, [])),
-                _ => {}
-            }
-        });
+        let key = key(&c::CONNECTION_STATE, client, []);
+        recorded(move || c::CONNECTION_STATE.set(&key, f64::from(number)));
     }
 }
 
-/// A session ended against the client's will.
-pub(crate) fn session_lost(client: &Arc<str>, end: SessionEnd) {
+/// A session was attached to a server.
+pub(crate) fn connected(client: &Arc<str>) {
     #[cfg(feature = "metrics")]
     {
-        let reason = match end {
-            SessionEnd::Expired => "expired",
-            SessionEnd::Abandoned => "abandoned",
-            SessionEnd::RolledBack => "rolled_back",
-            SessionEnd::AuthFailed => "auth_failed",
-            SessionEnd::Closed => return,
-        };
+        let key = key(&c::CONNECTED, client, []);
+        recorded(move || c::CONNECTED.increment(&key));
+    }
+}
+
+/// The link of a session was lost.
+pub(crate) fn suspended(client: &Arc<str>) {
+    #[cfg(feature = "metrics")]
+    {
+        let key = key(&c::SUSPENDED, client, []);
+        recorded(move || c::SUSPENDED.increment(&key));
+    }
+}
+
+/// A session ended against the client's will, for the `reason` that is its label.
+pub(crate) fn session_lost(client: &Arc<str>, reason: &'static str) {
+    #[cfg(feature = "metrics")]
+    {
         let key = key(&c::SESSION_LOST, client, [("reason", reason)]);
         recorded(move || c::SESSION_LOST.increment(&key));
     }
@@ -97,8 +89,8 @@ pub(crate) fn acquired(client: &Arc<str>, recipe: &'static str, waited: Duration
     }
 }
 
-/// A guard ended: released, or lost for a reason.
-pub(crate) fn over(client: &Arc<str>, recipe: &'static str, held: Duration, lost: Option<LostReason>) {
+/// A guard ended: released, or lost for the reason that is its label.
+pub(crate) fn over(client: &Arc<str>, recipe: &'static str, held: Duration, lost: Option<&'static str>) {
     #[cfg(feature = "metrics")]
     {
         let client = Arc::clone(client);
@@ -107,23 +99,10 @@ pub(crate) fn over(client: &Arc<str>, recipe: &'static str, held: Duration, lost
             c::LOCK_HELD.record(&key(&c::LOCK_HELD, &client, labels), held.as_secs_f64());
             c::LOCKS_HELD.add(&key(&c::LOCKS_HELD, &client, labels), -1.0);
             if let Some(reason) = lost {
-                let labels = [("recipe", recipe), ("reason", loss(reason))];
+                let labels = [("recipe", recipe), ("reason", reason)];
                 c::LOCK_LOST.increment(&key(&c::LOCK_LOST, &client, labels));
             }
         });
-    }
-}
-
-#[cfg(feature = "metrics")]
-fn loss(reason: LostReason) -> &'static str {
-    match reason {
-        LostReason::LeaseExpired => "lease_expired",
-        LostReason::SessionExpired => "session_expired",
-        LostReason::SessionAbandoned => "session_abandoned",
-        LostReason::AuthFailed => "auth_failed",
-        LostReason::NodeDeleted => "node_deleted",
-        LostReason::Closed => "closed",
-        LostReason::Released => "released",
     }
 }
 

@@ -1,6 +1,5 @@
 #[cfg(feature = "metrics")]
 use super::recorder::recorded;
-use crate::client::Client;
 use std::fmt;
 use std::sync::Arc;
 #[cfg(feature = "metrics")]
@@ -55,18 +54,18 @@ impl Metric {
         Self { name, kind: Kind::Histogram, unit, help }
     }
 
-    /// The series of this metric of `client`, with one more label, whose value the user chose. It is there
+    /// The series of this metric of the client that is labelled `client`, with one more label, whose value the user chose. It is there
     /// from now on, with zero when it was not yet.
-    pub fn series(&'static self, client: &Client, label: &'static str, value: &str) -> Series {
-        self.series_of(&client.shared().label, &[(label, value)])
+    pub fn series(&'static self, client: &str, label: &'static str, value: &str) -> Series {
+        self.series_of(client, &[(label, value)])
     }
 
-    /// The series of this metric of `client` with no other label; else as [`series`](Self::series).
-    pub fn plain_series(&'static self, client: &Client) -> Series {
-        self.series_of(&client.shared().label, &[])
+    /// The series of this metric of that client with no other label; else as [`series`](Self::series).
+    pub fn plain_series(&'static self, client: &str) -> Series {
+        self.series_of(client, &[])
     }
 
-    fn series_of(&'static self, client: &Arc<str>, labels: &[(&'static str, &str)]) -> Series {
+    fn series_of(&'static self, client: &str, labels: &[(&'static str, &str)]) -> Series {
         let series = Series {
             metric: self,
             #[cfg(feature = "metrics")]
@@ -74,7 +73,7 @@ impl Metric {
                 let labels = labels.iter().map(|(name, value)| Label::new(*name, (*value).to_owned()));
                 Key::from_parts(
                     self.name,
-                    std::iter::once(of_client(client)).chain(labels).collect::<Vec<_>>(),
+                    std::iter::once(of_client(&client.into())).chain(labels).collect::<Vec<_>>(),
                 )
             },
         };
