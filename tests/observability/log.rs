@@ -11,7 +11,8 @@ use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 /// Set, the snapshots are written anew instead of compared.
 const UPDATE: &str = "DOCENT_UPDATE_SNAPSHOTS";
 
-/// All that this thread logs from INFO on: the label of the client, and the line without times, ids and ports.
+/// All that this thread logs from INFO on: the label of the client, and the line without times, ids and
+/// ports.
 #[derive(Clone, Default)]
 pub struct Log(Arc<Mutex<Vec<(String, String)>>>);
 

@@ -54,8 +54,8 @@ impl Metric {
         Self { name, kind: Kind::Histogram, unit, help }
     }
 
-    /// The series of this metric of the client that is labelled `client`, with one more label, whose value the user chose. It is there
-    /// from now on, with zero when it was not yet.
+    /// The series of this metric of the client that is labelled `client`, with one more label, whose value
+    /// the user chose. It is there from now on, with zero when it was not yet.
     pub fn series(&'static self, client: &str, label: &'static str, value: &str) -> Series {
         self.series_of(client, &[(label, value)])
     }
