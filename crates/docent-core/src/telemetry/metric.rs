@@ -113,7 +113,7 @@ impl Series {
     /// Adds one to a counter.
     pub fn increment(&self) {
         #[cfg(feature = "metrics")]
-        self.with(|metric, key| metric.increment(key));
+        self.with(Metric::increment);
     }
 
     #[cfg(feature = "metrics")]
