@@ -31,7 +31,10 @@ pub use cache::{
     ChildrenCache, ChildrenEvent, ChildrenEvents, ChildrenSnapshot, NodeCache, NodeChanges, TreeCache,
     TreeCacheBuilder, TreeEvent, TreeEvents, TreeSnapshot,
 };
-pub use client::{Client, ClientBuilder, ClockCheck, DeleteAllError, Health, Transaction, TransactionResult};
+pub use client::{
+    Client, ClientBuilder, ClockCheck, DeleteAllError, Health, ShutdownNode, ShutdownReport, Transaction,
+    TransactionResult,
+};
 pub use error::{Error, ErrorKind};
 pub use guard::{Fence, Lost, LostReason, ParseFenceError, Role};
 pub use hold::{Guard, Run};
@@ -54,12 +57,13 @@ pub use watch::WatchStream;
 /// versioned nodes, calls of users' code.
 pub mod recipe {
     pub use crate::claim::{ClaimRequest, ClaimResult, claim_all};
-    pub use crate::client::{Hooks, ViewLag, in_time, spawn};
+    pub use crate::client::{Hooks, ViewLag, in_time, spawn, stage_reached};
     pub use crate::desired::KeptStatus;
     pub use crate::hold::{AsHold, Hold, HoldRef, HoldSet};
     pub use crate::kept::{KeptNode, KeptNodeBuilder};
     pub use crate::line::{Line, LineKey, Ticket, TicketBatch, WaitError, refuse_contenders};
     pub use crate::node::NodePath;
+    pub use crate::setup::Stage;
     pub use crate::task::{HookPanic, SyncStream, call_hook};
     pub use crate::telemetry::{Metric, MetricUnit, Series};
     pub use crate::time::after;

@@ -35,7 +35,7 @@ pub use transport::Tls;
 pub mod client {
     pub use docent_core::{
         Client, ClientBuilder, ConnectionState, ConnectionStatus, Error, ErrorKind, Health, ParentKind,
-        RetryPolicy, RollbackPolicy, SecretString, StateWatcher,
+        RetryPolicy, RollbackPolicy, SecretString, ShutdownNode, ShutdownReport, StateWatcher,
     };
 }
 

@@ -6,6 +6,7 @@ use crate::hold::Hold;
 use crate::node::Node;
 use crate::operation::{Attempts, Idempotency};
 use crate::session::{Cause, Lane, Pending, lookup};
+use crate::setup::Stage;
 use crate::telemetry;
 use crate::time::Timestamp;
 use bytes::Bytes;
@@ -182,6 +183,9 @@ pub async fn claim_all(
         let Some(marker) = attempts.marker(&generation).await? else { continue };
         // The session is attached now, so that its timeout is known. A claim that is refused afterwards would
         // be counted all the same.
+        if client.shared().refuses(Stage::of(recipe)) {
+            return Err(attempts.error(client.shared().closed()));
+        }
         refuse_short_lease(client, &generation, &attempts)?;
         let mut intent = Intent::submit(client, marker, &generation, &full);
         let reads: Vec<_> =

@@ -76,10 +76,15 @@ impl Cleanup {
     }
 
     /// Ends a session that was given up, so that its nodes do not stand for as long as the servers keep it;
-    /// once `after` is over, or when the client is closed.
-    pub(crate) fn end_abandoned(&self, context: &CleanupContext, after: BoxFuture<'static, ()>) {
+    /// once `after` is over. Calls `ended` when it is over; not when the client is closed before that.
+    pub(crate) fn end_abandoned(
+        &self,
+        context: &CleanupContext,
+        after: BoxFuture<'static, ()>,
+        ended: Box<dyn FnOnce() + Send>,
+    ) {
         if let Some(closer) = context.session.closer() {
-            self.send(Job::Abandoned { closer, after });
+            self.send(Job::Abandoned { closer, after, ended });
         }
     }
 

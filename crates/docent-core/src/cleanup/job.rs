@@ -30,7 +30,7 @@ pub(super) enum Job {
     /// Look for creates that may be applied late.
     Lost { context: Arc<CleanupContext>, folder: String },
     /// End a session that was given up, once `after` is over: guards may be stopping their work until then.
-    Abandoned { closer: SessionCloser, after: BoxFuture<'static, ()> },
+    Abandoned { closer: SessionCloser, after: BoxFuture<'static, ()>, ended: Box<dyn FnOnce() + Send> },
     /// Tell when nothing is left to do.
     Drained(oneshot::Sender<()>),
 }

@@ -69,10 +69,11 @@ impl CleanupWorker {
                 Some(Job::Lost { context, folder }) => {
                     aside.push(guarded(look_for_lost(host, context, folder)));
                 }
-                Some(Job::Abandoned { closer, after }) => open.push(guarded(async move {
+                Some(Job::Abandoned { closer, after, ended }) => open.push(guarded(async move {
                     let end = async {
                         after.await;
                         closer.run(&host.setup().ensemble).await;
+                        ended();
                     };
                     tokio::select! {
                         () = end => {}

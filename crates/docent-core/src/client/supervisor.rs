@@ -66,7 +66,10 @@ fn end_abandoned(shared: &Arc<Shared>, generation: &Arc<SessionGeneration>) {
         let replaced = ours.kept.attempted(over.number + 1);
         let _ = tokio::time::timeout(ours.config.operation_timeout, replaced).await;
     };
-    shared.cleanup.end_abandoned(generation, after.boxed());
+    let (id, notes) = (generation.session.id(), Arc::clone(shared));
+    shared.notes.add_abandoned(id, generation.session.owned());
+    let ended = Box::new(move || notes.notes.forget_abandoned(id));
+    shared.cleanup.end_abandoned(generation, after.boxed(), ended);
 }
 
 /// Counts a restore of the servers. False when that is the end of the client.
@@ -157,19 +160,28 @@ async fn restored(shared: &Shared, generation: &SessionGeneration) {
 }
 
 /// Waits until the client is to close, then ends the session in order: no new calls, pending deletes, the
-/// session itself. Resolves when that took longer than an operation may.
+/// session itself. Resolves when that took longer than an operation may, or than the shutdown's deadline.
 async fn close(shared: &Shared, generation: &SessionGeneration) {
     shared.closing.cancelled().await;
     generation.session.drain();
     let end = async {
-        shared.cleanup.drained().await;
+        // Half of the time: the end of the session cleans up more than all deletes.
+        tokio::select! {
+            () = shared.cleanup.drained() => {}
+            () = tokio::time::sleep(shared.config.operation_timeout / 2) => {}
+            () = shared.stages.part_over(2) => {}
+        }
         // Guards learn of their end first, and the servers after them: once the session is closed there,
         // others get the locks.
         generation.end(SessionEnd::Closed);
         generation.session.close();
         std::future::pending::<()>().await;
     };
-    let _ = tokio::time::timeout(shared.config.operation_timeout, end).await;
+    tokio::select! {
+        () = end => {}
+        () = tokio::time::sleep(shared.config.operation_timeout) => {}
+        () = shared.stages.part_over(1) => {}
+    }
 }
 
 fn publish(shared: &Shared, generation: &SessionGeneration, link: LinkState, published: &AtomicU64) {

@@ -2,6 +2,7 @@ use crate::error::Error;
 use crate::node::CreateMode;
 use bytes::Bytes;
 use std::fmt;
+use std::time::Duration;
 
 /// Wanted state of a kept node.
 #[derive(Clone)]
@@ -14,6 +15,23 @@ pub(crate) struct Desired {
     pub(crate) anew: bool,
     /// Number of this wish among all of the node.
     pub(crate) number: u64,
+    /// Label of what the node is for, as it is reported.
+    pub(crate) kind: &'static str,
+    pub(crate) farewell: Option<Farewell>,
+}
+
+/// Last words of a kept node, before the client's shutdown removes it.
+#[derive(Clone)]
+pub(crate) struct Farewell {
+    pub(crate) data: Bytes,
+    /// Time that readers get to act on it.
+    pub(crate) period: Duration,
+}
+
+impl Desired {
+    pub(crate) fn new(data: Bytes, mode: CreateMode) -> Self {
+        Self { data: Some(data), mode, anew: true, number: 1, kind: "kept_node", farewell: None }
+    }
 }
 
 /// Known state of a kept node.
@@ -37,6 +55,12 @@ pub enum KeptStatus {
     Failing(Error),
     /// It was removed.
     Removed,
+}
+
+impl fmt::Debug for Farewell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Farewell").field("period", &self.period).finish_non_exhaustive()
+    }
 }
 
 impl fmt::Debug for Desired {

@@ -5,7 +5,7 @@ mod desired;
 mod table;
 mod witness;
 
-pub(crate) use desired::Desired;
 pub use desired::KeptStatus;
-pub(crate) use table::{KeptTable, Progress, TaskEnd};
+pub(crate) use desired::{Desired, Farewell};
+pub(crate) use table::{FAREWELL, KeptTable, Progress, TaskEnd};
 pub(crate) use witness::Witness;

@@ -1,9 +1,14 @@
 use super::{Desired, KeptStatus};
 use crate::error::{Error, ErrorKind};
+use crate::node::CreateMode;
 use futures_util::future::join_all;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::sync::watch;
+
+/// Number of the wish to say farewell: no other comes after it.
+pub(crate) const FAREWELL: u64 = u64::MAX;
 
 /// The kept nodes of a client: at most one for a path.
 #[derive(Debug, Default)]
@@ -20,6 +25,8 @@ struct Entry {
     attempted: watch::Receiver<u64>,
     /// Number of the generation in which the node is present; 0 for none.
     present: watch::Receiver<u64>,
+    /// Number of the last wish that was fulfilled.
+    fulfilled: watch::Receiver<u64>,
     wanted: watch::Receiver<Desired>,
     /// Handle that wants the node from now on: the task at the path, which was told to remove it, has not
     /// seen that yet.
@@ -54,9 +61,19 @@ impl TaskEnd {
 
 impl Entry {
     fn new(end: &TaskEnd) -> Self {
-        let Progress { attempted, present, .. } = &end.progress;
-        let (attempted, present) = (attempted.subscribe(), present.subscribe());
-        Self { attempted, present, wanted: end.wanted.clone(), successor: None }
+        let Progress { attempted, present, fulfilled, .. } = &end.progress;
+        Self {
+            attempted: attempted.subscribe(),
+            present: present.subscribe(),
+            fulfilled: fulfilled.subscribe(),
+            wanted: end.wanted.clone(),
+            successor: None,
+        }
+    }
+
+    /// True for a node that goes with its session.
+    fn is_ephemeral(&self) -> bool {
+        self.wanted.borrow().mode == CreateMode::Ephemeral
     }
 
     /// True when the node shall be removed: its handle says so, or was dropped.
@@ -142,6 +159,52 @@ impl KeptTable {
         let table = self.lock();
         let missing = table.iter().filter(|(_, node)| *node.present.borrow() != generation);
         missing.map(|(path, _)| path.clone()).collect()
+    }
+
+    /// The full path and the kind of each node that goes with its session.
+    pub(crate) fn ephemeral(&self) -> Vec<(String, &'static str)> {
+        let table = self.lock();
+        let ephemeral = table.iter().filter(|(_, entry)| entry.is_ephemeral());
+        ephemeral.map(|(path, entry)| (path.clone(), entry.wanted.borrow().kind)).collect()
+    }
+
+    /// True when some node has last words to say.
+    pub(crate) fn has_farewells(&self) -> bool {
+        self.lock().values().any(|entry| entry.wanted.borrow().farewell.is_some())
+    }
+
+    /// Waits until each node that has last words has said them, or has left. Returns the longest time that
+    /// readers of those get which were written.
+    pub(crate) async fn farewells_said(&self) -> Duration {
+        let said: Vec<_> = self
+            .lock()
+            .values()
+            .filter_map(|entry| {
+                let period = entry.wanted.borrow().farewell.as_ref()?.period;
+                Some((entry.fulfilled.clone(), period))
+            })
+            .collect();
+        let said = join_all(said.into_iter().map(|(mut fulfilled, period)| async move {
+            // An error means that the node left before it could say anything.
+            let written = fulfilled.wait_for(|number| *number == FAREWELL).await.is_ok();
+            if written { period } else { Duration::ZERO }
+        }));
+        said.await.into_iter().max().unwrap_or_default()
+    }
+
+    /// Waits until each node that goes with its session has left.
+    pub(crate) async fn ephemeral_left(&self) {
+        let nodes: Vec<_> = self
+            .lock()
+            .values()
+            .filter(|entry| entry.is_ephemeral())
+            .map(|entry| entry.attempted.clone())
+            .collect();
+        join_all(nodes.into_iter().map(|mut attempted| async move {
+            // The task of the node has left the table when it drops its end.
+            while attempted.changed().await.is_ok() {}
+        }))
+        .await;
     }
 
     /// Waits until an attempt at each node was made in `generation`.

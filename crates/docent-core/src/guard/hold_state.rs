@@ -2,6 +2,7 @@ use super::{Fence, LostReason, SessionGeneration};
 use crate::cleanup::OwnedNode;
 use crate::session::lease::LeaseMark;
 use crate::session::{Cause, Lane};
+use crate::setup::Stage;
 use crate::telemetry::{self, Series};
 use crate::time::{Timestamp, seconds};
 use docent_proto::Request;
@@ -96,6 +97,11 @@ impl HoldState {
     /// Full path of the node.
     pub(crate) fn path(&self) -> &str {
         &self.node.path
+    }
+
+    /// Label of the recipe.
+    pub(crate) fn recipe(&self) -> &'static str {
+        self.recipe
     }
 
     fn sets(&self) -> MutexGuard<'_, Vec<(u64, CancellationToken)>> {
@@ -366,6 +372,8 @@ pub(crate) struct HoldTable {
     alive: TaskTracker,
     /// Rung when a guard was added.
     pub(crate) bell: Notify,
+    /// Rung when a guard ended.
+    over: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -388,6 +396,25 @@ impl HoldTable {
 
     fn ended(&self) {
         self.live.fetch_sub(1, Ordering::Relaxed);
+        self.over.notify_waiters();
+    }
+
+    /// Guards of a stage of the client's shutdown that are neither lost nor released.
+    pub(crate) fn of(&self, stage: Stage) -> Vec<Arc<HoldState>> {
+        let mut guards = self.all();
+        guards.retain(|held| Stage::of(held.recipe) == stage);
+        guards
+    }
+
+    /// Waits until all guards of a stage are lost or released.
+    pub(crate) async fn over(&self, stage: Stage) {
+        loop {
+            let over = self.over.notified();
+            if self.of(stage).is_empty() {
+                return;
+            }
+            over.await;
+        }
     }
 
     /// Guards that are neither lost nor released.

@@ -2,13 +2,15 @@ use super::KeptNodeBuilder;
 use super::life::Life;
 use super::reconcile::Reconciler;
 use crate::client::Client;
-use crate::desired::{Desired, KeptStatus, TaskEnd};
+use crate::desired::{Desired, Farewell, KeptStatus, TaskEnd};
 use crate::error::{Error, ErrorKind};
 use crate::node::NodePath;
 use crate::operation::Shared;
+use crate::setup::Stage;
 use bytes::Bytes;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::watch;
 
 /// Node that is kept present with given data until it is removed: an ephemeral one, or by its
@@ -108,11 +110,10 @@ impl KeptNode {
     ) -> Result<Self, Error> {
         let shared = client.shared();
         let full = shared.namespace.join(NodePath::new("keep", path)?.as_str());
-        if shared.closing.is_cancelled() {
+        if shared.refuses(Stage::Drain) {
             return Err(Error::new(ErrorKind::Closed, "keep").at(path));
         }
-        let (wanted, wish) =
-            watch::channel(Desired { data: Some(data), mode: life.mode(), anew: true, number: 1 });
+        let (wanted, wish) = watch::channel(Desired::new(data, life.mode()));
         let end = TaskEnd::new(wish);
         let (fulfilled, refused) = (end.progress.fulfilled.subscribe(), end.progress.refused.subscribe());
         let status = end.status.subscribe();
@@ -158,6 +159,25 @@ impl KeptNode {
                 wish.number += 1;
             }
             stays
+        });
+    }
+
+    /// Labels what the node is for, `kept_node` by default: so the client's
+    /// [shutdown](Client::shutdown) names it where it has to leave it behind.
+    pub fn labelled(self, kind: &'static str) -> Self {
+        self.wanted.send_if_modified(|wish| {
+            wish.kind = kind;
+            false
+        });
+        self
+    }
+
+    /// Sets the last words of an ephemeral node, or none: the client's [shutdown](Client::shutdown) writes
+    /// `data` into it before it removes it, `period` later, if the time that it has allows for that.
+    pub fn set_farewell(&self, farewell: Option<(Bytes, Duration)>) {
+        self.wanted.send_if_modified(|wish| {
+            wish.farewell = farewell.map(|(data, period)| Farewell { data, period });
+            false
         });
     }
 

@@ -8,12 +8,12 @@ use super::told::Told;
 use super::trouble::Trouble;
 use super::{exact, touch, witness};
 use crate::cleanup::ExactWrite;
-use crate::desired::{Desired, KeptStatus, Progress, TaskEnd};
+use crate::desired::{Desired, FAREWELL, KeptStatus, Progress, TaskEnd};
 use crate::error::{Error, ErrorKind};
 use crate::guard::SessionGeneration;
 use crate::operation::Shared;
 use crate::session::{Fired, Lane, SessionEnd, Watch, lookup};
-use crate::setup::{create_parents_in, refused_parent};
+use crate::setup::{Stage, create_parents_in, refused_parent};
 use crate::time::{Backoff, RetryPolicy};
 use bytes::Bytes;
 use docent_proto::{Code, Create, MultiOp, Request, Response, Stat};
@@ -37,6 +37,8 @@ pub(super) struct Reconciler {
     progress: Progress,
     /// Tells of each new successor: a handle that wants a node which is about to be removed.
     successors: watch::Receiver<u64>,
+    /// Tells of each stage of the client's shutdown.
+    stages: watch::Receiver<Stage>,
     /// Number of the last generation that is known to have ended.
     ended: u64,
     /// Time since when somebody else's node is at the path.
@@ -65,6 +67,7 @@ impl Reconciler {
         Self {
             successors: shared.kept.successors(),
             told: Told::new(&shared.label, &path),
+            stages: shared.stages.subscribe(),
             shared,
             path,
             full,
@@ -95,11 +98,7 @@ impl Reconciler {
             if let Some(successor) = self.shared.kept.successor(&self.full) {
                 self.hand_on(successor);
             }
-            // A handle that was dropped wants the node absent.
-            let dropped = self.wanted.has_changed().is_err();
-            let Desired { data, anew, number, .. } = self.wanted.borrow_and_update().clone();
-            // A settled node is kept only while it is present in this session: once gone it is gone for good.
-            let wanted = data.filter(|_| !dropped && (anew || self.is_present(&generation)));
+            let (wanted, number) = self.wish(&generation);
             let done = match wanted {
                 Some(data) => self.be_present(&generation, &data, number).await,
                 None => self.be_absent(&generation).await,
@@ -129,6 +128,24 @@ impl Reconciler {
                 Err(Trouble::Closed) => return self.closed(&mut entered),
                 Err(Trouble::Refused(error)) => self.refused(&generation, error, number).await,
             }
+        }
+    }
+
+    /// Data that the node must have, `None` when it must be gone, and the number of that wish.
+    fn wish(&mut self, generation: &SessionGeneration) -> (Option<Bytes>, u64) {
+        // A handle that was dropped wants the node absent.
+        let dropped = self.wanted.has_changed().is_err();
+        let stage = *self.stages.borrow_and_update();
+        let Desired { data, anew, number, farewell, .. } = self.wanted.borrow_and_update().clone();
+        // A settled node is kept only while it is present in this session: once gone it is gone for good.
+        let wanted = data.filter(|_| !dropped && (anew || self.is_present(generation)));
+        match (wanted, farewell) {
+            // Others stay when the client is closed.
+            (wanted, _) if stage < Stage::Drain || !self.life.is_ephemeral() => (wanted, number),
+            (None, _) => (None, number),
+            (Some(_), _) if stage >= Stage::Deregister => (None, number),
+            (Some(_), Some(farewell)) => (Some(farewell.data), FAREWELL),
+            (wanted, None) => (wanted, number),
         }
     }
 
@@ -234,6 +251,7 @@ impl Reconciler {
                 }
             }
             _ = self.wanted.changed() => {}
+            _ = self.stages.changed() => {}
             () = late => {}
             () = self.shared.closing.cancelled() => {}
         }
@@ -445,6 +463,7 @@ impl Reconciler {
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
             Ok(()) = self.wanted.changed() => {}
+            _ = self.stages.changed() => {}
             () = inherited => {}
             () = self.shared.closing.cancelled() => {}
         }

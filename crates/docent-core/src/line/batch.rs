@@ -90,7 +90,7 @@ impl TicketBatch {
         }
         let mut holds = Vec::with_capacity(self.tickets.len());
         for mut ticket in self.tickets {
-            ticket.refuse_short_lease()?;
+            ticket.refuse_hold()?;
             let hold = loop {
                 match ticket.hold() {
                     Ok(hold) => break hold,
@@ -98,7 +98,7 @@ impl TicketBatch {
                     // began before are lost.
                     Err(same) => ticket = same,
                 }
-                ticket.refuse_short_lease()?;
+                ticket.refuse_hold()?;
                 ticket.check_own_node().await?;
             };
             holds.push(hold);

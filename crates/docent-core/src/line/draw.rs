@@ -83,6 +83,7 @@ pub(super) async fn draw_together(
     count: usize,
     lists: bool,
 ) -> Result<Drawn, Error> {
+    line.refuse_stopping()?;
     let client = line.client();
     let data = data.unwrap_or_else(|| Bytes::from(client.shared().identity.clone()));
     // A create can be repeated: an earlier one that was applied is found by its id, and deleted.

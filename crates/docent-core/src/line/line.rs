@@ -7,7 +7,7 @@ use crate::error::{Error, ErrorKind};
 use crate::guard::Role;
 use crate::hold::Hold;
 use crate::node::NodePath;
-use crate::setup::ParentKind;
+use crate::setup::{ParentKind, Stage};
 use crate::telemetry;
 use bytes::Bytes;
 use std::error::Error as _;
@@ -218,6 +218,15 @@ impl Line {
 
     pub(super) fn recipe(&self) -> &'static str {
         self.0.recipe
+    }
+
+    /// Refuses what the client's shutdown has come too far for.
+    pub(super) fn refuse_stopping(&self) -> Result<(), Error> {
+        let shared = self.client().shared();
+        match shared.refuses(Stage::of(self.recipe())) {
+            true => Err(Error::new(shared.closed(), "acquire").at(self.path())),
+            false => Ok(()),
+        }
     }
 
     pub(super) fn kind(&self) -> ParentKind {

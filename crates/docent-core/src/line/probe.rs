@@ -164,7 +164,9 @@ impl Ticket {
         }
     }
 
-    pub(super) fn refuse_short_lease(&self) -> Result<(), Error> {
+    /// Refuses to hold where the session's lease is too short, or the client's shutdown has come so far.
+    pub(super) fn refuse_hold(&self) -> Result<(), Error> {
+        self.line.refuse_stopping()?;
         let accepted = self.line.client().shared().config.accept_short_lease;
         match self.generation.refuses_guards(accepted) {
             Some(detail) => Err(self.error(ErrorKind::ShortLease).because(detail)),

@@ -114,7 +114,7 @@ impl Ticket {
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line.
     pub async fn wait(mut self) -> Result<Hold, WaitError> {
-        self.refuse_short_lease()?;
+        self.refuse_hold()?;
         let mut step = match std::mem::replace(&mut self.position, Position::Unlisted) {
             // A ticket that was kept for a while may have lost its node since: only a fresh write and a new
             // listing make it first without a proof.
@@ -129,7 +129,7 @@ impl Ticket {
                     // The lease ran out since the last acknowledged write: a check renews it.
                     Err(ticket) => {
                         self = ticket;
-                        self.refuse_short_lease()?;
+                        self.refuse_hold()?;
                         Step::Prove
                     }
                 },
@@ -196,9 +196,12 @@ impl Ticket {
         }
     }
 
-    /// Turns the ticket into a hold, if the lease is running.
+    /// Turns the ticket into a hold, if the lease is running and nothing [refuses](Self::refuse_hold) it.
     pub(super) fn hold(mut self) -> Result<Hold, Self> {
         let line = &self.line;
+        if line.refuse_stopping().is_err() {
+            return Err(self);
+        }
         let Some(state) = self.generation.hold(&self.node, line.recipe()) else { return Err(self) };
         line.tell_going_on();
         Span::current().record("docent.fence", tracing::field::display(state.fence));

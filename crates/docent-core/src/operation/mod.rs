@@ -1,7 +1,9 @@
 //! Operations of a client: attempts until there is an answer, in the session that there is.
 
 mod attempts;
+mod notes;
 mod shared;
 
 pub(crate) use attempts::{Attempts, Idempotency, Make, unexpected};
+pub(crate) use notes::ShutdownNotes;
 pub(crate) use shared::{SessionTask, Shared};

@@ -1,3 +1,4 @@
+use super::ShutdownNotes;
 use crate::cleanup::{Cleanup, CleanupContext, Host};
 use crate::desired::KeptTable;
 use crate::error::Error;
@@ -21,6 +22,7 @@ pub(crate) struct Shared {
     pub(crate) generations: watch::Sender<Arc<SessionGeneration>>,
     pub(crate) cleanup: Cleanup,
     pub(crate) kept: KeptTable,
+    pub(crate) notes: ShutdownNotes,
     /// Sessions of earlier generations, with the paths of their witnesses.
     past_sessions: Mutex<Vec<(i64, String)>>,
 }
@@ -44,6 +46,7 @@ impl Shared {
             generations: watch::Sender::new(Arc::new(generation)),
             cleanup,
             kept: KeptTable::default(),
+            notes: ShutdownNotes::default(),
             past_sessions: Mutex::default(),
         };
         (Arc::new(shared), task)

@@ -29,6 +29,12 @@ pub(crate) trait Session: fmt::Debug + Send + Sync + 'static {
     /// Takes note of an ephemeral node of the session that was made although no answer said so.
     fn owns(&self, path: &str);
 
+    /// Full paths of its ephemeral nodes, as far as answers told of them.
+    fn owned(&self) -> Vec<String>;
+
+    /// True once the servers said that the session is over, and its nodes with it.
+    fn is_gone(&self) -> bool;
+
     /// The session's number; 0 until it was attached for the first time.
     fn id(&self) -> i64;
 

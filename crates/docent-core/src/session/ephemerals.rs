@@ -111,6 +111,11 @@ impl Ephemerals {
         self.made(path);
     }
 
+    /// The nodes that exist, as far as answers told.
+    pub(in crate::session) fn paths(&self) -> Vec<String> {
+        self.nodes.values().map(|path| path.clone().into()).collect()
+    }
+
     /// Reads that show which nodes are there, after a create was refused: somebody may have deleted some, or
     /// the answer to a delete was lost. At most `most` of them; the others come next.
     pub(in crate::session) fn doubt(&mut self, most: usize) -> Vec<Request> {

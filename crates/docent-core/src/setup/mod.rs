@@ -4,6 +4,7 @@ mod config;
 mod parents;
 #[expect(clippy::module_inception, reason = "the folder is about it")]
 mod setup;
+mod stage;
 mod state;
 
 pub(crate) use config::Config;
@@ -12,4 +13,6 @@ pub(crate) use parents::{
     PARENT_ROUNDS, create_parents, create_parents_by, create_parents_in, refused_parent,
 };
 pub(crate) use setup::Setup;
+pub use stage::Stage;
+pub(crate) use stage::{LONGEST, Stages};
 pub use state::{ConnectionState, ConnectionStatus, StateWatcher};

@@ -1,4 +1,4 @@
-use super::{Config, ConnectionState, ConnectionStatus};
+use super::{Config, ConnectionState, ConnectionStatus, Stage, Stages};
 use crate::error::ErrorKind;
 use crate::node::namespace::Namespace;
 use crate::session::connect_string::ServerAddress;
@@ -29,6 +29,8 @@ pub(crate) struct Setup {
     pub(crate) no_multi_read: AtomicBool,
     /// Runtime of the client's tasks but the supervisor, and of the threads that its views' hooks run on.
     pub(crate) runtime: Handle,
+    /// Progress of its shutdown.
+    pub(crate) stages: Stages,
     /// Cancelled when the client is to close.
     pub(crate) closing: CancellationToken,
     /// Cancelled when nothing is left to do.
@@ -66,10 +68,16 @@ impl Setup {
             connection: watch::Sender::new(connection),
             no_multi_read: AtomicBool::new(false),
             runtime,
+            stages: Stages::default(),
             closing: CancellationToken::new(),
             finished: CancellationToken::new(),
             tasks: TaskTracker::new(),
         }
+    }
+
+    /// True when nothing of `stage` may begin any more: the client is closed, or its shutdown has come that far.
+    pub(crate) fn refuses(&self, stage: Stage) -> bool {
+        self.closing.is_cancelled() || self.stages.has_come(stage)
     }
 
     /// Reason why a client that has stopped refuses operations.

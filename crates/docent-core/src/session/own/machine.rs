@@ -39,6 +39,8 @@ pub(in crate::session) struct Machine {
     /// Bytes of a reply that is too large which are still to come.
     to_skip: usize,
     phase: Phase,
+    /// True once the server has answered the request to close.
+    is_closed: bool,
     link: Link,
     losses: u64,
     /// State that [`link_change`](Self::link_change) returned last.
@@ -138,6 +140,7 @@ impl Machine {
             last_zxid: settings.last_zxid,
             lease,
             phase: Phase::Open,
+            is_closed: false,
             link: Link::Down,
             losses: 0,
             last_published: LinkState { up: false, losses: 0 },
@@ -216,6 +219,15 @@ impl Machine {
     /// Takes note of an ephemeral node that was made although no answer said so.
     pub(in crate::session) fn owns(&mut self, path: &str) {
         self.ephemerals.owns(path);
+    }
+
+    pub(in crate::session) fn owned(&self) -> Vec<String> {
+        self.ephemerals.paths()
+    }
+
+    /// True when the servers said that the session is over, or never had it.
+    pub(in crate::session) fn is_gone(&self) -> bool {
+        self.is_closed || self.key.is_none() || self.ended() == Some(SessionEnd::Expired)
     }
 
     pub(in crate::session) fn withdraw(&mut self, id: u64) -> bool {

@@ -123,6 +123,14 @@ impl Session for WireSession {
         self.pending(submitted)
     }
 
+    fn owned(&self) -> Vec<String> {
+        self.0.lock().owned()
+    }
+
+    fn is_gone(&self) -> bool {
+        self.0.lock().is_gone()
+    }
+
     fn id(&self) -> i64 {
         self.0.lock().id()
     }

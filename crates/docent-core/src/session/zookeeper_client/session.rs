@@ -177,6 +177,21 @@ impl Session for ZookeeperClientSession {
         self.0.lock().ephemerals.owns(path);
     }
 
+    fn owned(&self) -> Vec<String> {
+        self.0.lock().ephemerals.paths()
+    }
+
+    /// The crate does not tell whether its request to close was answered: it counts as answered on a link
+    /// that is up.
+    fn is_gone(&self) -> bool {
+        let state = self.0.lock();
+        match *self.0.phase.borrow() {
+            Phase::Ended(SessionEnd::Expired) => true,
+            Phase::Ended(SessionEnd::Closed) => state.down_since.is_none(),
+            _ => state.id == 0,
+        }
+    }
+
     fn id(&self) -> i64 {
         self.0.lock().id
     }

@@ -203,6 +203,7 @@ impl Machine {
             self.lease.renew(in_flight.sent_at, in_flight.heard, now);
         }
         if op == OpCode::CloseSession {
+            self.is_closed = true;
             self.end(SessionEnd::Closed);
             return Ok(());
         }
