@@ -129,6 +129,8 @@ impl Election {
     ///   had been lost by then, the error is taken for a consequence of that, and it campaigns again.
     /// - *The work panics:* it resigns, and the panic goes on to the caller that awaits this.
     /// - *The leadership is lost:* the work is dropped, and it campaigns again.
+    /// - *The client is [shut down](Client::shutdown):* as if it was [stopped](ElectionRun::until) when the
+    ///   shutdown has come to the elections, and `Ok` is returned.
     ///
     /// # Errors
     /// The error that the work returns; and errors of [`campaign`](Self::campaign), as `E`.
@@ -175,6 +177,10 @@ impl Election {
     pub fn reset(&self) -> impl Future<Output = Result<(), Error>> + Send + use<> {
         let line = self.0.line.clone();
         async move { line.reset().await }
+    }
+
+    pub(super) fn client(&self) -> &Client {
+        self.0.line.client()
     }
 
     /// Label of the client.

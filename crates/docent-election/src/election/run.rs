@@ -1,7 +1,9 @@
 use super::Election;
 use crate::Leadership;
 use crate::term::Term;
+use docent_core::recipe::{Stage, stage_reached};
 use docent_core::{Error, Fence, Lost, LostReason, planted};
+use futures_util::FutureExt;
 use std::fmt;
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -60,18 +62,21 @@ impl<F> fmt::Debug for ElectionRun<F> {
     }
 }
 
-/// Term after term. The only ways out are `stop` and errors, which are returned.
+/// Term after term. The only ways out are `stop`, the client's shutdown, and errors, which are returned.
 pub(crate) async fn terms<W, F, E>(election: Election, mut work: W, stop: CancellationToken) -> Result<(), E>
 where
     W: FnMut(Leadership) -> F,
     F: Future<Output = Result<(), E>>,
     E: From<Error>,
 {
+    if stage_reached(election.client(), Stage::Elections).now_or_never().is_some() {
+        return Err(Error::closed("campaign", election.path()).into());
+    }
     let mut has_led = false;
     loop {
         let term = tokio::select! {
             biased;
-            () = stop.cancelled() => {
+            () = stopped(&election, &stop) => {
                 if !has_led {
                     tracing::info!(client = election.label(), path = election.path(), "told to stop, leaving the line");
                 }
@@ -99,11 +104,19 @@ where
                 done?;
                 may_go_on(resigned)?;
                 tokio::select! {
-                    () = stop.cancelled() => {}
+                    () = stopped(&election, &stop) => {}
                     () = election.rest(began) => {}
                 }
             }
         }
+    }
+}
+
+/// Resolves when the run is stopped: by its own `stop`, or by the shutdown of its client.
+async fn stopped(election: &Election, stop: &CancellationToken) {
+    tokio::select! {
+        () = stop.cancelled() => {}
+        () = stage_reached(election.client(), Stage::Elections) => {}
     }
 }
 
@@ -138,7 +151,7 @@ where
     let mut working = pin!(working);
     tokio::select! {
         biased;
-        () = stop.cancelled() => {}
+        () = stopped(election, stop) => {}
         done = &mut working => return done,
     }
     share.told.cancel();

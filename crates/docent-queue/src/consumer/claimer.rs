@@ -5,8 +5,9 @@ use super::free_items::FreeItems;
 use super::idle::{Idle, Sign};
 use crate::layout::DeadReason;
 use crate::store::{ClaimedItem, Demand, Leftover, Store, Taker};
-use docent_core::recipe::spawn;
+use docent_core::recipe::{Stage, spawn, stage_reached};
 use docent_core::{Error, ErrorKind};
+use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::pin::pin;
@@ -80,6 +81,9 @@ impl Claimer {
     async fn run(mut self) {
         let mut endings = Endings::new();
         loop {
+            if self.is_stopping() {
+                self.store.desk.stop(&Error::closed("take", &self.store.path));
+            }
             for leftover in self.store.desk.take_leftovers(Instant::now()) {
                 endings.push(Box::pin(endings::end(Arc::clone(&self.store), leftover)));
             }
@@ -97,6 +101,11 @@ impl Claimer {
             // An ending tells the desk when it is done.
             beside(&mut endings, self.rest::<()>(None)).await;
         }
+    }
+
+    /// True once the client's shutdown wants nothing more to be taken.
+    fn is_stopping(&self) -> bool {
+        stage_reached(&self.store.client, Stage::Deliveries).now_or_never().is_some()
     }
 
     async fn work(&mut self, demand: Demand) {
@@ -169,7 +178,7 @@ impl Claimer {
         let store = Arc::clone(&self.store);
         let due = [store.desk.kept_until(), self.free.next().filter(|_| sign.is_some())];
         let due = due.into_iter().flatten().min();
-        let has_sign = sign.is_some();
+        let (has_sign, stops) = (sign.is_some(), !self.is_stopping());
         let sign = async {
             match sign {
                 Some(sign) => sign.await,
@@ -179,6 +188,7 @@ impl Claimer {
         tokio::select! {
             sign = sign, if has_sign => return Some(sign),
             () = store.desk.changed() => {}
+            () = stage_reached(&store.client, Stage::Deliveries), if stops => {}
             () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {}
         }
         None

@@ -3,7 +3,7 @@
 use super::start;
 use crate::store::{Backlog, ClaimedItem, Listing, Offer, Store};
 use bytes::Bytes;
-use docent_core::recipe::{Hold, Line, WaitError, spawn};
+use docent_core::recipe::{Hold, Line, Stage, WaitError, spawn, stage_reached};
 use docent_core::{Error, ErrorKind, Node};
 use futures_util::StreamExt;
 use std::collections::HashSet;
@@ -33,6 +33,9 @@ pub(crate) async fn take_locked(store: &Arc<Store>, lock: &Line) -> Result<Claim
                     listing = store.items.listing(listed?, HashSet::new());
                 }
                 () = sleep_until(backlog.next().unwrap_or_else(Instant::now)), if backlog.next().is_some() => {}
+                () = stage_reached(&store.client, Stage::Deliveries) => {
+                    return Err(Error::closed("take", &store.path));
+                }
                 reason = hold.lost() => {
                     tracing::debug!(path = %store.path, %reason, "the lock of the queue was lost while it was empty");
                     break;

@@ -236,6 +236,14 @@ impl Desk {
         self.state().takers.push_front(taker);
     }
 
+    /// Tells all calls an error, and keeps no items for later ones any more.
+    pub(crate) fn stop(&self, error: &Error) {
+        self.answer_error(error, true);
+        let mut state = self.state();
+        let shelf = std::mem::take(&mut state.shelf);
+        state.leftovers.extend(shelf.into_iter().map(|kept| Leftover::give_back(kept.item)));
+    }
+
     /// Tells calls before `until` that want an answer now that there is no item.
     pub(crate) fn answer_nothing(&self, store: &Arc<Store>, until: u64) {
         self.answer(|taker| !taker.waits && taker.id < until, |taker| taker.offer(store, Vec::new()));
