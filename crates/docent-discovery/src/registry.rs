@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Registry in which services are announced and found, for users of Curator: `ServiceDiscovery`.
 ///
@@ -37,6 +38,7 @@ pub struct Registry(Arc<Inner>);
 struct Inner {
     client: Client,
     placement: Placement,
+    drain: Duration,
 }
 
 /// Settings of a [`Registry`].
@@ -46,6 +48,7 @@ pub struct RegistryBuilder {
     client: Client,
     base: String,
     layout: RegistryLayout,
+    drain: Duration,
 }
 
 impl RegistryBuilder {
@@ -55,14 +58,22 @@ impl RegistryBuilder {
         self
     }
 
+    /// Sets for how long the client's [shutdown](Client::shutdown) lets a dynamic instance stand disabled
+    /// before it deregisters it: as long as the work takes that is under way with it, or as callers take to
+    /// hear of it. None by default: then it is deregistered at once. Without effect in Dubbo's layout, where
+    /// the data is the node's name.
+    pub fn drain(self, period: Duration) -> Self {
+        Self { drain: period, ..self }
+    }
+
     /// The registry.
     ///
     /// # Errors
     /// `InvalidInput` when the path breaks a rule.
     pub fn build(self) -> Result<Registry, Error> {
-        let Self { client, base, layout } = self;
+        let Self { client, base, layout, drain } = self;
         let base = NodePath::new("registry", base)?.into();
-        Ok(Registry(Arc::new(Inner { client, placement: Placement { base, layout } })))
+        Ok(Registry(Arc::new(Inner { client, placement: Placement { base, layout }, drain })))
     }
 }
 
@@ -86,7 +97,12 @@ impl Registry {
 
     /// Prepares a registry with settings of its own.
     pub fn builder(client: &Client, path: &str) -> RegistryBuilder {
-        RegistryBuilder { client: client.clone(), base: path.to_owned(), layout: RegistryLayout::default() }
+        RegistryBuilder {
+            client: client.clone(),
+            base: path.to_owned(),
+            layout: RegistryLayout::default(),
+            drain: Duration::ZERO,
+        }
     }
 
     /// The path, as it was given.
@@ -125,7 +141,7 @@ impl Registry {
     /// client is about to remove stays, for this one, unless its deletion is already on its way; then it is
     /// made anew. `Closed`.
     pub fn announce<P: Serialize>(&self, instance: Instance<P>) -> Result<Registration, Error> {
-        let Inner { client, placement } = &*self.0;
+        let Inner { client, placement, drain } = &*self.0;
         instance.check()?;
         if !instance.service_type.is_dynamic() {
             let detail =
@@ -139,6 +155,7 @@ impl Registry {
             &name,
             ServiceSide::Provider,
             instance::encoded(client, instance)?,
+            *drain,
         )
     }
 
@@ -168,8 +185,8 @@ impl Registry {
         // Here, so that the future does not need to send the payload.
         let encoded = instance.check().and_then(|()| instance::encoded(&registry.client, instance));
         async move {
-            let (service, Inner { client, placement }) = (service?, &*registry);
-            Box::pin(Registration::make(client, placement, &service, side, encoded?)).await
+            let (service, Inner { client, placement, drain }) = (service?, &*registry);
+            Box::pin(Registration::make(client, placement, &service, side, encoded?, *drain)).await
         }
     }
 

@@ -48,7 +48,7 @@ impl Member {
         let path = format!("{}/{id}", group.path);
         // An own node at this path may be about to go.
         KeptNode::wait_vacant(&group.client, &path).await?;
-        let node = KeptNode::new(&group.client, &path, data.clone())?;
+        let node = KeptNode::new(&group.client, &path, data.clone())?.labelled("member");
         kept::present(&node).await?;
         let id: Arc<str> = id.into();
         group.own().insert(Arc::clone(&id), data);

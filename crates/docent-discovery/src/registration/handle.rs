@@ -3,7 +3,8 @@ use crate::instance::{self, EncodedInstance, Instance};
 use crate::layout::{Placement, ServiceSide};
 use crate::telemetry::Announced;
 use bytes::Bytes;
-use docent_core::{Client, ConnectionState, Error};
+use docent_core::recipe::in_time;
+use docent_core::{Client, ConnectionState, Error, ErrorKind};
 use futures_util::future::join_all;
 use serde::Serialize;
 use std::fmt;
@@ -27,6 +28,8 @@ const FIELDS: usize = 1024;
 /// - *Session over:* it is announced again in the next one, within a second or so of that. When the client
 ///   itself gave the old session up, its node is replaced in one step: nobody sees it gone.
 /// - *Client closed:* a dynamic instance goes with the session.
+/// - *Client [shut down](Client::shutdown):* a dynamic instance is deregistered, with a
+///   [drain](crate::RegistryBuilder::drain) period after it stood disabled for that.
 ///
 /// # On drop
 /// A dynamic instance is deregistered in the background. A static or permanent one stays, and where an update
@@ -38,6 +41,8 @@ pub struct Registration {
     pub(super) placement: Placement,
     pub(super) service: String,
     pub(super) side: ServiceSide,
+    /// Time for which the client's shutdown lets it stand disabled.
+    pub(super) drain: Duration,
     state: Mutex<Announcement>,
     _announced: Announced,
 }
@@ -59,11 +64,12 @@ impl Registration {
         service: &str,
         side: ServiceSide,
         encoded: EncodedInstance,
+        drain: Duration,
     ) -> Result<Self, Error> {
         let (path, data) = checked(client, placement, service, side, &encoded)?;
         tracing::info!(client = client.label(), service, id = encoded.id, path, "registering");
         InstanceNode::keep_on(client, &path, data)
-            .map(|node| Self::new(client, placement, service, side, encoded, node))
+            .map(|node| Self::new(client, placement, service, side, encoded, node, drain))
     }
 
     /// Announces, and waits until the servers have it.
@@ -73,6 +79,7 @@ impl Registration {
         service: &str,
         side: ServiceSide,
         encoded: EncodedInstance,
+        drain: Duration,
     ) -> Result<Self, Error> {
         let (path, data) = checked(client, placement, service, side, &encoded)?;
         tracing::info!(client = client.label(), service, id = encoded.id, path, "registering");
@@ -82,7 +89,7 @@ impl Registration {
             InstanceNode::persistent(client, path, data)
         };
         node.written().await?;
-        Ok(Self::new(client, placement, service, side, encoded, node))
+        Ok(Self::new(client, placement, service, side, encoded, node, drain))
     }
 
     fn new(
@@ -92,17 +99,21 @@ impl Registration {
         side: ServiceSide,
         encoded: EncodedInstance,
         node: InstanceNode,
+        drain: Duration,
     ) -> Self {
         let state =
             Mutex::new(Announcement { encoded, node: Arc::new(node), replaced: Vec::new(), waiting: 0 });
-        Self {
+        let registration = Self {
             client: client.clone(),
             placement: placement.clone(),
             service: service.to_owned(),
             side,
+            drain,
             state,
             _announced: Announced::new(client, service),
-        }
+        };
+        registration.set_farewell(&registration.state());
+        registration
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, Announcement> {
@@ -221,6 +232,10 @@ impl Registration {
     /// and deregistered once `period` is over, which should be longer than the work takes that is under way
     /// with it.
     ///
+    /// The period is not waited for where the servers did not acknowledge within the operation timeout that
+    /// it is disabled: nobody can have heard of it then. So in an outage it takes the operation timeout, and
+    /// no longer. [`Client::shutdown`] does this for all registrations, within its own time.
+    ///
     /// # Errors
     /// As [`deregister`](Self::deregister).
     ///
@@ -234,10 +249,17 @@ impl Registration {
             ?period,
             "draining"
         );
-        if let Err(error) = self.set_enabled(false).await {
-            tracing::warn!(client = self.client.label(), service = self.service, id = self.id(), %error, "an instance that drains may still be picked");
+        let disabled = in_time(&self.client, "drain", &self.path(), self.set_enabled(false)).await;
+        match disabled {
+            Ok(()) => tokio::time::sleep(period).await,
+            Err(error) => {
+                tracing::warn!(client = self.client.label(), service = self.service, id = self.id(), %error, "an instance could not be disabled, and leaves at once");
+                if error.kind() == ErrorKind::Timeout && self.state().encoded.service_type.is_dynamic() {
+                    // The servers are away: the drop deregisters it in the background.
+                    return Err(error);
+                }
+            }
         }
-        tokio::time::sleep(period).await;
         self.deregister().await
     }
 

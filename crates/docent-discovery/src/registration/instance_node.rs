@@ -4,6 +4,7 @@ use crate::kept;
 use bytes::Bytes;
 use docent_core::recipe::KeptNode;
 use docent_core::{Client, Error};
+use std::time::Duration;
 
 /// The node by which an instance is announced.
 #[derive(Debug)]
@@ -15,13 +16,24 @@ pub(crate) enum InstanceNode {
 impl InstanceNode {
     /// Begins to announce, without waiting.
     fn keep(client: &Client, path: &str, data: Bytes) -> Result<Self, Error> {
-        KeptNode::new(client, path, data).map(Self::Kept)
+        KeptNode::new(client, path, data).map(Self::kept)
+    }
+
+    fn kept(node: KeptNode) -> Self {
+        Self::Kept(node.labelled("registration"))
+    }
+
+    /// Sets the last words of a kept one.
+    pub(crate) fn set_farewell(&self, farewell: Option<(Bytes, Duration)>) {
+        if let Self::Kept(node) = self {
+            node.set_farewell(farewell);
+        }
     }
 
     /// As [`keep`](Self::keep), also with a node of ours at the same path that is about to go: then it stays,
     /// if it can.
     pub(crate) fn keep_on(client: &Client, path: &str, data: Bytes) -> Result<Self, Error> {
-        KeptNode::take_over(client, path, data).map(Self::Kept)
+        KeptNode::take_over(client, path, data).map(Self::kept)
     }
 
     /// As [`keep`](Self::keep), once a node of ours at the same path that is about to go is gone.

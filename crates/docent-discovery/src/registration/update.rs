@@ -1,6 +1,6 @@
 //! Updates of an announced instance, and the nodes that they replace.
 
-use super::handle::checked;
+use super::handle::{Announcement, checked};
 use super::{InstanceNode, Registration};
 use crate::instance::EncodedInstance;
 use docent_core::Error;
@@ -44,8 +44,20 @@ impl Registration {
             state.replaced.push(replaced);
         }
         state.encoded = encoded;
+        self.set_farewell(&state);
         state.waiting += 1;
         Ok(Replacing(self))
+    }
+
+    /// Sets what the client's shutdown writes before it removes the node: the same instance, disabled. Where
+    /// that would be another node nothing is written.
+    pub(super) fn set_farewell(&self, state: &Announcement) {
+        let Announcement { encoded, node, .. } = state;
+        let disabled = encoded.clone().enabled(false);
+        let farewell = checked(&self.client, &self.placement, &self.service, self.side, &disabled).ok();
+        let farewell =
+            farewell.filter(|(path, _)| !self.drain.is_zero() && encoded.enabled && path == node.path());
+        node.set_farewell(farewell.map(|(_, data)| (data, self.drain)));
     }
 
     /// Waits until the servers have the newest instance, and nothing of the one it replaced. An update made

@@ -99,7 +99,8 @@ where
                 tracing::warn!(client = election.label(), path = election.path(), %fence, %lost, "the term is over, campaigning again");
             }
             (done, _) => {
-                span.in_scope(|| tell_end(&election, fence, stop.is_cancelled(), done.is_err()));
+                let told = stopped(&election, &stop).now_or_never().is_some();
+                span.in_scope(|| tell_end(&election, fence, told, done.is_err()));
                 let resigned = term.resign().await;
                 done?;
                 may_go_on(resigned)?;

@@ -91,7 +91,8 @@ impl DoubleBarrier {
 
     async fn come_in(&self) -> Result<Entered, Error> {
         let name = Uuid::new_v4().to_string();
-        let mut member = KeptNode::new(&self.client, &self.child(&name), self.identity())?;
+        let member = KeptNode::new(&self.client, &self.child(&name), self.identity())?;
+        let mut member = member.labelled("double_barrier");
         member.present().await?;
         let mut changes = self.client.watch_data(&self.ready())?;
         let mut ready = Ready::Unread;

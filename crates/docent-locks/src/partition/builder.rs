@@ -52,7 +52,7 @@ impl PartitionerBuilder {
         let member = segment(&party, &own, "identity", &identity)?;
         Ok(Partitioner {
             party: ChildrenCache::new(&client, &party)?,
-            member: KeptNode::new(&client, &member, identity)?,
+            member: KeptNode::new(&client, &member, identity)?.labelled("partition"),
             items: items.into_iter().collect(),
             client,
             path,
