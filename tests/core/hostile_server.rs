@@ -337,7 +337,7 @@ async fn a_server_that_hands_out_another_session_ends_the_generation() {
         () = soon(goes_on("another session", client.children("/"))) => {}
     }
     let mut state = client.state();
-    let connection = soon(state.reached(ConnectionState::Connected)).await;
+    let connection = soon(state.reached(ConnectionState::Connected)).await.unwrap();
     assert_eq!((connection.generation, client.session_id()), (2, Some(SESSION + 2)));
 }
 

@@ -221,7 +221,7 @@ both_backends! {
         server.expire(client.session_id().unwrap()).await.unwrap();
         soon(held.fired()).await;
         // The link would be given up a third of the timeout later.
-        let connected = soon(state.wait_for(|now| now.generation == 3 && *now == ConnectionState::Connected)).await;
+        let connected = soon(state.wait_for(|now| now.generation == 3 && *now == ConnectionState::Connected)).await.unwrap();
         assert_eq!(connected.suspensions, state.current().suspensions);
         assert!(matches!(unanswered.status(), KeptStatus::Pending));
         assert!(client.health().missing_nodes.contains(&"/unanswered".to_owned()));

@@ -69,7 +69,7 @@ async fn survives(
         return None;
     }
     let back = Instant::now();
-    let after = soon(state.reached(ConnectionState::Connected)).await;
+    let after = soon(state.reached(ConnectionState::Connected)).await.unwrap();
     let took = back.elapsed();
     if took > FOUND_AGAIN {
         // Maybe too late for the session.
@@ -225,7 +225,7 @@ both_backends! {
         // After two timeouts it asks whether any server has the newest transaction that it saw.
         soon(async { while read_only.probed.load(Ordering::SeqCst) == 0 { tokio::task::yield_now().await } }).await;
         proxy.heal().await.unwrap();
-        let state = soon(client.state().reached(ConnectionState::Connected)).await;
+        let state = soon(client.state().reached(ConnectionState::Connected)).await.unwrap();
         assert_eq!(state.rollbacks, 0);
         soon(client.get("/a")).await.unwrap();
     }

@@ -33,7 +33,7 @@ async fn write(writer: ClientBuilder, numbers: Range<usize>, clients: &[&Client]
 /// A client with the default policy stops.
 async fn stops(client: &Client) {
     let mut state = client.state();
-    assert_eq!(soon(state.reached(ConnectionState::RolledBack)).await.rollbacks, 1);
+    assert_eq!(soon(state.reached(ConnectionState::RolledBack)).await.unwrap().rollbacks, 1);
     assert_eq!(soon(client.get("/")).await.unwrap_err().kind(), ErrorKind::EnsembleRolledBack);
     soon(client.close()).await;
 }

@@ -190,7 +190,7 @@ async fn files_are_read_again_for_each_link_and_kept_while_new_ones_are_of_no_us
         client.update_servers(&at("localhost", terminator.address())).unwrap();
         let back =
             |now: &ConnectionStatus| *now == ConnectionState::Connected && now.suspensions > suspensions;
-        assert_eq!(soon(client.state().wait_for(back)).await.generation, 1);
+        assert_eq!(soon(client.state().wait_for(back)).await.unwrap().generation, 1);
     };
 
     replace(&new);

@@ -76,7 +76,7 @@ both_backends! {
         for round in 2..5 {
             soon(registration.update(orders("1").payload(format!("round {round}")))).await.unwrap();
             server.expire(client.session_id().unwrap()).await.unwrap();
-            let told = client.state().wait_for(|now| now.generation == round && *now == ConnectionState::Connected).await;
+            let told = client.state().wait_for(|now| now.generation == round && *now == ConnectionState::Connected).await.unwrap();
             assert_eq!(told.generation, round);
             // Not a moment later.
             other.sync("/").await.unwrap();

@@ -146,7 +146,7 @@ impl Fleet {
 /// Waits until the client tells that it is connected: of a new session it does so later than it lets others
 /// use it.
 pub(crate) async fn is_connected(client: &Client) -> ConnectionStatus {
-    patiently(client.state().reached(ConnectionState::Connected)).await
+    patiently(client.state().reached(ConnectionState::Connected)).await.unwrap()
 }
 
 async fn finish(

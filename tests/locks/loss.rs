@@ -65,7 +65,7 @@ both_backends! {
         proxy.cut().await;
         assert_eq!(soon(state.changed()).await.unwrap(), ConnectionState::Suspended);
         proxy.heal().await.unwrap();
-        let after = soon(state.reached(ConnectionState::Connected)).await;
+        let after = soon(state.reached(ConnectionState::Connected)).await.unwrap();
         assert_eq!((after.generation, after.suspensions), (before.generation, before.suspensions + 1));
         assert!(guard.is_held());
         soon(guard.verify()).await.unwrap();
@@ -113,7 +113,7 @@ both_backends! {
         let connected = state.wait_for(|connection| {
             *connection == ConnectionState::Connected && connection.generation > generation
         });
-        let connection = soon(connected).await;
+        let connection = soon(connected).await.unwrap();
         assert_eq!(connection.generation, generation + 1);
         assert_ne!(client.session_id(), Some(session));
         assert!(!guard.is_held(), "nothing un-loses");
@@ -147,7 +147,7 @@ both_backends! {
         let after = before.elapsed();
         assert!(after >= TIMEOUT, "its work had no margin to stop: deleted after {after:?}");
         let mut state = client.state();
-        let connection = soon(state.reached(ConnectionState::Connected)).await;
+        let connection = soon(state.reached(ConnectionState::Connected)).await.unwrap();
         assert_eq!(connection.generation, generation, "it was not the end of the session that deleted it");
         drop(soon(Mutex::new(&other, "/lock").unwrap().acquire()).await.unwrap());
         assert!(!guard.is_held());

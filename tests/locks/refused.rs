@@ -53,7 +53,7 @@ both_backends! {
         assert_eq!(soon(kept.lost()).await, LostReason::SessionAbandoned);
         let mut state = client.state();
         let next = state.wait_for(|state| state.generation == 2 && *state == ConnectionState::Connected);
-        assert_eq!(soon(next).await.generation, 2);
+        assert_eq!(soon(next).await.unwrap().generation, 2);
         assert!(!waiting.is_finished(), "the other guard's work may not have stopped");
         drop(kept);
         let theirs = soon(waiting).await.unwrap().unwrap();

@@ -124,13 +124,13 @@ async fn refused_credentials_fail_what_waits_and_are_tried_again_slowly() {
     let mut state = client.state();
     let error = client.exists("/a").await.unwrap_err();
     assert_eq!((error.kind(), error.path()), (ErrorKind::AuthFailed, Some("/a")));
-    let refused = state.reached(ConnectionState::AuthFailed).await;
+    let refused = state.reached(ConnectionState::AuthFailed).await.unwrap();
     assert_eq!(refused.generation, 1);
     // While it waits, new operations fail at once.
     let start = Instant::now();
     assert_eq!(client.exists("/a").await.unwrap_err().kind(), ErrorKind::AuthFailed);
     assert_eq!(start.elapsed(), Duration::ZERO);
-    let connected = state.reached(ConnectionState::Connected).await;
+    let connected = state.reached(ConnectionState::Connected).await.unwrap();
     assert_eq!((connected.generation, servers.opened.load(Ordering::Relaxed)), (4, 4));
     assert_eq!(servers.closed.load(Ordering::Relaxed), 3, "sessions of no use are ended");
     let range = Duration::from_secs(3 * 20)..Duration::from_secs(3 * 45);

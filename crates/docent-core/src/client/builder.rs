@@ -398,7 +398,8 @@ impl ClientBuilder {
 /// Waits for the first session, or for a state in which there will be none soon.
 async fn settled(mut state: StateWatcher) -> ConnectionState {
     use ConnectionState::{Connecting, Lost, Suspended};
-    state.wait_for(|now| !matches!(now.state, Connecting | Suspended | Lost)).await.state
+    let settled = state.wait_for(|now| !matches!(now.state, Connecting | Suspended | Lost)).await;
+    settled.map_or(ConnectionState::Closed, |settled| settled.state)
 }
 
 /// The local address towards the first server, without sending anything, or the host's name.

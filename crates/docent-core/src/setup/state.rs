@@ -122,34 +122,30 @@ impl StateWatcher {
         current
     }
 
-    /// Waits until the state is `state`; returns at once if it is. On a closed client it returns its last
-    /// state.
+    /// Waits until the state is `state`; returns at once if it is. `None` when the client is closed and that
+    /// never comes.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub async fn reached(&mut self, state: ConnectionState) -> ConnectionStatus {
+    pub async fn reached(&mut self, state: ConnectionState) -> Option<ConnectionStatus> {
         self.wait_for(|connection| *connection == state).await
     }
 
-    /// Waits until `condition` holds, as for a session after the present one; returns at once if it does. On
-    /// a closed client it returns its last state.
+    /// Waits until `condition` holds, as for a session after the present one; returns at once if it does.
+    /// `None` when the client is closed and it never comes to hold.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
     pub async fn wait_for(
         &mut self,
         mut condition: impl FnMut(&ConnectionStatus) -> bool,
-    ) -> ConnectionStatus {
+    ) -> Option<ConnectionStatus> {
+        let mut current = self.seen();
         loop {
-            let current = self.seen();
-            if condition(&current) || current.is_final() {
-                return current;
+            if condition(&current) {
+                return Some(current);
             }
-            match self.changed().await {
-                Some(changed) if !changed.is_final() => {}
-                Some(last) => return last,
-                None => return current.closed(),
-            }
+            current = self.changed().await?;
         }
     }
 }

@@ -3,6 +3,7 @@ use crate::MultiGuard;
 use docent_core::{ChildrenCache, Error, Fence, Lost, LostReason};
 use std::fmt;
 use std::future::{Future, pending};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Items that one member of a [`Partitioner`](crate::Partitioner) holds, each by a lock.
 ///
@@ -15,6 +16,14 @@ pub struct Share {
     /// `None` for a share without items.
     guard: Option<MultiGuard>,
     party: ChildrenCache,
+    told: Mutex<Told>,
+}
+
+/// Reasons that [`Share::changed`] told by now.
+struct Told {
+    /// The members as of then.
+    members: Vec<String>,
+    lost: bool,
 }
 
 /// Reason for which a [`Share`] should be given up.
@@ -25,8 +34,6 @@ pub enum ShareEnd {
     MembersChanged,
     /// The items are not held any more.
     Lost(LostReason),
-    /// The client is closed.
-    Closed,
 }
 
 impl Share {
@@ -36,7 +43,8 @@ impl Share {
         guard: Option<MultiGuard>,
         party: ChildrenCache,
     ) -> Self {
-        Self { items, members, guard, party }
+        let told = Mutex::new(Told { members: members.clone(), lost: false });
+        Self { items, members, guard, party, told }
     }
 
     /// The items, sorted. None where there are more members than items.
@@ -65,11 +73,16 @@ impl Share {
         self.guard.as_ref().is_none_or(MultiGuard::is_held)
     }
 
-    /// Waits until the share should be given up, and says why.
+    fn told(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until the share should be given up, for another reason than it told before, and says why. `None`
+    /// once it has told that the items are lost, or the client is closed.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub async fn changed(&self) -> ShareEnd {
+    pub async fn changed(&self) -> Option<ShareEnd> {
         let mut events = self.party.changes();
         let lost = async {
             match &self.guard {
@@ -77,13 +90,24 @@ impl Share {
                 None => pending().await,
             }
         };
+        let members = {
+            let told = self.told();
+            if told.lost {
+                return None;
+            }
+            told.members.clone()
+        };
         tokio::select! {
             biased;
-            reason = lost => ShareEnd::Lost(reason),
-            changed = changed(&self.party, &mut events, &self.members) => match changed {
-                Ok(()) => ShareEnd::MembersChanged,
-                Err(_) => ShareEnd::Closed,
-            },
+            reason = lost => {
+                self.told().lost = true;
+                Some(ShareEnd::Lost(reason))
+            }
+            changed = changed(&self.party, &mut events, &members) => {
+                changed.ok()?;
+                self.told().members = known(&self.party);
+                Some(ShareEnd::MembersChanged)
+            }
         }
     }
 

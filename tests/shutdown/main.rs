@@ -1,0 +1,10 @@
+//! The orderly end of a client, on the embedded server and on a real ZooKeeper.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod asked;
+mod drain;
+mod ended;
+mod order;
+mod outage;
+mod terminated;
