@@ -46,7 +46,7 @@ async fn loss_comes_before_the_next_grant(server: TestServer, cut: impl AsyncFnO
     proxy.heal().await.unwrap();
     proxy.reset().await;
     let mut state = client.state();
-    assert_eq!(soon(state.reached(ConnectionState::Connected)).await, ConnectionState::Connected);
+    assert_eq!(soon(state.reached(ConnectionState::Connected)).await.unwrap(), ConnectionState::Connected);
     assert!(!guard.is_held());
     assert!(guard.reenter().is_err());
     assert!(guard.token().is_cancelled());

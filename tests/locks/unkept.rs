@@ -67,7 +67,7 @@ async fn is_lost_when(end: impl FnOnce(&Panics, Runtime)) {
     soon(all_token.cancelled()).await;
     assert!(!guard.is_held() && !all.is_held());
     // Nobody waits for ever for a client that does nothing any more.
-    assert_eq!(soon(state.reached(ConnectionState::Closed)).await, ConnectionState::Closed);
+    assert_eq!(soon(state.reached(ConnectionState::Closed)).await.unwrap(), ConnectionState::Closed);
     let AcquireError::Core(error) = soon(waiting).await.unwrap().unwrap_err() else { panic!() };
     assert_eq!(error.kind(), ErrorKind::Closed);
     assert_eq!(soon(client.get("/lock")).await.unwrap_err().kind(), ErrorKind::Closed);

@@ -1,7 +1,7 @@
 //! Guards are asked for before they are taken; calls of `shutdown` beside each other; those that are dropped.
 
 use docent::client::ShutdownReport;
-use docent::{ConnectionState, LostReason, Mutex, Queue};
+use docent::{ConnectionState, Election, LostReason, Mutex, Queue};
 use docent_testkit::{Backend, both_backends};
 use docent_tests::{PATIENCE, connect, soon, until};
 use futures_util::poll;
@@ -104,6 +104,24 @@ both_backends! {
         assert_eq!(report.left.iter().map(|node| node.kind).collect::<Vec<_>>(), ["mutex"]);
         assert!(soon(client.get("/")).await.is_err());
         soon(client.close()).await;
+    }
+
+    async fn a_candidate_leaves_the_line_and_a_consumer_in_order_its_lock(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let _leader = soon(Election::new(&other, "/election").unwrap().campaign()).await.unwrap();
+        let election = Election::new(&client, "/election").unwrap();
+        let run = election.run(|_| async { Ok::<_, docent::Error>(()) });
+        let candidate = tokio::spawn(async move { run.await });
+        let queue = Queue::<String>::builder(&client, "/jobs").ordered().build().unwrap();
+        let consumer = tokio::spawn(queue.take());
+        until(async || other.children("/election").await.unwrap().names.len() == 2).await;
+        until(async || client.health().guards == 1).await;
+        let report = soon(client.shutdown(PATIENCE)).await;
+        assert!(report.is_clean(), "nothing is held on: {report}");
+        assert!(soon(candidate).await.unwrap().is_ok() && soon(consumer).await.unwrap().is_err());
+        other.sync("/election").await.unwrap();
+        assert_eq!(other.children("/election").await.unwrap().names.len(), 1);
     }
 
     async fn a_closed_client_has_nothing_to_end(backend: Backend) {

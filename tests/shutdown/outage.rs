@@ -2,7 +2,7 @@
 
 use docent::{Client, ConnectionState, CreateMode, Mutex};
 use docent_testkit::{Backend, both_backends};
-use docent_tests::{builder, connect, soon};
+use docent_tests::{SHORT_SESSION, builder, connect, soon};
 use std::time::Duration;
 
 both_backends! {
@@ -25,6 +25,19 @@ both_backends! {
         assert!(report.left.iter().all(|node| Some(node.session_id) == client.session_id()));
         let text = report.to_string();
         assert!(text.contains(&path) && text.contains("mutex") && report.session_timeout.is_some(), "{text}");
+    }
+
+    async fn nodes_of_a_session_that_was_given_up_are_named_too(backend: Backend) {
+        let server = backend.start().await;
+        let proxy = server.proxy().await;
+        let client = builder(&server, proxy.connect_string()).session_timeout(SHORT_SESSION).connect().await.unwrap();
+        client.create("/mine", "", CreateMode::Ephemeral).await.unwrap();
+        let session = client.session_id();
+        proxy.cut().await;
+        soon(client.state().reached(ConnectionState::Lost)).await;
+        let report = soon(client.shutdown(Duration::from_secs(1))).await;
+        let left: Vec<_> = report.left.iter().map(|node| (node.path.as_str(), Some(node.session_id))).collect();
+        assert_eq!(left, [("/mine", session)], "{report}");
     }
 
     async fn a_shutdown_waits_for_servers_that_come_back_in_time(backend: Backend) {

@@ -148,6 +148,7 @@ async fn futures_of_requests_are_small() -> Result<(), Error> {
         client.sync("/a"),
         client.check_clock(SECOND),
         client.close(),
+        client.shutdown(SECOND),
         one().commit(),
         one().commit_exactly(),
     ];

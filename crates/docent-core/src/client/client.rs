@@ -170,7 +170,8 @@ impl Client {
         Ok(())
     }
 
-    /// Closes the client: every pending future ends with `Closed`, pending deletes are carried out, the
+    /// Closes the client at once, without asking those who hold something: see [`shutdown`](Self::shutdown)
+    /// for an orderly end. Every pending future ends with `Closed`, pending deletes are carried out, the
     /// session is ended on the server and both tasks end. Takes at most the operation timeout; a session that
     /// could not be ended then ends by itself. Calling it again waits for the same end.
     ///

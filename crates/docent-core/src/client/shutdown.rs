@@ -4,7 +4,8 @@ use super::{Client, ShutdownReport};
 use crate::guard::LostReason;
 use crate::operation::Shared;
 use crate::session::SessionEnd;
-use crate::setup::{LONGEST, Stage};
+use crate::setup::Stage;
+use crate::time::deadline;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,11 +42,9 @@ impl Client {
     /// Calling it again, also on another clone, waits for the same end; the earliest deadline counts.
     /// Persistent nodes stay, whoever keeps them.
     ///
-    /// # On drop
-    /// When the last clone is dropped meanwhile, the rest of the stages is skipped, and it closes.
-    ///
     /// # Cancel safety
-    /// This method is cancel safe: the shutdown goes on in the background, within its time.
+    /// This method is cancel safe: the shutdown goes on in the background, within its time. Once the last clone
+    /// and everything built on it are dropped, the rest of the stages is skipped.
     ///
     /// # Examples
     /// ```no_run
@@ -57,20 +56,19 @@ impl Client {
     /// # }
     /// ```
     pub fn shutdown(&self, within: Duration) -> impl Future<Output = ShutdownReport> + Send + use<> {
-        let shared = Arc::clone(self.shared());
+        // The client stays open while this is awaited.
+        let client = self.clone();
         async move {
-            let began = Instant::now();
-            let within = within.min(LONGEST);
-            let deadline = began + within;
+            let (shared, began, deadline) = (client.shared(), Instant::now(), deadline(within));
             // So that tasks have ended when the time is over.
             let end = deadline - (within / 20).min(WIND_UP);
             if shared.stages.end_by(end) && !shared.closing.is_cancelled() {
-                shared.tasks.spawn_on(end_in_order(Arc::clone(&shared)), &shared.runtime);
+                shared.tasks.spawn_on(end_in_order(Arc::clone(shared)), &shared.runtime);
             }
             if tokio::time::timeout_at(deadline, shared.tasks.wait()).await.is_err() {
-                cut_off(&shared);
+                cut_off(shared);
             }
-            let report = ShutdownReport::of(&shared, began.elapsed());
+            let report = ShutdownReport::of(shared, began.elapsed());
             tracing::info!(%report, "the client was shut down");
             report
         }

@@ -67,7 +67,9 @@ fn end_abandoned(shared: &Arc<Shared>, generation: &Arc<SessionGeneration>) {
         let _ = tokio::time::timeout(ours.config.operation_timeout, replaced).await;
     };
     let (id, notes) = (generation.session.id(), Arc::clone(shared));
-    shared.notes.add_abandoned(id, generation.session.owned());
+    if generation.session.closer().is_some() {
+        shared.notes.add_abandoned(id, generation.session.owned());
+    }
     let ended = Box::new(move || notes.notes.forget_abandoned(id));
     shared.cleanup.end_abandoned(generation, after.boxed(), ended);
 }

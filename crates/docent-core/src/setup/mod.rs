@@ -14,5 +14,5 @@ pub(crate) use parents::{
 };
 pub(crate) use setup::Setup;
 pub use stage::Stage;
-pub(crate) use stage::{LONGEST, Stages};
+pub(crate) use stage::Stages;
 pub use state::{ConnectionState, ConnectionStatus, StateWatcher};

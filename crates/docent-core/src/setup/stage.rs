@@ -1,4 +1,3 @@
-use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -114,6 +113,3 @@ async fn pause(until: Option<Instant>) {
         None => std::future::pending().await,
     }
 }
-
-/// Most time that a shutdown may take: a day.
-pub(crate) const LONGEST: Duration = Duration::from_secs(24 * 3600);

@@ -71,8 +71,8 @@ impl MutexGuard {
         self.hold.token()
     }
 
-    /// Resolves when somebody asked for the lock with [`Mutex::revoke`](crate::Mutex::revoke). It is held on;
-    /// release it when it suits.
+    /// Resolves when somebody asked for the lock with [`Mutex::revoke`](crate::Mutex::revoke),
+    /// or the client is [shut down](docent_core::Client::shutdown). It is held on; release it when it suits.
     ///
     /// # Cancel safety
     /// This method is cancel safe.

@@ -60,8 +60,8 @@ impl ReadGuard {
         self.hold.token()
     }
 
-    /// Resolves when somebody asked for the read lock with [`RwLock::revoke`](crate::RwLock::revoke). It is
-    /// held on; release it when it suits.
+    /// Resolves when somebody asked for the read lock with [`RwLock::revoke`](crate::RwLock::revoke),
+    /// or the client is [shut down](docent_core::Client::shutdown). It is held on; release it when it suits.
     ///
     /// # Cancel safety
     /// This method is cancel safe.

@@ -73,8 +73,8 @@ impl WriteGuard {
         self.hold.token()
     }
 
-    /// Resolves when somebody asked for the write lock with [`RwLock::revoke`](crate::RwLock::revoke). It is
-    /// held on; release it when it suits.
+    /// Resolves when somebody asked for the write lock with [`RwLock::revoke`](crate::RwLock::revoke),
+    /// or the client is [shut down](docent_core::Client::shutdown). It is held on; release it when it suits.
     ///
     /// # Cancel safety
     /// This method is cancel safe.

@@ -53,8 +53,8 @@ impl Permit {
         self.hold.token()
     }
 
-    /// Resolves when somebody asked for the permit with [`Semaphore::revoke`](crate::Semaphore::revoke). It
-    /// is held on; release it when it suits.
+    /// Resolves when somebody asked for the permit with [`Semaphore::revoke`](crate::Semaphore::revoke),
+    /// or the client is [shut down](docent_core::Client::shutdown). It is held on; release it when it suits.
     ///
     /// # Cancel safety
     /// This method is cancel safe.

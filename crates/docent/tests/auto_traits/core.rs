@@ -7,7 +7,7 @@ use docent::cache::{
 };
 use docent::client::{
     Client, ClientBuilder, ConnectionState, ConnectionStatus, Error, ErrorKind, Health, ParentKind,
-    RetryPolicy, RollbackPolicy, SecretString, StateWatcher,
+    RetryPolicy, RollbackPolicy, SecretString, ShutdownNode, ShutdownReport, StateWatcher,
 };
 use docent::guard::{Fence, Lost, LostReason, ParseFenceError, Run};
 use docent::node::CreatedOrSet;
@@ -17,7 +17,7 @@ use docent::node::{
 };
 use docent::recipe::{
     CasLoop, ClaimRequest, ClaimResult, Hold, HoldRef, HoldSet, HookPanic, Hooks, KeptNode, KeptNodeBuilder,
-    KeptStatus, Line, LineKey, Metric, MetricUnit, NodePath, Participant, Role, Series, SyncStream, Ticket,
+    KeptStatus, Line, LineKey, Metric, MetricUnit, NodePath, Participant, Role, Series, Stage, SyncStream, Ticket,
     TicketBatch, VersionedNode, ViewLag, WaitError,
 };
 use docent::server::{
@@ -34,7 +34,7 @@ rows! { shared:
     ChildrenCache, ChildrenEvent, ChildrenSnapshot, NodeCache,
     TreeCache, TreeCacheBuilder, TreeEvent, TreeSnapshot,
     Client, ClientBuilder, ConnectionState, ConnectionStatus, ErrorKind, Health, ParentKind, RetryPolicy,
-    RollbackPolicy, SecretString, StateWatcher,
+    RollbackPolicy, SecretString, ShutdownNode, ShutdownReport, Stage, StateWatcher,
     Fence, LostReason,
     Acl, Children, CreateMode, Created, Node, NodeAcl, Permissions, Stat, Transaction, TransactionResult,
     CreatedOrSet, KeptNodeBuilder, ViewLag, ClaimRequest, KeptStatus, Line, LineKey, Metric, MetricUnit, NodePath,
