@@ -43,8 +43,8 @@ impl Client {
     /// Persistent nodes stay, whoever keeps them.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: the shutdown goes on in the background, within its time. Once the last clone
-    /// and everything built on it are dropped, the rest of the stages is skipped.
+    /// This method is cancel safe: the shutdown goes on in the background, within its time. Once the last
+    /// clone and everything built on it are dropped, the rest of the stages is skipped.
     ///
     /// # Examples
     /// ```no_run

@@ -120,8 +120,8 @@ impl Hold {
         self.state.token().child_token()
     }
 
-    /// Resolves when somebody asked for it with [`Line::revoke`](crate::recipe::Line::revoke), or the client's
-    /// [shutdown](Client::shutdown) does. It is held on; give it up when it suits.
+    /// Resolves when somebody asked for it with [`Line::revoke`](crate::recipe::Line::revoke), or the
+    /// client's [shutdown](Client::shutdown) does. It is held on; give it up when it suits.
     ///
     /// # Cancel safety
     /// This method is cancel safe.

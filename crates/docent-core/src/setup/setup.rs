@@ -75,7 +75,8 @@ impl Setup {
         }
     }
 
-    /// True when nothing of `stage` may begin any more: the client is closed, or its shutdown has come that far.
+    /// True when nothing of `stage` may begin any more: the client is closed, or its shutdown has come that
+    /// far.
     pub(crate) fn refuses(&self, stage: Stage) -> bool {
         self.closing.is_cancelled() || self.stages.has_come(stage)
     }

@@ -91,8 +91,8 @@ impl<T: 'static> Queue<T> {
     }
 
     /// The items as a stream, each to be acknowledged. It survives lost links and sessions, and ends when the
-    /// client is closed or [shut down](docent_core::Client::shutdown). An error such as `NoAuth` is emitted, and it goes on trying when it is polled again,
-    /// after a pause that grows from 200 ms to 5 s.
+    /// client is closed or [shut down](docent_core::Client::shutdown). An error such as `NoAuth` is emitted,
+    /// and it goes on trying when it is polled again, after a pause that grows from 200 ms to 5 s.
     ///
     /// With a [prefetch](crate::QueueBuilder::prefetch) of more than 1, up to that many items are claimed in
     /// one write, and kept for the next polls, of this stream or of another call of this process. They are in
