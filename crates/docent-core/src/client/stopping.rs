@@ -10,6 +10,6 @@ use std::future::pending;
 pub async fn stage_reached(client: &Client, stage: Stage) {
     let mut stages = client.shared().stages.subscribe();
     if stages.wait_for(|reached| *reached >= stage).await.is_err() {
-        pending().await
+        pending::<()>().await;
     }
 }
