@@ -112,7 +112,7 @@ both_backends! {
         let _leader = soon(Election::new(&other, "/election").unwrap().campaign()).await.unwrap();
         let election = Election::new(&client, "/election").unwrap();
         let run = election.run(|_| async { Ok::<_, docent::Error>(()) });
-        let candidate = tokio::spawn(async move { run.await });
+        let candidate = tokio::spawn(run);
         let queue = Queue::<String>::builder(&client, "/jobs").ordered().build().unwrap();
         let consumer = tokio::spawn(queue.take());
         until(async || other.children("/election").await.unwrap().names.len() == 2).await;
