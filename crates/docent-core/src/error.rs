@@ -126,6 +126,18 @@ impl ErrorKind {
     }
 }
 
+/// The text that errors of this kind have, as `no such node`.
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())?;
+        match self {
+            Self::Lost(reason) => write!(f, ": {reason}"),
+            Self::Server(code) => write!(f, ": code {code}"),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// An error of Docent's core. Small and cheap to clone.
 #[derive(Clone)]
 pub struct Error(Arc<Inner>);
@@ -288,8 +300,7 @@ impl fmt::Display for Error {
         match (&self.0.detail, self.0.kind) {
             (Some(detail), ErrorKind::InvalidInput | ErrorKind::Server(_)) => write!(f, ": {detail}"),
             (Some(detail), kind) => write!(f, ": {}: {detail}", kind.text()),
-            (None, ErrorKind::Lost(reason)) => write!(f, ": the guard is lost: {reason}"),
-            (None, kind) => write!(f, ": {}", kind.text()),
+            (None, kind) => write!(f, ": {kind}"),
         }?;
         // A closed client says so; whether the effect is there is the other thing a caller needs.
         if self.0.may_have_applied && self.0.kind != ErrorKind::OutcomeUnknown {

@@ -57,7 +57,7 @@ pub use watch::WatchStream;
 /// versioned nodes, calls of users' code.
 pub mod recipe {
     pub use crate::claim::{ClaimRequest, ClaimResult, claim_all};
-    pub use crate::client::{Hooks, ViewLag, in_time, spawn, stage_reached};
+    pub use crate::client::{Hooks, ViewLag, debug_handle, in_time, spawn, stage_reached};
     pub use crate::desired::KeptStatus;
     pub use crate::hold::{AsHold, Hold, HoldRef, HoldSet};
     pub use crate::kept::{KeptNode, KeptNodeBuilder};
@@ -66,7 +66,7 @@ pub mod recipe {
     pub use crate::setup::Stage;
     pub use crate::task::{HookPanic, SyncStream, call_hook};
     pub use crate::telemetry::{Metric, MetricUnit, Series};
-    pub use crate::time::after;
+    pub use crate::time::{after, since_1970_ms};
     pub use crate::versioned::{CasLoop, VersionedNode};
 
     /// Formats of Curator that are no JSON.

@@ -3,7 +3,7 @@ use crate::layout::{Placement, RegistryLayout, ServiceSide};
 use crate::names::{self, ServiceNames};
 use crate::registration::Registration;
 use crate::service::{Service, ServiceBuilder};
-use docent_core::recipe::NodePath;
+use docent_core::recipe::{NodePath, debug_handle};
 use docent_core::{Client, Error, ErrorKind};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -263,6 +263,8 @@ impl Registry {
 
 impl fmt::Debug for Registry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Registry").field("placement", &self.0.placement).finish_non_exhaustive()
+        debug_handle(f, "Registry", self.path(), &self.0.client)
+            .field("layout", &self.0.placement.layout)
+            .finish_non_exhaustive()
     }
 }

@@ -1,5 +1,5 @@
 use bytes::Bytes;
-use docent_core::recipe::NodePath;
+use docent_core::recipe::{NodePath, debug_handle};
 use docent_core::{Client, CreateMode, Error, ErrorKind, Node};
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
@@ -243,6 +243,6 @@ fn present<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
 
 impl fmt::Debug for SimpleQueue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SimpleQueue").field("path", &self.path).finish_non_exhaustive()
+        debug_handle(f, "SimpleQueue", self.path(), &self.client).finish_non_exhaustive()
     }
 }

@@ -472,8 +472,13 @@ impl Client {
     }
 }
 
+/// In one line: its servers with chroot and namespace, its identity, and its state. Handles of recipes print
+/// it beside their path.
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client").field("shared", self.shared()).finish_non_exhaustive()
+        let shared = self.shared();
+        let servers: Vec<_> = shared.ensemble.servers.get().iter().map(ToString::to_string).collect();
+        let servers = format!("{}{}", servers.join(","), shared.namespace.join(""));
+        write!(f, "Client({servers:?}, {:?}, {})", self.identity(), self.state().current())
     }
 }

@@ -1,14 +1,22 @@
 use crate::operation::Shared;
 use crate::setup::ConnectionStatus;
+use crate::time::duration_ms;
+use serde::Serialize;
+use std::fmt;
 use std::time::Duration;
 
 /// Health of a client. See [`Client::health`](crate::Client::health).
-#[derive(Debug, Clone)]
+///
+/// It is serialized with the same names, for a page like `/readyz`; `lease_left` as `lease_left_ms`, in
+/// milliseconds. It has no secrets: paths, and the names of servers in the last error. Printed, it is one
+/// line.
+#[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct Health {
     /// State, generation and lost links.
     pub connection: ConnectionStatus,
     /// Time for which guards are still certain; `None` when there is no lease.
+    #[serde(rename = "lease_left_ms", serialize_with = "duration_ms")]
     pub lease_left: Option<Duration>,
     /// Guards that are neither lost nor released.
     pub guards: usize,
@@ -34,5 +42,20 @@ impl Health {
                 .collect(),
             last_error: shared.ensemble.last_error.get().map(|error| error.chain()),
         }
+    }
+}
+
+impl fmt::Display for Health {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.connection)?;
+        match self.lease_left {
+            Some(left) => write!(f, ", lease {left:.1?}")?,
+            None => f.write_str(", no lease")?,
+        }
+        write!(f, ", guards {}", self.guards)?;
+        if !self.missing_nodes.is_empty() {
+            write!(f, ", missing {}", self.missing_nodes.join(" "))?;
+        }
+        self.last_error.iter().try_for_each(|error| write!(f, ": {error}"))
     }
 }

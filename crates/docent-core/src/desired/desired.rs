@@ -63,6 +63,18 @@ impl fmt::Debug for Farewell {
     }
 }
 
+impl fmt::Display for KeptStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pending => f.write_str("pending"),
+            Self::Present { generation } => write!(f, "present in session {generation}"),
+            Self::Occupied { session_id } => write!(f, "occupied by the session {session_id:#x}"),
+            Self::Failing(error) => write!(f, "failing: {error}"),
+            Self::Removed => f.write_str("removed"),
+        }
+    }
+}
+
 impl fmt::Debug for Desired {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Desired").field("number", &self.number).finish_non_exhaustive()

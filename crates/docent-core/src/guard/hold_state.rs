@@ -354,12 +354,13 @@ impl Drop for HoldState {
 
 impl fmt::Debug for HoldState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HoldState")
-            .field("path", &self.path())
-            .field("fence", &self.fence)
-            .field("generation", &self.generation.number)
-            .field("end", &self.end.get())
-            .finish_non_exhaustive()
+        let (path, session) = (self.path(), self.generation.number);
+        write!(f, "Hold({path:?}, fence {}, session {session}, ", self.fence)?;
+        match self.end.get() {
+            None => f.write_str("held)"),
+            Some(End::Released) => f.write_str("released)"),
+            Some(End::Lost(reason, _)) => write!(f, "lost: {reason})"),
+        }
     }
 }
 

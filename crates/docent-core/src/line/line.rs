@@ -2,7 +2,7 @@ use super::name::Contenders;
 use super::position::Position;
 use super::sides::Sides;
 use super::{Ticket, WaitError, draw};
-use crate::client::Client;
+use crate::client::{Client, debug_handle};
 use crate::error::{Error, ErrorKind};
 use crate::guard::Role;
 use crate::hold::Hold;
@@ -11,16 +11,16 @@ use crate::setup::{ParentKind, Stage};
 use crate::telemetry;
 use bytes::Bytes;
 use std::error::Error as _;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tracing::{Instrument, Span};
 
 /// A line of tickets: the children of one node, in the order of their numbers.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Line(Arc<Inner>);
 
-#[derive(Debug)]
 struct Inner {
     client: Client,
     /// As the user wrote it.
@@ -36,6 +36,8 @@ struct Inner {
     side: Option<Role>,
     /// Kind of node that the line's own node is made as.
     kind: ParentKind,
+    /// True when its nodes hold data of the user's instead of identities.
+    has_payload: bool,
     /// Set when children that are no contenders were reported.
     reported: AtomicBool,
     /// Set when it was told that it does not go on, until it does.
@@ -57,9 +59,22 @@ impl Inner {
             contenders: Contenders::of([(marker, Role::Exclusive)]),
             side: None,
             kind: client.shared().config.parents,
+            has_payload: false,
             reported: AtomicBool::new(false),
             stuck: AtomicBool::new(false),
         })
+    }
+
+    fn copy(&self) -> Self {
+        Self {
+            client: self.client.clone(),
+            path: self.path.clone(),
+            full: self.full.clone(),
+            contenders: self.contenders.clone(),
+            reported: AtomicBool::new(false),
+            stuck: AtomicBool::new(false),
+            ..*self
+        }
     }
 }
 
@@ -127,20 +142,20 @@ impl Line {
     /// # Errors
     /// `InvalidInput` when the marker is empty, contains '/', ends with a digit or counts already.
     pub fn with_neighbours(&self, marker: impl Into<String>, role: Role) -> Result<Self, Error> {
-        let Inner { client, path, full, recipe, marker: own, contenders, side, kind, .. } = &*self.0;
-        let role = if side.is_some() { role } else { Role::Exclusive };
-        Ok(Self(Arc::new(Inner {
-            client: client.clone(),
-            path: path.clone(),
-            full: full.clone(),
-            recipe,
-            marker: own,
-            contenders: contenders.clone().with(marker.into(), role)?,
-            side: *side,
-            kind: *kind,
-            reported: AtomicBool::new(false),
-            stuck: AtomicBool::new(false),
-        })))
+        let role = if self.0.side.is_some() { role } else { Role::Exclusive };
+        let contenders = self.0.contenders.clone().with(marker.into(), role)?;
+        Ok(Self(Arc::new(Inner { contenders, ..self.0.copy() })))
+    }
+
+    /// The same line, whose nodes hold data of the user's instead of identities: its
+    /// [participants](Self::participants) do not print it.
+    #[must_use]
+    pub fn with_payload(&self) -> Self {
+        Self(Arc::new(Inner { has_payload: true, ..self.0.copy() }))
+    }
+
+    pub(super) fn has_payload(&self) -> bool {
+        self.0.has_payload
     }
 
     /// The client it belongs to.
@@ -365,5 +380,11 @@ fn may_pass(error: &Error) -> bool {
         // Parents were deleted as fast as they were made: that passes.
         ErrorKind::NoNode => true,
         _ => error.is_retryable(),
+    }
+}
+
+impl fmt::Debug for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        debug_handle(f, "Line", self.path(), self.client()).finish_non_exhaustive()
     }
 }

@@ -5,9 +5,11 @@ use crate::client::Client;
 use crate::error::Error;
 use crate::guard::{Fence, REVOKE, Role};
 use crate::operation::Idempotency;
+use crate::time::since_1970_ms;
 use bytes::Bytes;
 use docent_proto::{Code, Request, Response};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
+use serde::ser::{Serialize, SerializeStruct, Serializer};
 use std::fmt;
 use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
@@ -15,7 +17,13 @@ use tokio::time::Instant;
 /// Reads of participants under way at the same time.
 const IN_FLIGHT: usize = 64;
 
+/// Longest identity in bytes that is shown.
+const LONGEST_ID: usize = 256;
+
 /// Contender in a line, as a read of its node shows it.
+///
+/// It is serialized with the same names, but for `since_ms`, in milliseconds since 1970; `session_id` is a
+/// text as `"0x10000a3f"`, and `identity` is [`id`](Self::id).
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Participant {
@@ -35,9 +43,19 @@ pub struct Participant {
     pub session_id: i64,
     /// The fence it has or would have.
     pub fence: Fence,
+    /// True when the identity is data of the user's, which is not to be shown.
+    pub(super) has_payload: bool,
 }
 
 impl Participant {
+    /// The identity, where it is one that people may see: a text in one line of at most 256 bytes. `None`
+    /// for anything else, and in a line whose nodes hold [data of the user's](Line::with_payload).
+    pub fn id(&self) -> Option<&str> {
+        let text = str::from_utf8(&self.identity).ok()?;
+        let is_id = !self.has_payload && text.len() <= LONGEST_ID && !text.contains(char::is_control);
+        is_id.then_some(text)
+    }
+
     /// Time since it took its place: the server's clock says when that was, the local one what time it is
     /// now. Zero if the server's is ahead.
     pub fn age(&self) -> Duration {
@@ -45,18 +63,45 @@ impl Participant {
     }
 }
 
-// The node's data is not printed.
+// Data that is no id is not printed.
 impl fmt::Debug for Participant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Participant")
             .field("name", &self.name)
             .field("role", &self.role)
             .field("holds", &self.holds)
-            .field("identity", &format_args!("{} bytes", self.identity.len()))
+            .field("identity", &Shown(self))
             .field("since", &self.since)
             .field("session_id", &format_args!("{:#x}", self.session_id))
             .field("fence", &self.fence)
             .finish_non_exhaustive()
+    }
+}
+
+impl Serialize for Participant {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Participant", 8)?;
+        fields.serialize_field("name", &self.name)?;
+        fields.serialize_field("sequence", &self.sequence)?;
+        fields.serialize_field("role", &self.role)?;
+        fields.serialize_field("holds", &self.holds)?;
+        fields.serialize_field("identity", &self.id())?;
+        fields.serialize_field("since_ms", &since_1970_ms(self.since))?;
+        fields.serialize_field("session_id", &format_args!("{:#x}", self.session_id))?;
+        fields.serialize_field("fence", &self.fence)?;
+        fields.end()
+    }
+}
+
+/// Identity of a participant, as far as it is shown.
+struct Shown<'a>(&'a Participant);
+
+impl fmt::Debug for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.id() {
+            Some(id) => id.fmt(f),
+            None => write!(f, "{} bytes", self.0.identity.len()),
+        }
     }
 }
 
@@ -220,6 +265,7 @@ async fn read(line: &Line, name: String, deadline: Instant) -> Result<Option<Par
             since: crate::node::Stat::from(stat).created,
             session_id: stat.ephemeral_owner,
             fence: Fence::from_czxid(stat.czxid),
+            has_payload: line.has_payload(),
         })),
         Ok(_) | Err(Code::NO_NODE) => Ok(None),
         Err(code) => Err(Error::from_code(code, "participants").at(line.path())),

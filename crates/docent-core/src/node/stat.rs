@@ -1,8 +1,10 @@
 //! Public types about nodes: modes, stats, results. Independent of the wire format.
 
 use crate::node::Acl;
+use crate::time::time_ms;
 use bytes::Bytes;
 use docent_proto as proto;
+use serde::{Serialize, Serializer};
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
@@ -54,8 +56,26 @@ impl CreateMode {
     }
 }
 
+impl fmt::Display for CreateMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Persistent => f.write_str("persistent"),
+            Self::Ephemeral => f.write_str("ephemeral"),
+            Self::PersistentSequential => f.write_str("persistent sequential"),
+            Self::EphemeralSequential => f.write_str("ephemeral sequential"),
+            Self::Container => f.write_str("container"),
+            Self::PersistentTtl(ttl) => write!(f, "persistent with ttl {ttl:?}"),
+            Self::PersistentSequentialTtl(ttl) => write!(f, "persistent sequential with ttl {ttl:?}"),
+        }
+    }
+}
+
 /// Facts that the server keeps about a node besides its data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+///
+/// It is serialized with the same names, but for its times, which are `created_ms` and `modified_ms` in
+/// milliseconds since 1970, and for `owner`, which is the number of the session as text (`"0x10000a3f"`):
+/// JavaScript has no numbers that long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[non_exhaustive]
 pub struct Stat {
     /// Transaction that created the node: two nodes of one path with the same number are the same node.
@@ -65,8 +85,10 @@ pub struct Stat {
     /// Transaction that last changed the set of children.
     pub pzxid: i64,
     /// Creation time by the server's clock.
+    #[serde(rename = "created_ms", serialize_with = "time_ms")]
     pub created: SystemTime,
     /// Time of the last change of data by the server's clock.
+    #[serde(rename = "modified_ms", serialize_with = "time_ms")]
     pub modified: SystemTime,
     /// Number of changes of data since the node was created.
     pub version: i32,
@@ -75,11 +97,16 @@ pub struct Stat {
     /// Number of changes of the access control list.
     pub aversion: i32,
     /// The session that owns the node, when it is ephemeral.
+    #[serde(serialize_with = "owner_text")]
     pub owner: Option<i64>,
     /// Length of the data in bytes.
     pub data_length: usize,
     /// Number of children.
     pub num_children: usize,
+}
+
+fn owner_text<S: Serializer>(owner: &Option<i64>, serializer: S) -> Result<S::Ok, S::Error> {
+    owner.map(|session_id| format!("{session_id:#x}")).serialize(serializer)
 }
 
 impl From<proto::Stat> for Stat {

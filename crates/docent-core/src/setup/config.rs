@@ -6,11 +6,14 @@ use crate::session::link::transport::{TcpTransport, Transport};
 use crate::session::zookeeper_client::ZookeeperClient;
 use crate::time::{BootClock, Clock, RetryPolicy};
 use secrecy::SecretString;
+use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Kind of node that missing parents are made as.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ParentKind {
     /// Containers, which the server deletes some time after their last child went.
@@ -32,7 +35,8 @@ impl ParentKind {
 /// Policy for servers that were restored from an older copy. Transactions, and with them fences, begin at an
 /// older number then: a resource that has seen a newer fence refuses all new ones, and one that has not
 /// cannot tell new from old.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RollbackPolicy {
     /// Do nothing more: every operation fails with `EnsembleRolledBack`, so that a person decides.
@@ -41,6 +45,21 @@ pub enum RollbackPolicy {
     /// Open a new session that has seen nothing. [`ConnectionStatus::rollbacks`](crate::ConnectionStatus)
     /// counts it, and guards say that their fence may be lower than earlier ones.
     StartAfresh,
+}
+
+impl fmt::Display for ParentKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.mode().fmt(f)
+    }
+}
+
+impl fmt::Display for RollbackPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Stop => "stop",
+            Self::StartAfresh => "start afresh",
+        })
+    }
 }
 
 /// Settings of a client; see the setters of [`ClientBuilder`](crate::ClientBuilder).

@@ -1,6 +1,7 @@
 use crate::task::SyncStream;
 use futures_core::Stream;
 use futures_util::stream::{self, StreamExt};
+use serde::Serialize;
 use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -10,7 +11,8 @@ use tokio::sync::watch;
 ///
 /// `Connecting → Connected ⇄ Suspended → Lost → Connected` (in the next generation), and `Closed` at the end.
 /// From everywhere to `AuthFailed` when the servers refuse the client's credentials.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ConnectionState {
     /// No session yet.
@@ -43,11 +45,26 @@ impl ConnectionState {
             Self::RolledBack => 5,
             Self::AuthFailed => 6,
         }
+        }
+    }
+}
+
+impl fmt::Display for ConnectionState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Connecting => "connecting",
+            Self::Connected => "connected",
+            Self::Suspended => "suspended",
+            Self::Lost => "lost",
+            Self::RolledBack => "rolled back",
+            Self::AuthFailed => "auth failed",
+            Self::Closed => "closed",
+        })
     }
 }
 
 /// State of the connection, together with counts of changes that a slow observer could have missed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub struct ConnectionStatus {
     /// The state.
     pub state: ConnectionState,
@@ -67,6 +84,16 @@ impl ConnectionStatus {
 
     fn closed(self) -> Self {
         Self { state: ConnectionState::Closed, ..self }
+    }
+}
+
+impl fmt::Display for ConnectionStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (session {}, links lost {}", self.state, self.generation, self.suspensions)?;
+        match self.rollbacks {
+            0 => f.write_str(")"),
+            rollbacks => write!(f, ", servers rolled back {rollbacks})"),
+        }
     }
 }
 

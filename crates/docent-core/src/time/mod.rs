@@ -5,6 +5,7 @@ mod clock;
 mod deadline;
 mod retry;
 mod seconds;
+mod serialize;
 
 pub use clock::{BootClock, Clock, Timestamp, TokioClock};
 pub(crate) use clock::{DeadlineTimer, sleep_until};
@@ -13,3 +14,5 @@ pub(crate) use deadline::deadline;
 pub(crate) use retry::Backoff;
 pub use retry::RetryPolicy;
 pub(crate) use seconds::seconds;
+pub use serialize::since_1970_ms;
+pub(crate) use serialize::{duration_ms, time_ms};

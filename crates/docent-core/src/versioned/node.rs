@@ -1,16 +1,17 @@
 use super::CasLoop;
-use crate::client::{Client, Committed, Transaction, TransactionResult};
+use crate::client::{Client, Committed, Transaction, TransactionResult, debug_handle};
 use crate::error::{Error, ErrorKind};
 use crate::node::{CreateMode, Node, NodePath, Stat};
 use crate::setup::PARENT_ROUNDS;
 use bytes::Bytes;
+use std::fmt;
 use std::time::Duration;
 
 /// A value in a persistent node, written by [exact transactions](Transaction::commit_exactly): a lost reply
 /// neither doubles nor hides a write, and its outcome is known all the same.
 ///
 /// Cheap to clone.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct VersionedNode {
     client: Client,
     path: NodePath,
@@ -195,5 +196,11 @@ impl VersionedNode {
                 num_children: 0,
             },
         }
+    }
+}
+
+impl fmt::Debug for VersionedNode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        debug_handle(f, "VersionedNode", &self.path, &self.client).finish_non_exhaustive()
     }
 }

@@ -1,3 +1,5 @@
+use std::fmt;
+
 /// Policy by which [`Service::pick`](crate::Service::pick) chooses among the instances of a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
@@ -17,4 +19,16 @@ pub enum PickPolicy {
     /// Of two instances chosen at random, the one with less in flight: picks whose [`Picked`](crate::Picked)
     /// is not dropped yet.
     PowerOfTwo,
+}
+
+impl fmt::Display for PickPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::RoundRobin => "round robin",
+            Self::Random => "random",
+            Self::Sticky => "sticky",
+            Self::Weighted => "weighted",
+            Self::PowerOfTwo => "power of two",
+        })
+    }
 }

@@ -50,7 +50,8 @@ impl EncodedInstance {
     }
 }
 
-impl Serialize for EncodedInstance {
+/// As Curator writes it, with the payload as its own serialization.
+impl<P: Serialize> Serialize for Instance<P> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("name", &self.name)?;

@@ -10,7 +10,7 @@ use uuid::Uuid;
 ///
 /// It is written as the JSON of Curator's `ServiceInstance`, byte for byte; `weight`, which Curator does not
 /// know and ignores, comes after that when it is set, and `enabled` when it is false. Unknown keys of an
-/// instance that was read are written again with it.
+/// instance that was read are written again with it. It is serialized in that form, too, with its payload.
 ///
 /// ```
 /// use docent_discovery::Instance;

@@ -1,3 +1,5 @@
+use std::fmt;
+
 /// Kind of an instance's node, which decides how long it stays announced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
@@ -43,5 +45,12 @@ impl ServiceType {
     /// True when its node goes with a session.
     pub(crate) fn is_dynamic(self) -> bool {
         matches!(self, Self::Dynamic | Self::DynamicSequential)
+    }
+}
+
+/// Curator's name, such as `DYNAMIC`.
+impl fmt::Display for ServiceType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }

@@ -1,3 +1,5 @@
+use std::fmt;
+
 /// Layout of services and their instances in the tree. Clients find each other only in the same layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
@@ -16,4 +18,13 @@ pub enum RegistryLayout {
     /// all there is, an [update](crate::Registration::update) makes another node before it removes the old
     /// one. For the same reason two instances with the same id are two nodes, and none waits for the other.
     Dubbo,
+}
+
+impl fmt::Display for RegistryLayout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Curator => "curator",
+            Self::Dubbo => "dubbo",
+        })
+    }
 }

@@ -1,6 +1,6 @@
 use super::{Member, Members};
 use bytes::Bytes;
-use docent_core::recipe::NodePath;
+use docent_core::recipe::{NodePath, debug_handle};
 use docent_core::{ChildrenCache, Client, Error};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -158,8 +158,7 @@ impl Membership {
 
 impl fmt::Debug for Membership {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Membership")
-            .field("path", &self.group.path)
+        debug_handle(f, "Membership", self.path(), &self.group.client)
             .field("own", &self.group.own().keys().collect::<Vec<_>>())
             .finish_non_exhaustive()
     }

@@ -39,6 +39,18 @@ pub enum Presence {
     Closed,
 }
 
+impl fmt::Display for Presence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Present => f.write_str("present"),
+            Self::Joining => f.write_str("joining"),
+            Self::Occupied { session_id } => write!(f, "occupied by the session {session_id:#x}"),
+            Self::Failing(error) => write!(f, "failing: {error}"),
+            Self::Closed => f.write_str("closed"),
+        }
+    }
+}
+
 impl Member {
     pub(super) async fn join(group: &Arc<Group>, id: &str, data: Bytes) -> Result<Self, Error> {
         if id.is_empty() || id.contains('/') {

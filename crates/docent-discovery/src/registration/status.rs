@@ -1,5 +1,6 @@
 use docent_core::recipe::KeptStatus;
 use docent_core::{Error, ErrorKind};
+use std::fmt;
 
 /// State of a [`Registration`](crate::Registration).
 #[derive(Debug, Clone)]
@@ -34,6 +35,19 @@ impl From<KeptStatus> for RegistrationStatus {
             KeptStatus::Removed => Self::Removed,
             // Any other state is on the way to one of these.
             _ => Self::Pending,
+        }
+    }
+}
+
+impl fmt::Display for RegistrationStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pending => f.write_str("pending"),
+            Self::Announced => f.write_str("announced"),
+            Self::Occupied { session_id } => write!(f, "occupied by the session {session_id:#x}"),
+            Self::Failing(error) => write!(f, "failing: {error}"),
+            Self::Removed => f.write_str("removed"),
+            Self::Closed => f.write_str("closed"),
         }
     }
 }

@@ -55,7 +55,7 @@ impl ElectionBuilder {
     }
 
     /// Data of the candidate's node in place of an id, such as an address at which the leader can be reached.
-    /// Curator takes it for the id.
+    /// Curator takes it for the id. An election that is built with data prints nobody's.
     pub fn data(mut self, data: impl Into<Bytes>) -> Self {
         self.data = Some(data.into());
         self
@@ -143,6 +143,7 @@ impl ElectionBuilder {
         if let (Some(id), Some(_)) = (&self.id, &self.data) {
             return invalid(format!("id {id:?} and data must not both be given: one node holds one of them"));
         }
+        let line = if self.data.is_some() { line.with_payload() } else { line };
         let data = self.data.or(self.id.map(Bytes::from));
         let (length, most) = (data.as_ref().map_or(0, Bytes::len), self.client.max_request());
         let size = length + self.path.len() + FIELDS;

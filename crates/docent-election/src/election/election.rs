@@ -5,7 +5,7 @@ use crate::takeover;
 use crate::telemetry;
 use crate::term::Term;
 use bytes::Bytes;
-use docent_core::recipe::{Hold, Line, Series};
+use docent_core::recipe::{Hold, Line, Series, debug_handle};
 use docent_core::{Client, Error, Fence};
 use std::fmt;
 use std::future::Future;
@@ -261,8 +261,7 @@ impl Election {
 // The data of nodes is not printed.
 impl fmt::Debug for Election {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Election")
-            .field("path", &self.path())
+        debug_handle(f, "Election", self.path(), self.0.line.client())
             .field("leads", &self.is_leader())
             .finish_non_exhaustive()
     }

@@ -1,3 +1,5 @@
+use std::fmt;
+
 /// Layout of candidates in the tree, which decides with which of Curator's recipes they stand in one line.
 ///
 /// All candidates of an election need the same layout. One that finds a candidate of the other layout before
@@ -21,5 +23,14 @@ impl ElectionLayout {
             Self::LeaderLatch => "latch-",
             Self::LeaderSelector => "lock-",
         }
+    }
+}
+
+impl fmt::Display for ElectionLayout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::LeaderLatch => "leader latch",
+            Self::LeaderSelector => "leader selector",
+        })
     }
 }

@@ -1,7 +1,8 @@
 use super::error::{BarrierError, within};
-use docent_core::recipe::NodePath;
+use docent_core::recipe::{NodePath, debug_handle};
 use docent_core::{Client, CreateMode, Error, ErrorKind};
 use futures_util::StreamExt;
+use std::fmt;
 use std::future::Future;
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ use std::time::Duration;
 ///
 /// # Caveats
 /// It outlives the process that set it: if that one crashes, somebody else has to remove it.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Barrier {
     client: Client,
     path: NodePath,
@@ -134,5 +135,11 @@ impl Barrier {
         timeout: Duration,
     ) -> impl Future<Output = Result<(), BarrierError>> + Send + use<> {
         within(timeout, "wait", self.path().to_owned(), self.wait())
+    }
+}
+
+impl fmt::Debug for Barrier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        debug_handle(f, "Barrier", self.path(), &self.client).finish_non_exhaustive()
     }
 }

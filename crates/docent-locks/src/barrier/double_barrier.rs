@@ -1,10 +1,11 @@
 use super::Entered;
 use super::error::{BarrierError, within};
 use super::ready::Ready;
-use docent_core::recipe::{KeptNode, NodePath};
+use docent_core::recipe::{KeptNode, NodePath, debug_handle};
 use docent_core::{Client, CreateMode, Error, ErrorKind, Node, Stat, planted};
 use futures_util::StreamExt;
 use futures_util::future::try_join_all;
+use std::fmt;
 use std::future::Future;
 use std::time::Duration;
 use uuid::Uuid;
@@ -41,9 +42,9 @@ const READY: &str = "ready";
 /// about ten thousand.
 ///
 /// Source: "Double Barriers" in ZooKeeper's recipes, with Curator's layout.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct DoubleBarrier {
-    client: Client,
+    pub(super) client: Client,
     path: String,
     members: u32,
 }
@@ -293,5 +294,13 @@ fn settled(result: Result<(), Error>) -> Result<(), Error> {
     match result {
         Err(error) if matches!(error.kind(), NodeExists | NoNode | BadVersion | OutcomeUnknown) => Ok(()),
         result => result,
+    }
+}
+
+impl fmt::Debug for DoubleBarrier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        debug_handle(f, "DoubleBarrier", self.path(), &self.client)
+            .field("members", &self.members)
+            .finish_non_exhaustive()
     }
 }

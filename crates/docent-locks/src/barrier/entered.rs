@@ -1,13 +1,13 @@
 use super::DoubleBarrier;
 use docent_core::Error;
-use docent_core::recipe::KeptNode;
+use docent_core::recipe::{KeptNode, debug_handle};
 use std::collections::HashSet;
+use std::fmt;
 
 /// A member that was let in by a [`DoubleBarrier`].
 ///
 /// # On drop
 /// It leaves in the background, without waiting for the others.
-#[derive(Debug)]
 #[must_use = "the member leaves when this is dropped"]
 pub struct Entered {
     barrier: DoubleBarrier,
@@ -59,5 +59,11 @@ impl Entered {
             };
             barrier.until_gone(awaited).await?;
         }
+    }
+}
+
+impl fmt::Debug for Entered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        debug_handle(f, "Entered", self.path(), &self.barrier.client).finish_non_exhaustive()
     }
 }

@@ -1,11 +1,12 @@
 use crate::{AcquireError, Mutex, Owner, RwLock};
 use docent_core::Fence;
 use docent_core::recipe::{Hold, Line};
+use std::fmt;
 use std::sync::Arc;
 
 /// A lock that a [`MultiLock`](crate::MultiLock) can be made of: a [`Mutex`], or a side of an [`RwLock`],
 /// which [`reading`](RwLock::reading) and [`writing`](RwLock::writing) give.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct AnyLock(Kind);
 
 #[derive(Debug, Clone)]
@@ -84,5 +85,11 @@ impl RwLock {
     /// Its writers' side, for a [`MultiLock`](crate::MultiLock).
     pub fn writing(&self) -> AnyLock {
         AnyLock(Kind::Write(self.clone()))
+    }
+}
+
+impl fmt::Debug for AnyLock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }

@@ -1,12 +1,13 @@
 use super::Mutex;
-use docent_core::recipe::Line;
+use docent_core::recipe::{Line, debug_handle};
 use docent_core::{Client, Error, Role};
+use std::fmt;
 
 /// Text before the number in a contender's name, as in Curator's `InterProcessMutex`.
 const MARKER: &str = "lock-";
 
 /// Settings of a [`Mutex`].
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct MutexBuilder {
     client: Client,
@@ -39,5 +40,13 @@ impl MutexBuilder {
         let line = Line::new(&self.client, &self.path, "mutex", MARKER)?;
         let with = |line: Line, marker| line.with_neighbours(marker, Role::Exclusive);
         Ok(Mutex { line: self.neighbours.into_iter().try_fold(line, with)? })
+    }
+}
+
+impl fmt::Debug for MutexBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        debug_handle(f, "MutexBuilder", &self.path, &self.client)
+            .field("neighbours", &self.neighbours)
+            .finish_non_exhaustive()
     }
 }

@@ -1,8 +1,9 @@
 use super::MutexBuilder;
 use crate::acquire::{enter, try_enter, with_timeout};
 use crate::{AcquireError, MutexGuard, Owner};
-use docent_core::recipe::Line;
+use docent_core::recipe::{Line, debug_handle};
 use docent_core::{Client, Error, Participant};
+use std::fmt;
 use std::future::Future;
 use std::time::Duration;
 
@@ -38,7 +39,7 @@ use std::time::Duration;
 ///
 /// Source: "Locks" in ZooKeeper's recipes, with the changes described for
 /// [`Ticket::wait`](docent_core::recipe::Ticket::wait).
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Mutex {
     pub(crate) line: Line,
 }
@@ -164,5 +165,11 @@ impl Mutex {
     pub fn reset(&self) -> impl Future<Output = Result<(), Error>> + Send + use<> {
         let line = self.line.clone();
         async move { line.reset().await }
+    }
+}
+
+impl fmt::Debug for Mutex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        debug_handle(f, "Mutex", self.path(), self.line.client()).finish_non_exhaustive()
     }
 }

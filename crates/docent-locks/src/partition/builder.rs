@@ -1,15 +1,16 @@
 use super::Partitioner;
 use super::layout::member_name;
-use docent_core::recipe::{KeptNode, NodePath};
+use docent_core::recipe::{KeptNode, NodePath, debug_handle};
 use docent_core::{ChildrenCache, Client, Error};
 use std::collections::BTreeSet;
+use std::fmt;
 use std::time::Duration;
 
 /// Time for which the members must stay the same before items are shared out.
 const SETTLE: Duration = Duration::from_secs(1);
 
 /// Settings of a [`Partitioner`].
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 #[must_use = "a builder does nothing until `join` is called"]
 pub struct PartitionerBuilder {
     client: Client,
@@ -73,4 +74,12 @@ fn segment(folder: &str, name: &str, kind: &str, value: &str) -> Result<String, 
         return Err(Error::invalid_input("partition", detail));
     }
     Ok(NodePath::new("partition", format!("{folder}/{name}"))?.into())
+}
+
+impl fmt::Debug for PartitionerBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        debug_handle(f, "PartitionerBuilder", &self.path, &self.client)
+            .field("items", &self.items.len())
+            .finish_non_exhaustive()
+    }
 }

@@ -3,9 +3,10 @@ use super::builder::lock_path;
 use super::layout::{members, share_of};
 use super::share::Share;
 use crate::{AcquireError, MultiGuard, MultiLock, Mutex, Owner};
-use docent_core::recipe::{KeptNode, Line, NodePath};
+use docent_core::recipe::{KeptNode, Line, NodePath, debug_handle};
 use docent_core::{ChildrenCache, ChildrenEvents, Client, Error};
 use futures_util::StreamExt;
+use std::fmt;
 use std::time::Duration;
 
 /// Text before the number in a contender's name, as in kazoo's `Lock`.
@@ -56,7 +57,6 @@ const MARKER: &str = "__lock__";
 /// }
 /// # }
 /// ```
-#[derive(Debug)]
 #[must_use = "it leaves the group when it is dropped"]
 pub struct Partitioner {
     pub(super) client: Client,
@@ -236,4 +236,13 @@ pub(super) async fn changed(
         }
     }
     Ok(())
+}
+
+impl fmt::Debug for Partitioner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        debug_handle(f, "Partitioner", self.path(), &self.client)
+            .field("items", &self.items.len())
+            .field("member", &self.own)
+            .finish_non_exhaustive()
+    }
 }

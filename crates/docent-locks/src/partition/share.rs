@@ -36,6 +36,16 @@ pub enum ShareEnd {
     Lost(LostReason),
 }
 
+impl fmt::Display for ShareEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::MembersChanged => f.write_str("members changed"),
+            Self::Lost(reason) => write!(f, "lost: {reason}"),
+            Self::Closed => f.write_str("closed"),
+        }
+    }
+}
+
 impl Share {
     pub(super) fn new(
         items: Vec<String>,

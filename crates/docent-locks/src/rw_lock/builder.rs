@@ -1,13 +1,14 @@
 use crate::RwLock;
-use docent_core::recipe::Line;
+use docent_core::recipe::{Line, debug_handle};
 use docent_core::{Client, Error, Role};
+use std::fmt;
 
 /// Text before the numbers of writers and readers, as in Curator's `InterProcessReadWriteLock`.
 const WRITER: &str = "__WRIT__";
 const READER: &str = "__READ__";
 
 /// Settings of an [`RwLock`].
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct RwLockBuilder {
     client: Client,
@@ -49,5 +50,13 @@ impl RwLockBuilder {
             readers = readers.with_neighbours(marker, role)?;
         }
         Ok(RwLock { writers, readers })
+    }
+}
+
+impl fmt::Debug for RwLockBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        debug_handle(f, "RwLockBuilder", &self.path, &self.client)
+            .field("neighbours", &self.neighbours)
+            .finish_non_exhaustive()
     }
 }

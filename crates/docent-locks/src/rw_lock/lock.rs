@@ -1,8 +1,9 @@
 use super::{ReadGuard, RwLockBuilder, WriteGuard};
 use crate::acquire::{LockSide, enter, try_enter, with_timeout};
 use crate::{AcquireError, Owner};
-use docent_core::recipe::Line;
+use docent_core::recipe::{Line, debug_handle};
 use docent_core::{Client, Error, Participant};
+use std::fmt;
 use std::future::Future;
 use std::time::Duration;
 
@@ -48,7 +49,7 @@ use std::time::Duration;
 ///
 /// Source: "Shared Locks" in ZooKeeper's recipes, with Curator's layout and its rule for a writer that steps
 /// down.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct RwLock {
     pub(crate) writers: Line,
     pub(crate) readers: Line,
@@ -240,5 +241,11 @@ impl RwLock {
 
     fn to_write(&self) -> LockSide {
         LockSide::exclusive(&self.writers, &self.readers)
+    }
+}
+
+impl fmt::Debug for RwLock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        debug_handle(f, "RwLock", self.path(), self.writers.client()).finish_non_exhaustive()
     }
 }

@@ -1,9 +1,11 @@
 use super::shared_limit::Limit;
 use super::{Semaphore, SharedLimit};
+use docent_core::recipe::debug_handle;
 use docent_core::{Client, Error};
+use std::fmt;
 
 /// Settings of a [`Semaphore`].
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct SemaphoreBuilder {
     client: Client,
@@ -51,5 +53,11 @@ impl SemaphoreBuilder {
             Some(Limit::Fixed(0)) => invalid("permits 0 must be at least 1"),
             Some(limit) => Semaphore::with(&self.client, &self.path, limit, self.checks),
         }
+    }
+}
+
+impl fmt::Debug for SemaphoreBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        debug_handle(f, "SemaphoreBuilder", &self.path, &self.client).finish_non_exhaustive()
     }
 }

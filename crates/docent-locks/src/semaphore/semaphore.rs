@@ -4,8 +4,9 @@ use super::shared_limit::Limit;
 use super::{SemaphoreBuilder, SharedLimit};
 use crate::acquire::{in_time, try_line, wait, wait_out, with_timeout};
 use crate::{AcquireError, Permit};
-use docent_core::recipe::{Hold, HoldSet, Line, NodePath};
+use docent_core::recipe::{Hold, HoldSet, Line, NodePath, debug_handle};
 use docent_core::{Client, Error};
+use std::fmt;
 use std::future::Future;
 use std::time::Duration;
 
@@ -47,7 +48,7 @@ pub(super) const LEASE: &str = "lease-";
 /// Permits have no fence: a resource cannot tell a late holder from others. They are not reentrant, and an
 /// owner that waits for more while it has some may wait for itself: acquire what is needed with
 /// [`acquire_many`](Self::acquire_many).
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Semaphore {
     pub(super) path: String,
     pub(super) turns: Line,
@@ -248,5 +249,11 @@ impl Semaphore {
             limit @ Limit::Fixed(permitted) => limit.check(permits, *permitted),
             Limit::Shared(_) => Ok(()),
         }
+    }
+}
+
+impl fmt::Debug for Semaphore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        debug_handle(f, "Semaphore", self.path(), self.turns.client()).finish_non_exhaustive()
     }
 }

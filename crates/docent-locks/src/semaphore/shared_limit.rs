@@ -1,7 +1,8 @@
-use docent_core::recipe::VersionedNode;
 use docent_core::recipe::curator::decode_count;
+use docent_core::recipe::{VersionedNode, debug_handle};
 use docent_core::{Client, Error, Node};
 use futures_util::stream::{self, BoxStream, StreamExt};
+use std::fmt;
 use std::future::Future;
 
 /// The number of permits of [`Semaphore`](crate::Semaphore)s, kept in a node: it can be raised and lowered
@@ -10,7 +11,7 @@ use std::future::Future;
 /// The node's data is a number of 32 bits in the format of Curator's `SharedCount`, which can be used at the
 /// other end. While there is no node the limit is the one given to [`new`](Self::new); negative numbers count
 /// as 0.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct SharedLimit {
     versioned: VersionedNode,
     default: u32,
@@ -136,5 +137,13 @@ impl Limit {
             }
             Self::Shared(limit) => limit.changes(),
         }
+    }
+}
+
+impl fmt::Debug for SharedLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        debug_handle(f, "SharedLimit", self.path(), self.versioned.client())
+            .field("default", &self.default)
+            .finish_non_exhaustive()
     }
 }

@@ -1,8 +1,9 @@
 use super::Obtained;
 use super::holder::Holder;
 use crate::{AcquireError, Mutex, MutexGuard, Owner};
-use docent_core::recipe::{self, Line, NodePath};
+use docent_core::recipe::{self, Line, NodePath, debug_handle};
 use docent_core::{Client, CreateMode, Error, ErrorKind, Node};
+use std::fmt;
 use std::future::Future;
 use std::time::{Duration, Instant, SystemTime};
 use uuid::Uuid;
@@ -33,7 +34,7 @@ const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 /// # Caveats
 /// It rests on the clocks of the machines, unlike all other locks here: by as much as they differ two may
 /// have it. It has no fence and nobody is told when it ends. Where that matters take a [`Mutex`].
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct TimedLease {
     client: Client,
     path: NodePath,
@@ -206,4 +207,13 @@ fn holder_path(path: &str) -> String {
 fn whole_seconds(time: SystemTime) -> SystemTime {
     let seconds = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
     SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
+}
+
+impl fmt::Debug for TimedLease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        debug_handle(f, "TimedLease", self.path(), &self.client)
+            .field("duration", &self.duration)
+            .field("identity", &self.identity)
+            .finish_non_exhaustive()
+    }
 }

@@ -1,3 +1,5 @@
+use std::fmt;
+
 /// Layout of a queue's items and claims in the tree. All who use a queue need the same.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -21,4 +23,13 @@ pub enum QueueLayout {
         /// Folder of the claims.
         lock_path: String,
     },
+}
+
+impl fmt::Display for QueueLayout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Native => f.write_str("native"),
+            Self::Curator { lock_path } => write!(f, "curator with claims in {lock_path:?}"),
+        }
+    }
 }

@@ -4,6 +4,7 @@ use crate::error::PutError;
 use crate::layout::{DeadReason, Head, in_order};
 use crate::store::{Place, Store, ensure_known_folder};
 use bytes::Bytes;
+use docent_core::recipe::debug_handle;
 use docent_core::{CreateMode, Error, ErrorKind};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use std::fmt;
@@ -61,7 +62,8 @@ impl<T> Clone for DeadLetters<T> {
 
 impl<T> fmt::Debug for DeadLetters<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DeadLetters").field("queue", &self.queue).finish()
+        debug_handle(f, "DeadLetters", &self.queue.store.path, &self.queue.store.client)
+            .finish_non_exhaustive()
     }
 }
 

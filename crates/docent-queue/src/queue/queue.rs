@@ -2,7 +2,7 @@ use super::{DeadLetters, QueueBuilder};
 use crate::store::Store;
 use bytes::Bytes;
 use docent_codec::{Codec, Json};
-use docent_core::recipe::call_hook;
+use docent_core::recipe::{call_hook, debug_handle};
 use docent_core::{Client, Error};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -134,6 +134,6 @@ impl<T: 'static> Queue<T> {
 
 impl<T> fmt::Debug for Queue<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Queue").field("store", &self.store).finish_non_exhaustive()
+        debug_handle(f, "Queue", &self.store.path, &self.store.client).finish_non_exhaustive()
     }
 }
