@@ -110,6 +110,9 @@ async fn follow(ensemble: &Ensemble, client: &Client, snapshot: Option<PathBuf>)
 fn tell(change: &Change<Limits>, limits: &Subscription<Limits>) {
     match change {
         Change::Value(value) => println!("serving {} per second from now on", value.per_second),
+        Change::Missing => {
+            println!("nothing published yet: serving {} per second", limits.current().per_second);
+        }
         Change::Deleted => println!("deleted: still serving {} per second", limits.current().per_second),
         // These values are no secrets.
         Change::Refused(refusal) => {

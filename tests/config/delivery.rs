@@ -94,6 +94,23 @@ both_backends! {
         assert!(matches!(soon(subscription.changed()).await, Some(Ok(Change::Deleted))));
     }
 
+    async fn what_never_existed_is_missing_and_not_deleted(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let operator = config(&other);
+        let patient = Config::builder(&client, PATH).default_value(limits(9)).build().unwrap();
+        let mut subscription = soon(patient.subscribe()).await.unwrap();
+        assert!(matches!(soon(subscription.changed()).await, Some(Ok(Change::Missing))));
+        assert!(subscription.is_missing() && subscription.current().per_second == 9);
+        soon(operator.publish(&limits(1))).await.unwrap();
+        assert_eq!(next(&mut subscription).await.per_second, 1);
+        soon(operator.delete()).await.unwrap();
+        assert!(matches!(soon(subscription.changed()).await, Some(Ok(Change::Deleted))));
+        // One who comes later to the same cache is told the same.
+        let mut later = soon(patient.subscribe()).await.unwrap();
+        assert!(matches!(soon(later.changed()).await, Some(Ok(Change::Deleted))));
+    }
+
     async fn v5_without_a_link_the_value_is_stale_and_says_for_how_long(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.proxy().await;

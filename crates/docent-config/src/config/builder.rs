@@ -24,6 +24,7 @@ pub struct ConfigBuilder<T> {
     file: Option<PathBuf>,
     fallback_after: Duration,
     metrics_name: Option<Arc<str>>,
+    shows_detail: bool,
 }
 
 /// Earlier values that are kept unless it is said otherwise, and at most.
@@ -42,6 +43,7 @@ impl<T: Send + Sync + 'static> ConfigBuilder<T> {
             file: None,
             fallback_after: Duration::from_secs(2),
             metrics_name: None,
+            shows_detail: false,
         }
     }
 
@@ -52,12 +54,21 @@ impl<T: Send + Sync + 'static> ConfigBuilder<T> {
     /// takes long holds up this configuration alone, and its subscriptions are
     /// [stale](crate::Subscription::is_stale) after a second. For a publisher it runs in the caller's task.
     ///
-    /// The text of its error goes into [`Rejection::detail`](crate::Rejection::detail) and is not logged.
+    /// The text of its error goes into [`Rejection::detail`](crate::Rejection::detail), and is not logged
+    /// without [`show_rejection_detail`](Self::show_rejection_detail).
     pub fn validate<E: Into<Box<dyn StdError + Send + Sync>>>(
         mut self,
         rule: impl Fn(&T) -> Result<(), E> + Send + Sync + 'static,
     ) -> Self {
         self.validate = Some(Arc::new(move |value| rule(value).map_err(|error| error.into().to_string())));
+        self
+    }
+
+    /// Prints what codec or validation said about a value that is refused: in [`Rejection`](crate::Rejection)
+    /// and the errors around it, and so in the log. By default only the step and the place in the data are
+    /// printed, because these texts may repeat parts of the value. For values without secrets.
+    pub fn show_rejection_detail(mut self) -> Self {
+        self.shows_detail = true;
         self
     }
 
@@ -155,6 +166,7 @@ impl<T: Send + Sync + 'static> ConfigBuilder<T> {
             codec,
             validate,
             metrics_name: self.metrics_name.clone(),
+            shows_detail: self.shows_detail,
         }
     }
 }
@@ -172,6 +184,7 @@ impl<T> Clone for ConfigBuilder<T> {
             file: self.file.clone(),
             fallback_after: self.fallback_after,
             metrics_name: self.metrics_name.clone(),
+            shows_detail: self.shows_detail,
         }
     }
 }

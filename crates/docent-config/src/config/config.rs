@@ -3,7 +3,7 @@ use crate::history::History;
 use crate::subscription::{Fallback, SharedFeed};
 use crate::value::ValueFormat;
 use crate::{Codec, Json, Snapshot, SubscribeError, Subscription};
-use docent_core::recipe::VersionedNode;
+use docent_core::recipe::{VersionedNode, debug_handle};
 use docent_core::{Client, Error};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -89,6 +89,10 @@ impl<T: Send + Sync + 'static> Config<T> {
     ) -> Self {
         let history = History::new(versioned.path(), history);
         Self { inner: Arc::new(Inner { versioned, format, history, fallback, feed: Mutex::default() }) }
+    }
+
+    pub(crate) fn client(&self) -> &Client {
+        self.inner.versioned.client()
     }
 
     /// The path, as it was given.
@@ -178,8 +182,7 @@ impl<T> Clone for Config<T> {
 
 impl<T> fmt::Debug for Config<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Config")
-            .field("path", &self.inner.versioned.path())
+        debug_handle(f, "Config", self.inner.versioned.path(), self.inner.versioned.client())
             .field("history", &self.inner.history)
             .finish_non_exhaustive()
     }

@@ -4,7 +4,7 @@ use crate::subscription::Fallback;
 use crate::tree::SharedTreeFeed;
 use crate::value::ValueFormat;
 use crate::{SubscribeError, TreeSubscription};
-use docent_core::recipe::VersionedNode;
+use docent_core::recipe::{VersionedNode, debug_handle};
 use docent_core::{Client, Error};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -122,6 +122,7 @@ impl<T> Clone for ConfigTree<T> {
 
 impl<T> fmt::Debug for ConfigTree<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ConfigTree").field("path", &self.inner.versioned.path()).finish_non_exhaustive()
+        debug_handle(f, "ConfigTree", self.inner.versioned.path(), self.inner.versioned.client())
+            .finish_non_exhaustive()
     }
 }

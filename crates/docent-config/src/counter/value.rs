@@ -1,5 +1,5 @@
 use super::Integer;
-use docent_core::recipe::VersionedNode;
+use docent_core::recipe::{VersionedNode, debug_handle};
 use docent_core::{Client, Error, Node};
 use std::fmt;
 use std::future::Future;
@@ -273,6 +273,6 @@ impl<N> Clone for Counter<N> {
 
 impl<N> fmt::Debug for Counter<N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Counter").field("path", &self.versioned.path()).finish_non_exhaustive()
+        debug_handle(f, "Counter", self.versioned.path(), self.versioned.client()).finish_non_exhaustive()
     }
 }

@@ -2,7 +2,9 @@ use super::with_initial::WithInitial;
 use crate::{Codec, CodecError, PublishError, Snapshot, SubscribeError, Subscription};
 use bytes::Bytes;
 use docent_core::recipe::curator::decode_count;
+use docent_core::recipe::debug_handle;
 use docent_core::{Client, Error};
+use std::fmt;
 use std::future::Future;
 
 /// A number that many share, in the layout of Curator's `SharedCount`: 32 bits, the highest byte first, in a
@@ -23,7 +25,7 @@ use std::future::Future;
 /// println!("{}", **subscription.current());
 /// # Ok(()) }
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct SharedCount(WithInitial<i32>);
 
 struct Count;
@@ -108,5 +110,11 @@ impl SharedCount {
     ) -> impl Future<Output = Result<Subscription<i32>, SubscribeError>> + Send + use<> {
         let value = self.0.clone();
         async move { value.subscribe().await }
+    }
+}
+
+impl fmt::Debug for SharedCount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        debug_handle(f, "SharedCount", self.path(), self.0.client()).finish_non_exhaustive()
     }
 }

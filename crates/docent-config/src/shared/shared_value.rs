@@ -1,7 +1,9 @@
 use super::with_initial::WithInitial;
 use crate::{PublishError, Raw, Snapshot, SubscribeError, Subscription};
 use bytes::Bytes;
+use docent_core::recipe::debug_handle;
 use docent_core::{Client, Error};
+use std::fmt;
 use std::future::Future;
 
 /// Bytes that many share, in the layout of Curator's `SharedValue`: the data of a persistent node.
@@ -20,7 +22,7 @@ use std::future::Future;
 /// motto.compare_and_set(&seen, "carpe diem").await?;
 /// # Ok(()) }
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct SharedValue(WithInitial<Bytes>);
 
 impl SharedValue {
@@ -92,5 +94,11 @@ impl SharedValue {
     ) -> impl Future<Output = Result<Subscription<Bytes>, SubscribeError>> + Send + use<> {
         let value = self.0.clone();
         async move { value.subscribe().await }
+    }
+}
+
+impl fmt::Debug for SharedValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        debug_handle(f, "SharedValue", self.path(), self.0.client()).finish_non_exhaustive()
     }
 }

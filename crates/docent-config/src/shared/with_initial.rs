@@ -3,7 +3,6 @@ use crate::value::ValueFormat;
 use crate::{Codec, Config, PublishError, Snapshot, SubscribeError, Subscription};
 use docent_core::recipe::VersionedNode;
 use docent_core::{Client, Error};
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,11 +14,20 @@ pub(crate) struct WithInitial<T> {
 
 impl<T: Send + Sync + 'static> WithInitial<T> {
     pub(crate) fn new(client: &Client, path: &str, seed: T, codec: impl Codec<T>) -> Result<Self, Error> {
-        let format =
-            ValueFormat { path: path.into(), codec: Arc::new(codec), validate: None, metrics_name: None };
+        let format = ValueFormat {
+            path: path.into(),
+            codec: Arc::new(codec),
+            validate: None,
+            metrics_name: None,
+            shows_detail: false,
+        };
         let fallback = Fallback { default: None, file: None, after: Duration::ZERO };
         let config = Config::made(VersionedNode::new(client, path)?, format, 0, fallback);
         Ok(Self { config, seed: Arc::new(seed) })
+    }
+
+    pub(crate) fn client(&self) -> &Client {
+        self.config.client()
     }
 
     pub(crate) async fn get(&self) -> Result<Snapshot<T>, PublishError> {
@@ -53,11 +61,5 @@ impl<T: Send + Sync + 'static> WithInitial<T> {
 impl<T> Clone for WithInitial<T> {
     fn clone(&self) -> Self {
         Self { config: self.config.clone(), seed: Arc::clone(&self.seed) }
-    }
-}
-
-impl<T> fmt::Debug for WithInitial<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("WithInitial").field(&self.config).finish()
     }
 }

@@ -63,6 +63,7 @@ mod tests {
             codec: Arc::new(Json::new()),
             validate: None,
             metrics_name: None,
+            shows_detail: false,
         };
         NewestFilter::new(format, 0)
     }

@@ -45,6 +45,8 @@ pub struct Subscription<T> {
 pub enum Change<T> {
     /// There is a new value.
     Value(Arc<Snapshot<T>>),
+    /// Nothing is published, and nothing was, as far as is known. The default stays in use.
+    Missing,
     /// The value was deleted. The last good one stays in use.
     Deleted,
     /// A value arrived that is not good. The last good one stays in use.
@@ -154,7 +156,8 @@ impl Told {
         if self.latest < state.latest_number {
             self.latest = state.latest_number;
             return match &state.latest {
-                Latest::Missing => Some(Change::Deleted),
+                Latest::Missing if state.existed => Some(Change::Deleted),
+                Latest::Missing => Some(Change::Missing),
                 Latest::Refused(refusal) => Some(Change::Refused(refusal.clone())),
                 Latest::Unknown | Latest::Good => None,
             };
@@ -200,6 +203,7 @@ impl<T> fmt::Debug for Change<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Value(snapshot) => f.debug_tuple("Value").field(snapshot).finish(),
+            Self::Missing => f.write_str("Missing"),
             Self::Deleted => f.write_str("Deleted"),
             Self::Refused(refusal) => f.debug_tuple("Refused").field(refusal).finish(),
             Self::RolledBack => f.write_str("RolledBack"),
@@ -211,6 +215,7 @@ impl<T> Clone for Change<T> {
     fn clone(&self) -> Self {
         match self {
             Self::Value(snapshot) => Self::Value(Arc::clone(snapshot)),
+            Self::Missing => Self::Missing,
             Self::Deleted => Self::Deleted,
             Self::Refused(refusal) => Self::Refused(refusal.clone()),
             Self::RolledBack => Self::RolledBack,

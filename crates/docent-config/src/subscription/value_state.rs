@@ -14,6 +14,8 @@ pub(crate) struct ValueState<T> {
     pub(crate) refused: u64,
     /// How often the servers were restored from an older copy and values began anew.
     pub(crate) rollbacks: u64,
+    /// True once there was a value at the servers, good or not, as they or the local file told.
+    pub(crate) existed: bool,
     /// The local file was read, or there is none.
     pub(crate) file_read: bool,
 }
@@ -36,6 +38,7 @@ impl<T> ValueState<T> {
             latest_number: 0,
             refused: 0,
             rollbacks,
+            existed: false,
             file_read,
         }
     }
@@ -55,6 +58,7 @@ impl<T> ValueState<T> {
             }
             Judgement::Old => return false,
         }
+        self.existed |= !matches!(judgement, Judgement::Missing);
         self.latest_number += 1;
         true
     }
@@ -62,6 +66,7 @@ impl<T> ValueState<T> {
     /// Takes what the local file had, unless the servers were faster.
     pub(crate) fn enter_file(&mut self, snapshot: Option<Arc<Snapshot<T>>>) {
         self.file_read = true;
+        self.existed |= snapshot.is_some();
         let told = self.good.as_ref().is_some_and(|good| good.origin() == Origin::Server);
         if let Some(snapshot) = snapshot.filter(|_| !told) {
             self.good = Some(snapshot);
@@ -79,6 +84,7 @@ impl<T> Clone for ValueState<T> {
             latest_number: self.latest_number,
             refused: self.refused,
             rollbacks: self.rollbacks,
+            existed: self.existed,
             file_read: self.file_read,
         }
     }

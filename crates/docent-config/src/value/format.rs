@@ -14,11 +14,21 @@ pub(crate) struct ValueFormat<T> {
     pub(crate) validate: Option<Arc<Validate<T>>>,
     /// Name of the configuration in metrics.
     pub(crate) metrics_name: Option<Arc<str>>,
+    /// True when the codec's and the validation's words are printed.
+    pub(crate) shows_detail: bool,
 }
 
 impl<T: 'static> ValueFormat<T> {
     /// The value of a node with `data`, if it is good.
     pub(crate) fn read(&self, data: &Bytes) -> Result<T, Rejection> {
+        self.decode(data).map_err(|refusal| self.shown(refusal))
+    }
+
+    fn shown(&self, refusal: Rejection) -> Rejection {
+        if self.shows_detail { refusal.shown() } else { refusal }
+    }
+
+    fn decode(&self, data: &Bytes) -> Result<T, Rejection> {
         let value = self.hook("codec", || self.codec.decode(data))?;
         let value = value.map_err(|error| Rejection::codec(&error))?;
         if let Some(validate) = &self.validate {
@@ -32,7 +42,7 @@ impl<T: 'static> ValueFormat<T> {
     pub(crate) fn write(&self, value: &T) -> Result<(Bytes, T), PublishError> {
         let data = self.hook("codec", || self.codec.encode(value));
         let data = data.and_then(|data| data.map_err(|error| Rejection::codec(&error)));
-        let data = data.map_err(PublishError::Refused)?;
+        let data = data.map_err(|refusal| PublishError::Refused(self.shown(refusal)))?;
         let read = self.read(&data).map_err(PublishError::Refused)?;
         Ok((data, read))
     }
@@ -49,9 +59,13 @@ impl<T: 'static> ValueFormat<T> {
 
 impl<T> Clone for ValueFormat<T> {
     fn clone(&self) -> Self {
-        let Self { path, codec, validate, metrics_name } = self;
-        let metrics_name = metrics_name.clone();
-        Self { path: Arc::clone(path), codec: Arc::clone(codec), validate: validate.clone(), metrics_name }
+        Self {
+            path: Arc::clone(&self.path),
+            codec: Arc::clone(&self.codec),
+            validate: self.validate.clone(),
+            metrics_name: self.metrics_name.clone(),
+            shows_detail: self.shows_detail,
+        }
     }
 }
 
@@ -66,6 +80,7 @@ mod tests {
             codec: Arc::new(Json::new()),
             validate: Some(Arc::new(validate)),
             metrics_name: None,
+            shows_detail: false,
         }
     }
 
@@ -79,6 +94,19 @@ mod tests {
         assert_eq!(refusal.to_string(), "the value: validation refused it");
         assert!(matches!(small.write(&11), Err(PublishError::Refused(_))));
         assert_eq!(small.write(&3).unwrap(), (Bytes::from_static(b"3"), 3));
+    }
+
+    #[test]
+    fn a_refusal_prints_its_detail_only_where_that_was_asked_for() {
+        let strict = format(|value| Err(format!("{value} is too much")));
+        let data = Bytes::from_static(b"9");
+        assert_eq!(strict.read(&data).unwrap_err().to_string(), "the value: validation refused it");
+        let open = ValueFormat { shows_detail: true, ..strict };
+        let refusal = open.read(&data).unwrap_err();
+        assert_eq!(refusal.to_string(), "the value: validation refused it: 9 is too much");
+        assert_eq!(refusal.detail(), "9 is too much");
+        let refusal = open.write(&7).unwrap_err();
+        assert!(refusal.to_string().ends_with("validation refused it: 7 is too much"), "{refusal}");
     }
 
     #[test]
@@ -103,8 +131,13 @@ mod tests {
 
     #[test]
     fn what_nobody_could_read_is_not_written() {
-        let format =
-            ValueFormat { path: "/a".into(), codec: Arc::new(OneWay), validate: None, metrics_name: None };
+        let format = ValueFormat {
+            path: "/a".into(),
+            codec: Arc::new(OneWay),
+            validate: None,
+            metrics_name: None,
+            shows_detail: false,
+        };
         assert!(matches!(format.write(&f64::NAN), Err(PublishError::Refused(_))));
     }
 }

@@ -5,7 +5,8 @@ use std::fmt;
 
 /// A value that was not taken, and why.
 ///
-/// Its printed text repeats nothing of the value, which may hold secrets; [`detail`](Self::detail) may.
+/// Its printed text repeats nothing of the value, which may hold secrets, unless the configuration [was told
+/// to](crate::ConfigBuilder::show_rejection_detail); [`detail`](Self::detail) may.
 #[derive(Clone)]
 pub struct Rejection {
     reason: RejectionReason,
@@ -53,6 +54,14 @@ impl Rejection {
         Self { revision: Some(revision), ..self }
     }
 
+    /// The same, which prints its detail.
+    pub(crate) fn shown(self) -> Self {
+        match &self.detail {
+            Some(detail) => Self { summary: format!("{}: {detail}", self.summary), ..self },
+            None => self,
+        }
+    }
+
     /// Step that refused it.
     pub fn reason(&self) -> RejectionReason {
         self.reason
@@ -90,3 +99,14 @@ impl fmt::Debug for Rejection {
 }
 
 impl std::error::Error for Rejection {}
+
+impl fmt::Display for RejectionReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Codec => "codec",
+            Self::Validation => "validation",
+            Self::Panicked => "panic",
+            Self::Unreadable => "unreadable",
+        })
+    }
+}

@@ -77,3 +77,13 @@ impl<T> fmt::Debug for Snapshot<T> {
             .finish_non_exhaustive()
     }
 }
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Server => "server",
+            Self::File => "file",
+            Self::Default => "default",
+        })
+    }
+}
