@@ -27,6 +27,7 @@ mod node_cache;
 mod operations;
 mod outcomes;
 mod oversize;
+mod printed;
 mod renewed;
 mod retries;
 mod rollback;

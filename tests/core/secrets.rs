@@ -260,7 +260,7 @@ both_backends! {
         let settings = builder(&server, server.connect_string())
             .auth_digest("user", PASSWORD).auth("digest", format!("other:{TOKEN}").into_bytes()).allow_plaintext_auth();
         printed.value(&settings);
-        let client = settings.identity(PAYLOAD).connect().await.unwrap();
+        let client = settings.identity("till-7").connect().await.unwrap();
         let digest = Acl::digest("user", PASSWORD, Permissions::ALL);
         printed.value(&digest);
         printed.value(&SecretString::from(PASSWORD));
