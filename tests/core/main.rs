@@ -25,6 +25,7 @@ mod many_watches;
 mod markers;
 mod node_cache;
 mod operations;
+mod options;
 mod outcomes;
 mod oversize;
 mod printed;

@@ -2,7 +2,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[doc(no_inline)]
-pub use client::{Client, ConnectionState, Error, ErrorKind};
+pub use client::{Client, ConnectionState, Error, ErrorKind, Options};
 #[doc(no_inline)]
 pub use config::{Config, ConfigTree, Counter, SharedValue, Subscription};
 #[doc(no_inline)]
@@ -34,8 +34,8 @@ pub use transport::Tls;
 /// [security](https://github.com/docent-rs/docent/blob/main/docs/guide/security.md).
 pub mod client {
     pub use docent_core::{
-        Client, ClientBuilder, ConnectionState, ConnectionStatus, Error, ErrorKind, Health, ParentKind,
-        RetryPolicy, RollbackPolicy, SecretString, ShutdownNode, ShutdownReport, StateWatcher,
+        Client, ClientBuilder, ConnectionState, ConnectionStatus, Error, ErrorKind, Health, Options,
+        ParentKind, RetryPolicy, RollbackPolicy, SecretString, ShutdownNode, ShutdownReport, StateWatcher,
     };
 }
 

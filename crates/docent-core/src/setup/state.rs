@@ -45,7 +45,6 @@ impl ConnectionState {
             Self::RolledBack => 5,
             Self::AuthFailed => 6,
         }
-        }
     }
 }
 

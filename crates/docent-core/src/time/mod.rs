@@ -3,6 +3,7 @@
 
 mod clock;
 mod deadline;
+mod humane;
 mod retry;
 mod seconds;
 mod serialize;
@@ -11,6 +12,7 @@ pub use clock::{BootClock, Clock, Timestamp, TokioClock};
 pub(crate) use clock::{DeadlineTimer, sleep_until};
 pub use deadline::after;
 pub(crate) use deadline::deadline;
+pub(crate) use humane::{DURATION_RULE, HumaneDuration, parse_duration};
 pub(crate) use retry::Backoff;
 pub use retry::RetryPolicy;
 pub(crate) use seconds::seconds;

@@ -6,7 +6,7 @@ use docent::cache::{
     TreeCacheBuilder, TreeEvent, TreeEvents, TreeSnapshot, WatchStream,
 };
 use docent::client::{
-    Client, ClientBuilder, ConnectionState, ConnectionStatus, Error, ErrorKind, Health, ParentKind,
+    Client, ClientBuilder, ConnectionState, ConnectionStatus, Error, ErrorKind, Health, Options, ParentKind,
     RetryPolicy, RollbackPolicy, SecretString, ShutdownNode, ShutdownReport, StateWatcher,
 };
 use docent::guard::{Fence, Lost, LostReason, ParseFenceError, Run};
@@ -33,7 +33,7 @@ use std::future::Ready;
 rows! { shared:
     ChildrenCache, ChildrenEvent, ChildrenSnapshot, NodeCache,
     TreeCache, TreeCacheBuilder, TreeEvent, TreeSnapshot,
-    Client, ClientBuilder, ConnectionState, ConnectionStatus, ErrorKind, Health, ParentKind, RetryPolicy,
+    Client, ClientBuilder, ConnectionState, ConnectionStatus, ErrorKind, Health, Options, ParentKind, RetryPolicy,
     RollbackPolicy, SecretString, ShutdownNode, ShutdownReport, Stage, StateWatcher,
     Fence, LostReason,
     Acl, Children, CreateMode, Created, Node, NodeAcl, Permissions, Stat, Transaction, TransactionResult,

@@ -2,7 +2,7 @@
 pub(super) const FACADE: &str = "crates/docent/src/lib.rs";
 
 /// Most names at the root of the facade, its modules not counted.
-const MOST_NAMES: usize = 30;
+const MOST_NAMES: usize = 31;
 
 /// Modules of other crates at the root.
 const MODULES: [&str; 2] = ["planted", "zookeeper_client"];
@@ -195,10 +195,10 @@ pub mod b {}
             let names: Vec<String> = (0..count).map(|number| format!("N{number}")).collect();
             wrong(&format!("pub use a::{{{}}};\n/// Things.\npub mod a {{}}\n", names.join(", ")))
         };
-        assert_eq!(with(30), [""; 0]);
+        assert_eq!(with(31), [""; 0]);
         assert_eq!(
-            with(31),
-            ["crates/docent/src/lib.rs has 31 names at its root, of 30: modules have room for more"]
+            with(32),
+            ["crates/docent/src/lib.rs has 32 names at its root, of 31: modules have room for more"]
         );
     }
 

@@ -1,0 +1,274 @@
+use super::ClientBuilder;
+use crate::error::Error;
+use crate::node::namespace;
+use crate::session::connect_string::{ConnectString, without_credentials};
+#[cfg(feature = "tls")]
+use crate::session::link::tls::Tls;
+use crate::time::HumaneDuration;
+use secrecy::{ExposeSecret, SecretString};
+use serde::{Deserialize, Deserializer};
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Settings of a client as they stand in a program's configuration file or environment.
+///
+/// Read by serde from the format of your choice, or from variables by [`from_env`](Self::from_env);
+/// [`builder`](Self::builder) makes a [`ClientBuilder`] of them, which has the settings that are code. Fields
+/// that are not known are refused. A duration is a number of seconds, or a text as `"1500ms"`, `"30s"`,
+/// `"2m"` or `"1h"`. What is left out has the builder's default.
+///
+/// Credentials are in files, and neither here nor on a command line, where every user of the machine can read
+/// them.
+///
+/// ```
+/// use docent_core::Options;
+///
+/// let options: Options = serde_json::from_str(
+///     r#"{ "connect": "zk1:2181,zk2:2181/shop", "session_timeout": "30s", "operation_timeout": 5 }"#,
+/// )?;
+/// let builder = options.builder()?;
+/// # let _ = builder;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Options {
+    /// Servers and chroot, as `zk1:2181,zk2:2181/shop`.
+    pub connect: String,
+    /// See [`ClientBuilder::namespace`].
+    #[serde(default)]
+    pub namespace: Option<String>,
+    /// See [`ClientBuilder::identity`].
+    #[serde(default)]
+    pub identity: Option<String>,
+    /// See [`ClientBuilder::session_timeout`].
+    #[serde(default, deserialize_with = "session_timeout")]
+    pub session_timeout: Option<Duration>,
+    /// See [`ClientBuilder::operation_timeout`].
+    #[serde(default, deserialize_with = "operation_timeout")]
+    pub operation_timeout: Option<Duration>,
+    /// See [`ClientBuilder::server_tick`].
+    #[serde(default, deserialize_with = "server_tick")]
+    pub server_tick: Option<Duration>,
+    /// A file with `user:password` on its first line, for [`ClientBuilder::auth_digest`]. Nothing else may
+    /// stand in it; it has at most 64 KiB.
+    #[serde(default)]
+    pub credentials_file: Option<PathBuf>,
+    /// See [`ClientBuilder::allow_plaintext_auth`]. Default false.
+    #[serde(default)]
+    pub allow_plaintext_auth: bool,
+    /// A file with the certificates of trusted authorities in PEM: with it the client talks to the servers
+    /// over TLS. Needs the feature `tls`, as the other fields about it.
+    #[serde(default)]
+    pub tls_ca_file: Option<PathBuf>,
+    /// A file with the client's own certificate and its chain in PEM. Goes with a key and authorities.
+    #[serde(default)]
+    pub tls_cert_file: Option<PathBuf>,
+    /// A file with the key of the client's own certificate in PEM.
+    #[serde(default)]
+    pub tls_key_file: Option<PathBuf>,
+    /// Name that every server's certificate must be valid for, in place of the host in `connect`.
+    #[serde(default)]
+    pub tls_server_name: Option<String>,
+    /// See [`ClientBuilder::dedicated_thread`]. Default false.
+    #[serde(default)]
+    pub dedicated_thread: bool,
+}
+
+/// Most bytes of a file of credentials.
+const LARGEST_FILE: u64 = 64 * 1024;
+
+impl Options {
+    /// Settings for these servers, and defaults for all else.
+    pub fn new(connect: impl Into<String>) -> Self {
+        Self {
+            connect: connect.into(),
+            namespace: None,
+            identity: None,
+            session_timeout: None,
+            operation_timeout: None,
+            server_tick: None,
+            credentials_file: None,
+            allow_plaintext_auth: false,
+            tls_ca_file: None,
+            tls_cert_file: None,
+            tls_key_file: None,
+            tls_server_name: None,
+            dedicated_thread: false,
+        }
+    }
+
+    /// The builder of a client with these settings. Reads the file of credentials, so that it blocks for as
+    /// long as that takes; the files of TLS are read when the client is built.
+    ///
+    /// # Errors
+    /// `InvalidInput` with the field, its value and the rule: for a connect string or namespace that breaks a
+    /// rule, a file of credentials that cannot be read or is none, fields about TLS that do not go together
+    /// or without the feature `tls`. Of a file no content is repeated. Ranges of durations are checked when
+    /// the client is built.
+    pub fn builder(&self) -> Result<ClientBuilder, Error> {
+        ConnectString::parse(&self.connect)?;
+        let mut builder = ClientBuilder::new(&self.connect);
+        if let Some(path) = &self.namespace {
+            check_namespace(path)?;
+            builder = builder.namespace(path);
+        }
+        if let Some(identity) = &self.identity {
+            builder = builder.identity(identity);
+        }
+        builder = self.timed(builder);
+        if let Some(file) = &self.credentials_file {
+            let (user, password) = read_credentials(file)?;
+            builder = builder.auth_digest(user, password);
+        }
+        if self.allow_plaintext_auth {
+            builder = builder.allow_plaintext_auth();
+        }
+        if self.dedicated_thread {
+            builder = builder.dedicated_thread();
+        }
+        self.secured(builder)
+    }
+
+    fn timed(&self, mut builder: ClientBuilder) -> ClientBuilder {
+        if let Some(timeout) = self.session_timeout {
+            builder = builder.session_timeout(timeout);
+        }
+        if let Some(timeout) = self.operation_timeout {
+            builder = builder.operation_timeout(timeout);
+        }
+        match self.server_tick {
+            Some(tick) => builder.server_tick(tick),
+            None => builder,
+        }
+    }
+
+    fn secured(&self, builder: ClientBuilder) -> Result<ClientBuilder, Error> {
+        let Some(authorities) = &self.tls_ca_file else {
+            return match self.tls_without_authorities() {
+                Some((field, value)) => Err(invalid(format!("{field} {value:?} must come with tls_ca_file"))),
+                None => Ok(builder),
+            };
+        };
+        let identity = match (&self.tls_cert_file, &self.tls_key_file) {
+            (Some(chain), Some(key)) => Some((chain, key)),
+            (None, None) => None,
+            (Some(chain), None) => {
+                return Err(invalid(format!("tls_cert_file {chain:?} must come with tls_key_file")));
+            }
+            (None, Some(key)) => {
+                return Err(invalid(format!("tls_key_file {key:?} must come with tls_cert_file")));
+            }
+        };
+        self.with_tls(builder, authorities, identity)
+    }
+
+    #[cfg(feature = "tls")]
+    fn with_tls(
+        &self,
+        builder: ClientBuilder,
+        authorities: &Path,
+        identity: Option<(&PathBuf, &PathBuf)>,
+    ) -> Result<ClientBuilder, Error> {
+        let mut tls = Tls::new().ca_pem_file(authorities);
+        if let Some((chain, key)) = identity {
+            tls = tls.client_identity_pem_files(chain, key);
+        }
+        if let Some(name) = &self.tls_server_name {
+            tls = tls.server_name(name);
+        }
+        Ok(builder.tls(tls))
+    }
+
+    #[cfg(not(feature = "tls"))]
+    fn with_tls(
+        &self,
+        builder: ClientBuilder,
+        authorities: &Path,
+        _: Option<(&PathBuf, &PathBuf)>,
+    ) -> Result<ClientBuilder, Error> {
+        drop(builder);
+        Err(invalid(format!("tls_ca_file {authorities:?} needs the feature \"tls\" of the program's docent")))
+    }
+
+    /// A field about TLS that is set, with its value.
+    fn tls_without_authorities(&self) -> Option<(&'static str, String)> {
+        let file = |file: &PathBuf| file.display().to_string();
+        (self.tls_cert_file.as_ref().map(|path| ("tls_cert_file", file(path))))
+            .or_else(|| self.tls_key_file.as_ref().map(|path| ("tls_key_file", file(path))))
+            .or_else(|| self.tls_server_name.clone().map(|name| ("tls_server_name", name)))
+    }
+}
+
+fn invalid(detail: String) -> Error {
+    Error::invalid_input("options", detail)
+}
+
+fn check_namespace(path: &str) -> Result<(), Error> {
+    namespace::check("options", path).map_err(|_| {
+        invalid(format!(
+            "namespace {path:?} must be an absolute path without a slash at its end, as \"/shop\""
+        ))
+    })
+}
+
+/// User and password of a file. Errors repeat nothing of it.
+fn read_credentials(file: &Path) -> Result<(String, SecretString), Error> {
+    let refused = |rule: String| invalid(format!("credentials_file {file:?} {rule}"));
+    let unreadable = |error: std::io::Error| refused(format!("must be readable: {error}"));
+    let length = fs::metadata(file).map_err(unreadable)?.len();
+    if length > LARGEST_FILE {
+        return Err(refused(format!("must have at most {LARGEST_FILE} bytes, and has {length}")));
+    }
+    let text = SecretString::from(fs::read_to_string(file).map_err(unreadable)?);
+    let line = text.expose_secret().trim_end_matches(['\r', '\n']);
+    match line.split_once(':') {
+        Some((user, password)) if !user.is_empty() && !line.contains(['\r', '\n']) => {
+            Ok((user.to_owned(), SecretString::from(password)))
+        }
+        _ => Err(refused("must be one line of user:password".to_owned())),
+    }
+}
+
+/// A duration of the field `name`, which errors say.
+fn duration<'de, D: Deserializer<'de>>(name: &str, deserializer: D) -> Result<Option<Duration>, D::Error> {
+    let read = Option::<HumaneDuration>::deserialize(deserializer);
+    let named = |error: D::Error| serde::de::Error::custom(format_args!("{name}: {error}"));
+    read.map(|humane| humane.map(|humane| humane.0)).map_err(named)
+}
+
+fn session_timeout<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    duration("session_timeout", deserializer)
+}
+
+fn operation_timeout<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    duration("operation_timeout", deserializer)
+}
+
+fn server_tick<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    duration("server_tick", deserializer)
+}
+
+/// Its files by their paths alone; what stands before an '@' in the connect string is left out.
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("connect", &without_credentials(&self.connect))
+            .field("namespace", &self.namespace)
+            .field("identity", &self.identity)
+            .field("session_timeout", &self.session_timeout)
+            .field("operation_timeout", &self.operation_timeout)
+            .field("server_tick", &self.server_tick)
+            .field("credentials_file", &self.credentials_file)
+            .field("allow_plaintext_auth", &self.allow_plaintext_auth)
+            .field("tls_ca_file", &self.tls_ca_file)
+            .field("tls_cert_file", &self.tls_cert_file)
+            .field("tls_key_file", &self.tls_key_file)
+            .field("tls_server_name", &self.tls_server_name)
+            .field("dedicated_thread", &self.dedicated_thread)
+            .finish()
+    }
+}

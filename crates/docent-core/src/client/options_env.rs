@@ -1,0 +1,87 @@
+//! Settings of a client from the variables of its environment.
+
+use super::Options;
+use crate::error::Error;
+use crate::time::{DURATION_RULE, parse_duration};
+use std::ffi::{OsStr, OsString};
+use std::time::Duration;
+
+/// Beginning of the names of all variables.
+const PREFIX: &str = "DOCENT_";
+
+impl Options {
+    /// The settings from the process's environment: `DOCENT_CONNECT`, and each other field in capitals after
+    /// `DOCENT_`, as `DOCENT_SESSION_TIMEOUT=30s`. A variable that is empty counts as one that is not set;
+    /// a switch is `true` or `false`.
+    ///
+    /// Other variables that begin with `DOCENT_` are ignored, with a warning in the log: they may be a typing
+    /// error, or somebody else's, as those that Kubernetes makes of the names of services.
+    ///
+    /// # Errors
+    /// `InvalidInput` with the variable, its value and the rule, when `DOCENT_CONNECT` is not set, or a value
+    /// breaks its rule.
+    pub fn from_env() -> Result<Self, Error> {
+        Self::from_vars(std::env::vars_os())
+    }
+
+    /// As [`from_env`](Self::from_env), from the given variables: for tests, which had better not change the
+    /// environment of their process.
+    ///
+    /// # Errors
+    /// As [`from_env`](Self::from_env).
+    pub fn from_vars<K, V>(vars: impl IntoIterator<Item = (K, V)>) -> Result<Self, Error>
+    where
+        K: Into<OsString>,
+        V: Into<OsString>,
+    {
+        let mut options = Self::new("");
+        for (name, value) in vars {
+            let (name, value) = (name.into(), value.into());
+            let Some(field) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else { continue };
+            if !value.is_empty() {
+                options.set_var(field, text(field, &value)?)?;
+            }
+        }
+        if options.connect.is_empty() {
+            return Err(invalid("CONNECT must be set to the servers, as \"zk1:2181,zk2:2181/shop\""));
+        }
+        Ok(options)
+    }
+
+    fn set_var(&mut self, field: &str, value: String) -> Result<(), Error> {
+        match field {
+            "CONNECT" => self.connect = value,
+            "NAMESPACE" => self.namespace = Some(value),
+            "IDENTITY" => self.identity = Some(value),
+            "SESSION_TIMEOUT" => self.session_timeout = Some(duration(field, &value)?),
+            "OPERATION_TIMEOUT" => self.operation_timeout = Some(duration(field, &value)?),
+            "SERVER_TICK" => self.server_tick = Some(duration(field, &value)?),
+            "CREDENTIALS_FILE" => self.credentials_file = Some(value.into()),
+            "ALLOW_PLAINTEXT_AUTH" => self.allow_plaintext_auth = switch(field, &value)?,
+            "TLS_CA_FILE" => self.tls_ca_file = Some(value.into()),
+            "TLS_CERT_FILE" => self.tls_cert_file = Some(value.into()),
+            "TLS_KEY_FILE" => self.tls_key_file = Some(value.into()),
+            "TLS_SERVER_NAME" => self.tls_server_name = Some(value),
+            "DEDICATED_THREAD" => self.dedicated_thread = switch(field, &value)?,
+            _ => tracing::warn!(variable = format!("{PREFIX}{field}"), "no setting has this name: ignored"),
+        }
+        Ok(())
+    }
+}
+
+fn text(field: &str, value: &OsStr) -> Result<String, Error> {
+    let text = value.to_str().map(str::to_owned);
+    text.ok_or_else(|| invalid(&format!("{field} {value:?} must be text in UTF-8")))
+}
+
+fn duration(field: &str, value: &str) -> Result<Duration, Error> {
+    parse_duration(value).ok_or_else(|| invalid(&format!("{field} {value:?} {DURATION_RULE}")))
+}
+
+fn switch(field: &str, value: &str) -> Result<bool, Error> {
+    value.parse().map_err(|_| invalid(&format!("{field} {value:?} must be \"true\" or \"false\"")))
+}
+
+fn invalid(detail: &str) -> Error {
+    Error::invalid_input("options", format!("{PREFIX}{detail}"))
+}

@@ -1,0 +1,102 @@
+//! Durations as people write them in settings.
+
+use serde::de::{Error, Visitor};
+use serde::{Deserialize, Deserializer};
+use std::fmt;
+use std::time::Duration;
+
+/// Rule for durations in settings, as errors say it.
+pub(crate) const DURATION_RULE: &str =
+    "must be a number of seconds, or a number with ms, s, m or h, as in \"1500ms\" or \"30s\"";
+
+/// Duration of a text as `30s`, `1500ms`, `1.5m`, `2h` or `30`, which are seconds.
+pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
+    let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let seconds = match &text[number.len()..] {
+        "ms" => 0.001,
+        "s" | "" => 1.0,
+        "m" => 60.0,
+        "h" => 3_600.0,
+        _ => return None,
+    };
+    let is_plain = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let number: f64 = if is_plain { number.parse().ok()? } else { return None };
+    Duration::try_from_secs_f64(number * seconds).ok()
+}
+
+/// Duration in settings, of which errors say the value and the rule.
+pub(crate) struct HumaneDuration(pub(crate) Duration);
+
+impl<'de> Deserialize<'de> for HumaneDuration {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Humane)
+    }
+}
+
+struct Humane;
+
+impl Visitor<'_> for Humane {
+    type Value = HumaneDuration;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number of seconds, or a text as \"1500ms\" or \"30s\"")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<HumaneDuration, E> {
+        let parsed = parse_duration(text).map(HumaneDuration);
+        parsed.ok_or_else(|| E::custom(format_args!("duration {text:?} {DURATION_RULE}")))
+    }
+
+    fn visit_u64<E: Error>(self, seconds: u64) -> Result<HumaneDuration, E> {
+        Ok(HumaneDuration(Duration::from_secs(seconds)))
+    }
+
+    fn visit_i64<E: Error>(self, seconds: i64) -> Result<HumaneDuration, E> {
+        match u64::try_from(seconds) {
+            Ok(seconds) => self.visit_u64(seconds),
+            Err(_) => Err(E::custom(format_args!("duration {seconds} {DURATION_RULE}"))),
+        }
+    }
+
+    fn visit_f64<E: Error>(self, seconds: f64) -> Result<HumaneDuration, E> {
+        let parsed = Duration::try_from_secs_f64(seconds).map(HumaneDuration);
+        parsed.map_err(|_| E::custom(format_args!("duration {seconds} {DURATION_RULE}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read_as_people_write_them() {
+        for (text, ms) in [
+            ("30s", 30_000),
+            ("1500ms", 1_500),
+            ("1ms", 1),
+            ("2m", 120_000),
+            ("1.5m", 90_000),
+            ("1h", 3_600_000),
+            ("30", 30_000),
+            ("0.25", 250),
+            ("0", 0),
+        ] {
+            assert_eq!(parse_duration(text), Some(Duration::from_millis(ms)), "{text}");
+        }
+        for bad in ["", "s", "-1s", "1 s", "30x", "1e3s", "NaN", "inf", "1m30s", "1..5s", "1d", "٣s"] {
+            assert_eq!(parse_duration(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_seconds_and_what_is_refused_is_named_with_the_rule() {
+        let read = |json: &str| serde_json::from_str::<HumaneDuration>(json).map(|humane| humane.0);
+        assert_eq!(read("30").unwrap(), Duration::from_secs(30));
+        assert_eq!(read("1.5").unwrap(), Duration::from_millis(1_500));
+        assert_eq!(read("\"250ms\"").unwrap(), Duration::from_millis(250));
+        for (bad, value) in [("\"30x\"", "\"30x\""), ("-1", "-1"), ("-0.5", "-0.5")] {
+            let error = read(bad).unwrap_err().to_string();
+            assert!(error.contains(&format!("duration {value} {DURATION_RULE}")), "{error}");
+        }
+    }
+}
