@@ -15,7 +15,8 @@ async fn main() -> anyhow::Result<()> {
     let mut events = shop.changes();
     while let Some(event) = events.next().await.transpose()? {
         match event {
-            TreeEvent::Apply(path, node) => println!("{path} has {:?}", node.data),
+            TreeEvent::Added(path, node) => println!("{path} has {:?}", node.data),
+            TreeEvent::Updated(path, node) => println!("{path} has {:?} now", node.data),
             TreeEvent::Ready => break,
             _ => {}
         }

@@ -13,12 +13,14 @@ use std::collections::BTreeMap;
 pub(crate) struct Told {
     events: ChildrenEvents,
     pub(crate) children: BTreeMap<String, String>,
+    /// Transactions that created the children.
+    created: BTreeMap<String, i64>,
     pub(crate) log: Vec<String>,
 }
 
 impl Told {
     pub(crate) fn by(cache: &ChildrenCache) -> Self {
-        Self { events: cache.changes(), children: BTreeMap::new(), log: Vec::new() }
+        Self { events: cache.changes(), children: BTreeMap::new(), created: BTreeMap::new(), log: Vec::new() }
     }
 
     /// Takes one event; `None` at the end.
@@ -27,15 +29,20 @@ impl Told {
         let (word, name) = match &event {
             Ok(ChildrenEvent::Init) => {
                 self.children.clear();
+                self.created.clear();
                 ("init", "")
             }
-            Ok(ChildrenEvent::Apply(name, node)) => {
+            Ok(event @ (ChildrenEvent::Added(name, node) | ChildrenEvent::Updated(name, node))) => {
+                let known = self.created.insert(name.to_string(), node.stat.czxid);
+                let is_same = known == Some(node.stat.czxid);
+                assert_eq!(matches!(event, ChildrenEvent::Updated(..)), is_same, "{event:?}");
                 let data = String::from_utf8(node.data.to_vec()).unwrap();
                 self.children.insert(name.to_string(), data);
                 ("apply ", &**name)
             }
             Ok(ChildrenEvent::Delete(name)) => {
                 assert!(self.children.remove(&**name).is_some(), "{name} was not known");
+                self.created.remove(&**name);
                 ("delete ", &**name)
             }
             Ok(ChildrenEvent::Unreadable(name, _)) => ("unreadable ", &**name),

@@ -33,7 +33,7 @@ impl Told {
                 self.tree.clear();
                 "init".to_owned()
             }
-            TreeEvent::Apply(path, node) => {
+            TreeEvent::Added(path, node) | TreeEvent::Updated(path, node) => {
                 self.tree.insert(path.to_string(), String::from_utf8(node.data.to_vec()).unwrap());
                 format!("apply {path}")
             }

@@ -90,7 +90,10 @@ impl<T: Send + Sync + 'static> TreeFeedTask<T> {
             // Known values stay, and the cache tells subscriptions of the error.
             let Ok(event) = event else { continue };
             let (events, is_all) = self.batch(event);
-            let changes = |event: &_| matches!(event, ChildrenEvent::Apply(..) | ChildrenEvent::Delete(_));
+            let changes = |event: &_| {
+                use ChildrenEvent::{Added, Delete, Updated};
+                matches!(event, Added(..) | Updated(..) | Delete(_))
+            };
             if !events.iter().any(changes) {
                 // Nothing to decode, and no value to drop.
                 hooks.run_here(&mut self, |task| task.hear(events, is_all));
@@ -139,7 +142,9 @@ impl<T: Send + Sync + 'static> TreeFeedTask<T> {
     fn take(&mut self, event: ChildrenEvent) {
         match event {
             ChildrenEvent::Init => self.whole = Some(BTreeSet::new()),
-            ChildrenEvent::Apply(key, node) if &*key != FOLDER => self.apply(key, &node),
+            ChildrenEvent::Added(key, node) | ChildrenEvent::Updated(key, node) if &*key != FOLDER => {
+                self.apply(key, &node);
+            }
             ChildrenEvent::Delete(key) => self.delete(&key),
             ChildrenEvent::Unreadable(key, error) if &*key != FOLDER => {
                 self.tell(&key);

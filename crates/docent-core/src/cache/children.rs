@@ -55,7 +55,8 @@ use tokio_util::sync::CancellationToken;
 /// let mut events = workers.changes();
 /// while let Some(event) = events.next().await {
 ///     match event? {
-///         ChildrenEvent::Apply(name, node) => println!("{name} is there, version {}", node.stat.version),
+///         ChildrenEvent::Added(name, _) => println!("{name} is there"),
+///         ChildrenEvent::Updated(name, node) => println!("{name} has version {}", node.stat.version),
 ///         ChildrenEvent::Delete(name) => println!("{name} is gone"),
 ///         _ => {}
 ///     }

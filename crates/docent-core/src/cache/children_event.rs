@@ -15,13 +15,15 @@ use std::task::{Context, Poll};
 pub enum ChildrenEvent {
     /// The events up to the next [`Ready`](Self::Ready) tell everything: forget all children told before.
     Init,
-    /// A child is there, or has changed. With another `czxid` than before it is another node of the same
-    /// name.
-    Apply(Arc<str>, Arc<Node>),
+    /// A child is there that was not: it is new to this subscriber, or another node (another `czxid`) took
+    /// the place of the one that was told before.
+    Added(Arc<str>, Arc<Node>),
+    /// The data of a child that was told before has changed.
+    Updated(Arc<str>, Arc<Node>),
     /// A child is gone.
     Delete(Arc<str>),
-    /// A child exists and cannot be read; its last known data is kept. It is tried again, and an `Apply` or
-    /// `Delete` follows when that succeeds.
+    /// A child exists and cannot be read; its last known data is kept. It is tried again, and an `Added`,
+    /// `Updated` or `Delete` follows when that succeeds.
     Unreadable(Arc<str>, Error),
     /// Everything up to here is what the servers had.
     Ready,
@@ -39,7 +41,8 @@ impl fmt::Debug for ChildrenEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Init => f.write_str("Init"),
-            Self::Apply(name, node) => write!(f, "Apply({name:?}, mzxid {})", node.stat.mzxid),
+            Self::Added(name, node) => write!(f, "Added({name:?}, mzxid {})", node.stat.mzxid),
+            Self::Updated(name, node) => write!(f, "Updated({name:?}, mzxid {})", node.stat.mzxid),
             Self::Delete(name) => write!(f, "Delete({name:?})"),
             Self::Unreadable(name, error) => write!(f, "Unreadable({name:?}, {error})"),
             Self::Ready => f.write_str("Ready"),
@@ -48,7 +51,7 @@ impl fmt::Debug for ChildrenEvent {
     }
 }
 
-/// The events of a [`ChildrenCache`](super::ChildrenCache) for one subscriber: `Init`, an `Apply` for each
+/// The events of a [`ChildrenCache`](super::ChildrenCache) for one subscriber: `Init`, an `Added` for each
 /// child and `Ready` as soon as the cache has been read once, then the changes.
 ///
 /// Values in between may be left out, the last one never is. The cache keeps as many events for a slow
@@ -144,7 +147,7 @@ impl Iterator for Replay {
         if let Stage::Children(last) = &mut self.at {
             if let Some((name, node)) = self.snapshot.child_after(last.as_deref()) {
                 *last = Some(Arc::clone(name));
-                return Some(Ok(ChildrenEvent::Apply(Arc::clone(name), Arc::clone(node))));
+                return Some(Ok(ChildrenEvent::Added(Arc::clone(name), Arc::clone(node))));
             }
             self.at = Stage::Unreadable(None);
         }

@@ -81,7 +81,8 @@ impl ChildrenStore {
         subscriber.take(replay, cx.waker(), status.closed)
     }
 
-    /// Changes the content by `events`, and tells subscribers.
+    /// Changes the content by `events`, and tells subscribers. A child that is added and was known before is
+    /// told as updated.
     pub(super) fn publish(&self, folder: Option<Stat>, events: &[ChildrenEvent]) {
         let mut content = self.lock();
         if folder == content.snapshot.folder && events.is_empty() {
@@ -90,17 +91,10 @@ impl ChildrenStore {
         // Copies the map only where somebody holds the present one.
         let snapshot = Arc::make_mut(&mut content.snapshot);
         snapshot.folder = folder;
-        for event in events {
-            match event {
-                ChildrenEvent::Apply(name, node) => snapshot.apply(name, node),
-                ChildrenEvent::Delete(name) => snapshot.delete(name),
-                ChildrenEvent::Unreadable(name, error) => snapshot.mark_unreadable(name, error),
-                _ => {}
-            }
-        }
+        let events: Vec<_> = events.iter().map(|event| Ok(snapshot.enter(event))).collect();
         // Before everything is known for the first time subscribers are told nothing.
         if self.status.borrow().loaded {
-            self.tell(content, &events.iter().cloned().map(Ok).collect::<Vec<_>>());
+            self.tell(content, &events);
         }
     }
 
@@ -192,7 +186,7 @@ mod tests {
     }
 
     fn apply(name: &str, mzxid: i64) -> ChildrenEvent {
-        ChildrenEvent::Apply(Arc::from(name), node(mzxid))
+        ChildrenEvent::Added(Arc::from(name), node(mzxid))
     }
 
     fn word(told: Told) -> String {
@@ -231,17 +225,40 @@ mod tests {
         assert!(take_all(&store, early).is_empty(), "nothing before everything is known");
         store.caught_up();
         let late = store.subscribe();
-        let everything = ["Init", "Apply(\"a\", mzxid 1)", "Apply(\"b\", mzxid 2)", "Ready"];
+        let everything = ["Init", "Added(\"a\", mzxid 1)", "Added(\"b\", mzxid 2)", "Ready"];
         assert_eq!(take_all(&store, early), everything);
         assert_eq!(take_all(&store, late), everything);
         store.stale();
         store.publish(None, &[apply("a", 3), ChildrenEvent::Delete("b".into())]);
         store.caught_up();
-        let changes = ["Gap", "Apply(\"a\", mzxid 3)", "Delete(\"b\")", "Ready"];
+        let changes = ["Gap", "Updated(\"a\", mzxid 3)", "Delete(\"b\")", "Ready"];
         assert_eq!(take_all(&store, early), changes);
         store.unsubscribe(late);
         store.close();
         assert_eq!(take_all(&store, early), ["End"]);
+    }
+
+    #[tokio::test]
+    async fn a_node_that_took_the_place_of_another_is_added_and_not_updated() {
+        let store = store();
+        store.caught_up();
+        let subscriber = store.subscribe();
+        take_all(&store, subscriber);
+        let other = docent_proto::Stat { czxid: 7, mzxid: 7, ..docent_proto::Stat::default() };
+        let other =
+            ChildrenEvent::Added("a".into(), Arc::new(Node { data: Bytes::new(), stat: other.into() }));
+        store.publish(
+            None,
+            &[apply("a", 1), apply("a", 2), other, ChildrenEvent::Delete("a".into()), apply("a", 9)],
+        );
+        let told = [
+            "Added(\"a\", mzxid 1)",
+            "Updated(\"a\", mzxid 2)",
+            "Added(\"a\", mzxid 7)",
+            "Delete(\"a\")",
+            "Added(\"a\", mzxid 9)",
+        ];
+        assert_eq!(take_all(&store, subscriber), told);
     }
 
     #[tokio::test]
@@ -255,7 +272,7 @@ mod tests {
             store.publish(None, &[apply("a", mzxid)]);
             assert_eq!(take_all(&store, quick).len(), 1);
         }
-        let last = format!("Apply(\"a\", mzxid {})", 10 * BACKLOG - 1);
+        let last = format!("Added(\"a\", mzxid {})", 10 * BACKLOG - 1);
         assert_eq!(take_all(&store, slow), ["Gap", "Init", &last, "Ready"]);
         store.publish(None, &[ChildrenEvent::Delete("a".into())]);
         assert_eq!(take_all(&store, slow), ["Delete(\"a\")"]);
@@ -268,7 +285,7 @@ mod tests {
         store.caught_up();
         store.stale();
         let subscriber = store.subscribe();
-        assert_eq!(take_all(&store, subscriber), ["Init", "Apply(\"a\", mzxid 1)"]);
+        assert_eq!(take_all(&store, subscriber), ["Init", "Added(\"a\", mzxid 1)"]);
         let refused = Error::new(ErrorKind::NoAuth, "cache");
         store.failed(&refused);
         store.failed(&refused);

@@ -1,3 +1,4 @@
+use super::children_event::ChildrenEvent;
 use crate::error::Error;
 use crate::node::{Node, Stat};
 use std::collections::BTreeMap;
@@ -50,18 +51,32 @@ impl ChildrenSnapshot {
         self.children.is_empty()
     }
 
-    pub(super) fn apply(&mut self, name: &Arc<str>, node: &Arc<Node>) {
-        self.unreadable.remove(name);
-        self.children.insert(Arc::clone(name), Arc::clone(node));
+    /// Takes an event in, and returns it as it is told: a child that was known is updated, not added.
+    pub(super) fn enter(&mut self, event: &ChildrenEvent) -> ChildrenEvent {
+        match event {
+            ChildrenEvent::Added(name, node) => return self.apply(name, node),
+            ChildrenEvent::Delete(name) => self.delete(name),
+            ChildrenEvent::Unreadable(name, error) => {
+                self.unreadable.insert(Arc::clone(name), error.clone());
+            }
+            _ => {}
+        }
+        event.clone()
     }
 
-    pub(super) fn delete(&mut self, name: &str) {
+    fn apply(&mut self, name: &Arc<str>, node: &Arc<Node>) -> ChildrenEvent {
+        self.unreadable.remove(name);
+        let before = self.children.insert(Arc::clone(name), Arc::clone(node));
+        let event = match before {
+            Some(before) if before.stat.czxid == node.stat.czxid => ChildrenEvent::Updated,
+            _ => ChildrenEvent::Added,
+        };
+        event(Arc::clone(name), Arc::clone(node))
+    }
+
+    fn delete(&mut self, name: &str) {
         self.unreadable.remove(name);
         self.children.remove(name);
-    }
-
-    pub(super) fn mark_unreadable(&mut self, name: &Arc<str>, error: &Error) {
-        self.unreadable.insert(Arc::clone(name), error.clone());
     }
 
     /// The first child whose name is after `name`.

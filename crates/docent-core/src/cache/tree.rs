@@ -57,7 +57,8 @@ use tokio_util::sync::CancellationToken;
 /// let mut events = shop.changes();
 /// while let Some(event) = events.next().await {
 ///     match event? {
-///         TreeEvent::Apply(path, node) => println!("{path} is there, version {}", node.stat.version),
+///         TreeEvent::Added(path, _) => println!("{path} is there"),
+///         TreeEvent::Updated(path, node) => println!("{path} has version {}", node.stat.version),
 ///         TreeEvent::Delete(path) => println!("{path} is gone"),
 ///         _ => {}
 ///     }

@@ -15,12 +15,15 @@ use std::task::{Context, Poll};
 pub enum TreeEvent {
     /// The events up to the next [`Ready`](Self::Ready) tell everything: forget all nodes told before.
     Init,
-    /// A node is there, or has changed. With another `czxid` than before it is another node at the same path.
-    Apply(Arc<str>, Arc<Node>),
+    /// A node is there that was not: it is new to this subscriber, or another node (another `czxid`) took the
+    /// place of the one that was told before.
+    Added(Arc<str>, Arc<Node>),
+    /// The data of a node that was told before has changed.
+    Updated(Arc<str>, Arc<Node>),
     /// A node is gone. Those below it were told before it.
     Delete(Arc<str>),
     /// A node exists and cannot be read or listed; what was last known of it is kept. It is tried again, and
-    /// an `Apply` or `Delete` follows when that succeeds.
+    /// an `Added`, `Updated` or `Delete` follows when that succeeds.
     Unreadable(Arc<str>, Error),
     /// Everything up to here is what the servers had.
     Ready,
@@ -35,7 +38,8 @@ impl fmt::Debug for TreeEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Init => f.write_str("Init"),
-            Self::Apply(path, node) => write!(f, "Apply({path:?}, mzxid {})", node.stat.mzxid),
+            Self::Added(path, node) => write!(f, "Added({path:?}, mzxid {})", node.stat.mzxid),
+            Self::Updated(path, node) => write!(f, "Updated({path:?}, mzxid {})", node.stat.mzxid),
             Self::Delete(path) => write!(f, "Delete({path:?})"),
             Self::Unreadable(path, error) => write!(f, "Unreadable({path:?}, {error})"),
             Self::Ready => f.write_str("Ready"),
@@ -44,7 +48,7 @@ impl fmt::Debug for TreeEvent {
     }
 }
 
-/// The events of a [`TreeCache`](super::TreeCache) for one subscriber: `Init`, an `Apply` for each node and
+/// The events of a [`TreeCache`](super::TreeCache) for one subscriber: `Init`, an `Added` for each node and
 /// `Ready` as soon as the cache has been read once, then the changes.
 ///
 /// Values in between may be left out, the last one never is. The cache keeps as many events for a slow
@@ -69,7 +73,8 @@ impl Stream for TreeEvents {
 fn of_tree(event: ChildrenEvent) -> TreeEvent {
     match event {
         ChildrenEvent::Init => TreeEvent::Init,
-        ChildrenEvent::Apply(path, node) => TreeEvent::Apply(path, node),
+        ChildrenEvent::Added(path, node) => TreeEvent::Added(path, node),
+        ChildrenEvent::Updated(path, node) => TreeEvent::Updated(path, node),
         ChildrenEvent::Delete(path) => TreeEvent::Delete(path),
         ChildrenEvent::Unreadable(path, error) => TreeEvent::Unreadable(path, error),
         ChildrenEvent::Ready => TreeEvent::Ready,

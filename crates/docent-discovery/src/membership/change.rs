@@ -83,7 +83,7 @@ impl MemberChanges {
         };
         match event {
             ChildrenEvent::Init => self.whole = Some(BTreeSet::new()),
-            ChildrenEvent::Apply(id, node) => self.apply(&id, &node),
+            ChildrenEvent::Added(id, node) | ChildrenEvent::Updated(id, node) => self.apply(&id, &node),
             ChildrenEvent::Delete(id) => self.delete(&id),
             ChildrenEvent::Unreadable(id, error) => {
                 self.tell(&id);

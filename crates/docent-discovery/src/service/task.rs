@@ -112,7 +112,9 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
     /// True for an event at which an instance is read, or dropped: by code of the user's.
     fn is_of_instances(&self, event: &Result<ChildrenEvent, Error>) -> bool {
         match event {
-            Ok(ChildrenEvent::Apply(name, node)) => !self.is_known(name, node),
+            Ok(ChildrenEvent::Added(name, node) | ChildrenEvent::Updated(name, node)) => {
+                !self.is_known(name, node)
+            }
             Ok(ChildrenEvent::Delete(_)) => true,
             _ => false,
         }
@@ -150,7 +152,7 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
         };
         match event {
             ChildrenEvent::Init => self.state.told = Some(BTreeSet::new()),
-            ChildrenEvent::Apply(name, node) => self.has(name, node),
+            ChildrenEvent::Added(name, node) | ChildrenEvent::Updated(name, node) => self.has(name, node),
             ChildrenEvent::Delete(name) => self.is_gone(name),
             ChildrenEvent::Unreadable(name, error) => {
                 if let Some(told) = &mut self.state.told {

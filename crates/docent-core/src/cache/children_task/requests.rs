@@ -218,7 +218,7 @@ impl ChildrenTask {
             // A copy: a part of a reply would keep all of it in memory.
             let data = data.map_or_else(Bytes::new, |data| Bytes::copy_from_slice(data));
             let node = Arc::new(Node { data, stat: stat.into() });
-            self.events.push(ChildrenEvent::Apply(Arc::clone(name), node));
+            self.events.push(ChildrenEvent::Added(Arc::clone(name), node));
         }
     }
 

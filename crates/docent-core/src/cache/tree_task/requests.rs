@@ -102,7 +102,7 @@ impl TreeTask {
     fn read(&mut self, path: &Arc<str>, data: Bytes, stat: Stat) {
         if self.nodes.read(path, (stat.czxid, stat.mzxid), stat.ephemeral_owner == 0) {
             let node = Arc::new(Node { data, stat: stat.into() });
-            self.events.push(ChildrenEvent::Apply(Arc::clone(path), node));
+            self.events.push(ChildrenEvent::Added(Arc::clone(path), node));
         }
     }
 
