@@ -15,3 +15,4 @@ mod restored;
 mod shared;
 mod support;
 mod tree;
+mod typed;

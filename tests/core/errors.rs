@@ -3,7 +3,7 @@
 use crate::children_cache::all_but_read;
 use crate::{builder, connect};
 use docent::cache::{ChildrenCache, NodeCache};
-use docent::config::{Counter, CounterError, PublishError, RejectionReason, SubscribeError};
+use docent::config::{Counter, CounterError, NodeError, PublishError, RejectionReason, SubscribeError};
 use docent::discovery::PickError;
 use docent::guard::{Lost, LostReason};
 use docent::locks::{AcquireError, BarrierError};
@@ -90,6 +90,7 @@ both_backends! {
         forwards!(PublishError, unknown);
         forwards!(SubscribeError, unknown);
         forwards!(CounterError, unknown);
+        forwards!(NodeError, unknown);
         forwards!(WaitError, unknown);
 
         let lost = Lost { reason: LostReason::LeaseExpired };
@@ -102,6 +103,8 @@ both_backends! {
         row!(WaitError::Gone, true, false, None, "wait: the ticket is gone");
         row!(PublishError::Conflict, false, false, None, "publish: somebody else has published or deleted it meanwhile");
         row!(PublishError::NoSuchRevision, false, false, None, "publish: the history does not hold that revision");
+        let exists = NodeError::Exists { path: "/a".to_owned() };
+        row!(exists, false, false, Some("/a"), "create \"/a\": the node exists already");
         row!(SubscribeError::Missing, true, false, None, "subscribe: nothing is published there");
         let none = PickError::NoInstance { service: "orders".to_owned() };
         row!(none, true, false, None, "pick: service \"orders\" has no instance that can be picked");

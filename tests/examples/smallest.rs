@@ -29,6 +29,10 @@ const SMALLEST: &[(&str, &[&str])] = &[
     ("membership", &["host-7 is in, at b\"10.0.0.7:8080\"", "left"]),
     ("config", &["the limit is 100", "the limit is 200 now"]),
     ("shared_value", &["the motto is b\"festina lente\"", "only the one who saw the last motto changed it"]),
+    (
+        "typed_node",
+        &["/shops/eu/orders/17 has 2 lines", "read \"/shops/eu/orders/17\": the value of version 2"],
+    ),
     ("atomic_counter", &["order 1", "orders 2 to 1001 for later"]),
 ];
 

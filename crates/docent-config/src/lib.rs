@@ -10,6 +10,7 @@ mod shared;
 mod subscription;
 mod telemetry;
 mod tree;
+mod typed;
 mod value;
 
 pub use config::{Config, ConfigBuilder, ConfigTree};
@@ -20,4 +21,5 @@ pub use history::HistoryEntry;
 pub use shared::{SharedCount, SharedValue};
 pub use subscription::{Change, Subscription};
 pub use tree::{TreeChange, TreeSnapshot, TreeSubscription};
+pub use typed::{NodeError, NodeModel, PathTemplate, TypedNode, TypedNodeChanges};
 pub use value::{Origin, Rejection, RejectionReason, Revision, Snapshot};

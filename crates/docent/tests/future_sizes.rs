@@ -1,7 +1,7 @@
 //! Sizes of the futures that users await: they are moved when they are spawned, and each is a part of the
 //! future that awaits it.
 
-use docent::config::{SharedCount, SharedValue};
+use docent::config::{SharedCount, SharedValue, TypedNode};
 use docent::locks::{MultiLock, SharedLimit};
 use docent::{
     Barrier, Client, Config, ConfigTree, Counter, CreateMode, DoubleBarrier, Election, Error, Instance,
@@ -100,6 +100,7 @@ async fn futures_of_discovery_and_configuration_are_small() -> Result<(), Error>
     let (config, tree) = (Config::<u32>::new(&client, "/c")?, ConfigTree::<u32>::new(&client, "/t")?);
     let counter = Counter::<i64>::new(&client, "/n")?;
     let (count, value) = (SharedCount::new(&client, "/i", 1)?, SharedValue::new(&client, "/v", "")?);
+    let node = TypedNode::<u32>::new(&client, "/typed")?;
     let instance = || Instance::<()>::new("web", "10.0.0.7", 80);
     let sizes = sizes![
         registry.register(instance()),
@@ -126,6 +127,11 @@ async fn futures_of_discovery_and_configuration_are_small() -> Result<(), Error>
         count.subscribe(),
         value.get(),
         value.set("1"),
+        node.get(),
+        node.create(&1),
+        node.set(&1),
+        node.update(|now| now),
+        node.delete(),
     ];
     check(&sizes, RECIPE);
     Ok(())

@@ -4,6 +4,7 @@ use crate::{borrows, free};
 use docent::cache::{ChildrenCache, NodeCache, TreeCache};
 use docent::config::{
     Config, ConfigTree, Counter, SharedCount, SharedValue, Snapshot, Subscription, TreeSubscription,
+    TypedNode,
 };
 use docent::discovery::{Instance, Member, Membership, Registration, Registry, Service};
 use docent::election::{Election, Leadership};
@@ -181,6 +182,14 @@ fn of_shared_values(
     free(value.subscribe());
 }
 
+fn of_typed_nodes(node: &TypedNode<u32>) {
+    free(node.get());
+    free(node.create(&1));
+    free(node.set(&1));
+    free(node.update(|now| now));
+    free(node.delete());
+}
+
 fn of_counters(counter: &Counter<i64>) {
     free(counter.get());
     free(counter.increment());
@@ -292,7 +301,8 @@ fn of_a_client(client: &Client, acl: Vec<Acl>, [one, other]: [Transaction; 2]) {
 #[test]
 fn the_rows_are_functions_that_nobody_needs_to_call() {
     let _ = (of_locks, of_several, of_elections, of_discovery, of_own_nodes);
-    let _ = (of_configuration, of_shared_values, of_counters, of_streams, of_caches, of_a_client);
+    let _ =
+        (of_configuration, of_typed_nodes, of_shared_values, of_counters, of_streams, of_caches, of_a_client);
     let _ = (of_a_mutex_guard, of_a_read_guard, of_a_write_guard, of_a_permit, of_a_multi_guard);
     let _ = (of_a_leader, of_a_leadership, of_queues, of_a_delivery, of_a_group);
 }

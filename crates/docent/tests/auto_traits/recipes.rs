@@ -1,8 +1,9 @@
 use crate::{rows, unique};
 use docent::config::{
     Change, CodecError, Config, ConfigBuilder, ConfigTree, Counted, Counter, CounterError, HistoryEntry,
-    Json, Origin, PublishError, Raw, Rejection, RejectionReason, Revision, SharedCount, SharedValue,
-    Snapshot, SubscribeError, Subscription, TreeChange, TreeSnapshot, TreeSubscription,
+    Json, NodeError, NodeModel, Origin, PathTemplate, PublishError, Raw, Rejection, RejectionReason,
+    Revision, SharedCount, SharedValue, Snapshot, SubscribeError, Subscription, TreeChange, TreeSnapshot,
+    TreeSubscription, TypedNode, TypedNodeChanges,
 };
 #[cfg(feature = "tonic")]
 use docent::discovery::BalancedChannel;
@@ -30,15 +31,15 @@ rows! { shared:
     Presence, RegistrationStatus, Registry, RegistryBuilder, RegistryLayout, Service<u32>,
     ServiceBuilder<u32>, ServiceChange<u32>, ServiceType, Unreadable, UriPart, UriSpec,
     Change<u32>, Config<u32>, ConfigBuilder<u32>, ConfigTree<u32>, Counted<i64>, Counter<i64>,
-    HistoryEntry<u32>, Json, Origin, Raw, Rejection, RejectionReason, Revision, SharedCount, SharedValue,
-    Snapshot<u32>, Subscription<u32>, TreeChange<u32>, TreeSnapshot<u32>, TreeSubscription<u32>,
+    HistoryEntry<u32>, Json, NodeModel<u32>, Origin, PathTemplate, Raw, Rejection, RejectionReason, Revision, SharedCount, SharedValue,
+    Snapshot<u32>, Subscription<u32>, TreeChange<u32>, TreeSnapshot<u32>, TreeSubscription<u32>, TypedNode<u32>,
 }
 
 rows! { stream:
-    Leaders, MemberChanges, ServiceChanges<u32>, ServiceNames, Subscription<u32>, TreeSubscription<u32>,
+    Leaders, MemberChanges, ServiceChanges<u32>, ServiceNames, Subscription<u32>, TreeSubscription<u32>, TypedNodeChanges<u32>,
 }
 
-rows! { error: AcquireError, BarrierError, PickError, CodecError, CounterError, PublishError, SubscribeError }
+rows! { error: AcquireError, BarrierError, PickError, CodecError, CounterError, NodeError, PublishError, SubscribeError }
 
 unique! {
     Entered, MultiGuard, MutexGuard, Partitioner, Permit, Share, ReadGuard, WriteGuard, Leadership, Member, Picked<u32>,

@@ -1,0 +1,54 @@
+use super::NodeError;
+use crate::value::ValueFormat;
+use crate::{Origin, Revision, Snapshot};
+use docent_core::{Error, Node, WatchStream};
+use futures_core::Stream;
+use futures_util::StreamExt;
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// The values of a [`TypedNode`](crate::TypedNode), one after the other. See
+/// [`watch`](crate::TypedNode::watch).
+///
+/// An error is data that is no value, or says why the node cannot be read: told once, and it goes on.
+///
+/// # On drop
+/// The watch at the server is removed.
+#[must_use = "a stream does nothing unless it is polled"]
+pub struct TypedNodeChanges<T> {
+    nodes: WatchStream<Node>,
+    format: ValueFormat<T>,
+}
+
+impl<T: 'static> TypedNodeChanges<T> {
+    pub(super) fn new(nodes: WatchStream<Node>, format: ValueFormat<T>) -> Self {
+        Self { nodes, format }
+    }
+
+    fn read(&self, node: Result<Option<Node>, Error>) -> Result<Option<Snapshot<T>>, NodeError> {
+        let Some(Node { data, stat, .. }) = node? else { return Ok(None) };
+        let revision = Revision::from(&stat);
+        match self.format.read(&data) {
+            Ok(value) => Ok(Some(Snapshot::new(value, revision, Origin::Server))),
+            Err(fault) => {
+                Err(NodeError::Undecodable { path: self.format.path.to_string(), fault: fault.of(revision) })
+            }
+        }
+    }
+}
+
+impl<T: 'static> Stream for TypedNodeChanges<T> {
+    type Item = Result<Option<Snapshot<T>>, NodeError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let node = self.nodes.poll_next_unpin(cx);
+        node.map(|node| node.map(|node| self.read(node)))
+    }
+}
+
+impl<T> fmt::Debug for TypedNodeChanges<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TypedNodeChanges").field("path", &self.format.path).finish_non_exhaustive()
+    }
+}
