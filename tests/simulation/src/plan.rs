@@ -278,7 +278,7 @@ mod tests {
             let prompt = Setting { lag: None, ..setting };
             let mut rng = Rng::with_seed(seed);
             Setting::draw(&options(seed), &mut rng);
-            for fault in draw(&prompt, &mut rng) {
+            for fault in draw(&prompt, None, &mut rng) {
                 let same = plan.iter().position(|planned| *planned == fault);
                 plan.remove(same.expect("a lag takes no fault away"));
             }

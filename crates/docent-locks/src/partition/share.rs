@@ -41,7 +41,6 @@ impl fmt::Display for ShareEnd {
         match self {
             Self::MembersChanged => f.write_str("members changed"),
             Self::Lost(reason) => write!(f, "lost: {reason}"),
-            Self::Closed => f.write_str("closed"),
         }
     }
 }

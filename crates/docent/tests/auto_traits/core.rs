@@ -17,8 +17,8 @@ use docent::node::{
 };
 use docent::recipe::{
     CasLoop, ClaimRequest, ClaimResult, Hold, HoldRef, HoldSet, HookPanic, Hooks, KeptNode, KeptNodeBuilder,
-    KeptStatus, Line, LineKey, Metric, MetricUnit, NodePath, Participant, Role, Series, Stage, SyncStream, Ticket,
-    TicketBatch, VersionedNode, ViewLag, WaitError,
+    KeptStatus, Line, LineKey, Metric, MetricUnit, NodePath, Participant, Role, Series, Stage, SyncStream,
+    Ticket, TicketBatch, VersionedNode, ViewLag, WaitError,
 };
 use docent::server::{
     Builder, EndCause, Follower, FollowerBuilder, Limits, Listening, NodeInfo, Server, SessionInfo,
