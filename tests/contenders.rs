@@ -1,7 +1,7 @@
 //! Contenders of the batteries of faults: in this process, and in ones of their own, to be frozen.
 
 use docent::{Client, ErrorKind};
-use docent_testkit::battery::{ContenderSetup, Fault, Step};
+use docent_battery::battery::{ContenderSetup, Fault, Step};
 use std::env;
 use std::error::Error;
 use std::io;

@@ -8,7 +8,7 @@ pub use refusals::{frames_since, refuses_bad_paths};
 
 use docent::Client;
 use docent::client::ClientBuilder;
-use docent_testkit::{ServerOptions, TestServer};
+use docent_battery::{ServerOptions, TestServer};
 use std::error::Error;
 use std::future::Future;
 use std::pin::pin;

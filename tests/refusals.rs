@@ -1,8 +1,8 @@
 //! How bad input is refused.
 
 use docent::{Error, ErrorKind};
+use docent_battery::TestServer;
 use docent_proto::OpCode;
-use docent_testkit::TestServer;
 
 /// Paths of no recipe, each with the rule it breaks.
 const BAD_PATHS: [(&str, &str); 7] = [

@@ -3,7 +3,7 @@
 use crate::support::limits;
 use docent::config::{Raw, SharedCount};
 use docent::{Config, ConfigTree, Counter, Error, ErrorKind, SharedValue};
-use docent_testkit::{Backend, both_backends};
+use docent_battery::{Backend, both_backends};
 use docent_tests::{builder, connect, soon};
 use std::io;
 use std::sync::{Arc, Mutex};

@@ -4,9 +4,9 @@
 use crate::support::{Limits, PATH, config, json, limits};
 use docent::config::{CounterError, PublishError, Revision, SharedCount, SubscribeError};
 use docent::{Client, Counter};
+use docent_battery::battery::{Asked, BREAKS, Break, Fault, poll_times};
+use docent_battery::{Backend, Proxy, TestServer, both_backends};
 use docent_proto::OpCode;
-use docent_testkit::battery::{Asked, BREAKS, Break, Fault, poll_times};
-use docent_testkit::{Backend, Proxy, TestServer, both_backends};
 use docent_tests::{PATIENCE, SESSION, soon, tick};
 use futures_util::stream::{self, StreamExt};
 use std::pin::pin;

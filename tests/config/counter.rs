@@ -3,8 +3,8 @@
 use docent::config::{CounterError, Integer};
 use docent::node::Acl;
 use docent::{Client, Counter, CreateMode, ErrorKind};
+use docent_battery::{Backend, Rule, both_backends};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, Rule, both_backends};
 use docent_tests::{builder, connect, soon};
 
 fn counter<N: Integer>(client: &Client) -> Counter<N> {

@@ -4,8 +4,8 @@ use crate::support::{Limits, PATH, config, json, limits, next, until, until_stal
 use docent::config::{Change, RejectionReason, SubscribeError};
 use docent::node::{Acl, Permissions};
 use docent::{Config, ConnectionState, CreateMode, ErrorKind, Subscription};
+use docent_battery::{Backend, Rule, TestServer, both_backends};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, Rule, TestServer, both_backends};
 use docent_tests::{SHORT_SESSION, builder, connect, soon};
 use futures_util::StreamExt;
 use std::collections::HashMap;

@@ -3,7 +3,7 @@
 use crate::support::{Limits, PATH, config, json, limits, until};
 use docent::config::Change;
 use docent::{Client, Config, Subscription};
-use docent_testkit::{Backend, Proxy, both_backends};
+use docent_battery::{Backend, Proxy, both_backends};
 use docent_tests::{builder, connect, soon};
 use futures_util::future::try_join_all;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ async fn disturb(
     written: &AtomicU32,
     proxy: &Proxy,
     clients: &[Client],
-    server: &docent_testkit::TestServer,
+    server: &docent_battery::TestServer,
 ) {
     for quarter in 1..=4 {
         while written.load(Ordering::SeqCst) < quarter * LAST / 5 {

@@ -3,7 +3,7 @@
 use crate::support::{Limits, PATH, config, in_range, json, limits, next, until, until_stale};
 use docent::config::{Change, Origin, SubscribeError};
 use docent::{Client, Config};
-use docent_testkit::{Backend, Proxy, TestServer, both_backends};
+use docent_battery::{Backend, Proxy, TestServer, both_backends};
 use docent_tests::{builder, connect, soon};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -4,8 +4,8 @@ use crate::support::{Limits, PATH, config, in_range, json, limits};
 use docent::config::{PublishError, SubscribeError};
 use docent::node::{Acl, Permissions};
 use docent::{Client, Config, CreateMode};
+use docent_battery::{Backend, both_backends};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, both_backends};
 use docent_tests::{connect, soon};
 
 fn keeping(client: &Client, length: usize) -> Config<Limits> {

@@ -4,7 +4,7 @@ use crate::support::{Limits, PATH, config, limits};
 use bytes::Bytes;
 use docent::config::{Change, Codec, CodecError, Json, RejectionReason, TreeChange};
 use docent::{Client, Config, ConfigTree, Mutex, Subscription};
-use docent_testkit::{Backend, TestServer, both_backends};
+use docent_battery::{Backend, TestServer, both_backends};
 use docent_tests::{SHORT_SESSION, builder, connect, soon};
 use serde::{Deserialize, Serialize};
 use std::panic::AssertUnwindSafe;

@@ -3,8 +3,8 @@
 use crate::support::{Limits, PATH, config, in_range, json, limits};
 use docent::config::{Origin, PublishError, RejectionReason, SubscribeError};
 use docent::{Config, CreateMode, ErrorKind};
+use docent_battery::{Backend, FrameKind, both_backends};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, FrameKind, both_backends};
 use docent_tests::{builder, connect, soon};
 
 both_backends! {

@@ -4,7 +4,7 @@ use crate::support::{config, limits, next};
 use docent::Client;
 use docent::client::RollbackPolicy;
 use docent::config::Change;
-use docent_testkit::Port;
+use docent_battery::Port;
 use docent_tests::{PATIENCE, soon, tick};
 use std::time::Duration;
 

@@ -4,7 +4,7 @@ use crate::support::watches;
 use docent::config::{Change, PublishError, RejectionReason, SharedCount, SubscribeError};
 use docent::locks::SharedLimit;
 use docent::{CreateMode, ErrorKind, SharedValue};
-use docent_testkit::{Backend, both_backends};
+use docent_battery::{Backend, both_backends};
 use docent_tests::{builder, connect, soon};
 
 both_backends! {

@@ -2,7 +2,7 @@
 
 use docent::config::{Change, Snapshot};
 use docent::{Client, Config, Subscription};
-use docent_testkit::TestServer;
+use docent_battery::TestServer;
 use docent_tests::soon;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;

@@ -4,7 +4,7 @@ use crate::support::{Limits, in_range, json, limits, watches};
 use docent::cache::ChildrenCache;
 use docent::config::{SubscribeError, TreeChange, TreeSubscription};
 use docent::{Config, ConfigTree, CreateMode, ErrorKind};
-use docent_testkit::{Backend, both_backends};
+use docent_battery::{Backend, both_backends};
 use docent_tests::{builder, connect, soon};
 use futures_util::future::try_join_all;
 use std::sync::Arc;

@@ -4,8 +4,8 @@ use docent::client::ClientBuilder;
 use docent::node::{Acl, Permissions};
 use docent::recipe::KeptNode;
 use docent::{Client, CreateMode, ErrorKind, Mutex};
+use docent_battery::{Backend, Rule, TestServer, both_backends};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, Rule, TestServer, both_backends};
 use docent_tests::{builder, connect, soon};
 
 fn authenticated(server: &TestServer, password: &str) -> ClientBuilder {

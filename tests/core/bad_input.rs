@@ -3,8 +3,8 @@
 use crate::fake::{FakeServer, reply};
 use docent::client::RetryPolicy;
 use docent::{Client, CreateMode, ErrorKind, Mutex};
+use docent_battery::{Backend, Port, RawError, Rule, both_backends};
 use docent_proto::{Acl, Code, Create, CreateMode as WireMode, OpCode, Request};
-use docent_testkit::{Backend, Port, RawError, Rule, both_backends};
 use docent_tests::{builder, connect, soon, within};
 use std::net::TcpListener;
 use std::time::Duration;

@@ -4,7 +4,7 @@ use crate::{builder, connect};
 use docent::cache::{ChildrenCache, ChildrenEvent, ChildrenEvents};
 use docent::node::{Acl, Permissions};
 use docent::{Client, CreateMode, Error, ErrorKind};
-use docent_testkit::{Backend, both_backends};
+use docent_battery::{Backend, both_backends};
 use docent_tests::soon;
 use futures_util::StreamExt;
 use std::collections::BTreeMap;

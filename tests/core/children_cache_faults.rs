@@ -6,8 +6,8 @@ use crate::{builder, connect};
 use bytes::BytesMut;
 use docent::cache::ChildrenCache;
 use docent::{Client, CreateMode};
+use docent_battery::{Backend, Direction, Proxy, Rule, TestServer, both_backends};
 use docent_proto::{Code, OpCode, Request, Response, Stat};
-use docent_testkit::{Backend, Direction, Proxy, Rule, TestServer, both_backends};
 use docent_tests::{PATIENCE, soon};
 
 /// A cache of `/f` whose link goes through a proxy, loaded with the children `names`; somebody else; its

@@ -3,8 +3,8 @@
 use crate::children_cache::Told;
 use docent::cache::ChildrenCache;
 use docent::{Client, CreateMode};
+use docent_battery::{Backend, Fate, FrameKind, Traced, both_backends};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, Fate, FrameKind, Traced, both_backends};
 use docent_tests::{as_it_goes_on, builder, connect, soon};
 use futures_util::future::join_all;
 use std::collections::HashSet;

@@ -2,7 +2,7 @@
 
 use crate::{builder, connect};
 use docent::time::{BootClock, Clock, Timestamp};
-use docent_testkit::{Backend, both_backends};
+use docent_battery::{Backend, both_backends};
 use docent_tests::{soon, until};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

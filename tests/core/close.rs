@@ -3,8 +3,8 @@
 use crate::{builder, connect};
 use docent::locks::AcquireError;
 use docent::{ConnectionState, CreateMode, ErrorKind, Mutex};
+use docent_battery::{Backend, Direction, both_backends};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, Direction, both_backends};
 use docent_tests::{PATIENCE, soon};
 use futures_util::StreamExt;
 use std::time::Duration;

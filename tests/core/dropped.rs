@@ -2,8 +2,8 @@
 
 use crate::{builder, connect};
 use docent::CreateMode;
+use docent_battery::{Backend, Rule, both_backends};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, Rule, both_backends};
 use docent_tests::{soon, until};
 use futures_util::poll;
 

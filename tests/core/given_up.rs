@@ -3,8 +3,8 @@
 use crate::{builder, connect};
 use docent::recipe::KeptNode;
 use docent::{Client, ConnectionState, CreateMode};
+use docent_battery::{Backend, Proxy, RealServer, ServerOptions, both_backends};
 use docent_proto::{Code, OpCode};
-use docent_testkit::{Backend, Proxy, RealServer, ServerOptions, both_backends};
 use docent_tests::{PATIENCE, SHORT_SESSION, soon, tick};
 
 both_backends! {

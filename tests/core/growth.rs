@@ -2,7 +2,7 @@
 
 use crate::builder;
 use docent::{Client, CreateMode, Mutex};
-use docent_testkit::Backend;
+use docent_battery::Backend;
 use docent_tests::soon;
 use futures_util::{StreamExt, poll};
 

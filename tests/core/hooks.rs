@@ -3,7 +3,7 @@
 use docent::discovery::RegistrationStatus;
 use docent::node::Acl;
 use docent::{CreateMode, ErrorKind, Instance, Membership, Registry};
-use docent_testkit::{Backend, both_backends};
+use docent_battery::{Backend, both_backends};
 use docent_tests::{builder, connect, soon, until};
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit};
 use std::collections::BTreeSet;

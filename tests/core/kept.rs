@@ -5,8 +5,8 @@ use docent::locks::MutexGuard;
 use docent::node::Acl;
 use docent::recipe::{KeptNode, KeptStatus};
 use docent::{Client, ConnectionState, CreateMode, ErrorKind, Mutex};
+use docent_battery::{Backend, KeptAlive, Proxy, Rule, TestServer, both_backends};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, KeptAlive, Proxy, Rule, TestServer, both_backends};
 use docent_tests::{SHORT_SESSION, soon};
 use std::time::Duration;
 

@@ -4,8 +4,8 @@ use crate::{builder, connect};
 use docent::client::ParentKind;
 use docent::node::{KeptNode, KeptStatus};
 use docent::{Client, CreateMode, ErrorKind};
+use docent_battery::{Backend, Rule, ServerOptions, TestServer, both_backends};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, Rule, ServerOptions, TestServer, both_backends};
 use docent_tests::{soon, until};
 use futures_util::StreamExt;
 use std::time::Duration;
@@ -101,7 +101,7 @@ both_backends! {
         let server = backend.start().await;
         let (proxy, other) = (server.proxy().await, connect(&server).await);
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
-        for rule in [|on: docent_testkit::On| on.reset_after(), |on: docent_testkit::On| on.reset_before()] {
+        for rule in [|on: docent_battery::On| on.reset_after(), |on: docent_battery::On| on.reset_before()] {
             let add = || proxy.add(rule(Rule::on(OpCode::Multi).path(|path| path.ends_with("/a"))));
             add();
             let node = kept(&client, "/a", CreateMode::Persistent).await;

@@ -2,8 +2,8 @@
 
 use crate::fake::{FakeServer, connected_read_only};
 use docent::{Client, ConnectionState, CreateMode, Mutex};
+use docent_battery::{Backend, Direction, FrameKind, Proxy, Traced, both_backends, round_trips};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, Direction, FrameKind, Proxy, Traced, both_backends, round_trips};
 use docent_tests::{builder, in_time, soon};
 use futures_util::poll;
 use std::sync::Arc;
@@ -137,7 +137,7 @@ async fn until_met(client: &Client, link: &Proxy, met: impl Fn() -> usize) {
     assert_eq!(client.session_id(), session, "the session moved on to a server that can serve it");
 }
 
-async fn ten_second_session(server: &docent_testkit::TestServer, proxy: &Proxy) -> Client {
+async fn ten_second_session(server: &docent_battery::TestServer, proxy: &Proxy) -> Client {
     builder(server, proxy.connect_string()).session_timeout(Duration::from_secs(10)).connect().await.unwrap()
 }
 

@@ -2,7 +2,7 @@
 
 use crate::watches::data;
 use docent::{Client, CreateMode};
-use docent_testkit::{Backend, both_backends};
+use docent_battery::{Backend, both_backends};
 use docent_tests::{builder, connect, soon};
 use futures_util::future::join_all;
 

@@ -2,7 +2,7 @@
 
 use crate::builder;
 use docent::CreateMode;
-use docent_testkit::Backend;
+use docent_battery::Backend;
 use docent_tests::{as_it_goes_on, soon};
 use futures_util::future::join_all;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -5,8 +5,8 @@ use crate::{builder, connect};
 use docent::cache::{NodeCache, NodeChanges};
 use docent::node::Acl;
 use docent::{CreateMode, ErrorKind};
+use docent_battery::{Backend, Rule, both_backends};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, Rule, both_backends};
 use docent_tests::soon;
 use futures_util::StreamExt;
 

@@ -7,8 +7,8 @@ use docent::{
     Barrier, Counter, CreateMode, DoubleBarrier, Election, ErrorKind, Instance, Membership, Mutex, Queue,
     Registry, RwLock, Semaphore, SimpleQueue,
 };
+use docent_battery::{Backend, Proxy, Rule, both_backends};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, Proxy, Rule, both_backends};
 use docent_tests::soon;
 
 both_backends! {

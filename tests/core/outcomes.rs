@@ -3,8 +3,8 @@
 use crate::{builder, connect};
 use docent::node::Acl;
 use docent::{Client, ConnectionState, CreateMode, ErrorKind};
+use docent_battery::{Backend, Direction, Flow, Proxy, Rule, TestServer, Traced, both_backends};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, Direction, Flow, Proxy, Rule, TestServer, Traced, both_backends};
 use docent_tests::{SHORT_SESSION, as_it_goes_on, soon};
 use futures_util::future::join_all;
 use std::num::NonZeroU32;

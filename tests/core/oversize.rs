@@ -2,14 +2,14 @@
 
 use docent::node::Transaction;
 use docent::{Client, CreateMode, ErrorKind};
-use docent_testkit::{Backend, both_backends};
+use docent_battery::{Backend, both_backends};
 use docent_tests::{builder, soon};
 use futures_util::StreamExt;
 
 const LIMIT: usize = 16 * 1024;
 
 /// A client that takes less than there is at `/large`, and below `/many`.
-async fn client() -> (docent_testkit::TestServer, Client) {
+async fn client() -> (docent_battery::TestServer, Client) {
     let server = Backend::Embedded.start().await;
     let client = builder(&server, server.connect_string()).max_reply(LIMIT).connect().await.unwrap();
     client.create("/large", vec![7; LIMIT * 2], CreateMode::Persistent).await.unwrap();

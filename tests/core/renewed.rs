@@ -4,8 +4,8 @@ use crate::{builder, connect};
 use docent::node::{Acl, Permissions};
 use docent::recipe::{KeptNode, KeptStatus};
 use docent::{CreateMode, ErrorKind};
+use docent_battery::{Backend, both_backends};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, both_backends};
 use docent_tests::soon;
 
 both_backends! {

@@ -3,8 +3,8 @@
 use crate::{builder, connect};
 use docent::client::RetryPolicy;
 use docent::{CreateMode, ErrorKind, Mutex};
+use docent_battery::{Backend, Rule, both_backends};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, Rule, both_backends};
 use docent_tests::soon;
 use futures_util::poll;
 use std::time::Duration;

@@ -3,7 +3,7 @@
 use docent::client::{ClientBuilder, RollbackPolicy};
 use docent::recipe::KeptNode;
 use docent::{Client, ConnectionState, CreateMode, ErrorKind, Mutex};
-use docent_testkit::{Port, RealServer, ServerOptions};
+use docent_battery::{Port, RealServer, ServerOptions};
 use docent_tests::{soon, tick};
 use std::ops::Range;
 use std::path::Path;

@@ -3,7 +3,7 @@
 use crate::secrets::Printed;
 use crate::{builder, connect};
 use docent::{CreateMode, Mutex};
-use docent_testkit::{Backend, both_backends};
+use docent_battery::{Backend, both_backends};
 use docent_tests::soon;
 
 both_backends! {

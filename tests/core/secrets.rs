@@ -15,8 +15,8 @@ use docent::{
     Barrier, Client, Config, ConfigTree, Counter, CreateMode, DoubleBarrier, Election, Instance, Membership,
     MultiLock, Mutex, Registry, RwLock, Semaphore, SharedValue, Tls,
 };
+use docent_battery::{Backend, Rule, TestServer, both_backends};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, Rule, TestServer, both_backends};
 use docent_tests::{builder, soon, with_causes};
 use futures_util::StreamExt;
 use std::error::Error;

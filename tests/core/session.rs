@@ -1,7 +1,7 @@
 //! Sessions: their threads, their servers, their health and their end.
 
 use docent::{Client, ConnectionState, CreateMode, ErrorKind, Mutex};
-use docent_testkit::{Backend, both_backends};
+use docent_battery::{Backend, both_backends};
 use docent_tests::{SESSION, SHORT_SESSION, builder, connect, soon, tick};
 use std::time::Duration;
 

@@ -10,7 +10,7 @@ use authority::{Authority, Issued, Validity};
 use docent::client::{ClientBuilder, ConnectionStatus};
 use docent::node::{Acl, Permissions};
 use docent::{Client, ConnectionState, CreateMode, ErrorKind, Mutex, Tls};
-use docent_testkit::{Backend, ServerOptions, TestServer};
+use docent_battery::{Backend, ServerOptions, TestServer};
 use docent_tests::{SESSION, builder, connect, soon, tick, with_causes, within};
 use std::fs;
 use std::net::SocketAddr;

@@ -4,7 +4,7 @@
 use docent::client::ClientBuilder;
 use docent::transport::{Io, ServerAddress, TcpTransport, Transport};
 use docent::{Client, CreateMode, Error, ErrorKind};
-use docent_testkit::Backend;
+use docent_battery::Backend;
 use docent_tests::{PATIENCE, soon, with_causes, within};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};

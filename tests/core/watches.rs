@@ -4,8 +4,8 @@ use crate::{builder, connect};
 use docent::CreateMode;
 use docent::cache::WatchStream;
 use docent::node::Node;
+use docent_battery::{Backend, Rule, ServerOptions, TestServer, both_backends};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, Rule, ServerOptions, TestServer, both_backends};
 use docent_tests::soon;
 use futures_util::StreamExt;
 

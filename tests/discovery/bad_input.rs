@@ -3,7 +3,7 @@
 use crate::scene::{BASE, orders, registry};
 use docent::discovery::ServiceType;
 use docent::{ErrorKind, Instance, Registry};
-use docent_testkit::{Backend, both_backends};
+use docent_battery::{Backend, both_backends};
 use docent_tests::{connect, frames_since, refuses_bad_paths, soon};
 use serde_json::json;
 

@@ -2,7 +2,7 @@
 
 use crate::scene::{orders, registry, until_ids, view};
 use docent::discovery::{OutlierPolicy, PickPolicy, Registration};
-use docent_testkit::{Backend, both_backends};
+use docent_battery::{Backend, both_backends};
 use docent_tests::{connect, soon};
 use std::collections::BTreeMap;
 

@@ -4,7 +4,7 @@
 use crate::scene::{orders, registry};
 use docent::discovery::{Registration, ServiceChange};
 use docent::{Client, Instance, Mutex, Service};
-use docent_testkit::{Backend, TestServer, both_backends};
+use docent_battery::{Backend, TestServer, both_backends};
 use docent_tests::{SHORT_SESSION, builder, connect, soon, until};
 use futures_util::StreamExt;
 use serde::{Deserialize, Deserializer};

@@ -4,7 +4,7 @@ use crate::scene::{ORDERS, view};
 use docent::discovery::{ServiceChange, ServiceChanges};
 use docent::node::Transaction;
 use docent::{Client, CreateMode, Service};
-use docent_testkit::{Backend, both_backends};
+use docent_battery::{Backend, both_backends};
 use docent_tests::{as_it_goes_on, connect};
 use futures_util::StreamExt;
 use std::collections::BTreeMap;

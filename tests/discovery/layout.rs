@@ -3,8 +3,8 @@
 use crate::scene::until_gone;
 use docent::discovery::{Registration, RegistryLayout, ServiceChange, ServiceType};
 use docent::{Client, CreateMode, ErrorKind, Instance, Registry};
+use docent_battery::{Backend, Rule, both_backends};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, Rule, both_backends};
 use docent_tests::{builder, connect, soon};
 use futures_util::StreamExt;
 use futures_util::future::join_all;

@@ -2,7 +2,7 @@
 
 use crate::scene::{behind_proxy, orders, registry};
 use docent::{CreateMode, Instance};
-use docent_testkit::{Backend, both_backends};
+use docent_battery::{Backend, both_backends};
 use docent_tests::{SESSION, connect, soon};
 use futures_util::StreamExt;
 

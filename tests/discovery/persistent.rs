@@ -3,8 +3,8 @@
 use crate::scene::{BASE, behind_proxy, orders, registry, until_ids, view};
 use docent::discovery::{RegistrationStatus, ServiceType};
 use docent::{CreateMode, ErrorKind};
+use docent_battery::{Backend, Rule, both_backends};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, Rule, both_backends};
 use docent_tests::{SESSION, connect, soon};
 
 const ONE: &str = "/services/orders/1";

@@ -5,8 +5,8 @@ use crate::scene::{
 };
 use docent::discovery::{PickPolicy, Registration, RegistrationStatus};
 use docent::{Client, ConnectionState, CreateMode};
+use docent_battery::{Backend, Rule, both_backends};
 use docent_proto::{MultiOp, OpCode, Request};
-use docent_testkit::{Backend, Rule, both_backends};
 use docent_tests::{SESSION, SHORT_SESSION, connect, soon, within};
 use futures_util::StreamExt;
 use std::collections::BTreeMap;

@@ -4,8 +4,8 @@ use crate::scene::{ORDERS, behind_proxy, orders, registry, until_gone, until_ids
 use docent::discovery::{RegistrationStatus, ServiceType};
 use docent::node::{Acl, Permissions};
 use docent::{ConnectionState, CreateMode, ErrorKind, Instance};
+use docent_battery::{Backend, Rule, both_backends};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, Rule, both_backends};
 use docent_tests::{SESSION, SHORT_SESSION, builder, connect, soon};
 use std::time::Duration;
 

@@ -2,7 +2,7 @@
 
 use docent::discovery::{ServiceChange, ServiceChanges};
 use docent::{Client, Error, Instance, Registry, Service};
-use docent_testkit::TestServer;
+use docent_battery::TestServer;
 use docent_tests::{builder, soon};
 use futures_util::StreamExt;
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub(crate) async fn view(client: &Client) -> Service<String> {
 }
 
 /// A client with this session timeout whose link goes through a proxy of its own.
-pub(crate) async fn behind_proxy(server: &TestServer, timeout: Duration) -> (Client, docent_testkit::Proxy) {
+pub(crate) async fn behind_proxy(server: &TestServer, timeout: Duration) -> (Client, docent_battery::Proxy) {
     let proxy = server.proxy().await;
     let client = builder(server, proxy.connect_string()).session_timeout(timeout).connect().await.unwrap();
     (client, proxy)

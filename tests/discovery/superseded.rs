@@ -4,7 +4,7 @@ use crate::layout::{registry, version, versions};
 use docent::discovery::{Registration, ServiceType};
 use docent::recipe::KeptNode;
 use docent::{Client, CreateMode, Instance};
-use docent_testkit::{Backend, both_backends};
+use docent_battery::{Backend, both_backends};
 use docent_tests::{connect, soon};
 use futures_util::poll;
 use serde::Serialize;

@@ -3,7 +3,7 @@
 use crate::scene::{registry, until_ids};
 use docent::Instance;
 use docent::discovery::{AttemptPolicy, BalancedChannel as Channel, PickPolicy};
-use docent_testkit::{Backend, both_backends};
+use docent_battery::{Backend, both_backends};
 use docent_tests::{PATIENCE, connect, soon};
 use std::collections::BTreeSet;
 use std::net::SocketAddr;

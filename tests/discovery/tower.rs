@@ -2,7 +2,7 @@
 
 use crate::scene::{orders, registry, view};
 use docent::Instance;
-use docent_testkit::{Backend, both_backends};
+use docent_battery::{Backend, both_backends};
 use docent_tests::{connect, soon};
 use futures_util::StreamExt;
 use std::collections::BTreeMap;

@@ -3,7 +3,7 @@
 use crate::scene::{ORDERS, ids, next, orders, registry, until_ids, view};
 use docent::CreateMode;
 use docent::node::{Acl, Permissions};
-use docent_testkit::{Backend, both_backends};
+use docent_battery::{Backend, both_backends};
 use docent_tests::{connect, soon};
 
 both_backends! {

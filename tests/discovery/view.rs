@@ -5,8 +5,8 @@ use crate::scene::{
 };
 use docent::discovery::{ServiceChange, ServiceType};
 use docent::{CreateMode, Instance, Registry};
+use docent_battery::{Backend, Rule, both_backends};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, Rule, both_backends};
 use docent_tests::{SESSION, SHORT_SESSION, connect, soon};
 use futures_util::StreamExt;
 use std::time::Duration;

@@ -2,7 +2,7 @@
 
 use docent::election::ElectionLayout;
 use docent::{Election, ErrorKind};
-use docent_testkit::{Backend, both_backends};
+use docent_battery::{Backend, both_backends};
 use docent_tests::{builder, connect, frames_since, refuses_bad_paths, short_of_a_lease, soon};
 use std::time::Duration;
 

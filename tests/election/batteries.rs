@@ -1,9 +1,9 @@
 //! Leadership stands the batteries of faults.
 
 use docent::{Client, Election, Error, Fence, Leadership};
+use docent_battery::battery::{self, Contender, ContenderSetup, Fault, Recipe, Step, unanswered};
+use docent_battery::{Backend, Traced, both_backends};
 use docent_proto::OpCode;
-use docent_testkit::battery::{self, Contender, ContenderSetup, Fault, Recipe, Step, unanswered};
-use docent_testkit::{Backend, Traced, both_backends};
 use docent_tests::contenders;
 use std::process::Command;
 

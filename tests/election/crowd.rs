@@ -3,7 +3,7 @@
 use crate::candidate::{Candidate, ELECTION, Log, election, until_standing};
 use docent::node::TransactionResult;
 use docent::{Client, CreateMode, Error, ErrorKind, Fence, Leadership};
-use docent_testkit::{Backend, both_backends};
+use docent_battery::{Backend, both_backends};
 use docent_tests::{connect, soon};
 use futures_util::future::join_all;
 use std::sync::{Arc, Mutex};

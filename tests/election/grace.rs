@@ -2,7 +2,7 @@
 
 use crate::candidate::{ELECTION, until_standing};
 use docent::{Client, Election, Error, Leadership, LostReason};
-use docent_testkit::{Backend, Proxy, TestServer, both_backends};
+use docent_battery::{Backend, Proxy, TestServer, both_backends};
 use docent_tests::{SHORT_SESSION, builder, connect, soon};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;

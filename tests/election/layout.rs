@@ -3,7 +3,7 @@
 use crate::candidate::until_standing;
 use docent::election::ElectionLayout;
 use docent::{Client, CreateMode, Election, Mutex};
-use docent_testkit::{Backend, TestServer, both_backends};
+use docent_battery::{Backend, TestServer, both_backends};
 use docent_tests::{builder, connect, soon};
 use std::time::Duration;
 

@@ -3,9 +3,9 @@
 use crate::candidate::{Candidate, ELECTION, Log, election, until_standing};
 use docent::node::Acl;
 use docent::{CreateMode, Election, ErrorKind, LostReason};
+use docent_battery::battery::longest_pause;
+use docent_battery::{Backend, Direction, FrameKind, TestServer, both_backends};
 use docent_proto::OpCode;
-use docent_testkit::battery::longest_pause;
-use docent_testkit::{Backend, Direction, FrameKind, TestServer, both_backends};
 use docent_tests::{SHORT_SESSION, builder, connect, in_time, soon, tick};
 use futures_util::future::join_all;
 use std::collections::HashSet;
@@ -170,7 +170,7 @@ both_backends! {
             clients.push(client);
         }
         // Fifteen heartbeats are more than two sessions long.
-        let beats = |trace: &[docent_testkit::Traced]| trace.iter().filter(|frame| frame.is_reply(OpCode::Multi)).count();
+        let beats = |trace: &[docent_battery::Traced]| trace.iter().filter(|frame| frame.is_reply(OpCode::Multi)).count();
         proxies[0].until(|trace| beats(trace) >= 15).await;
         assert_eq!(log.terms().len(), 1);
         assert!(proxies[1..].iter().all(|proxy| beats(&proxy.trace()) == 0), "a waiting candidate writes nothing");
@@ -229,7 +229,7 @@ both_backends! {
         let left = Instant::now();
         let _leads = soon(campaign).await.unwrap().unwrap();
         assert!(left.elapsed() < Duration::from_secs(4), "it did not wait for a session to end: {:?}", left.elapsed());
-        let missed = |frame: &docent_testkit::Traced| {
+        let missed = |frame: &docent_battery::Traced| {
             frame.is_reply(OpCode::GetData) && frame.code == Some(docent_proto::Code::NO_NODE)
         };
         assert!(proxy.trace().iter().any(missed), "the leader was still there");

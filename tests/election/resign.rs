@@ -2,7 +2,7 @@
 
 use crate::candidate::{election, until_standing};
 use docent::{LostReason, Mutex};
-use docent_testkit::{Backend, both_backends};
+use docent_battery::{Backend, both_backends};
 use docent_tests::{connect, soon};
 use futures_util::FutureExt;
 

@@ -3,8 +3,8 @@
 use crate::candidate::{ELECTION, Log, until_standing};
 use docent::time::{BootClock, Clock, Timestamp};
 use docent::{Client, CreateMode, Election, Error, ErrorKind};
+use docent_battery::{Backend, Rule, ServerOptions, both_backends};
 use docent_proto::{MultiOp, OpCode, Request};
-use docent_testkit::{Backend, Rule, ServerOptions, both_backends};
 use docent_tests::{builder, connect, in_time, soon};
 use futures_util::poll;
 use std::pin::pin;

@@ -3,7 +3,7 @@
 use crate::candidate::{Candidate, ELECTION, Event, Log, election, until_standing};
 use docent::node::TransactionResult;
 use docent::{Client, CreateMode, ErrorKind, LostReason};
-use docent_testkit::{Backend, Proxy, TestServer, both_backends};
+use docent_battery::{Backend, Proxy, TestServer, both_backends};
 use docent_tests::{SHORT_SESSION, builder, connect, soon};
 use futures_util::future::join_all;
 use std::sync::{Arc, Mutex};

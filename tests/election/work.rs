@@ -3,7 +3,7 @@
 use crate::candidate::{Candidate, ELECTION, Log, election, until_standing};
 use docent::time::{BootClock, Clock, Timestamp};
 use docent::{Election, Error, ErrorKind, LostReason};
-use docent_testkit::{Backend, both_backends};
+use docent_battery::{Backend, both_backends};
 use docent_tests::{SHORT_SESSION, builder, connect, soon};
 use futures_util::future::join_all;
 use std::fmt;

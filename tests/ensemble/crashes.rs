@@ -1,7 +1,7 @@
 //! Servers that are killed.
 
 use crate::fleet::{Fleet, LONG, connect};
-use docent_testkit::RealEnsemble;
+use docent_battery::RealEnsemble;
 use futures_util::future::join_all;
 
 #[tokio::test]
@@ -43,8 +43,8 @@ async fn an_ensemble_that_is_restarted_at_once_costs_nothing_but_a_pause() {
     let ensemble = RealEnsemble::start().await.unwrap();
     let fleet = Fleet::start(&ensemble, LONG).await;
     fleet.goes_on().await;
-    ensemble.servers().iter().for_each(docent_testkit::RealServer::stop);
-    for started in join_all(ensemble.servers().iter().map(docent_testkit::RealServer::start_again)).await {
+    ensemble.servers().iter().for_each(docent_battery::RealServer::stop);
+    for started in join_all(ensemble.servers().iter().map(docent_battery::RealServer::start_again)).await {
         started.unwrap();
     }
     fleet.has_kept_everything().await;

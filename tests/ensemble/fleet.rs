@@ -7,7 +7,7 @@ use docent::client::ConnectionStatus;
 use docent::discovery::{Registration, ServiceChange};
 use docent::locks::MutexGuard;
 use docent::{Client, ConnectionState, Instance, Leadership, Registry};
-use docent_testkit::{RealEnsemble, RealServer};
+use docent_battery::{RealEnsemble, RealServer};
 use docent_tests::soon;
 use futures_util::StreamExt;
 use futures_util::future::join_all;

@@ -6,7 +6,7 @@ use crate::fleet::leader_of_two;
 use crate::jobs::Jobs;
 use docent::locks::MutexGuard;
 use docent::{Client, Election, ErrorKind, Leadership, Mutex};
-use docent_testkit::{RealEnsemble, ServerOptions};
+use docent_battery::{RealEnsemble, ServerOptions};
 use docent_tests::soon;
 use futures_util::future::join_all;
 use std::time::Duration;

@@ -2,7 +2,7 @@
 
 use crate::fleet::{LONG, connect};
 use docent::{Client, CreateMode, Error};
-use docent_testkit::{RealEnsemble, RealServer};
+use docent_battery::{RealEnsemble, RealServer};
 use docent_tests::soon;
 use futures_util::future::join_all;
 

@@ -1,7 +1,7 @@
 //! Too few servers.
 
 use crate::fleet::{Fleet, SHORT};
-use docent_testkit::{RealEnsemble, RealServer};
+use docent_battery::{RealEnsemble, RealServer};
 use futures_util::future::join_all;
 
 #[tokio::test]

@@ -3,8 +3,8 @@
 use crate::exclusive;
 use crate::fleet::{Fleet, LONG, SHORT, connect, is_connected, leader_of_two, patiently};
 use docent::{CreateMode, ErrorKind};
+use docent_battery::{RawClient, RealEnsemble, ServerOptions};
 use docent_proto::Request;
-use docent_testkit::{RawClient, RealEnsemble, ServerOptions};
 use docent_tests::soon;
 use std::time::Duration;
 

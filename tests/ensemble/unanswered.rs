@@ -2,8 +2,8 @@
 
 use crate::fleet::leader_of_two;
 use bytes::Bytes;
+use docent_battery::{RawClient, RawError, RealEnsemble, ServerOptions};
 use docent_proto::{Acl, ConnectRequest, Create, CreateMode, Request};
-use docent_testkit::{RawClient, RawError, RealEnsemble, ServerOptions};
 use std::net::SocketAddr;
 use std::time::Duration;
 

@@ -4,7 +4,7 @@
 
 mod smallest;
 
-use docent_testkit::{Backend, ServerOptions, both_backends};
+use docent_battery::{Backend, ServerOptions, both_backends};
 use std::env;
 use std::path::PathBuf;
 use std::process::{Output, Stdio};

@@ -3,8 +3,8 @@
 use crate::curator::both;
 use docent::locks::Entered;
 use docent::{Barrier, Client, DoubleBarrier, Error};
+use docent_battery::{Backend, Proxy};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, Proxy};
 use docent_tests::{soon, until};
 use tokio::task::JoinHandle;
 

@@ -1,7 +1,7 @@
 //! A Curator client in a process of its own.
 
 use docent::Client;
-use docent_testkit::TestServer;
+use docent_battery::TestServer;
 use docent_tests::peer::{Peer, Theirs};
 use docent_tests::{SESSION, builder};
 use std::path::Path;

@@ -3,7 +3,7 @@
 use crate::curator::both;
 use docent::discovery::{Peer, ServiceType};
 use docent::{Instance, Membership, Registry, Service};
-use docent_testkit::Backend;
+use docent_battery::Backend;
 use docent_tests::{soon, until};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

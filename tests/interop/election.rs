@@ -3,7 +3,7 @@
 use crate::curator::both;
 use docent::Election;
 use docent::election::ElectionLayout;
-use docent_testkit::Backend;
+use docent_battery::Backend;
 use docent_tests::{soon, until};
 use futures_util::StreamExt;
 

@@ -3,7 +3,7 @@
 use crate::curator::{Curator, IDENTITY, both};
 use docent::Mutex;
 use docent::locks::AcquireError;
-use docent_testkit::Backend;
+use docent_battery::Backend;
 use docent_tests::{connect, in_time, soon, tick, until};
 use std::time::{Duration, Instant};
 

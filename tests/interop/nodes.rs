@@ -8,7 +8,7 @@ use docent::{
     Barrier, Client, Counter, DoubleBarrier, Election, Membership, Mutex, Queue, RwLock, Semaphore,
     SharedValue, SimpleQueue,
 };
-use docent_testkit::Backend;
+use docent_battery::Backend;
 use docent_tests::soon;
 
 const OURS: &str = "/ours";

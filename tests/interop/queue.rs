@@ -3,7 +3,7 @@
 use crate::curator::both;
 use docent::queue::{DeadReason, QueueLayout, Raw};
 use docent::{Client, Queue, SimpleQueue};
-use docent_testkit::Backend;
+use docent_battery::Backend;
 use docent_tests::soon;
 use std::time::Duration;
 

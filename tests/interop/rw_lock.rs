@@ -3,7 +3,7 @@
 use crate::curator::both;
 use docent::RwLock;
 use docent::locks::AcquireError;
-use docent_testkit::Backend;
+use docent_battery::Backend;
 use docent_tests::{soon, until};
 
 const PATH: &str = "/locks/catalogue";

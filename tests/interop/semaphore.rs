@@ -3,7 +3,7 @@
 use crate::curator::both;
 use docent::Semaphore;
 use docent::locks::{AcquireError, SharedLimit};
-use docent_testkit::Backend;
+use docent_battery::Backend;
 use docent_tests::{soon, until};
 
 /// Waits until so many permits are held or wanted.

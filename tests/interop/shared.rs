@@ -4,7 +4,7 @@
 use crate::curator::both;
 use docent::config::{Change, PublishError, SharedCount};
 use docent::{Counter, SharedValue};
-use docent_testkit::Backend;
+use docent_battery::Backend;
 use docent_tests::soon;
 
 #[tokio::test]

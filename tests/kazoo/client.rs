@@ -3,8 +3,8 @@
 use crate::venv;
 use docent::Client;
 use docent::client::ParentKind;
+use docent_battery::{Proxy, TestServer};
 use docent_proto::OpCode;
-use docent_testkit::{Proxy, TestServer};
 use docent_tests::peer::{Peer, Theirs};
 use docent_tests::{SESSION, builder, soon};
 use std::time::Duration;

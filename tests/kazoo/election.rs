@@ -6,7 +6,7 @@ use docent::Election;
 use docent::LostReason;
 use docent::election::ElectionLayout::{LeaderLatch, LeaderSelector};
 use docent::election::{ElectionLayout, Leader};
-use docent_testkit::Backend;
+use docent_battery::Backend;
 use docent_tests::{soon, until};
 use futures_util::StreamExt;
 

@@ -4,7 +4,7 @@ use crate::beside_kazoo;
 use crate::client::{IDENTITY, Kazoo, both, connect, expire};
 use docent::locks::AcquireError;
 use docent::{Client, LostReason, Mutex};
-use docent_testkit::Backend;
+use docent_battery::Backend;
 use docent_tests::{in_time, soon, tick, until};
 use std::time::{Duration, Instant};
 

@@ -23,7 +23,7 @@ macro_rules! beside_kazoo {
                 #[tokio::test]
                 #[ignore = "needs kazoo: run `cargo xtask test`"]
                 async fn $name() {
-                    super::$name(docent_testkit::Backend::Embedded).await;
+                    super::$name(docent_battery::Backend::Embedded).await;
                 }
             )+
         }
@@ -33,7 +33,7 @@ macro_rules! beside_kazoo {
                 #[tokio::test]
                 #[ignore = "needs a real ZooKeeper and kazoo: run `cargo xtask test`"]
                 async fn $name() {
-                    super::$name(docent_testkit::Backend::Real).await;
+                    super::$name(docent_battery::Backend::Real).await;
                 }
             )+
         }

@@ -4,7 +4,7 @@ use crate::beside_kazoo;
 use crate::client::{Kazoo, both, connect, expire};
 use docent::Membership;
 use docent::discovery::{Members, Peer};
-use docent_testkit::Backend;
+use docent_battery::Backend;
 use docent_tests::peer::Theirs;
 use docent_tests::{soon, until};
 

@@ -4,7 +4,7 @@ use crate::beside_kazoo;
 use crate::client::{Kazoo, both, expire};
 use docent::locks::AcquireError;
 use docent::{Client, LostReason, RwLock};
-use docent_testkit::Backend;
+use docent_battery::Backend;
 use docent_tests::{soon, until};
 
 const PATH: &str = "/locks/catalogue";

@@ -4,7 +4,7 @@
 use crate::beside_kazoo;
 use crate::client::both;
 use docent::Semaphore;
-use docent_testkit::Backend;
+use docent_battery::Backend;
 use docent_tests::soon;
 
 beside_kazoo! {

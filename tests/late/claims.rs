@@ -1,8 +1,8 @@
 use crate::scene::Scene;
 use docent::recipe::{ClaimRequest, ClaimResult, Hold, claim_all};
 use docent::{Client, ConnectionState, CreateMode, ErrorKind};
+use docent_battery::Rule;
 use docent_proto::OpCode;
-use docent_testkit::Rule;
 use docent_tests::{soon, until};
 use futures_util::poll;
 use std::pin::pin;

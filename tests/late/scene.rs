@@ -1,6 +1,6 @@
 use docent::server::Follower;
 use docent::{Client, CreateMode};
-use docent_testkit::{Backend, Direction, Flow, Proxy, TestServer};
+use docent_battery::{Backend, Direction, Flow, Proxy, TestServer};
 use docent_tests::{SHORT_SESSION, builder, connect, soon, until};
 use std::time::Duration;
 use tokio::task::JoinHandle;

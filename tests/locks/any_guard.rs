@@ -3,7 +3,7 @@
 use crate::connect;
 use docent::guard::{Guard, Lost, LostReason};
 use docent::{Client, CreateMode, Election, ErrorKind, MultiLock, Mutex, Queue, RwLock, Semaphore};
-use docent_testkit::{Backend, both_backends};
+use docent_battery::{Backend, both_backends};
 use docent_tests::soon;
 use std::sync::Arc;
 

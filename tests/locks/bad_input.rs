@@ -1,7 +1,7 @@
 //! Bad input is an error that names value and rule, and nothing is sent.
 
 use docent::Mutex;
-use docent_testkit::{Backend, both_backends};
+use docent_battery::{Backend, both_backends};
 use docent_tests::{connect, frames_since, refuses_bad_paths, short_of_a_lease, soon};
 use std::time::Duration;
 

@@ -3,8 +3,8 @@
 use crate::connect;
 use docent::locks::BarrierError;
 use docent::{Barrier, Client, Error, ErrorKind};
+use docent_battery::{Backend, both_backends};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, both_backends};
 use docent_tests::soon;
 use futures_util::future::{join_all, try_join_all};
 use std::time::Duration;
@@ -15,7 +15,7 @@ fn barrier(client: &Client) -> Barrier {
 }
 
 /// Begins to wait, and comes back once the watch is set.
-async fn waiting(server: &docent_testkit::TestServer, client: &Client) -> JoinHandle<Result<(), Error>> {
+async fn waiting(server: &docent_battery::TestServer, client: &Client) -> JoinHandle<Result<(), Error>> {
     let looks = || server.front().trace().iter().filter(|frame| frame.is_reply(OpCode::Exists)).count();
     let before = looks();
     let barrier = barrier(client);

@@ -2,9 +2,9 @@
 
 use crate::{builder, connect};
 use docent::{Barrier, Client};
+use docent_battery::battery::abandon_at;
+use docent_battery::{Backend, FrameKind, Proxy, Rule, TestServer, both_backends};
 use docent_proto::OpCode;
-use docent_testkit::battery::abandon_at;
-use docent_testkit::{Backend, FrameKind, Proxy, Rule, TestServer, both_backends};
 use docent_tests::soon;
 
 const PATH: &str = "/barriers/start";

@@ -1,7 +1,7 @@
 //! The mutex stands the batteries of faults.
 
 use crate::contender::{Kind, Locks};
-use docent_testkit::{Backend, battery, both_backends};
+use docent_battery::{Backend, battery, both_backends};
 
 both_backends! {
     async fn a_link_that_breaks_at_any_request_never_doubles_or_drops_a_lock(backend: Backend) {

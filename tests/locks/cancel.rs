@@ -4,8 +4,8 @@ use crate::order::until_waiting;
 use crate::{builder, connect};
 use docent::locks::AcquireError;
 use docent::{Client, Mutex, RwLock, Semaphore};
-use docent_testkit::battery::abandon_at;
-use docent_testkit::{Backend, both_backends};
+use docent_battery::battery::abandon_at;
+use docent_battery::{Backend, both_backends};
 use docent_tests::{soon, until};
 use std::time::Duration;
 
@@ -87,7 +87,7 @@ both_backends! {
 
     async fn an_acquire_dropped_with_its_create_on_the_way_leaves_no_node(backend: Backend) {
         use docent_proto::OpCode;
-        use docent_testkit::Rule;
+        use docent_battery::Rule;
         let server = backend.start().await;
         let other = connect(&server).await;
         let proxy = server.proxy().await;
@@ -124,7 +124,7 @@ both_backends! {
 
     async fn a_create_whose_reply_is_lost_is_found_again_and_not_doubled(backend: Backend) {
         use docent_proto::OpCode;
-        use docent_testkit::Rule;
+        use docent_battery::Rule;
         let server = backend.start().await;
         let proxy = server.proxy().await;
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();

@@ -2,9 +2,9 @@
 
 use docent::locks::{AcquireError, AnyLock, MultiGuard, MutexGuard, Permit, ReadGuard, WriteGuard};
 use docent::{Client, ErrorKind, Fence, MultiLock, Mutex, RwLock, Semaphore};
+use docent_battery::Traced;
+use docent_battery::battery::{Contender, ContenderSetup, Fault, Recipe, Step, unanswered};
 use docent_proto::{Code, OpCode};
-use docent_testkit::Traced;
-use docent_testkit::battery::{Contender, ContenderSetup, Fault, Recipe, Step, unanswered};
 use docent_tests::contenders;
 use std::cell::RefCell;
 use std::collections::HashMap;

@@ -1,8 +1,8 @@
 //! Round trips that locks cost, with sessions that send at once what is submitted together.
 
 use docent::{CreateMode, Mutex, RwLock, Semaphore};
+use docent_battery::{Backend, Traced, both_backends, round_trips};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, Traced, both_backends, round_trips};
 use docent_tests::{connect, soon};
 
 both_backends! {

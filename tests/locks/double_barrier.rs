@@ -3,8 +3,8 @@
 use crate::{builder, connect};
 use docent::locks::{BarrierError, Entered};
 use docent::{Client, ConnectionState, CreateMode, DoubleBarrier, Error, ErrorKind};
+use docent_battery::{Backend, Rule, Traced, both_backends};
 use docent_proto::{OpCode, Request};
-use docent_testkit::{Backend, Rule, Traced, both_backends};
 use docent_tests::{SHORT_SESSION, soon};
 use futures_util::future::{join_all, try_join_all};
 use std::sync::Arc;

@@ -2,9 +2,9 @@
 
 use crate::{builder, connect};
 use docent::{Client, CreateMode, DoubleBarrier, Error, ErrorKind};
+use docent_battery::battery::abandon_at;
+use docent_battery::{Backend, FrameKind, Proxy, Rule, TestServer, both_backends};
 use docent_proto::OpCode;
-use docent_testkit::battery::abandon_at;
-use docent_testkit::{Backend, FrameKind, Proxy, Rule, TestServer, both_backends};
 use docent_tests::soon;
 use futures_util::stream::{self, StreamExt};
 use std::pin::pin;

@@ -2,7 +2,7 @@
 
 use crate::order::until_waiting;
 use docent::{Client, LostReason, Mutex};
-use docent_testkit::{FrameKind, Proxy, TestServer, Traced};
+use docent_battery::{FrameKind, Proxy, TestServer, Traced};
 use docent_tests::{connect, soon, within};
 use std::time::Duration;
 

@@ -3,8 +3,8 @@
 use crate::order::until_waiting;
 use docent::Mutex;
 use docent::locks::MutexGuard;
+use docent_battery::{Backend, Rule, both_backends};
 use docent_proto::{MultiOp, OpCode, Request};
-use docent_testkit::{Backend, Rule, both_backends};
 use docent_tests::{SHORT_SESSION, builder, connect, soon};
 use futures_util::future::join_all;
 use std::collections::{HashMap, HashSet};

@@ -3,7 +3,7 @@
 use crate::connect;
 use docent::locks::AcquireError;
 use docent::{Client, CreateMode, Error, ErrorKind, Mutex, RwLock, Semaphore};
-use docent_testkit::{Backend, both_backends};
+use docent_battery::{Backend, both_backends};
 use docent_tests::{soon, until};
 use futures_util::future::join_all;
 use std::fmt::Debug;

@@ -4,7 +4,7 @@
 use crate::granted_less::{LONG, loses_its_guard_in_time};
 use docent::time::{BootClock, Clock, Timestamp};
 use docent::{LostReason, MultiLock, Mutex};
-use docent_testkit::{Backend, both_backends};
+use docent_battery::{Backend, both_backends};
 use docent_tests::{SESSION, builder, soon};
 use futures_util::poll;
 use std::cell::Cell;

@@ -3,8 +3,8 @@
 use docent::locks::AcquireError;
 use docent::node::{Acl, Permissions};
 use docent::{CreateMode, Election, ErrorKind, Mutex};
+use docent_battery::{Backend, Rule, both_backends};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, Rule, both_backends};
 use docent_tests::{builder, connect, soon};
 use std::io;
 use std::sync::{Arc, Mutex as StdMutex};

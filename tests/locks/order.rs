@@ -3,8 +3,8 @@
 use crate::{builder, connect};
 use docent::locks::{AcquireError, Role};
 use docent::{ErrorKind, Fence, LostReason, Mutex};
+use docent_battery::{Backend, FrameKind, Traced, both_backends};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, FrameKind, Traced, both_backends};
 use docent_tests::{PATIENCE, as_it_goes_on, soon};
 use futures_util::future::{join_all, try_join_all};
 use std::collections::{HashMap, HashSet};

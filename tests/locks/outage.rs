@@ -2,8 +2,8 @@
 
 use docent::locks::{AcquireError, SharedLimit};
 use docent::{Client, ConnectionState, ErrorKind, MultiLock, Mutex, RwLock, Semaphore};
+use docent_battery::{Backend, Rule, TestServer};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, Rule, TestServer};
 use docent_tests::{PATIENCE, builder, soon};
 use futures_util::future::{BoxFuture, FutureExt, TryFutureExt};
 use std::time::Duration;

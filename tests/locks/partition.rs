@@ -2,8 +2,8 @@
 
 use docent::locks::{Partitioner, Share, ShareEnd};
 use docent::{Client, CreateMode, ErrorKind};
+use docent_battery::{Backend, Rule, TestServer, both_backends};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, Rule, TestServer, both_backends};
 use docent_tests::{SHORT_SESSION, builder, connect, refuses_bad_paths, soon, until};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -6,12 +6,12 @@ use docent::client::ConnectionStatus;
 use docent::locks::{AcquireError, MutexGuard};
 use docent::server::Server;
 use docent::{Client, ConnectionState, Mutex};
+use docent_battery::{Proxy, RawClient};
 use docent_checker::{
     Attempt, AttemptId, Change, ClientId, ClientRecorder, Coverage, EndState, Ending, EventKind, Facts,
     FaultKind, FencedResource, Grant, LinkState, Recorder, Role, Run, check, report,
 };
 use docent_proto::Request;
-use docent_testkit::{Proxy, RawClient};
 use docent_tests::soon;
 use std::sync::{Arc, Mutex as StdMutex};
 use std::time::{Duration, Instant};

@@ -4,8 +4,8 @@ use crate::connect;
 use crate::order::until_waiting;
 use docent::locks::{AcquireError, Owner};
 use docent::{LostReason, Mutex};
+use docent_battery::{Backend, both_backends};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, both_backends};
 use docent_tests::soon;
 use std::sync::atomic::{AtomicBool, Ordering};
 

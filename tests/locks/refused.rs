@@ -3,8 +3,8 @@
 use crate::{builder, connect};
 use docent::node::{Acl, Permissions};
 use docent::{Client, ConnectionState, ErrorKind, LostReason, Mutex};
+use docent_battery::{Backend, Traced, both_backends};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, Traced, both_backends};
 use docent_tests::soon;
 
 /// From now on tickets stand in the line of `/lock` until their session ends.

@@ -2,7 +2,7 @@
 
 use crate::connect;
 use docent::Mutex;
-use docent_testkit::{Backend, both_backends};
+use docent_battery::{Backend, both_backends};
 use docent_tests::{as_it_goes_on, soon};
 use futures_util::future::{join_all, try_join_all};
 use std::sync::Arc;

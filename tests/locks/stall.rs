@@ -5,7 +5,7 @@ use docent::Mutex;
 use docent::client::ClientBuilder;
 use docent::locks::MutexGuard;
 use docent::server::Follower;
-use docent_testkit::Backend;
+use docent_battery::Backend;
 use docent_tests::soon;
 use std::sync::Arc;
 use std::thread;

@@ -2,8 +2,8 @@
 
 use docent::locks::{AcquireError, Owner, TimedLease};
 use docent::{CreateMode, ErrorKind};
+use docent_battery::{Backend, Rule, both_backends};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, Rule, both_backends};
 use docent_tests::{builder, connect, refuses_bad_paths, soon, until};
 use std::time::{Duration, SystemTime};
 

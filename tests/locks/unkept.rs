@@ -4,7 +4,7 @@
 use docent::locks::AcquireError;
 use docent::time::{BootClock, Clock, Timestamp};
 use docent::{Client, ConnectionState, ErrorKind, LostReason, MultiLock, Mutex};
-use docent_testkit::{Backend, TestServer};
+use docent_battery::{Backend, TestServer};
 use docent_tests::{SHORT_SESSION, builder, soon};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

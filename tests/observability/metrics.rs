@@ -4,8 +4,8 @@ use docent::{
     Client, Config, ConnectionState, Election, Instance, LostReason, Mutex, Queue, Registry, RwLock,
     Semaphore,
 };
+use docent_battery::{Backend, Proxy, Rule, TestServer};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, Proxy, Rule, TestServer};
 use docent_tests::{builder, soon};
 use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
 use std::collections::BTreeMap;

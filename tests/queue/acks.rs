@@ -3,8 +3,8 @@
 use crate::jobs::{QUEUE, drain, queue, take};
 use docent::queue::AckError;
 use docent::{CreateMode, Delivery, ErrorKind, LostReason, Queue};
+use docent_battery::{Backend, Rule, both_backends};
 use docent_proto::{OpCode, Request};
-use docent_testkit::{Backend, Rule, both_backends};
 use docent_tests::{connect, soon};
 
 both_backends! {

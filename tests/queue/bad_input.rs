@@ -4,7 +4,7 @@ use crate::jobs::{QUEUE, queue};
 use bytes::Bytes;
 use docent::queue::{AckError, PutError, QueueLayout, Raw};
 use docent::{Delivery, ErrorKind, Queue, SimpleQueue};
-use docent_testkit::{Backend, both_backends};
+use docent_battery::{Backend, both_backends};
 use docent_tests::{connect, frames_since, refuses_bad_paths, short_of_a_lease, soon};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::time::Duration;

@@ -2,9 +2,9 @@
 
 use docent::queue::AckError;
 use docent::{Client, CreateMode, Delivery, ErrorKind, Fence, Queue};
+use docent_battery::battery::{self, Contender, ContenderSetup, Fault, Recipe, Step, unanswered};
+use docent_battery::{Backend, FrameKind, Traced, both_backends};
 use docent_proto::OpCode;
-use docent_testkit::battery::{self, Contender, ContenderSetup, Fault, Recipe, Step, unanswered};
-use docent_testkit::{Backend, FrameKind, Traced, both_backends};
 use docent_tests::contenders;
 use std::process::Command;
 use std::time::Duration;

@@ -4,7 +4,7 @@ use crate::jobs::QUEUE;
 use bytes::Bytes;
 use docent::queue::{QueueBuilder, QueueLayout, Raw};
 use docent::{Delivery, Queue};
-use docent_testkit::{Backend, Rule, TestServer, both_backends};
+use docent_battery::{Backend, Rule, TestServer, both_backends};
 use docent_tests::{builder, soon, until};
 use futures_util::future::join_all;
 use std::time::Duration;

@@ -2,8 +2,8 @@
 
 use crate::jobs::{A_WHILE, QUEUE, queue};
 use docent::{Client, Queue};
+use docent_battery::{Backend, Direction, FrameKind, Traced, both_backends};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, Direction, FrameKind, Traced, both_backends};
 use docent_tests::{builder, connect, soon, until};
 use std::time::Duration;
 use tokio::task::JoinSet;

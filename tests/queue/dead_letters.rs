@@ -5,7 +5,7 @@ use bytes::Bytes;
 use docent::node::Acl;
 use docent::queue::{Codec, CodecError, DeadReason, PeekError, PutError, Raw};
 use docent::{CreateMode, ErrorKind, Queue};
-use docent_testkit::{Backend, Direction, both_backends};
+use docent_battery::{Backend, Direction, both_backends};
 use docent_tests::{builder, connect, soon, until};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -2,7 +2,7 @@
 
 use crate::jobs::queue;
 use docent::Queue;
-use docent_testkit::{Backend, both_backends};
+use docent_battery::{Backend, both_backends};
 use docent_tests::{connect, soon, within};
 use futures_util::{StreamExt, TryStreamExt};
 use std::time::Duration;

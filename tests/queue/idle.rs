@@ -5,8 +5,8 @@ use bytes::Bytes;
 use docent::node::Acl;
 use docent::queue::{AckError, Raw};
 use docent::{Client, CreateMode, Queue};
+use docent_battery::{Backend, FrameKind, TestServer, Traced, both_backends};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, FrameKind, TestServer, Traced, both_backends};
 use docent_tests::{SHORT_SESSION, builder, connect, in_time, soon, within};
 use futures_util::future::join_all;
 use std::time::{Duration, Instant};
@@ -27,7 +27,7 @@ async fn until_idle(client: &Client, count: usize) {
 struct Idle {
     client: Client,
     queue: Queue<u64>,
-    proxy: docent_testkit::Proxy,
+    proxy: docent_battery::Proxy,
 }
 
 impl Idle {

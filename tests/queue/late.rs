@@ -4,7 +4,7 @@ use crate::jobs::{A_WHILE, QUEUE, builder, queue, take};
 use bytes::Bytes;
 use docent::queue::{Codec, CodecError};
 use docent::{Client, Queue};
-use docent_testkit::{Backend, Direction, Proxy, TestServer, both_backends};
+use docent_battery::{Backend, Direction, Proxy, TestServer, both_backends};
 use docent_tests::{connect, soon, until, within};
 use std::sync::Arc;
 use std::time::Duration;

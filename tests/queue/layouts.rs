@@ -3,7 +3,7 @@
 use crate::jobs::{A_WHILE, QUEUE, drain, queue, take};
 use docent::queue::{DeadReason, QueueLayout};
 use docent::{Client, CreateMode, Queue};
-use docent_testkit::{Backend, both_backends};
+use docent_battery::{Backend, both_backends};
 use docent_tests::{connect, soon};
 use std::time::Duration;
 

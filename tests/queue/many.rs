@@ -2,7 +2,7 @@
 
 use docent::queue::AckError;
 use docent::{Client, Delivery, ErrorKind, Fence, Queue};
-use docent_testkit::{Backend, TestServer, both_backends};
+use docent_battery::{Backend, TestServer, both_backends};
 use docent_tests::{as_it_goes_on, builder, soon};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex};

@@ -3,7 +3,7 @@
 use crate::jobs::{A_WHILE, QUEUE, builder, drain, queue, take};
 use docent::queue::{AckError, DeadReason, PutError, PutOptions, QueueLayout, Raw};
 use docent::{Client, CreateMode, ErrorKind, Queue};
-use docent_testkit::{Backend, both_backends};
+use docent_battery::{Backend, both_backends};
 use docent_tests::{connect, soon, until};
 use std::time::{Duration, Instant};
 

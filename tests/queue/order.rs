@@ -3,7 +3,7 @@
 use crate::jobs::{A_WHILE, QUEUE, drain, finish, queue, take};
 use docent::queue::{AckError, QueueLayout};
 use docent::{CreateMode, ErrorKind, LostReason, Queue};
-use docent_testkit::{Backend, both_backends};
+use docent_battery::{Backend, both_backends};
 use docent_tests::{connect, soon};
 use std::pin::pin;
 

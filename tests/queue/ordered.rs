@@ -3,7 +3,7 @@
 use crate::jobs::A_WHILE;
 use docent::queue::DeadReason;
 use docent::{Client, Queue};
-use docent_testkit::{Backend, both_backends};
+use docent_battery::{Backend, both_backends};
 use docent_tests::{connect, in_time, soon};
 use std::time::{Duration, Instant};
 

@@ -3,9 +3,9 @@
 use crate::jobs::{QUEUE, drain, queue};
 use docent::queue::PutError;
 use docent::{Client, ErrorKind, Queue};
+use docent_battery::battery::{Asked, BREAKS, Break, Fault, poll_times};
+use docent_battery::{Backend, Proxy, TestServer, both_backends};
 use docent_proto::OpCode;
-use docent_testkit::battery::{Asked, BREAKS, Break, Fault, poll_times};
-use docent_testkit::{Backend, Proxy, TestServer, both_backends};
 use docent_tests::{builder, connect, soon};
 use futures_util::future::join_all;
 use std::pin::pin;

@@ -1,8 +1,8 @@
 //! The queue of ZooKeeper's documentation.
 
 use docent::{CreateMode, ErrorKind, SimpleQueue};
+use docent_battery::{Backend, Rule, both_backends};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, Rule, both_backends};
 use docent_tests::{builder, connect, soon};
 use futures_util::future::join_all;
 use std::time::Duration;
@@ -66,7 +66,7 @@ both_backends! {
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
         let simple = SimpleQueue::new(&client, PATH).unwrap();
         simple.put("a").await.unwrap();
-        let broken = async |rule: docent_testkit::Armed| {
+        let broken = async |rule: docent_battery::Armed| {
             rule.fired().await;
             proxy.reset().await;
         };

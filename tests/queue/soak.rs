@@ -5,7 +5,7 @@
 use crate::jobs::QUEUE;
 use docent::queue::{AckError, DeadReason};
 use docent::{Client, Delivery, Queue};
-use docent_testkit::{Backend, TestServer};
+use docent_battery::{Backend, TestServer};
 use docent_tests::{as_it_goes_on, builder, soon};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};

@@ -2,7 +2,7 @@
 
 use crate::granted_less::{LONG, SHORT, loses_its_guard_in_time};
 use docent::zookeeper_client::ZookeeperClient;
-use docent_testkit::{Backend, both_backends};
+use docent_battery::{Backend, both_backends};
 use std::time::Duration;
 
 #[tokio::test]

@@ -36,7 +36,7 @@ mod watches;
 use docent::Client;
 use docent::client::ClientBuilder;
 use docent::zookeeper_client::ZookeeperClient;
-use docent_testkit::TestServer;
+use docent_battery::TestServer;
 
 fn builder(server: &TestServer, connect_string: impl AsRef<str>) -> ClientBuilder {
     docent_tests::builder(server, connect_string).zookeeper_client(ZookeeperClient::new())

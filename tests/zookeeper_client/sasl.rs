@@ -3,7 +3,7 @@
 use docent::node::{Acl, Permissions};
 use docent::zookeeper_client::{Sasl, ZookeeperClient};
 use docent::{CreateMode, ErrorKind};
-use docent_testkit::{Backend, ServerOptions};
+use docent_battery::{Backend, ServerOptions};
 use docent_tests::soon;
 
 const USERS: &str =

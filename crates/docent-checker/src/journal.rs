@@ -91,9 +91,9 @@ impl From<server::EndCause> for EndCause {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use docent_battery::RawClient;
     use docent_proto::{Acl, Create, CreateMode, Request};
     use docent_server::Server;
-    use docent_testkit::RawClient;
 
     fn create(path: &str, mode: CreateMode) -> Request {
         Request::Create(Create::new(path.into(), "x".into(), Acl::open(), mode, 0))

@@ -3,7 +3,7 @@
 use crate::scene::{orders, registry, until_ids};
 use docent::discovery::{AttemptPolicy, Balanced, CallError, Outcome, OutlierPolicy, PickPolicy};
 use docent::{Client, Instance, Service};
-use docent_testkit::{Backend, both_backends};
+use docent_battery::{Backend, both_backends};
 use docent_tests::{PATIENCE, connect, soon};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;

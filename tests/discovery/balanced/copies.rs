@@ -1,4 +1,4 @@
-use docent_testkit::TestServer;
+use docent_battery::TestServer;
 use docent_tests::{SESSION, soon, tick};
 use std::process::{Command as Plain, Stdio};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};

@@ -6,7 +6,7 @@ use super::scene::{Kind, asker, until_answered_by};
 use crate::scene::{registry, until_ids};
 use docent::discovery::{OutlierPolicy, PickPolicy};
 use docent::{Client, Service};
-use docent_testkit::{Backend, both_backends};
+use docent_battery::{Backend, both_backends};
 use docent_tests::{connect, soon};
 use std::time::Duration;
 use tokio::time::sleep;

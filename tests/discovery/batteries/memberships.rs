@@ -4,7 +4,7 @@ use super::{Keeping, Keeps};
 use crate::membership::{GROUP, group};
 use docent::discovery::Member;
 use docent::{Client, Error, Membership};
-use docent_testkit::{Backend, battery, both_backends};
+use docent_battery::{Backend, battery, both_backends};
 use futures_util::StreamExt;
 use std::marker::PhantomData;
 

@@ -5,9 +5,9 @@ mod memberships;
 mod registrations;
 
 use docent::{Client, Error, ErrorKind};
+use docent_battery::Traced;
+use docent_battery::battery::{Contender, ContenderSetup, Fault, Recipe, Step, unanswered};
 use docent_proto::OpCode;
-use docent_testkit::Traced;
-use docent_testkit::battery::{Contender, ContenderSetup, Fault, Recipe, Step, unanswered};
 use docent_tests::contenders;
 use std::marker::PhantomData;
 

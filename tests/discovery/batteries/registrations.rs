@@ -4,7 +4,7 @@ use super::{Keeping, Keeps};
 use crate::scene::{ORDERS, orders, registry};
 use docent::discovery::{Registration, RegistrationStatus};
 use docent::{Client, Error};
-use docent_testkit::{Backend, battery, both_backends};
+use docent_battery::{Backend, battery, both_backends};
 use std::marker::PhantomData;
 
 const REGISTRATIONS: Keeping<Registration> = Keeping(PhantomData);

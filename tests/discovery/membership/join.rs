@@ -3,8 +3,8 @@
 use super::{GROUP, group, ids, next};
 use docent::discovery::Presence;
 use docent::{CreateMode, ErrorKind, Membership};
+use docent_battery::{Backend, both_backends};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, both_backends};
 use docent_tests::{SHORT_SESSION, builder, connect, soon};
 
 both_backends! {

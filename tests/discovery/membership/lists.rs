@@ -3,8 +3,8 @@
 use super::{GROUP, group, ids, next, until, until_present};
 use docent::discovery::Presence;
 use docent::{CreateMode, ErrorKind};
+use docent_battery::{Backend, Rule, both_backends};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, Rule, both_backends};
 use docent_tests::{builder, connect, soon};
 use futures_util::StreamExt;
 use futures_util::future::try_join_all;

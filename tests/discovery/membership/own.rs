@@ -4,7 +4,7 @@ use super::{GROUP, group, ids, next, until_present};
 use docent::CreateMode;
 use docent::discovery::Presence;
 use docent::node::{Acl, Permissions};
-use docent_testkit::{Backend, both_backends};
+use docent_battery::{Backend, both_backends};
 use docent_tests::{connect, soon};
 use futures_util::StreamExt;
 

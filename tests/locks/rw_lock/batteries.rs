@@ -1,7 +1,7 @@
 //! Both guards stand the batteries of faults.
 
 use crate::contender::{Kind, Locks};
-use docent_testkit::{Backend, battery, both_backends};
+use docent_battery::{Backend, battery, both_backends};
 
 /// A writer among writers.
 fn writers() -> Locks {

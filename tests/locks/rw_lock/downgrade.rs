@@ -5,8 +5,8 @@ use crate::{builder, connect};
 use docent::locks::{AcquireError, Owner, Role};
 use docent::recipe::{ClaimRequest, ClaimResult, Line, claim_all};
 use docent::{CreateMode, ErrorKind, LostReason, RwLock};
+use docent_battery::{Backend, Rule, both_backends};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, Rule, both_backends};
 use docent_tests::soon;
 use std::future::Future;
 use std::pin::pin;
@@ -206,7 +206,7 @@ both_backends! {
         let node = server.path(written.path().trim_start_matches('/'));
         let before = server.front().trace().len();
         let _read = soon(written.downgrade()).await.unwrap();
-        let is_delete = |f: &docent_testkit::Traced| f.is_request(OpCode::Delete) && f.path.as_ref() == Some(&node);
+        let is_delete = |f: &docent_battery::Traced| f.is_request(OpCode::Delete) && f.path.as_ref() == Some(&node);
         soon(server.front().until(|trace| trace.iter().any(is_delete))).await;
         let trace = server.front().trace();
         let created = trace[before..].iter().position(|f| f.is_reply(OpCode::Multi)).unwrap();

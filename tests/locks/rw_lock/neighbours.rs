@@ -4,8 +4,8 @@ use super::until_in_line;
 use crate::{builder, connect};
 use docent::locks::{AcquireError, Role};
 use docent::{Client, CreateMode, ErrorKind, RwLock};
+use docent_battery::{Backend, Rule, Traced, both_backends};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, Rule, Traced, both_backends};
 use docent_tests::soon;
 
 const ID: &str = "_c_9a794062-0b31-421c-9cfe-0699f14437da-";

@@ -4,8 +4,8 @@ use super::until_in_line;
 use crate::{builder, connect};
 use docent::locks::{AcquireError, Owner, ReadGuard};
 use docent::{Error, Fence, RwLock};
+use docent_battery::{Backend, Proxy, Rule, TestServer, both_backends};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, Proxy, Rule, TestServer, both_backends};
 use docent_tests::soon;
 use tokio::task::JoinHandle;
 

@@ -4,7 +4,7 @@ use super::until_in_line;
 use crate::connect;
 use docent::locks::{AcquireError, Owner};
 use docent::{LostReason, RwLock};
-use docent_testkit::{Backend, both_backends};
+use docent_battery::{Backend, both_backends};
 use docent_tests::soon;
 
 both_backends! {

@@ -4,8 +4,8 @@ use super::until_participants;
 use crate::{builder, connect};
 use docent::locks::{AcquireError, Permit};
 use docent::{CreateMode, Semaphore};
+use docent_battery::{Backend, Rule, both_backends};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, Rule, both_backends};
 use docent_tests::soon;
 use tokio::task::JoinHandle;
 

@@ -4,7 +4,7 @@ use super::until_participants;
 use crate::connect;
 use docent::locks::{AcquireError, SharedLimit};
 use docent::{CreateMode, ErrorKind, Semaphore};
-use docent_testkit::{Backend, both_backends};
+use docent_battery::{Backend, both_backends};
 use docent_tests::soon;
 
 both_backends! {

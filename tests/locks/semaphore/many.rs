@@ -4,8 +4,8 @@ use super::until_participants;
 use crate::{builder, connect};
 use docent::locks::{AcquireError, SharedLimit};
 use docent::{Client, CreateMode, Error, ErrorKind, Semaphore};
+use docent_battery::{Backend, Rule, Traced, both_backends};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, Rule, Traced, both_backends};
 use docent_tests::{soon, until};
 use std::fmt::Debug;
 

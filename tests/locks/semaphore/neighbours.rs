@@ -3,7 +3,7 @@
 use super::until_participants;
 use crate::connect;
 use docent::{CreateMode, Semaphore};
-use docent_testkit::{Backend, both_backends};
+use docent_battery::{Backend, both_backends};
 use docent_tests::soon;
 
 const ID: &str = "_c_9a794062-0b31-421c-9cfe-0699f14437da-";

@@ -1,4 +1,4 @@
-use docent_testkit::battery;
+use docent_battery::battery;
 use std::future::Future;
 
 /// Polls `future` up to `polls` times, but at least once, each when it asked for it, then drops it; `None`
