@@ -1,3 +1,15 @@
-//! Batteries of faults, tests on both servers and traces of frames, for Docent's own suites.
+#![doc = include_str!("../README.md")]
 
-pub use docent_testkit::*;
+mod backend;
+pub mod battery;
+mod round_trips;
+mod test_server;
+
+pub use backend::Backend;
+pub use docent_testkit::internals::{
+    Direction, Fate, Flow, FrameKind, KeptAlive, On, Proxy, RawClient, RawError, RealEnsemble, Reply, Rule,
+    ServerOptions, Sessions, Traced,
+};
+pub use docent_testkit::{Armed, ExpireError, Missing, Port, RealServer, StartError};
+pub use round_trips::{round_trips, watch_events};
+pub use test_server::TestServer;

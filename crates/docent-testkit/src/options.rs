@@ -2,7 +2,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-/// Settings of a server: a [`RealServer`](crate::RealServer), or either [`Backend`](crate::Backend).
+/// Settings of a server, a [`RealServer`](crate::RealServer) or an embedded one.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ServerOptions {

@@ -28,14 +28,13 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// ```no_run
 /// # async fn run(server: std::net::SocketAddr) -> std::io::Result<()> {
 /// use docent_proto::OpCode;
-/// use docent_testkit::{Proxy, Rule, round_trips};
+/// use docent_testkit::internals::{Proxy, Rule};
 ///
 /// let proxy = Proxy::start(server).await?;
 /// let lost = proxy.add(Rule::on(OpCode::Create2).swallow_reply());
 /// // … a client connects to proxy.connect_string() and creates a node …
 /// lost.fired().await;
 /// proxy.reset().await;
-/// println!("{} round trips", round_trips(&proxy.trace()));
 /// # Ok(()) }
 /// ```
 #[derive(Debug)]

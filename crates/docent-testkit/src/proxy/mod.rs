@@ -15,4 +15,4 @@ pub use handle::Proxy;
 pub use keep_alive::KeptAlive;
 pub use lane::Flow;
 pub use rule::{Armed, On, Rule};
-pub use trace::{Direction, Fate, FrameKind, Traced, round_trips, watch_events};
+pub use trace::{Direction, Fate, FrameKind, Traced};

@@ -16,7 +16,7 @@ type Condition = Box<dyn Fn(&Request) -> bool + Send>;
 ///
 /// ```
 /// use docent_proto::OpCode;
-/// use docent_testkit::Rule;
+/// use docent_testkit::internals::Rule;
 ///
 /// let lost = Rule::on(OpCode::Create2).path(|path| path.starts_with("/locks/")).nth(2).swallow_reply();
 /// ```

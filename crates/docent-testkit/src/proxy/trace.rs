@@ -1,5 +1,4 @@
 use docent_proto::{Code, EventKind, OpCode};
-use std::collections::HashSet;
 use std::time::Instant;
 
 /// Direction of a frame.
@@ -68,7 +67,8 @@ pub struct Traced {
 }
 
 impl Traced {
-    pub(super) fn new(link: u64, direction: Direction, kind: FrameKind, length: usize) -> Self {
+    /// A frame of this kind and length, about which nothing else is known.
+    pub fn new(link: u64, direction: Direction, kind: FrameKind, length: usize) -> Self {
         Self {
             at: Instant::now(),
             link,
@@ -93,78 +93,5 @@ impl Traced {
     /// True for a reply to an `op`.
     pub fn is_reply(&self, op: OpCode) -> bool {
         self.kind == FrameKind::Reply && self.op == Some(op)
-    }
-}
-
-/// Counts the round trips in a trace: the requests that were sent while no other request of their link was
-/// awaiting its reply. Requests sent together count once. Connects and pings do not count.
-pub fn round_trips(trace: &[Traced]) -> usize {
-    let mut awaiting: HashSet<(u64, Option<i32>)> = HashSet::new();
-    let mut count = 0;
-    for frame in trace.iter().filter(|frame| frame.op != Some(OpCode::Ping)) {
-        match frame.kind {
-            FrameKind::Request => {
-                if !awaiting.iter().any(|(link, _)| *link == frame.link) {
-                    count += 1;
-                }
-                awaiting.insert((frame.link, frame.xid));
-            }
-            FrameKind::Reply if frame.fate == Fate::Forwarded => {
-                awaiting.remove(&(frame.link, frame.xid));
-            }
-            FrameKind::Reply | FrameKind::Connect | FrameKind::Event | FrameKind::Raw => {}
-        }
-    }
-    count
-}
-
-/// Counts the watch events in a trace that were passed on.
-pub fn watch_events(trace: &[Traced]) -> usize {
-    trace.iter().filter(|frame| frame.kind == FrameKind::Event && frame.fate == Fate::Forwarded).count()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn frame(kind: FrameKind, op: OpCode, xid: i32) -> Traced {
-        let direction = if kind == FrameKind::Request { Direction::ToServer } else { Direction::ToClient };
-        Traced { op: Some(op), xid: Some(xid), ..Traced::new(0, direction, kind, 0) }
-    }
-
-    #[test]
-    fn requests_that_overlap_are_one_round_trip() {
-        use FrameKind::{Reply, Request};
-        let mut trace = vec![
-            frame(Request, OpCode::Create2, 1),
-            frame(Request, OpCode::GetChildren2, 2),
-            frame(Reply, OpCode::Create2, 1),
-            frame(Request, OpCode::GetData, 3),
-            frame(Reply, OpCode::GetChildren2, 2),
-            frame(Reply, OpCode::GetData, 3),
-        ];
-        assert_eq!(round_trips(&trace), 1);
-        trace.push(frame(Request, OpCode::Delete, 4));
-        assert_eq!(round_trips(&trace), 2);
-    }
-
-    #[test]
-    fn pings_are_no_round_trips_and_do_not_join_others() {
-        use FrameKind::{Reply, Request};
-        let trace = [
-            frame(Request, OpCode::Ping, -2),
-            frame(Request, OpCode::GetData, 1),
-            frame(Reply, OpCode::GetData, 1),
-            frame(Request, OpCode::GetData, 2),
-            frame(Reply, OpCode::Ping, -2),
-        ];
-        assert_eq!(round_trips(&trace), 2);
-    }
-
-    #[test]
-    fn links_are_counted_apart() {
-        let mut other = frame(FrameKind::Request, OpCode::GetData, 1);
-        other.link = 1;
-        assert_eq!(round_trips(&[frame(FrameKind::Request, OpCode::GetData, 1), other]), 2);
     }
 }

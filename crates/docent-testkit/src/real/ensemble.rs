@@ -2,7 +2,7 @@ use super::StartError;
 use super::java::Java;
 use super::peer_link::{CallBack, PeerLink};
 use super::server::{Membership, PORT_ATTEMPTS, RealServer, blocking};
-use crate::ServerOptions;
+use crate::options::ServerOptions;
 use crate::ports::Port;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -41,7 +41,7 @@ const POLL: Duration = Duration::from_millis(20);
 /// # Examples
 /// ```no_run
 /// # async fn run() -> Result<(), docent_testkit::StartError> {
-/// let ensemble = docent_testkit::RealEnsemble::start().await?;
+/// let ensemble = docent_testkit::internals::RealEnsemble::start().await?;
 /// let leader = ensemble.leader().await?;
 /// ensemble.servers()[leader].stop();
 /// println!("{}", ensemble.connect_string());

@@ -1,7 +1,7 @@
 use super::java::Java;
 use super::process::{Process, Watchdog};
 use super::{Missing, StartError};
-use crate::ServerOptions;
+use crate::options::ServerOptions;
 use crate::ports::Port;
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
@@ -24,7 +24,7 @@ pub(super) const PORT_ATTEMPTS: usize = 3;
 static SHARED: OnceCell<RealServer> = OnceCell::const_new();
 
 /// A real ZooKeeper server: a Java process on a free loopback port, with a data folder of its own. It stands
-/// alone, or is a member of a [`RealEnsemble`](super::RealEnsemble).
+/// alone, or is a member of an ensemble.
 ///
 /// # On drop
 /// The process is killed (SIGKILL) and its folder removed, after a panic too. Both also go when the process
@@ -88,6 +88,7 @@ impl RealServer {
     ///
     /// # Errors
     /// When ZooKeeper is not installed or does not come up.
+    #[doc(hidden)]
     pub async fn start_with(options: ServerOptions) -> Result<Self, StartError> {
         blocking(move || {
             let java = Java::find()?;
@@ -161,6 +162,7 @@ impl RealServer {
     }
 
     /// The address it listens on for TLS, if its options say that it does.
+    #[doc(hidden)]
     pub fn secure_address(&self) -> Option<SocketAddr> {
         self.inner.secure_address()
     }

@@ -93,6 +93,6 @@ mod tests {
     fn the_product_is_the_facade_and_all_below_it() {
         let product = product(&root()).unwrap();
         assert!(product.contains("docent-core") && product.contains("docent-proto"));
-        assert!(!product.contains("docent-testkit") && !product.contains("xtask"));
+        assert!(!product.contains("docent-battery") && !product.contains("xtask"));
     }
 }

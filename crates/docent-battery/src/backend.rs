@@ -47,7 +47,7 @@ impl Backend {
 /// `macros` and `rt`.
 ///
 /// ```
-/// use docent_testkit::{Backend, both_backends};
+/// use docent_battery::{Backend, both_backends};
 ///
 /// both_backends! {
 ///     async fn a_session_can_be_opened(backend: Backend) {

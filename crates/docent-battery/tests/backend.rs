@@ -1,7 +1,7 @@
 //! Behaviour that a test can rely on against either server.
 
+use docent_battery::{Backend, RawClient, TestServer, both_backends};
 use docent_proto::{Acl, Code, Create, CreateMode, Request};
-use docent_testkit::{Backend, RawClient, TestServer, both_backends};
 use std::time::Duration;
 
 const TIMEOUT: Duration = Duration::from_secs(10);

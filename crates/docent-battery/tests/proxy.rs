@@ -1,10 +1,10 @@
 //! The proxy's faults on links and its trace of them, in front of either server.
 
-use docent_proto::{Acl, Code, Create, CreateMode, EventKind, OpCode, Request, Response};
-use docent_testkit::{
+use docent_battery::{
     Backend, Direction, Fate, Flow, FrameKind, Proxy, RawClient, RawError, Rule, TestServer, both_backends,
     round_trips, watch_events,
 };
+use docent_proto::{Acl, Code, Create, CreateMode, EventKind, OpCode, Request, Response};
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 

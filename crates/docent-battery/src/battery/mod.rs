@@ -22,7 +22,7 @@
 //!
 //! ```ignore
 //! use docent::{Client, Error, ErrorKind, Fence, Mutex, locks::{AcquireError, MutexGuard}};
-//! use docent_testkit::battery::{Contender, ContenderSetup, Fault, Recipe, Step, lost_reply};
+//! use docent_battery::battery::{Contender, ContenderSetup, Fault, Recipe, Step, lost_reply};
 //!
 //! struct Locks;
 //! struct Locker { client: Client, mutex: Mutex, namespace: String }

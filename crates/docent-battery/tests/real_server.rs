@@ -1,7 +1,7 @@
 //! The life of a real server: start, stop, restart, freeze, and that nothing is left behind.
 
+use docent_battery::{RawClient, RealServer};
 use docent_proto::{Acl, Create, CreateMode, Request, Response};
-use docent_testkit::{RawClient, RealServer};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;

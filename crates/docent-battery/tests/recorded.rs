@@ -2,11 +2,11 @@
 //! ones.
 
 use bytes::{Bytes, BytesMut};
+use docent_battery::{Backend, RawClient, ServerOptions, both_backends};
 use docent_proto::{
     Acl, Code, Create, CreateKind, CreateMode, Frames, MultiResult, OpCode, Record, ReplyHeader, Request,
     RequestFrame, Response, Stat,
 };
-use docent_testkit::{Backend, RawClient, ServerOptions, both_backends};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

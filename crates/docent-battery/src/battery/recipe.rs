@@ -1,5 +1,4 @@
-use crate::Traced;
-use crate::proxy::{Fate, FrameKind};
+use crate::{Fate, FrameKind, Traced};
 use docent_proto::{Code, OpCode};
 use std::fmt;
 use std::future::Future;

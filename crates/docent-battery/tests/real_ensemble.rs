@@ -1,7 +1,7 @@
 //! A real ensemble: leaders and followers, and servers that are cut off.
 
+use docent_battery::{RawClient, RawError, RealEnsemble, RealServer};
 use docent_proto::{Acl, Create, CreateMode, Request};
-use docent_testkit::{RawClient, RawError, RealEnsemble, RealServer};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! Ports that stay with their servers, also on a busy machine while nothing listens on them.
 
+use docent_battery::Proxy;
 use docent_server::Server;
-use docent_testkit::Proxy;
 use std::net::TcpStream;
 use std::os::unix::process::CommandExt;
 use std::process::Command;

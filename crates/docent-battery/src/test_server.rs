@@ -1,4 +1,4 @@
-use crate::ports::Port;
+use crate::Port;
 use crate::{ExpireError, Proxy, RawClient, RealServer, ServerOptions, StartError};
 use docent_proto::{Acl, Create, CreateMode, Request};
 use std::net::SocketAddr;
