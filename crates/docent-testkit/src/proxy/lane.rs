@@ -4,14 +4,18 @@ use super::tap::{Tap, Verdict};
 use super::trace::{Direction, Fate, FrameKind, Traced};
 use bytes::{BufMut, Bytes, BytesMut};
 use docent_proto::Frames;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::Instant;
 
 const FRAME_LIMIT: usize = 64 << 20;
+/// Most bytes of one direction of a link that wait to be delivered. Nothing more is read then.
+const WAITING_LIMIT: usize = FRAME_LIMIT;
+/// Bytes that a frame counts for beside its own, as small ones are kept, too.
+const FRAME_COST: usize = 128;
 /// Pieces that a throttled link passes in a second.
 const PIECES_PER_SECOND: u32 = 50;
 
@@ -36,6 +40,9 @@ pub(super) struct Lane<'a> {
     pub(super) tap: &'a Mutex<Tap>,
 }
 
+/// Items on their way, with the time at which each is due and the room that it takes.
+type Waiting = (Instant, Item, OwnedSemaphorePermit);
+
 /// Item that waits to be delivered.
 #[derive(Debug)]
 enum Item {
@@ -47,6 +54,17 @@ enum Item {
     End,
     /// The end of the link.
     Reset,
+}
+
+impl Item {
+    /// Room that it takes among those that wait.
+    fn room(&self) -> u32 {
+        let bytes = match self {
+            Self::Frame { frame: bytes, .. } | Self::Raw(bytes) => bytes.len(),
+            Self::End | Self::Reset => 0,
+        };
+        u32::try_from((bytes + FRAME_COST).min(WAITING_LIMIT)).unwrap_or(u32::MAX)
+    }
 }
 
 impl Lane<'_> {
@@ -64,9 +82,10 @@ impl Lane<'_> {
         tokio::try_join!(collect, self.deliver(items, to)).map(|_| ())
     }
 
-    async fn collect(&self, mut from: impl AsyncRead + Unpin, queue: UnboundedSender<(Instant, Item)>) {
+    async fn collect(&self, mut from: impl AsyncRead + Unpin, queue: UnboundedSender<Waiting>) {
         let mut received = BytesMut::new();
         let mut frames = Some(Frames::new(FRAME_LIMIT));
+        let room = Arc::new(Semaphore::new(WAITING_LIMIT));
         loop {
             let end = match from.read_buf(&mut received).await {
                 Ok(0) => Some(Item::End),
@@ -80,8 +99,9 @@ impl Lane<'_> {
             let ended = end.is_some() || matches!(items.last(), Some(Item::Reset));
             items.extend(end);
             for item in items {
-                // Delivery ends first only together with the link.
-                let _ = queue.send((due, item));
+                // Nobody closes the semaphore, and delivery ends first only together with the link.
+                let Ok(taken) = Arc::clone(&room).acquire_many_owned(item.room()).await else { return };
+                let _ = queue.send((due, item, taken));
             }
             if ended {
                 return;
@@ -122,10 +142,10 @@ impl Lane<'_> {
 
     async fn deliver(
         &self,
-        mut items: UnboundedReceiver<(Instant, Item)>,
+        mut items: UnboundedReceiver<Waiting>,
         mut to: impl AsyncWrite + Unpin,
     ) -> Result<(), Broken> {
-        while let Some((due, item)) = items.recv().await {
+        while let Some((due, item, _taken)) = items.recv().await {
             tokio::time::sleep_until(due).await;
             match item {
                 Item::Frame { frame, traced } => self.deliver_frame(&frame, traced, &mut to).await?,
