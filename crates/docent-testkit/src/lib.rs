@@ -1,13 +1,23 @@
 #![doc = include_str!("../README.md")]
 
+mod eventually;
+mod fault_proxy;
+mod in_line;
 #[doc(hidden)]
 pub mod internals;
+mod memory_net;
+mod operation;
 mod options;
 mod ports;
 mod proxy;
 mod raw;
 mod real;
 
+pub use eventually::{NotMet, eventually};
+pub use fault_proxy::FaultProxy;
+pub use in_line::in_line;
+pub use memory_net::{MemoryListener, MemoryNet};
+pub use operation::Operation;
 pub use ports::Port;
 pub use proxy::{Armed, ExpireError};
 pub use real::{Missing, RealServer, StartError};

@@ -1,6 +1,6 @@
 //! Loopback ports that stay ours while nothing listens on them.
 
-use docent_server::{Bind, Listening, TcpBind};
+use docent_server::{Bind, Listening, Server, StartError, TcpBind};
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::io;
@@ -11,14 +11,29 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 const RANGE: std::ops::Range<u16> = 15_000..31_000;
 const ATTEMPTS: usize = 200;
 
-/// A loopback port for TCP that no other test and no outgoing connection takes: neither before its server
+/// Loopback port for TCP that no other test and no outgoing connection takes: neither before its server
 /// listens, nor while that is down. Connections to it are refused then. The server may be another process.
 ///
 /// A socket for UDP with the same number stands for the claim. That is exclusive between processes too, takes
 /// nothing away from the server, and goes with the process however that ends.
 ///
 /// # On drop
-/// Others may take it.
+/// Others may take it, once no server listens on it.
+///
+/// # Examples
+/// A service starts before its server does:
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use docent::{Client, testkit::Port};
+///
+/// let port = Port::claim()?;
+/// let client = Client::builder(port.connect_string()).build()?;
+/// let server = port.start_server().await?;
+/// client.exists("/").await?; // it has waited for the server
+/// # Ok(()) }
+/// ```
 #[derive(Debug)]
 pub struct Port {
     address: SocketAddr,
@@ -27,7 +42,7 @@ pub struct Port {
 }
 
 impl Port {
-    /// Takes a port that nothing listens on.
+    /// Takes a port that nothing listens on, of those from 15000 to 30999.
     ///
     /// # Errors
     /// When no free one was found.
@@ -54,10 +69,28 @@ impl Port {
         self.address
     }
 
+    /// The address for clients: `host:port`.
+    pub fn connect_string(&self) -> String {
+        self.address.to_string()
+    }
+
+    /// Starts an embedded server on it, with the defaults. Another one can be had by
+    /// [`Server::builder`] and [`address`](Self::address).
+    ///
+    /// # Errors
+    /// When another one listens on it.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn start_server(&self) -> Result<Server, StartError> {
+        Server::builder().port(self.address.port()).start().await
+    }
+
     /// Listens on it, until the returned listener is dropped.
     ///
     /// # Errors
     /// When another one listens on it.
+    #[doc(hidden)]
     pub async fn listen(&self) -> io::Result<Listening> {
         self.bind.bind(self.address).await
     }

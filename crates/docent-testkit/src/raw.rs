@@ -23,6 +23,9 @@ pub enum RawError {
     /// The server sent something that is not a reply.
     #[error("reply could not be read: {0}")]
     Decode(#[from] DecodeError),
+    /// The session asked for was not opened through a proxy that shares the record.
+    #[error("session {0:#x} was not opened through this proxy")]
+    Unknown(i64),
     /// The session asked for is gone.
     #[error("session {0:#x} is gone")]
     Gone(i64),

@@ -152,6 +152,16 @@ pub mod server {
     pub use docent_server::*;
 }
 
+/// Faults for the tests of services: broken links, late servers, paused time, a real ZooKeeper, and waits with
+/// a bound.
+///
+/// It belongs among the `dev-dependencies`. Guide: [testing your
+/// service](https://github.com/docent-rs/docent/blob/main/docs/guide/testing.md).
+#[cfg(feature = "testkit")]
+pub mod testkit {
+    pub use docent_testkit::*;
+}
+
 /// The guides, whose code is compiled with the tests of the documentation.
 #[cfg(doctest)]
 mod guides {
@@ -183,4 +193,6 @@ mod guides {
     mod security {}
     #[doc = include_str!("../../../docs/guide/start.md")]
     mod start {}
+    #[doc = include_str!("../../../docs/guide/testing.md")]
+    mod testing {}
 }

@@ -3,7 +3,7 @@ use super::cases::{Cases, Failure, PROMPT, ensure, longest_pause, soon};
 use super::polls::poll_times;
 use super::recipe::{Contender, Fault, Recipe, Step};
 use super::round::{Line, take};
-use crate::{ExpireError, RawError, TestServer};
+use crate::{RawError, TestServer};
 use std::future::Future;
 use std::pin::pin;
 use std::time::{Duration, Instant};
@@ -95,7 +95,7 @@ async fn close_at<R: Recipe>(
         }
     };
     match arena.server.front().sessions().attach(session, arena.server.address()).await {
-        Err(ExpireError::Link(RawError::Gone(_))) => Ok(done),
+        Err(RawError::Gone(_)) => Ok(done),
         other => Err(format!("the session is not gone: {other:?}")),
     }
 }

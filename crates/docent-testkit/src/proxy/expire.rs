@@ -19,12 +19,22 @@ pub struct Sessions {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExpireError {
-    /// It was not opened through a proxy that shares this record.
+    /// It was not opened through this proxy.
     #[error("session {0:#x} was not opened through this proxy")]
     Unknown(i64),
-    /// The server could not be reached, or the session is gone.
-    #[error(transparent)]
-    Link(#[from] RawError),
+    /// The server could not be reached, or did not end it.
+    #[error("the server could not be told to end the session: {0}")]
+    Link(#[source] io::Error),
+}
+
+impl From<RawError> for ExpireError {
+    fn from(error: RawError) -> Self {
+        match error {
+            RawError::Unknown(session_id) => Self::Unknown(session_id),
+            RawError::Io(error) => Self::Link(error),
+            other => Self::Link(io::Error::other(other)),
+        }
+    }
 }
 
 impl Sessions {
@@ -52,22 +62,22 @@ impl Sessions {
     pub async fn expire(&self, session_id: i64, server: SocketAddr) -> Result<(), ExpireError> {
         timeout(PATIENCE, self.close_from_outside(session_id, server))
             .await
-            .unwrap_or_else(|_| Err(RawError::Io(io::ErrorKind::TimedOut.into()).into()))
+            .unwrap_or_else(|_| Err(RawError::Io(io::ErrorKind::TimedOut.into())))
+            .map_err(ExpireError::from)
     }
 
-    async fn close_from_outside(&self, session_id: i64, server: SocketAddr) -> Result<(), ExpireError> {
+    async fn close_from_outside(&self, session_id: i64, server: SocketAddr) -> Result<(), RawError> {
         loop {
             let closed = match self.attach(session_id, server).await {
                 Ok(link) => link.close().await,
-                Err(ExpireError::Link(error)) => Err(error),
-                Err(unknown) => return Err(unknown),
+                Err(error) => Err(error),
             };
             match closed {
                 Ok(()) | Err(RawError::Gone(_)) => return Ok(()),
                 // Its client has taken the session back before it was closed: the server then closes this
                 // link, at times before it answers on it.
                 Err(RawError::Io(error)) if taken_back(&error) => {}
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(error),
             }
         }
     }
@@ -76,8 +86,8 @@ impl Sessions {
     ///
     /// # Errors
     /// When the session is not known or gone already, or the server cannot be reached.
-    pub async fn attach(&self, session_id: i64, server: SocketAddr) -> Result<RawClient, ExpireError> {
-        let password = self.known().get(&session_id).cloned().ok_or(ExpireError::Unknown(session_id))?;
+    pub async fn attach(&self, session_id: i64, server: SocketAddr) -> Result<RawClient, RawError> {
+        let password = self.known().get(&session_id).cloned().ok_or(RawError::Unknown(session_id))?;
         let connect = ConnectRequest {
             last_zxid_seen: 0,
             timeout_ms: 10_000,
@@ -85,7 +95,7 @@ impl Sessions {
             password,
             read_only: Some(false),
         };
-        Ok(RawClient::attach(server, &connect).await?)
+        RawClient::attach(server, &connect).await
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<i64, Bytes>> {

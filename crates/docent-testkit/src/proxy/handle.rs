@@ -2,7 +2,7 @@ use super::expire::{ExpireError, Sessions};
 use super::lane::Flow;
 use super::link::Link;
 use super::rule::{Armed, Rule};
-use super::state::State;
+use super::state::{State, Trace};
 use super::trace::{Direction, Traced};
 use crate::ports::Port;
 use docent_server::{Listener, Listening};
@@ -67,10 +67,19 @@ impl Proxy {
     /// # Errors
     /// When no port is free.
     pub async fn start_with(server: SocketAddr, sessions: Sessions) -> io::Result<Self> {
+        Self::open(server, State::new(sessions, Trace::Kept)).await
+    }
+
+    /// As [`start`](Self::start), with an empty trace: what it keeps does not grow with the frames.
+    pub(crate) async fn start_untraced(server: SocketAddr) -> io::Result<Self> {
+        Self::open(server, State::new(Sessions::default(), Trace::Dropped)).await
+    }
+
+    async fn open(server: SocketAddr, state: State) -> io::Result<Self> {
         let proxy = Self {
             port: Port::claim()?,
             server,
-            state: Arc::new(State::new(sessions)),
+            state: Arc::new(state),
             links: Arc::default(),
             listening: AsyncMutex::default(),
         };
@@ -168,7 +177,7 @@ impl Proxy {
 
     /// Everything that went through so far.
     pub fn trace(&self) -> Vec<Traced> {
-        self.state.trace.borrow().clone()
+        self.state.trace().borrow().clone()
     }
 
     /// Waits until the trace meets `condition`.
@@ -179,7 +188,7 @@ impl Proxy {
     /// # Cancel safety
     /// This method is cancel safe.
     pub async fn until(&self, mut condition: impl FnMut(&[Traced]) -> bool) {
-        let mut trace = self.state.trace.subscribe();
+        let mut trace = self.state.trace();
         let met = tokio::time::timeout(PATIENCE, trace.wait_for(|trace| condition(trace))).await.is_ok();
         assert!(met, "the trace did not come to what was waited for: {:#?}", self.trace());
     }

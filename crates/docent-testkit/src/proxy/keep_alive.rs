@@ -1,4 +1,5 @@
-use super::expire::{ExpireError, Sessions};
+use super::expire::Sessions;
+use crate::raw::RawError;
 use docent_proto::Request;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -21,7 +22,7 @@ impl Sessions {
     ///
     /// # Errors
     /// When the session is not known or gone already, or the server cannot be reached.
-    pub async fn keep_alive(&self, session_id: i64, server: SocketAddr) -> Result<KeptAlive, ExpireError> {
+    pub async fn keep_alive(&self, session_id: i64, server: SocketAddr) -> Result<KeptAlive, RawError> {
         let mut link = self.attach(session_id, server).await?;
         let task = tokio::spawn(async move {
             let look = || Request::Exists { path: "/".into(), watch: false };

@@ -9,12 +9,22 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 
+/// Fate of the notes about frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Trace {
+    /// They are kept as long as the proxy.
+    Kept,
+    /// None are taken.
+    Dropped,
+}
+
 /// State that all links of a proxy share.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) to_server: watch::Sender<Settings>,
     pub(super) to_client: watch::Sender<Settings>,
-    pub(super) trace: watch::Sender<Vec<Traced>>,
+    /// `None` where nobody looks at it: it grows with each frame.
+    trace: Option<watch::Sender<Vec<Traced>>>,
     pub(super) sessions: Sessions,
     /// True while new links are reset as soon as they are made.
     pub(super) refuses: AtomicBool,
@@ -35,11 +45,11 @@ pub(super) struct Settings {
 }
 
 impl State {
-    pub(super) fn new(sessions: Sessions) -> Self {
+    pub(super) fn new(sessions: Sessions, trace: Trace) -> Self {
         Self {
             to_server: watch::Sender::default(),
             to_client: watch::Sender::default(),
-            trace: watch::Sender::default(),
+            trace: (trace == Trace::Kept).then(watch::Sender::default),
             sessions,
             refuses: AtomicBool::default(),
             longest_timeout: Mutex::default(),
@@ -86,17 +96,26 @@ impl State {
         true
     }
 
+    /// The frames so far, and those to come; nothing where the trace is not kept.
+    pub(super) fn trace(&self) -> watch::Receiver<Vec<Traced>> {
+        self.trace.as_ref().map_or_else(|| watch::channel(Vec::new()).1, watch::Sender::subscribe)
+    }
+
     /// Adds a frame to the trace and returns its index there.
     pub(super) fn record(&self, frame: Traced) -> usize {
         let mut index = 0;
-        self.trace.send_modify(|trace| {
-            index = trace.len();
-            trace.push(frame);
-        });
+        if let Some(trace) = &self.trace {
+            trace.send_modify(|trace| {
+                index = trace.len();
+                trace.push(frame);
+            });
+        }
         index
     }
 
     pub(super) fn mark_swallowed(&self, index: usize) {
-        self.trace.send_modify(|trace| trace[index].fate = Fate::Swallowed);
+        if let Some(trace) = &self.trace {
+            trace.send_modify(|trace| trace[index].fate = Fate::Swallowed);
+        }
     }
 }

@@ -31,10 +31,20 @@ static SHARED: OnceCell<RealServer> = OnceCell::const_new();
 /// that started it ends without dropping anything, be it killed.
 ///
 /// # Examples
-/// ```no_run
-/// # async fn run() -> Result<(), docent_testkit::StartError> {
-/// let server = docent_testkit::RealServer::start().await?;
-/// println!("{}", server.connect_string());
+/// A test that is left out where there is no ZooKeeper, and says so:
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use docent::{Client, testkit::RealServer};
+///
+/// if let Err(missing) = RealServer::available() {
+///     eprintln!("left out: {missing}");
+///     return Ok(());
+/// }
+/// let server = RealServer::start().await?;
+/// let client = Client::connect(server.connect_string()).await?;
+/// client.exists("/").await?;
 /// # Ok(()) }
 /// ```
 #[derive(Debug)]

@@ -1,0 +1,78 @@
+use crate::{NotMet, eventually};
+use docent_core::{Client, Error, ErrorKind};
+use std::time::Duration;
+
+/// Digits that servers put behind the name of a node with a number.
+const DIGITS: usize = 10;
+
+/// Waits until exactly `count` contenders are in the line at `path`, those who hold counted, and returns
+/// their nodes' names in the order of their numbers.
+///
+/// The path is that of the mutex, the readers' and writers' lock or the election as `client` sees it; of a
+/// semaphore it is the folder `leases` below its path. Children without a number do not count.
+///
+/// # Errors
+/// [`NotMet`] once `limit` is over, with the names seen last or the error of the last read.
+///
+/// # Cancel safety
+/// This function is cancel safe.
+///
+/// # Examples
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use docent::{Client, Mutex, server::Server, testkit::in_line};
+/// use std::time::Duration;
+///
+/// let server = Server::start().await?;
+/// let client = Client::connect(server.connect_string()).await?;
+/// let mutex = Mutex::new(&client, "/locks/report")?;
+/// let guard = mutex.acquire().await?;
+///
+/// let other = mutex.clone();
+/// let waiting = tokio::spawn(async move { other.acquire().await });
+/// in_line(&client, "/locks/report", 2, Duration::from_secs(5)).await?;
+/// guard.release().await?;
+/// waiting.await??;
+/// # Ok(()) }
+/// ```
+pub async fn in_line(
+    client: &Client,
+    path: &str,
+    count: usize,
+    limit: Duration,
+) -> Result<Vec<String>, NotMet> {
+    let look = async || contenders(client, path).await;
+    let seen = eventually(limit, look, |seen| matches!(seen, Ok(names) if names.len() == count)).await?;
+    Ok(seen.unwrap_or_default())
+}
+
+/// The children with a number, by their numbers; none where there is no line.
+async fn contenders(client: &Client, path: &str) -> Result<Vec<String>, Error> {
+    let mut names = match client.children(path).await {
+        Ok(children) => children.names,
+        Err(error) if error.kind() == ErrorKind::NoNode => Vec::new(),
+        Err(error) => return Err(error),
+    };
+    names.retain(|name| number(name).is_some());
+    names.sort_by_key(|name| number(name));
+    Ok(names)
+}
+
+fn number(name: &str) -> Option<u32> {
+    let digits = name.get(name.len().checked_sub(DIGITS)?..)?;
+    digits.bytes().all(|digit| digit.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_with_ten_digits_at_the_end_have_a_number() {
+        assert_eq!(number("_c_9a794062-lock-0000000031"), Some(31));
+        for name in ["", "limit", "lock-31", "lock-00000000x1", "ü000000001"] {
+            assert_eq!(number(name), None, "{name}");
+        }
+    }
+}

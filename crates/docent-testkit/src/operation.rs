@@ -1,0 +1,111 @@
+use crate::proxy::{On, Rule};
+use docent_proto::{MultiOp, Request};
+
+/// Kind of request that a fault waits for.
+///
+/// Recipes send some writes within a transaction, together with a marker that shows later whether it was
+/// applied: a transaction counts as each of the kinds in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Operation {
+    /// Creation of a node of any mode.
+    Create,
+    /// Change of a node's data.
+    Set,
+    /// Deletion of a node.
+    Delete,
+    /// Read of a node's data, status or children.
+    Read,
+    /// Any request about a node.
+    Any,
+}
+
+impl Operation {
+    /// The requests of this kind about a node at `path` or below it.
+    pub(crate) fn below(self, path: &str) -> On {
+        let top = path.trim_end_matches('/').to_owned();
+        Rule::on_any().when(move |request| self.is_meant(&top, request))
+    }
+
+    fn is_meant(self, top: &str, request: &Request) -> bool {
+        let meant = |kind, path: &str| (self == Self::Any || self == kind) && is_below(top, path);
+        match request {
+            Request::Multi(ops) | Request::MultiRead(ops) => {
+                ops.iter().any(|op| part(op).is_some_and(|kind| meant(kind, op.path())))
+            }
+            other => other.path().is_some_and(|path| meant(kind(other), path)),
+        }
+    }
+}
+
+/// The kind of a request that is no transaction.
+fn kind(request: &Request) -> Operation {
+    match request {
+        Request::Create(_) => Operation::Create,
+        Request::SetData { .. } => Operation::Set,
+        Request::Delete { .. } => Operation::Delete,
+        Request::Exists { .. }
+        | Request::GetData { .. }
+        | Request::GetChildren { .. }
+        | Request::GetChildren2 { .. } => Operation::Read,
+        _ => Operation::Any,
+    }
+}
+
+/// The kind of a part of a transaction; `None` for a check, which accompanies others.
+fn part(op: &MultiOp) -> Option<Operation> {
+    match op {
+        MultiOp::Create(_) => Some(Operation::Create),
+        MultiOp::SetData { .. } => Some(Operation::Set),
+        MultiOp::Delete { .. } => Some(Operation::Delete),
+        MultiOp::GetData { .. } | MultiOp::GetChildren { .. } => Some(Operation::Read),
+        _ => None,
+    }
+}
+
+fn is_below(top: &str, path: &str) -> bool {
+    path.strip_prefix(top).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+    use docent_proto::{Acl, Create, CreateMode};
+
+    fn create(path: &str) -> Create {
+        Create::new(path.into(), Bytes::new(), Acl::open(), CreateMode::Persistent, 0)
+    }
+
+    #[test]
+    fn a_request_is_meant_by_its_kind_and_path() {
+        let request = Request::Create(create("/locks/a"));
+        for path in ["/locks", "/locks/", "/locks/a", "/", ""] {
+            assert!(Operation::Create.is_meant(path.trim_end_matches('/'), &request), "{path}");
+        }
+        for path in ["/lock", "/locks/a/b", "/locks/ab"] {
+            assert!(!Operation::Any.is_meant(path, &request), "{path}");
+        }
+        assert!(Operation::Any.is_meant("/locks", &request));
+        assert!(!Operation::Delete.is_meant("/locks", &request));
+    }
+
+    #[test]
+    fn a_transaction_counts_as_each_of_its_parts() {
+        let ops = vec![
+            MultiOp::Create(create("/queue/item")),
+            MultiOp::Delete { path: "/old".into(), version: -1 },
+        ];
+        let request = Request::Multi(ops);
+        assert!(Operation::Create.is_meant("/queue", &request));
+        assert!(Operation::Delete.is_meant("/old", &request));
+        assert!(
+            !Operation::Set.is_meant("/queue", &request) && !Operation::Delete.is_meant("/queue", &request)
+        );
+    }
+
+    #[test]
+    fn a_ping_is_about_no_node() {
+        assert!(!Operation::Any.is_meant("", &Request::Ping));
+    }
+}
