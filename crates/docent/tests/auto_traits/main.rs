@@ -6,6 +6,7 @@ mod core;
 mod futures;
 mod queue;
 mod recipes;
+mod testkit;
 
 use futures_util::Stream;
 use std::error::Error;
