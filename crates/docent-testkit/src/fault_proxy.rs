@@ -10,11 +10,11 @@ use tokio::net::{ToSocketAddrs, lookup_host};
 ///
 /// Give one client its own proxy, and its link alone is broken. A fault at a request, such as
 /// [`swallow_reply`](Self::swallow_reply), happens once; states such as [`black_hole`](Self::black_hole) last
-/// until [`heal`](Self::heal). Links with TLS are passed on, and can be delayed, held and cut; what is in them
-/// cannot be read, so that no request is found and no session is known.
+/// until [`heal`](Self::heal). Links with TLS are passed on, and can be delayed, silenced and cut; what is in
+/// them cannot be read, so that no request is found and no session is known.
 ///
-/// At most 64 MiB wait in each direction of a link, then nothing more is read. Beside the ids and passwords of
-/// the sessions, nothing is kept of what went through.
+/// At most 64 MiB wait in each direction of a link, then nothing more is read. Beside the ids and passwords
+/// of the sessions, nothing is kept of what went through.
 ///
 /// # On drop
 /// It listens no more and closes all its links.
@@ -74,8 +74,8 @@ impl FaultProxy {
         self.proxy.add(operation.below(path).swallow_reply())
     }
 
-    /// Resets the link in place of the reply to the next such request, as [`swallow_reply`](Self::swallow_reply)
-    /// finds it: the server applies it, and the client cannot know.
+    /// Resets the link in place of the reply to the next such request, as
+    /// [`swallow_reply`](Self::swallow_reply) finds it: the server applies it, and the client cannot know.
     pub fn break_after(&self, operation: Operation, path: &str) -> Armed {
         self.proxy.add(operation.below(path).reset_after())
     }
@@ -111,7 +111,8 @@ impl FaultProxy {
         self.proxy.reset().await;
     }
 
-    /// Resets all links and refuses new ones until [`heal`](Self::heal). The links are gone when this returns.
+    /// Resets all links and refuses new ones until [`heal`](Self::heal). The links are gone when this
+    /// returns.
     ///
     /// # Cancel safety
     /// This method is cancel safe: the links are closed all the same.

@@ -152,8 +152,8 @@ pub mod server {
     pub use docent_server::*;
 }
 
-/// Faults for the tests of services: broken links, late servers, paused time, a real ZooKeeper, and waits with
-/// a bound.
+/// Faults for the tests of services: broken links, late servers, paused time, a real ZooKeeper, and waits
+/// with a bound.
 ///
 /// It belongs among the `dev-dependencies`. Guide: [testing your
 /// service](https://github.com/docent-rs/docent/blob/main/docs/guide/testing.md).
