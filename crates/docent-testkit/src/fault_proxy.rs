@@ -1,4 +1,4 @@
-use crate::proxy::{Direction, Proxy, Rule};
+use crate::proxy::{Direction, Proxy};
 use crate::{Armed, ExpireError, Operation};
 use std::io;
 use std::net::SocketAddr;
@@ -88,8 +88,7 @@ impl FaultProxy {
 
     /// As [`break_after`](Self::break_after), and new links are reset, too, until [`heal`](Self::heal).
     pub fn cut_after(&self, operation: Operation, path: &str) -> Armed {
-        let rule: Rule = operation.below(path).cut_after();
-        self.proxy.add(rule)
+        self.proxy.add(operation.below(path).cut_after())
     }
 
     /// Delays all that comes in from now on, each way by `delay`, without reordering it.
@@ -142,6 +141,7 @@ impl FaultProxy {
     /// # Cancel safety
     /// This method is *not* cancel safe: the session may have ended, or live on for up to 10 s.
     pub async fn expire(&self, session_id: i64) -> Result<(), ExpireError> {
-        self.proxy.expire_session(session_id).await
+        // On the heap: it is a whole session, and stands in the futures of whoever calls it.
+        Box::pin(self.proxy.expire_session(session_id)).await
     }
 }

@@ -83,7 +83,7 @@ impl Port {
     /// # Cancel safety
     /// This method is cancel safe.
     pub async fn start_server(&self) -> Result<Server, StartError> {
-        Server::builder().port(self.address.port()).start().await
+        Box::pin(Server::builder().port(self.address.port()).start()).await
     }
 
     /// Listens on it, until the returned listener is dropped.

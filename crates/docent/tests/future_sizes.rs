@@ -3,6 +3,7 @@
 
 use docent::config::{SharedCount, SharedValue, TypedNode};
 use docent::locks::{MultiLock, SharedLimit};
+use docent::testkit::{FaultProxy, Port, RealServer, eventually, in_line};
 use docent::{
     Barrier, Client, Config, ConfigTree, Counter, CreateMode, DoubleBarrier, Election, Error, Instance,
     Membership, Mutex, Queue, Registry, RwLock, Semaphore,
@@ -132,6 +133,25 @@ async fn futures_of_discovery_and_configuration_are_small() -> Result<(), Error>
         node.set(&1),
         node.update(|now| now),
         node.delete(),
+    ];
+    check(&sizes, RECIPE);
+    Ok(())
+}
+
+#[tokio::test]
+async fn futures_of_the_test_kit_are_small() -> Result<(), Box<dyn std::error::Error>> {
+    let (client, port) = (client()?, Port::claim()?);
+    let proxy = FaultProxy::start(port.address()).await?;
+    let sizes = sizes![
+        FaultProxy::start(port.address()),
+        proxy.cut(),
+        proxy.heal(),
+        proxy.expire(1),
+        port.start_server(),
+        in_line(&client, "/m", 2, SECOND),
+        eventually(SECOND, async || 1, |_| true),
+        RealServer::start(),
+        RealServer::shared(),
     ];
     check(&sizes, RECIPE);
     Ok(())

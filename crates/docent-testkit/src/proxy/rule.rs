@@ -142,7 +142,10 @@ impl fmt::Debug for Rule {
     }
 }
 
-/// Handle of a rule that tells when it has fired.
+/// Handle of a fault that waits for its request, which tells when it has happened.
+///
+/// # On drop
+/// The fault waits on.
 #[derive(Debug, Clone)]
 pub struct Armed {
     fired: watch::Receiver<bool>,
@@ -153,12 +156,12 @@ impl Armed {
         Self { fired: fired.subscribe() }
     }
 
-    /// True once it has fired.
+    /// True once it has happened.
     pub fn has_fired(&self) -> bool {
         *self.fired.borrow()
     }
 
-    /// Waits until it has fired. Waits for ever when the proxy ends before that.
+    /// Waits until it has happened. Waits for ever when the proxy ends before that.
     ///
     /// # Cancel safety
     /// This method is cancel safe.

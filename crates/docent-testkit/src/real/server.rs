@@ -86,10 +86,14 @@ impl RealServer {
         Java::find().map(|_| ())
     }
 
-    /// Starts a server with the default options and waits until it serves.
+    /// Starts a server and waits until it serves, at most a minute. It ticks every 200 ms and grants session
+    /// timeouts from 400 ms to 60 s. Blocks no thread of the runtime.
     ///
     /// # Errors
-    /// When ZooKeeper is not installed or does not come up.
+    /// When ZooKeeper is not installed or does not come up, with the end of its log.
+    ///
+    /// # Cancel safety
+    /// This function is cancel safe: a server that comes up later is killed at once.
     pub async fn start() -> Result<Self, StartError> {
         Self::start_with(ServerOptions::default()).await
     }
@@ -141,6 +145,9 @@ impl RealServer {
     }
 
     /// The mode it reports: `standalone`, `leader`, `follower`; `None` when it does not serve.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
     pub async fn mode(&self) -> Option<String> {
         let server = Self { inner: Arc::clone(&self.inner) };
         blocking(move || Ok(server.mode_now())).await.unwrap_or_default()
@@ -156,6 +163,9 @@ impl RealServer {
     /// process. Tests keep apart by paths, and leave it running.
     ///
     /// # Errors
+    /// As [`start`](Self::start); the next one that asks tries again.
+    ///
+    /// # Cancel safety
     /// As [`start`](Self::start).
     pub async fn shared() -> Result<&'static Self, StartError> {
         SHARED.get_or_try_init(Self::start).await
@@ -196,7 +206,10 @@ impl RealServer {
     /// first. The member of an ensemble serves once there is a quorum.
     ///
     /// # Errors
-    /// When it does not come up.
+    /// When it does not come up within a minute, with the end of its log.
+    ///
+    /// # Cancel safety
+    /// This method is *not* cancel safe: the server is started all the same, and may not serve yet.
     pub async fn start_again(&self) -> Result<(), StartError> {
         let inner = Arc::clone(&self.inner);
         blocking(move || {
