@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use docent::config::{Codec, CodecError, NodeError, NodeModel, RejectionReason, TypedNode};
 use docent::{CreateMode, ErrorKind};
+use docent_battery::{Backend, Rule, both_backends};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, Rule, both_backends};
 use docent_tests::{builder, connect, soon};
 use futures_util::StreamExt;
 use futures_util::future::join_all;

@@ -2,7 +2,7 @@
 
 use docent::node::Acl;
 use docent::{Client, CreateMode, Error, Options};
-use docent_testkit::{Backend, both_backends};
+use docent_battery::{Backend, both_backends};
 use docent_tests::soon;
 use std::fs;
 use std::time::Duration;

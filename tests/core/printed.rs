@@ -15,7 +15,7 @@ use docent::{
     ErrorKind, Instance, Membership, MultiLock, Mutex, Queue, Registry, RwLock, Semaphore, SharedValue,
     SimpleQueue,
 };
-use docent_testkit::{Backend, both_backends};
+use docent_battery::{Backend, both_backends};
 use docent_tests::soon;
 use serde_json::{Value, json};
 use std::fmt::{Debug, Display};

@@ -3,7 +3,7 @@
 use crate::log::{Log, assert_snapshot};
 use docent::client::ClientBuilder;
 use docent::{Client, ConnectionState, Election, Error, Instance, Mutex, Registry};
-use docent_testkit::{Backend, TestServer, both_backends};
+use docent_battery::{Backend, TestServer, both_backends};
 use docent_tests::{SHORT_SESSION, builder, soon, tick, until};
 use std::env;
 use std::io::{BufRead, BufReader, Write};

@@ -1,7 +1,7 @@
 //! Spans of acquires, terms, deliveries, publications and requests.
 
 use docent::{Config, Election, Mutex, Queue};
-use docent_testkit::{Backend, both_backends};
+use docent_battery::{Backend, both_backends};
 use docent_tests::{builder, soon};
 use std::collections::BTreeMap;
 use std::fmt::Debug;

@@ -2,7 +2,7 @@
 
 use docent::client::ShutdownReport;
 use docent::{ConnectionState, Election, LostReason, Mutex, Queue};
-use docent_testkit::{Backend, both_backends};
+use docent_battery::{Backend, both_backends};
 use docent_tests::{PATIENCE, connect, soon, until};
 use futures_util::poll;
 use std::time::{Duration, Instant};

@@ -2,7 +2,7 @@
 
 use docent::ConnectionState;
 use docent::discovery::{Instance, Registry};
-use docent_testkit::{Backend, both_backends};
+use docent_battery::{Backend, both_backends};
 use docent_tests::{PATIENCE, SESSION, builder, connect, soon, until};
 use std::time::{Duration, Instant};
 

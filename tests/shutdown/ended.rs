@@ -6,7 +6,7 @@ use docent::discovery::{Instance, Membership, Registry, Service};
 use docent::locks::Partitioner;
 use docent::recipe::KeptNode;
 use docent::{Client, ConnectionState, CreateMode, Election, Queue};
-use docent_testkit::{Backend, both_backends};
+use docent_battery::{Backend, both_backends};
 use docent_tests::{PATIENCE, connect, soon};
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, Stream, StreamExt};

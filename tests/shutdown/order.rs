@@ -2,7 +2,7 @@
 
 use docent::discovery::{Instance, RegistrationStatus, Registry};
 use docent::{Client, Election, Error, ErrorKind, Mutex, Queue};
-use docent_testkit::{Backend, both_backends};
+use docent_battery::{Backend, both_backends};
 use docent_tests::{PATIENCE, connect, soon, until};
 use futures_util::StreamExt;
 use std::future::pending;

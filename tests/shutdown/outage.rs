@@ -1,7 +1,7 @@
 //! A shutdown while no server can be reached.
 
 use docent::{Client, ConnectionState, CreateMode, Mutex};
-use docent_testkit::{Backend, both_backends};
+use docent_battery::{Backend, both_backends};
 use docent_tests::{SHORT_SESSION, builder, connect, soon};
 use std::time::Duration;
 

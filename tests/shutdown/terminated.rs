@@ -1,6 +1,6 @@
 //! A process that is told to stop by SIGTERM, while its servers are there and while they are away.
 
-use docent_testkit::{Backend, TestServer, both_backends};
+use docent_battery::{Backend, TestServer, both_backends};
 use docent_tests::{SESSION, connect, soon, tick};
 use std::collections::BTreeSet;
 use std::process::{Command as Shell, Stdio};
