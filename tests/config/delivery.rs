@@ -193,10 +193,10 @@ both_backends! {
         let server = backend.start().await;
         let client = connect(&server).await;
         let config = config(&client);
-        assert!(matches!(soon(config.subscribe()).await, Err(SubscribeError::Missing)));
+        assert!(matches!(soon(config.subscribe()).await, Err(SubscribeError::Missing { .. })));
         client.create("/config", "", CreateMode::Persistent).await.unwrap();
         client.create(PATH, "[", CreateMode::Persistent).await.unwrap();
-        assert!(matches!(soon(config.subscribe()).await, Err(SubscribeError::Refused(_))));
+        assert!(matches!(soon(config.subscribe()).await, Err(SubscribeError::Refused { .. })));
         // With a default it can begin, and is told the fault.
         let tolerant = Config::builder(&client, PATH).default_value(limits(9)).build().unwrap();
         let mut subscription = soon(tolerant.subscribe()).await.unwrap();
@@ -228,14 +228,14 @@ both_backends! {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let config = config(&client);
-        assert!(matches!(soon(config.subscribe()).await, Err(SubscribeError::Missing)));
+        assert!(matches!(soon(config.subscribe()).await, Err(SubscribeError::Missing { .. })));
         let mut waiting = Box::pin(config.subscribe_when_published());
         assert!(futures_util::poll!(&mut waiting).is_pending());
         let started = server.front().trace().len();
         other.create("/config", "", CreateMode::Persistent).await.unwrap();
         // A bad value is none yet.
         other.create(PATH, json(0), CreateMode::Persistent).await.unwrap();
-        let refused = async { while !matches!(config.subscribe().await, Err(SubscribeError::Refused(_))) { tokio::task::yield_now().await; } };
+        let refused = async { while !matches!(config.subscribe().await, Err(SubscribeError::Refused { .. })) { tokio::task::yield_now().await; } };
         soon(async { tokio::select! { () = refused => {}, _ = &mut waiting => panic!("it is bad") } }).await;
         soon(crate::support::config(&other).publish(&limits(2))).await.unwrap();
         let subscription = soon(waiting).await.unwrap();

@@ -220,7 +220,7 @@ both_backends! {
         let scene = Scene::new(backend).await;
         assert!(std::process::Command::new("mkfifo").arg(&scene.file).status().unwrap().success());
         let started = std::time::Instant::now();
-        assert!(matches!(soon(scene.config().subscribe()).await, Err(SubscribeError::Missing)));
+        assert!(matches!(soon(scene.config().subscribe()).await, Err(SubscribeError::Missing { .. })));
         assert!(started.elapsed() < Duration::from_secs(4), "it did not wait for somebody to write to it");
     }
 }

@@ -202,7 +202,7 @@ both_backends! {
         assert_eq!(client.get(PATH).await.unwrap().data, json(3));
         // A bad value is seen by its refusal.
         client.set(PATH, "bad", None).await.unwrap();
-        let Err(SubscribeError::Refused(refusal)) = soon(config.get()).await else { panic!("it is bad") };
+        let Err(SubscribeError::Refused { rejection: refusal, .. }) = soon(config.get()).await else { panic!("it is bad") };
         let bad = refusal.revision().unwrap();
         let back = soon(config.rollback_if(&first, &bad)).await.unwrap();
         assert_eq!((back.per_second, client.get(PATH).await.unwrap().data), (1, json(1).into()));

@@ -162,7 +162,7 @@ both_backends! {
         let client = connect(&server).await;
         client.create("/config", "", CreateMode::Persistent).await.unwrap();
         client.create(PATH, json(0), CreateMode::Persistent).await.unwrap();
-        let Err(SubscribeError::Refused(refusal)) = soon(config(&client).get()).await else { panic!() };
+        let Err(SubscribeError::Refused { rejection: refusal, .. }) = soon(config(&client).get()).await else { panic!() };
         assert_eq!((refusal.reason(), refusal.revision().unwrap().version), (RejectionReason::Validation, 0));
     }
 }

@@ -43,7 +43,7 @@ both_backends! {
             let Err(PublishError::Unreadable(refusal)) = soon(count.get()).await else { panic!() };
             assert_eq!(refusal.reason(), RejectionReason::Codec);
         }
-        assert!(matches!(soon(count.subscribe()).await, Err(SubscribeError::Refused(_))));
+        assert!(matches!(soon(count.subscribe()).await, Err(SubscribeError::Refused { .. })));
         // It is the number that limits semaphores.
         let limit = SharedLimit::new(&client, "/limit", 4).unwrap();
         let count = SharedCount::new(&client, "/limit", 2).unwrap();

@@ -105,7 +105,7 @@ both_backends! {
         row!(PublishError::NoSuchRevision, false, false, None, "publish: the history does not hold that revision");
         let exists = NodeError::Exists { path: "/a".to_owned() };
         row!(exists, false, false, Some("/a"), "create \"/a\": the node exists already");
-        row!(SubscribeError::Missing, true, false, None, "subscribe: nothing is published there");
+        row!(SubscribeError::Missing { path: "/c".to_owned() }, true, false, Some("/c"), "subscribe \"/c\": nothing is published there");
         let none = PickError::NoInstance { service: "orders".to_owned() };
         row!(none, true, false, None, "pick: service \"orders\" has no instance that can be picked");
         #[cfg(feature = "tower")]
@@ -139,8 +139,8 @@ both_backends! {
         assert!(matches!(&unreadable, PublishError::Unreadable(fault) if fault.reason() == RejectionReason::Codec));
         assert!(unreadable.to_string().starts_with("publish: the present value cannot be read: "), "{unreadable}");
         let refused = soon(config.subscribe()).await.unwrap_err();
-        assert!(refused.to_string().starts_with("subscribe: refused: "), "{refused}");
-        assert!(refused.is_retryable() && !refused.may_have_applied());
+        assert!(refused.to_string().starts_with("subscribe \"/c\": refused: "), "{refused}");
+        assert!(refused.is_retryable() && !refused.may_have_applied() && refused.path() == Some("/c"));
         let strict = Config::<u32>::builder(&client, "/d").validate(|_| Err("never")).build().unwrap();
         let refused = soon(strict.publish(&1)).await.unwrap_err();
         assert!(refused.to_string().starts_with("publish: refused before it was published: "), "{refused}");

@@ -47,11 +47,19 @@ impl PublishError {
 #[non_exhaustive]
 pub enum SubscribeError {
     /// Nobody has published it yet, or it was deleted.
-    #[error("subscribe: nothing is published there")]
-    Missing,
+    #[error("subscribe {path:?}: nothing is published there")]
+    Missing {
+        /// The path, as it was given.
+        path: String,
+    },
     /// The value that is published was refused, and there was none before.
-    #[error("subscribe: refused: {0}")]
-    Refused(Rejection),
+    #[error("subscribe {path:?}: refused: {rejection}")]
+    Refused {
+        /// The path, as it was given.
+        path: String,
+        /// The refused value.
+        rejection: Rejection,
+    },
     /// The servers could not be reached or refused.
     #[error(transparent)]
     Core(#[from] Error),
@@ -61,7 +69,7 @@ impl SubscribeError {
     /// True when the same call may succeed later.
     pub fn is_retryable(&self) -> bool {
         match self {
-            Self::Missing | Self::Refused(_) => true,
+            Self::Missing { .. } | Self::Refused { .. } => true,
             Self::Core(error) => error.is_retryable(),
         }
     }
@@ -72,11 +80,11 @@ impl SubscribeError {
         matches!(self, Self::Core(error) if error.may_have_applied())
     }
 
-    /// The path it is about, where the servers were asked.
+    /// The path it is about.
     pub fn path(&self) -> Option<&str> {
         match self {
+            Self::Missing { path } | Self::Refused { path, .. } => Some(path),
             Self::Core(error) => error.path(),
-            _ => None,
         }
     }
 }

@@ -118,7 +118,10 @@ impl<T: Send + Sync + 'static> Config<T> {
         let revision = (&node.stat).into();
         match self.inner.format.read(&node.data) {
             Ok(value) => Ok(Some(Snapshot::new(value, revision, crate::Origin::Server))),
-            Err(refusal) => Err(SubscribeError::Refused(refusal.of(revision))),
+            Err(refusal) => {
+                let (path, rejection) = (self.path().to_owned(), refusal.of(revision));
+                Err(SubscribeError::Refused { path, rejection })
+            }
         }
     }
 

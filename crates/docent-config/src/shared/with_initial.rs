@@ -35,9 +35,11 @@ impl<T: Send + Sync + 'static> WithInitial<T> {
             match self.config.get().await {
                 Ok(Some(snapshot)) => return Ok(snapshot),
                 Ok(None) => {}
-                Err(SubscribeError::Refused(refusal)) => return Err(PublishError::Unreadable(refusal)),
+                Err(SubscribeError::Refused { rejection, .. }) => {
+                    return Err(PublishError::Unreadable(rejection));
+                }
                 Err(SubscribeError::Core(error)) => return Err(error.into()),
-                Err(SubscribeError::Missing) => unreachable!("a look is no subscription"),
+                Err(SubscribeError::Missing { .. }) => unreachable!("a look is no subscription"),
             }
             match self.config.publish_new(&self.seed).await {
                 // Somebody else's seed was first.

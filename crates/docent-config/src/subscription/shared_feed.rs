@@ -73,7 +73,9 @@ impl<T> SharedFeed<T> {
         let (mut read, mut patience) = (pin!(self.cache.ready()), pin!(tokio::time::sleep(fallback_after)));
         let (mut answered, mut patient, mut failed) = (false, true, None);
         loop {
-            if let Some(verdict) = verdict(&state.borrow_and_update(), patient, failed.as_ref()) {
+            if let Some(verdict) =
+                verdict(self.cache.path(), &state.borrow_and_update(), patient, failed.as_ref())
+            {
                 return verdict;
             }
             tokio::select! {
@@ -103,7 +105,9 @@ impl<T> SharedFeed<T> {
             state.mark_unchanged();
             match self.ready(fallback_after).await {
                 // The task ends with the client, which the next look says.
-                Err(SubscribeError::Missing | SubscribeError::Refused(_)) => drop(state.changed().await),
+                Err(SubscribeError::Missing { .. } | SubscribeError::Refused { .. }) => {
+                    drop(state.changed().await);
+                }
                 // It took its time already: that of an operation.
                 Err(SubscribeError::Core(error)) if error.kind() == ErrorKind::Timeout => {}
                 done => return done,
@@ -114,6 +118,7 @@ impl<T> SharedFeed<T> {
 
 /// Whether a subscription can begin, once that is decided. `failed` says why the servers did not tell.
 fn verdict<T>(
+    path: &str,
     state: &ValueState<T>,
     patient: bool,
     failed: Option<&Error>,
@@ -130,8 +135,11 @@ fn verdict<T>(
         return None;
     }
     match &state.latest {
-        Latest::Missing => Some(Err(SubscribeError::Missing)),
-        Latest::Refused(refusal) => Some(Err(SubscribeError::Refused(refusal.clone()))),
+        Latest::Missing => Some(Err(SubscribeError::Missing { path: path.to_owned() })),
+        Latest::Refused(refusal) => {
+            let (path, rejection) = (path.to_owned(), refusal.clone());
+            Some(Err(SubscribeError::Refused { path, rejection }))
+        }
         Latest::Good | Latest::Unknown => Some(Err(failed?.clone().into())),
     }
 }
