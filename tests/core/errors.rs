@@ -7,7 +7,7 @@ use docent::config::{Counter, CounterError, NodeError, PublishError, RejectionRe
 use docent::discovery::PickError;
 use docent::guard::{Lost, LostReason};
 use docent::locks::{AcquireError, BarrierError};
-use docent::node::{Acl, DeleteAllError};
+use docent::node::{Acl, DeleteAllError, Permissions};
 use docent::queue::{AckError, CodecError, PeekError, PutError};
 use docent::recipe::WaitError;
 use docent::server::StartError;
@@ -46,6 +46,11 @@ macro_rules! forwards {
         let text = unknown.to_string();
         row!($kind::from(unknown), false, true, Some("/a"), text);
     }};
+}
+
+fn all_but_create() -> Acl {
+    let permissions = Permissions::READ | Permissions::WRITE | Permissions::DELETE | Permissions::ADMIN;
+    Acl::new(permissions, "world", "anyone")
 }
 
 /// A set whose reply is lost.
@@ -150,6 +155,27 @@ both_backends! {
         let full = Counter::<i64>::new(&client, "/f").unwrap();
         soon(full.set(i64::MAX)).await.unwrap();
         row!(soon(full.increment()).await.unwrap_err(), false, false, Some("/f"), "count \"/f\": it would leave the range of its numbers");
+    }
+
+    async fn errors_name_what_the_user_called(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let text = |error: Error| error.to_string();
+        let bad_path = |error: Error, first: &str| assert!(text(error.clone()).starts_with(&format!("{first}: path ")), "{error}");
+        bad_path(docent::Mutex::new(&client, "l").unwrap_err(), "mutex");
+        bad_path(docent::RwLock::new(&client, "l").unwrap_err(), "rw_lock");
+        bad_path(docent::Semaphore::new(&client, "l", 1).unwrap_err(), "semaphore");
+        bad_path(docent::Election::builder(&client, "e").id("a").build().unwrap_err(), "election");
+        client.create("/closed", "", CreateMode::Persistent).await.unwrap();
+        soon(client.set_acl("/closed", [all_but_create()], None)).await.unwrap();
+        let refused = soon(docent::Mutex::new(&client, "/closed").unwrap().acquire()).await.unwrap_err();
+        assert_eq!(refused.to_string(), "acquire \"/closed\": permission denied: needs CREATE");
+        let election = docent::Election::builder(&client, "/closed").id("a").build().unwrap();
+        let refused = soon(election.campaign()).await.unwrap_err();
+        assert_eq!(refused.to_string(), "campaign \"/closed\": permission denied: needs CREATE");
+        let group = Membership::new(&client, "/closed").unwrap();
+        let refused = soon(group.join("a", "data")).await.unwrap_err().to_string();
+        assert_eq!(refused, "create \"/closed/a\": permission denied: needs CREATE on the parent");
     }
 
     async fn a_barrier_that_is_waited_for_too_long_does_not_speak_of_locks(backend: Backend) {

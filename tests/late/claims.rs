@@ -9,7 +9,7 @@ use std::pin::pin;
 
 async fn draw(client: &Client) -> Option<Hold> {
     let wanted = ClaimRequest { claim: "/item/claim".to_owned(), node: "/item".to_owned(), counter: None };
-    match soon(claim_all(client, &[wanted], "test")).await.unwrap() {
+    match soon(claim_all(client, &[wanted], "test", "take")).await.unwrap() {
         ClaimResult::All(mut all) => all.pop().map(|(claim, _)| claim),
         _ => None,
     }
@@ -58,7 +58,7 @@ async fn a_client_that_is_closed_with_claims_under_way_leaves_nothing() {
         let client = client.clone();
         let wanted =
             ClaimRequest { claim: "/item/claim".to_owned(), node: "/item".to_owned(), counter: None };
-        async move { claim_all(&client, &[wanted], "test").await.map(drop) }
+        async move { claim_all(&client, &[wanted], "test", "take").await.map(drop) }
     });
     soon(held.fired()).await;
     let closing = tokio::spawn(async move { client.close().await });
@@ -94,9 +94,9 @@ async fn a_claim_that_was_made_anew_by_others_while_the_link_was_lost_is_not_hel
         let next = draw(&scene.other).await.unwrap();
         let ended = async {
             match end {
-                true => {
-                    Hold::end_all(vec![claim], &["/item".to_owned()], client.transaction()).await.map(drop)
-                }
+                true => Hold::end_all("ack", vec![claim], &["/item".to_owned()], client.transaction())
+                    .await
+                    .map(drop),
                 false => {
                     let verified = claim.verify().await;
                     assert!(verified.is_err() && !claim.is_held());

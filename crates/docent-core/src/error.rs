@@ -230,6 +230,14 @@ impl Error {
         self.edit(|inner| inner.detail = Some(detail))
     }
 
+    /// The same error; where permission is missing it says that `permission` is needed.
+    pub(crate) fn needing(self, permission: &str) -> Self {
+        match self.kind() {
+            ErrorKind::NoAuth => self.because(format!("needs {permission}")),
+            _ => self,
+        }
+    }
+
     pub(crate) fn caused_by(self, source: Arc<dyn StdError + Send + Sync>) -> Self {
         self.edit(|inner| inner.source = Some(source))
     }
@@ -332,13 +340,12 @@ impl StdError for Error {
 /// The permission that an operation needs, as far as that is one.
 fn needed(operation: &str) -> Option<&'static str> {
     Some(match operation {
-        "create" | "keep" => "CREATE on the parent",
+        "create" => "CREATE on the parent",
         "delete" | "ensure_absent" => "DELETE on the parent",
-        "get" | "children" | "cache" | "acquire" | "participants" => "READ",
+        "get" | "children" | "watch" | "acquire" | "campaign" | "participants" => "READ",
         "set" => "WRITE",
         "acl" => "READ or ADMIN",
         "set_acl" => "ADMIN",
-        "draw" => "CREATE",
         "release" => "DELETE",
         _ => return None,
     })

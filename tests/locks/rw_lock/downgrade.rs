@@ -328,7 +328,7 @@ both_backends! {
         let client = connect(&server).await;
         client.create("/item", "", CreateMode::Persistent).await.unwrap();
         let wanted = ClaimRequest { claim: "/item/claim".to_owned(), node: "/item".to_owned(), counter: None };
-        let ClaimResult::All(mut claims) = soon(claim_all(&client, &[wanted], "test")).await.unwrap() else {
+        let ClaimResult::All(mut claims) = soon(claim_all(&client, &[wanted], "test", "take")).await.unwrap() else {
             panic!("nobody else claims it")
         };
         let (claim, _) = claims.remove(0);

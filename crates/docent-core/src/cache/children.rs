@@ -91,9 +91,9 @@ impl ChildrenCache {
     /// `InvalidInput` when the path breaks a rule, `Closed`.
     pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
         let shared = Arc::clone(client.shared());
-        let full = shared.namespace.full("cache", path)?;
+        let full = shared.namespace.full("watch", path)?;
         if shared.closing.is_cancelled() {
-            return Err(Error::new(shared.closed(), "cache").at(path));
+            return Err(Error::new(shared.closed(), "watch").at(path));
         }
         let store = Arc::new(ChildrenStore::new(Arc::clone(&shared.config.clock)));
         let abandoned = CancellationToken::new();

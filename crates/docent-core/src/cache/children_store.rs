@@ -286,7 +286,7 @@ mod tests {
         store.stale();
         let subscriber = store.subscribe();
         assert_eq!(take_all(&store, subscriber), ["Init", "Added(\"a\", mzxid 1)"]);
-        let refused = Error::new(ErrorKind::NoAuth, "cache");
+        let refused = Error::new(ErrorKind::NoAuth, "watch");
         store.failed(&refused);
         store.failed(&refused);
         assert_eq!(take_all(&store, subscriber), ["cache: permission denied"], "once");

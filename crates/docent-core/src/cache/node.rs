@@ -79,9 +79,9 @@ impl NodeCache {
     /// `InvalidInput` when the path breaks a rule, `Closed`.
     pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
         let shared = Arc::clone(client.shared());
-        let full = shared.namespace.full("cache", path)?;
+        let full = shared.namespace.full("watch", path)?;
         if shared.closing.is_cancelled() {
-            return Err(Error::new(shared.closed(), "cache").at(path));
+            return Err(Error::new(shared.closed(), "watch").at(path));
         }
         let (store, status) = watch::channel(Status::new(&*shared.config.clock));
         let (values, value) = watch::channel(None);

@@ -187,7 +187,7 @@ impl NodeTask {
                 Cause::LinkLost | Cause::QueueFull | Cause::Deadline | Cause::TooManyEphemerals { .. } => {
                     self.pause();
                 }
-                Cause::TooLarge { size, limit } => self.failed(Error::too_large("cache", size, limit)),
+                Cause::TooLarge { size, limit } => self.failed(Error::too_large("watch", size, limit)),
             },
         }
         None
@@ -213,7 +213,7 @@ impl NodeTask {
     }
 
     fn refused(&mut self, code: Code) {
-        self.failed(Error::from_code(code, "cache"));
+        self.failed(Error::from_code(code, "watch"));
     }
 
     fn failed(&mut self, error: Error) {

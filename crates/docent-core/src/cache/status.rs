@@ -70,7 +70,7 @@ pub(super) async fn ready(
     mut status: watch::Receiver<Status>,
     timeout: Duration,
 ) -> Result<(), Error> {
-    let error = |kind| Error::new(kind, "cache").at(path);
+    let error = |kind| Error::new(kind, "watch").at(path);
     let settled = status.wait_for(|status| status.loaded || status.closed || status.last_error.is_some());
     match tokio::time::timeout_at(deadline(timeout), settled).await {
         Ok(Ok(status)) => match &*status {

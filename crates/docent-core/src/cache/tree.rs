@@ -87,9 +87,9 @@ impl TreeCache {
 
     pub(super) fn start(client: &Client, path: String, options: TreeOptions) -> Result<Self, Error> {
         let shared = Arc::clone(client.shared());
-        shared.namespace.full("cache", &path)?;
+        shared.namespace.full("watch", &path)?;
         if shared.closing.is_cancelled() {
-            return Err(Error::new(shared.closed(), "cache").at(&path));
+            return Err(Error::new(shared.closed(), "watch").at(&path));
         }
         let store = Arc::new(ChildrenStore::new(Arc::clone(&shared.config.clock)));
         let abandoned = CancellationToken::new();

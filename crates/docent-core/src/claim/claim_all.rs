@@ -48,8 +48,8 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn new(client: &Client, request: &ClaimRequest) -> Result<Self, Error> {
-        let full = |path: &String| client.shared().namespace.full("claim", path);
+    fn new(client: &Client, request: &ClaimRequest, operation: &'static str) -> Result<Self, Error> {
+        let full = |path: &String| client.shared().namespace.full(operation, path);
         Ok(Self {
             claim: full(&request.claim)?,
             node: full(&request.node)?,
@@ -146,7 +146,7 @@ enum Attempt {
 }
 
 /// Claims all of `wanted` in one write, all or none, and reads the nodes that they are claims of in the same
-/// trip. `recipe` is the label of the metrics.
+/// trip. `recipe` is the label of the metrics, `operation` the method of the recipe that errors name.
 ///
 /// A claim is an exclusive [`Hold`] by an ephemeral node at a fixed path, which others may use before and
 /// afterwards.
@@ -170,14 +170,18 @@ pub async fn claim_all(
     client: &Client,
     wanted: &[ClaimRequest],
     recipe: &'static str,
+    operation: &'static str,
 ) -> Result<ClaimResult, Error> {
     let Some(first) = wanted.first() else {
-        return Err(Error::invalid_input("claim", "a batch of 0 must be at least 1"));
+        return Err(Error::invalid_input(operation, "a batch of 0 must be at least 1"));
     };
-    let full = wanted.iter().map(|request| Wanted::new(client, request)).collect::<Result<Vec<_>, _>>()?;
+    let full = wanted
+        .iter()
+        .map(|request| Wanted::new(client, request, operation))
+        .collect::<Result<Vec<_>, _>>()?;
     // An exact write is sent again only when it is certain that the earlier one never is applied; one of
     // unknown outcome is undone (decision 11).
-    let mut attempts = client.attempts("claim", &first.claim, Idempotency::Idempotent);
+    let mut attempts = client.attempts(operation, &first.claim, Idempotency::Idempotent);
     loop {
         let generation = attempts.generation().await?;
         let Some(marker) = attempts.marker(&generation).await? else { continue };
@@ -210,7 +214,7 @@ pub async fn claim_all(
                         return Ok(ClaimResult::All(held.into_iter().zip(read).collect()));
                     }
                     (_, Err(Unread::Refused(code))) => {
-                        return Err(Error::from_code(code, "claim").at(&first.node));
+                        return Err(Error::from_code(code, operation).at(&first.node));
                     }
                     // The lease ran out before the reply came, or the link did not last for the reads: the
                     // claims are deleted, and made once more.
@@ -219,7 +223,7 @@ pub async fn claim_all(
                     (None, _) => attempts.retry(&generation, false, Cause::LinkLost).await?,
                 }
             }
-            Attempt::Refused(op, code) => return refused(wanted, claim_of(&full, op), code),
+            Attempt::Refused(op, code) => return refused(wanted, claim_of(&full, op), code, operation),
             Attempt::Again => {}
         }
     }
@@ -241,6 +245,7 @@ fn refused(
     wanted: &[ClaimRequest],
     (index, makes_claim): (usize, bool),
     code: Code,
+    operation: &'static str,
 ) -> Result<ClaimResult, Error> {
     match code {
         Code::NODE_EXISTS if makes_claim => Ok(ClaimResult::Taken(index)),
@@ -248,7 +253,11 @@ fn refused(
         Code::NO_NODE => Ok(ClaimResult::NoNode(index)),
         code => {
             let request = &wanted[index];
-            Err(Error::from_code(code, "claim").at(if makes_claim { &request.claim } else { &request.node }))
+            Err(Error::from_code(code, operation).at(if makes_claim {
+                &request.claim
+            } else {
+                &request.node
+            }))
         }
     }
 }

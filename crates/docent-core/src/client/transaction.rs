@@ -203,6 +203,7 @@ impl Transaction {
     /// `Lost` when one of the nodes is gone; else as [`commit_exactly`](Self::commit_exactly).
     pub(crate) async fn commit_ending(
         mut self,
+        operation: &'static str,
         generation: &Arc<SessionGeneration>,
         held: &[Arc<HoldState>],
         mut own: Vec<String>,
@@ -222,7 +223,7 @@ impl Transaction {
         self.ops.extend(wanted);
         let client = self.client.clone();
         let path = client.shared().namespace.relative(self.ops[0].path());
-        let mut attempts = client.attempts("end", &path, Idempotency::Once);
+        let mut attempts = client.attempts(operation, &path, Idempotency::Once);
         let lost = |attempts: &Attempts<'_>, reason| attempts.error(ErrorKind::Lost(reason));
         match Box::pin(commit::commit(&mut attempts, &self.ops, Some(generation), held)).await {
             // It ended before anything was sent.

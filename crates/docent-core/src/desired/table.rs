@@ -91,7 +91,7 @@ impl KeptTable {
     pub(crate) fn enter(&self, full: &str, end: &TaskEnd) -> Result<(), Error> {
         let mut table = self.lock();
         if table.contains_key(full) {
-            return Err(Error::new(ErrorKind::AlreadyRegistered, "keep"));
+            return Err(Error::new(ErrorKind::AlreadyRegistered, "create"));
         }
         table.insert(full.to_owned(), Entry::new(end));
         Ok(())
@@ -107,7 +107,7 @@ impl KeptTable {
         };
         // A node of another mode must be gone first.
         if !entry.is_leaving() || entry.wanted.borrow().mode != end.wanted.borrow().mode {
-            return Err(Error::new(ErrorKind::AlreadyRegistered, "keep"));
+            return Err(Error::new(ErrorKind::AlreadyRegistered, "create"));
         }
         let passed_over = entry.successor.take();
         *entry = Entry::new(&end);

@@ -21,6 +21,6 @@ impl Witness {
     }
 
     pub(crate) fn path(&self, namespace: &Namespace) -> String {
-        format!("{}/{}", namespace.full("keep", OWN_FOLDER).expect("the folder's path is valid"), self.name)
+        format!("{}/{}", namespace.full("create", OWN_FOLDER).expect("the folder's path is valid"), self.name)
     }
 }

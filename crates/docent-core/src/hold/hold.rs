@@ -224,7 +224,7 @@ impl Hold {
     }
 
     /// Gives it up, deletes `nodes` and applies `transaction`, all or nothing and exactly once. `None` when
-    /// it was applied but the reply with the results was lost.
+    /// it was applied but the reply with the results was lost. Errors name `operation`.
     ///
     /// # Errors
     /// As [`end_all`](Self::end_all).
@@ -233,15 +233,16 @@ impl Hold {
     /// This method is *not* cancel safe: it may have been applied. If it was not, it is given up.
     pub async fn end_with(
         self,
+        operation: &'static str,
         nodes: &[String],
         transaction: Transaction,
     ) -> Result<Option<Vec<TransactionResult>>, Error> {
-        Self::end_all(vec![self], nodes, transaction).await
+        Self::end_all(operation, vec![self], nodes, transaction).await
     }
 
     /// Gives up `holds`, deletes `nodes` and applies `transaction`, all or nothing and exactly once, in the
     /// session of the holds. It happens in this order. `None` when it was applied but the reply with the
-    /// results was lost.
+    /// results was lost. Errors name `operation`, the method that a user called.
     ///
     /// # Errors
     /// `InvalidInput` when holds and transaction are not of one client. `Lost` when one had been lost before,
@@ -252,36 +253,37 @@ impl Hold {
     /// # Cancel safety
     /// This method is *not* cancel safe: it may have been applied. If it was not, the holds are given up.
     pub async fn end_all(
+        operation: &'static str,
         mut holds: Vec<Self>,
         nodes: &[String],
         transaction: Transaction,
     ) -> Result<Option<Vec<TransactionResult>>, Error> {
         let Some(first) = holds.first() else {
-            return Err(Error::invalid_input("end", "a batch of 0 must be at least 1"));
+            return Err(Error::invalid_input(operation, "a batch of 0 must be at least 1"));
         };
         // A client of another namespace would end other nodes at the same paths.
         let is_ours = |hold: &Self| Arc::ptr_eq(hold.client.shared(), first.client.shared());
         if !holds.iter().all(is_ours) || !transaction.is_of(&first.client) {
-            return Err(Error::invalid_input("end", "what ends in one step must be of one client"));
+            return Err(Error::invalid_input(operation, "what ends in one step must be of one client"));
         }
         let generation = Arc::clone(&first.state.generation);
         for hold in &holds {
-            hold.check_for("end")?;
+            hold.check_for(operation)?;
             if hold.state.generation.number != generation.number {
                 // It is sent in the session of its holds or not at all (decision 8). Holds of the older
                 // session are lost, or about to be.
-                return Err(hold.lost_in("end", LostReason::SessionAbandoned));
+                return Err(hold.lost_in(operation, LostReason::SessionAbandoned));
             }
         }
         for hold in &mut holds {
             // From here on our own delete may end the hold, of which its watch tells: that is no loss.
-            hold.state.hand_over().map_err(|reason| hold.lost_in("end", reason))?;
+            hold.state.hand_over().map_err(|reason| hold.lost_in(operation, reason))?;
             hold.ending = true;
             hold.delay_on_drop = None;
         }
         let own = holds.iter().map(|hold| hold.state.path().to_owned()).collect();
         let states: Vec<_> = holds.iter().map(|hold| Arc::clone(&hold.state)).collect();
-        let done = transaction.commit_ending(&generation, &states, own, nodes).await;
+        let done = transaction.commit_ending(operation, &generation, &states, own, nodes).await;
         if done.is_ok() {
             // The nodes were deleted with the transaction.
             for hold in &holds {

@@ -53,7 +53,7 @@ impl KeptNodeBuilder {
         let life = Life::of(mode);
         if let Some(ttl) = life.ttl().filter(|ttl| *ttl < LEAST_TTL || mode.bad_ttl().is_some()) {
             let detail = format!("time to live {ttl:?} must be from 1 s to 2^40 ms");
-            return Err(Error::invalid_input("keep", detail).at(&path));
+            return Err(Error::invalid_input("create", detail).at(&path));
         }
         let path = match mode {
             CreateMode::EphemeralSequential => client.create(&path, data.clone(), mode).await?.path,

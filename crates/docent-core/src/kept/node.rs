@@ -109,9 +109,9 @@ impl KeptNode {
         enter: impl FnOnce(&Shared, &str, TaskEnd) -> Result<Option<TaskEnd>, Error>,
     ) -> Result<Self, Error> {
         let shared = client.shared();
-        let full = shared.namespace.join(NodePath::new("keep", path)?.as_str());
+        let full = shared.namespace.join(NodePath::new("create", path)?.as_str());
         if shared.refuses(Stage::Drain) {
-            return Err(Error::new(ErrorKind::Closed, "keep").at(path));
+            return Err(Error::new(ErrorKind::Closed, "create").at(path));
         }
         let (wanted, wish) = watch::channel(Desired::new(data, life.mode()));
         let end = TaskEnd::new(wish);
@@ -134,8 +134,8 @@ impl KeptNode {
     /// This method is cancel safe.
     pub async fn wait_vacant(client: &Client, path: &str) -> Result<(), Error> {
         let shared = client.shared();
-        let full = shared.namespace.full("keep", path)?;
-        let error = |kind| Error::new(kind, "keep").at(path);
+        let full = shared.namespace.full("create", path)?;
+        let error = |kind| Error::new(kind, "create").at(path);
         tokio::select! {
             biased;
             () = shared.closing.cancelled() => Err(error(shared.closed())),
@@ -213,7 +213,7 @@ impl KeptNode {
     /// # Cancel safety
     /// This method is cancel safe.
     pub async fn present(&self) -> Result<(), Error> {
-        let error = |kind| Error::new(kind, "keep").at(&self.path);
+        let error = |kind| Error::new(kind, "create").at(&self.path);
         match tokio::time::timeout_at(self.client.deadline(), self.settled()).await {
             Ok(KeptStatus::Failing(error)) => Err(error),
             Ok(KeptStatus::Present { .. }) => Ok(()),
@@ -304,7 +304,7 @@ impl fmt::Debug for KeptNode {
 }
 
 pub(super) fn occupied(path: &str, session_id: i64) -> Error {
-    Error::new(ErrorKind::NodeExists, "keep")
+    Error::new(ErrorKind::NodeExists, "create")
         .at(path)
         .because(format!("it belongs to session {session_id:#x}"))
 }

@@ -176,7 +176,7 @@ impl Reconciler {
     fn closed(&mut self, entered: &mut TableEntry) {
         loop {
             let successor = entered.leave();
-            let error = Error::new(self.shared.closed(), "keep").at(&self.path);
+            let error = Error::new(self.shared.closed(), "create").at(&self.path);
             self.progress.refused.send_replace(u64::MAX);
             self.tell(KeptStatus::Failing(error));
             match successor {
@@ -311,7 +311,7 @@ impl Reconciler {
 
     async fn make_parents(&self, generation: &Arc<SessionGeneration>) -> Result<Found, Trouble> {
         let parents = create_parents_in(&self.shared, generation, &self.full, self.shared.config.parents);
-        match refused_parent(&self.shared, "keep", &self.full, parents).await {
+        match refused_parent(&self.shared, "create", &self.full, parents).await {
             Some(error) if error.is_throttled() => Err(Trouble::Busy),
             Some(error) => Err(Trouble::Refused(error)),
             None => Ok(Found::Changed),
@@ -346,7 +346,7 @@ impl Reconciler {
         }
         // A persistent node does not go with any session: there is nothing to wait for.
         if owner == 0 {
-            let error = Error::new(ErrorKind::NodeExists, "keep").at(&self.path);
+            let error = Error::new(ErrorKind::NodeExists, "create").at(&self.path);
             return Err(Trouble::Refused(error.because("it is persistent")));
         }
         if planted!(BlindDelete) {
@@ -436,7 +436,7 @@ impl Reconciler {
         match code {
             Code::SESSION_EXPIRED => Trouble::Ended,
             Code::THROTTLED => Trouble::Busy,
-            code => Trouble::Refused(Error::from_code(code, "keep").at(&self.path)),
+            code => Trouble::Refused(Error::from_code(code, "create").at(&self.path)),
         }
     }
 

@@ -25,7 +25,7 @@ pub(super) async fn create(
             Ok(committed) => committed,
             Err(error) if error.kind() == ErrorKind::NoNode && missing_parents < PARENT_ROUNDS => {
                 missing_parents += 1;
-                client.ensure_parent(&NodePath::new("keep", format!("{path}0"))?).await?;
+                client.ensure_parent(&NodePath::new("create", format!("{path}0"))?).await?;
                 continue;
             }
             Err(error) => return Err(error),

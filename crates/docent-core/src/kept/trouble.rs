@@ -20,9 +20,9 @@ impl From<Cause> for Trouble {
         match cause {
             Cause::LinkLost => Self::Again,
             Cause::QueueFull | Cause::Deadline => Self::Busy,
-            Cause::TooLarge { size, limit } => Self::Refused(Error::too_large("keep", size, limit)),
+            Cause::TooLarge { size, limit } => Self::Refused(Error::too_large("create", size, limit)),
             Cause::TooManyEphemerals { bytes, limit } => {
-                Self::Refused(Error::too_many_ephemerals("keep", bytes, limit))
+                Self::Refused(Error::too_many_ephemerals("create", bytes, limit))
             }
             Cause::Ended(SessionEnd::Closed) => Self::Closed,
             Cause::Ended(_) => Self::Ended,

@@ -27,7 +27,7 @@ pub struct TicketBatch {
 impl TicketBatch {
     pub(super) async fn draw(line: &Line, count: u32, data: Option<Bytes>) -> Result<Self, Error> {
         if count == 0 {
-            return Err(Error::invalid_input("draw", "tickets 0 must be at least 1"));
+            return Err(Error::invalid_input(line.operation(), "tickets 0 must be at least 1"));
         }
         let together = most_together(line, data.as_ref());
         let mut batch =

@@ -59,7 +59,7 @@ pub(super) struct Drawn {
 /// Creates a ticket and lists the line in one trip.
 pub(super) async fn draw(line: &Line, data: Option<Bytes>) -> Result<Ticket, Error> {
     let Drawn { mut tickets, names, .. } = draw_together(line, data, 1, true).await?;
-    let Some(mut ticket) = tickets.pop() else { return Err(unexpected("draw", &Response::Empty)) };
+    let Some(mut ticket) = tickets.pop() else { return Err(unexpected(line.operation(), &Response::Empty)) };
     if let Some(names) = names {
         line.refuse_all_others(Some(ticket.name()), &names)?;
         ticket.position = line.position(ticket.name(), &names);
@@ -87,7 +87,7 @@ pub(super) async fn draw_together(
     let client = line.client();
     let data = data.unwrap_or_else(|| Bytes::from(client.shared().identity.clone()));
     // A create can be repeated: an earlier one that was applied is found by its id, and deleted.
-    let mut attempts = client.attempts("draw", line.path(), Idempotency::Idempotent);
+    let mut attempts = client.attempts(line.operation(), line.path(), Idempotency::Idempotent);
     let mut missing_parents = 0;
     let mut at_once = true;
     loop {
@@ -136,12 +136,13 @@ pub(super) async fn draw_together(
                 return Ok(Drawn { tickets, names, at_once });
             }
             Some(Err(Refusal::Code(Code::NO_NODE))) if missing_parents < PARENT_ROUNDS => {
-                let refused = Box::pin(refused_parent(client.shared(), "draw", &child(), parents)).await;
+                let refused =
+                    Box::pin(refused_parent(client.shared(), line.operation(), &child(), parents)).await;
                 refused.map_or(Ok(()), Err)?;
                 missing_parents += 1;
             }
-            Some(Err(Refusal::Unexpected(response))) => return Err(unexpected("draw", &response)),
-            Some(Err(Refusal::Code(code))) => return Err(Error::from_code(code, "draw").at(line.path())),
+            Some(Err(Refusal::Unexpected(response))) => return Err(unexpected(line.operation(), &response)),
+            Some(Err(Refusal::Code(code))) => return Err(line.refused(code).needing("CREATE")),
             None => {}
         }
         at_once = false;
@@ -227,7 +228,7 @@ pub(super) fn ticket(
         held: false,
     };
     if is_in_danger_zone(sequence) {
-        return Err(Error::new(ErrorKind::SequenceExhausted, "draw")
+        return Err(Error::new(ErrorKind::SequenceExhausted, line.operation())
             .at(line.path())
             .because(format!("the number {sequence} is near the end of the servers' counter")));
     }

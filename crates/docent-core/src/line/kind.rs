@@ -98,7 +98,7 @@ impl Line {
     }
 
     fn mixed(&self, theirs: &str, found: &str) -> Error {
-        mixed("acquire", self.path(), named(self.marker()), theirs, found)
+        mixed(self.operation(), self.path(), named(self.marker()), theirs, found)
     }
 }
 

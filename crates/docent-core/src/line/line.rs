@@ -10,6 +10,7 @@ use crate::node::NodePath;
 use crate::setup::{ParentKind, Stage};
 use crate::telemetry;
 use bytes::Bytes;
+use docent_proto::Code;
 use std::error::Error as _;
 use std::fmt;
 use std::sync::Arc;
@@ -28,6 +29,8 @@ struct Inner {
     full: String,
     /// Label of its metrics.
     recipe: &'static str,
+    /// Operation that errors of its tickets name.
+    operation: &'static str,
     /// Marker before the number in a ticket's name.
     marker: &'static str,
     /// Kinds of nodes that count in it.
@@ -46,7 +49,7 @@ struct Inner {
 
 impl Inner {
     fn new(client: &Client, path: &str, recipe: &'static str, marker: &'static str) -> Result<Self, Error> {
-        let path = NodePath::new("line", path)?;
+        let path = NodePath::new(recipe, path)?;
         let shared = client.shared();
         let full = shared.namespace.join(path.as_str());
         shared.introduced.introduce(&shared.label, recipe);
@@ -55,6 +58,7 @@ impl Inner {
             path: path.into(),
             full,
             recipe,
+            operation: "acquire",
             marker,
             contenders: Contenders::of([(marker, Role::Exclusive)]),
             side: None,
@@ -158,6 +162,13 @@ impl Line {
         self.0.has_payload
     }
 
+    /// The same line, the errors of whose tickets name `operation`: the method that a user calls. By default
+    /// that is `acquire`.
+    #[must_use]
+    pub fn for_operation(&self, operation: &'static str) -> Self {
+        Self(Arc::new(Inner { operation, ..self.0.copy() }))
+    }
+
     /// The client it belongs to.
     pub fn client(&self) -> &Client {
         &self.0.client
@@ -229,6 +240,15 @@ impl Line {
     /// Role of its tickets beside others.
     pub(super) fn role(&self) -> Role {
         self.0.side.unwrap_or(Role::Exclusive)
+    }
+
+    pub(super) fn operation(&self) -> &'static str {
+        self.0.operation
+    }
+
+    /// Error of a request about a ticket that was refused with `code`.
+    pub(super) fn refused(&self, code: Code) -> Error {
+        Error::from_code(code, self.operation()).at(self.path())
     }
 
     pub(super) fn recipe(&self) -> &'static str {

@@ -62,7 +62,7 @@ impl Contenders {
             self.0.push((marker.into(), role));
             return Ok(self);
         };
-        Err(Error::invalid_input("line", format!("marker {marker:?} {rule}")))
+        Err(Error::invalid_input("neighbours", format!("marker {marker:?} {rule}")))
     }
 
     /// The number and role of a contender; `None` for names of others.

@@ -3,7 +3,6 @@
 use super::position::{Further, Position};
 use super::ticket::Step;
 use super::{Ticket, WaitError};
-use crate::error::Error;
 use crate::session::{Fired, Lane, Watch};
 use docent_proto::{Code, EventKind, Request};
 
@@ -39,7 +38,7 @@ pub(super) async fn wait_for(
             (Err(Code::NO_NODE), Some(watch)) if planted!(ExistenceWatch) => watch,
             (Err(Code::NO_NODE), _) => return Ok(Step::Look),
             (Err(Code::NO_AUTH), _) => return wait_for_unreadable(ticket, predecessor_path, own).await,
-            (Err(code), _) => return Err(Error::from_code(code, "acquire").at(ticket.line.path()).into()),
+            (Err(code), _) => return Err(ticket.line.refused(code).into()),
             (Ok(_), None) => return Ok(Step::Look),
         },
     };

@@ -27,7 +27,7 @@ impl Ticket {
                     }
                     // Without the line there is no ticket.
                     Ok(_) | Err(Code::NO_NODE) => Err(WaitError::Gone),
-                    Err(code) => Err(Error::from_code(code, "acquire").at(self.line.path()).into()),
+                    Err(code) => Err(self.line.refused(code).into()),
                 };
             }
             listed = self.generation.session.submit(list_request(&self.line), Lane::Call).await;
@@ -95,7 +95,7 @@ impl Ticket {
         answered(outcome).await.map_err(|stop| match stop {
             Stop::Ended(end) => self.ended(end),
             Stop::TooLarge { size, limit } => {
-                Error::too_large("acquire", size, limit).at(self.line.path()).into()
+                Error::too_large(self.line.operation(), size, limit).at(self.line.path()).into()
             }
         })
     }
@@ -109,7 +109,7 @@ impl Ticket {
     }
 
     pub(super) fn error(&self, kind: ErrorKind) -> Error {
-        Error::new(kind, "acquire").at(self.line.path())
+        Error::new(kind, self.line.operation()).at(self.line.path())
     }
 
     /// True when the ticket was taken so recently that its listing still counts.
@@ -160,7 +160,7 @@ impl Ticket {
         match code {
             None => Ok(true),
             Some(Code::NO_NODE) => Err(WaitError::Gone),
-            Some(code) => Err(Error::from_code(code, "acquire").at(self.line.path()).into()),
+            Some(code) => Err(self.line.refused(code).into()),
         }
     }
 

@@ -134,7 +134,8 @@ impl ElectionBuilder {
         let invalid = |detail: String| Err(Error::invalid_input("election", detail));
         // A container would go with the term of a leader that was lost, once nobody stands.
         let line = if self.takeover_delay.is_zero() { Line::new } else { Line::lasting };
-        let line = line(&self.client, &self.path, "election", self.layout.marker())?;
+        let line =
+            line(&self.client, &self.path, "election", self.layout.marker())?.for_operation("campaign");
         let with = |line: Line, marker| line.with_neighbours(marker, Role::Exclusive);
         let line = self.neighbours.iter().cloned().try_fold(line, with)?;
         if self.id.as_deref() == Some("") {

@@ -43,7 +43,7 @@ async fn give_back(store: &Store, item: ClaimedItem) {
         Some(frame) => {
             let path = store.paths.item(&name);
             let uncount = store.client.transaction().set(&path, frame, node.stat.version);
-            hold.end_with(&[], uncount).await.map(drop)
+            hold.end_with("give back", &[], uncount).await.map(drop)
         }
         None => hold.release().await,
     };
@@ -64,14 +64,14 @@ pub(crate) async fn bury(store: &Store, hold: Hold, node: &Bytes, head: &Head) -
     let Head { reason, detail, item, .. } = head;
     tracing::warn!(path = %store.path, item, %reason, detail, "item goes to the dead letters");
     let letter =
-        head.letter(node).map_err(|error| Error::invalid_input("bury", format!("dead letter: {error}")))?;
+        head.letter(node).map_err(|error| Error::invalid_input("take", format!("dead letter: {error}")))?;
     if !store.has_dead.load(Ordering::Acquire) {
         ensure_folder(&store.client, &store.paths.dead).await?;
         store.has_dead.store(true, Ordering::Release);
     }
     let path = format!("{}/{LETTER}", store.paths.dead);
     let write = store.client.transaction().create(&path, letter, CreateMode::PersistentSequential);
-    let done = hold.end_with(&[store.paths.item(item)], write).await;
+    let done = hold.end_with("take", &[store.paths.item(item)], write).await;
     if done.as_ref().is_err_and(|error| error.kind() == ErrorKind::NoNode) {
         store.has_dead.store(false, Ordering::Release);
     }

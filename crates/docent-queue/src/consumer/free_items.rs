@@ -125,7 +125,7 @@ impl FreeItems {
             paths.claim_request(name, index < counted && !planted!(HandOutNotCounted))
         };
         let requests: Vec<_> = names.iter().enumerate().map(request).collect();
-        claim_all(client, &requests, "queue").await
+        claim_all(client, &requests, "queue", "take").await
     }
 
     /// Finds out what others claimed and ended since the last listing; true when the items were listed again,

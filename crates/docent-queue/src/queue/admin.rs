@@ -141,13 +141,13 @@ impl<T: 'static> Queue<T> {
             let place = options.place_in(paths)?;
             ensure_known_folder(client, &paths.claims).await?;
             let wanted = [paths.claim_request(&name, false)];
-            let ClaimResult::All(claims) = claim_all(client, &wanted, "queue").await? else {
+            let ClaimResult::All(claims) = claim_all(client, &wanted, "queue", "reschedule").await? else {
                 return Ok(false);
             };
             let Some((hold, Some(node))) = claims.into_iter().next() else { return Ok(false) };
             let claimed = ClaimedItem { hold, name: name.clone(), node, counted: false, counted_since: 0 };
             let deliveries = claimed.deliveries(paths);
-            items.move_to(claimed.hold, &name, &claimed.node.data, deliveries, place).await?;
+            items.move_to("reschedule", claimed.hold, &name, &claimed.node.data, deliveries, place).await?;
             Ok(true)
         }
     }

@@ -186,9 +186,12 @@ impl<T: 'static> QueueBuilder<T> {
         if let Some(dead) = self.dead_letters {
             paths.dead = NodePath::new("queue", dead)?.into();
         }
-        let idle = Line::new(&self.client, &paths.idle, "queue", IDLE)?;
-        let lock =
-            self.ordered.then(|| Line::new(&self.client, &paths.lock, "queue", "lock-")).transpose()?;
+        let idle = Line::new(&self.client, &paths.idle, "queue", IDLE)?.for_operation("take");
+        let lock = self
+            .ordered
+            .then(|| Line::new(&self.client, &paths.lock, "queue", "lock-"))
+            .transpose()?
+            .map(|lock| lock.for_operation("take"));
         let store = Store::new(self.client, self.path, paths, idle, lock, self.limits, self.metrics_name);
         Ok(Queue::of(Arc::new(store), self.codec))
     }

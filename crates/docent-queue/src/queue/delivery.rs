@@ -88,7 +88,7 @@ impl HeldItem {
             std::mem::forget(self.hold);
             return Ok(end.map(drop)?);
         }
-        self.hold.end_with(&[path], transaction).await?;
+        self.hold.end_with("ack", &[path], transaction).await?;
         self.store.note("acknowledged");
         self.store.ended = true;
         Ok(())
@@ -284,7 +284,7 @@ impl<T> Delivery<T> {
         let (holds, held): (Vec<_>, Vec<_>) =
             deliveries.into_iter().map(|Self { held, .. }| held.into_hold()).unzip();
         let (items, mut stores): (Vec<_>, Vec<_>) = held.into_iter().unzip();
-        Hold::end_all(holds, &items, nothing_else).await?;
+        Hold::end_all("ack", holds, &items, nothing_else).await?;
         for store in &mut stores {
             store.note("acknowledged");
             store.ended = true;
@@ -357,7 +357,8 @@ impl<T> Delivery<T> {
             return Err(Error::invalid_input("put back", rule).into());
         }
         let HeldItem { store, hold, name, node, deliveries } = self.held;
-        Ok(store.items.move_to(hold, &name, &node.data, deliveries, options.place_in(&store.paths)?).await?)
+        let place = options.place_in(&store.paths)?;
+        Ok(store.items.move_to("put back", hold, &name, &node.data, deliveries, place).await?)
     }
 }
 

@@ -153,6 +153,7 @@ impl Items {
     /// Moves the item that is held by `hold` to another place, in one step, with its number of deliveries.
     pub(crate) async fn move_to(
         &self,
+        operation: &'static str,
         hold: Hold,
         name: &str,
         node: &Bytes,
@@ -164,7 +165,7 @@ impl Items {
         let node = framed.unwrap_or_else(|| node.clone());
         let mode = CreateMode::PersistentSequential;
         let put = self.add(self.client.transaction(), &[node], place, mode);
-        hold.end_with(&[self.paths.item(name)], put).await.map(drop)
+        hold.end_with(operation, &[self.paths.item(name)], put).await.map(drop)
     }
 
     /// Looks whether there are numbers and room for `more` items.

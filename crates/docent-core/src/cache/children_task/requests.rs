@@ -97,7 +97,7 @@ impl ChildrenTask {
             // Not for reads: only creates of ephemeral nodes end so.
             Cause::TooManyEphemerals { .. } => self.pause(),
             Cause::TooLarge { size, limit } => {
-                let error = Error::too_large("cache", size, limit);
+                let error = Error::too_large("watch", size, limit);
                 match &ask {
                     Ask::List | Ask::Folder => return self.failed(error),
                     Ask::One(name) => return self.mark_unreadable(name, error),
@@ -165,7 +165,7 @@ impl ChildrenTask {
 
     /// The folder cannot be listed. It is tried again with a sync, because watches may be missing by then.
     fn refused(&mut self, code: Code) {
-        self.failed(Error::from_code(code, "cache"));
+        self.failed(Error::from_code(code, "watch"));
     }
 
     fn failed(&mut self, error: Error) {
@@ -229,7 +229,7 @@ impl ChildrenTask {
             }
             return;
         }
-        self.mark_unreadable(name, Error::from_code(code, "cache"));
+        self.mark_unreadable(name, Error::from_code(code, "watch"));
     }
 
     fn mark_unreadable(&mut self, name: &Arc<str>, error: Error) {

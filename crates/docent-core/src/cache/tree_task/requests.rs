@@ -62,7 +62,7 @@ impl TreeTask {
                 self.nodes.unanswered(&path, look);
             }
             Cause::TooLarge { size, limit } => {
-                self.refused(&path, look, Error::too_large("cache", *size, *limit));
+                self.refused(&path, look, Error::too_large("watch", *size, *limit));
             }
         }
     }
@@ -85,8 +85,8 @@ impl TreeTask {
                 self.listed(path, names);
             }
             (look, Err(Code::NO_NODE)) => self.gone(path, look),
-            (look, Err(code)) => self.refused(path, look, Error::from_code(code, "cache")),
-            (look, Ok(_)) => self.refused(path, look, Error::from_code(Code::MARSHALLING_ERROR, "cache")),
+            (look, Err(code)) => self.refused(path, look, Error::from_code(code, "watch")),
+            (look, Ok(_)) => self.refused(path, look, Error::from_code(Code::MARSHALLING_ERROR, "watch")),
         }
     }
 
@@ -130,7 +130,7 @@ impl TreeTask {
             Err(Code::NO_NODE) if reply.watch.is_some() => self.keep(&root, Look::Data, reply.watch),
             // It was created in between.
             Ok(_) | Err(Code::NO_NODE) => self.nodes.want(&root, Look::Data),
-            Err(code) => self.refused(&root, Look::Data, Error::from_code(code, "cache")),
+            Err(code) => self.refused(&root, Look::Data, Error::from_code(code, "watch")),
         }
     }
 
