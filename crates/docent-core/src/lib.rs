@@ -39,7 +39,7 @@ pub use error::{Error, ErrorKind};
 pub use guard::{Fence, Lost, LostReason, ParseFenceError, Role};
 pub use hold::{Guard, Run};
 pub use line::Participant;
-pub use node::{Acl, Children, CreateMode, Created, Node, NodeAcl, Permissions, Stat};
+pub use node::{Acl, Children, ClientIdentity, CreateMode, Created, Node, NodeAcl, Permissions, Stat};
 /// Passwords that are not printed and are wiped when dropped; `&str` and `String` become one by `into()`.
 pub use secrecy::SecretString;
 pub use session::connect_string::ServerAddress;

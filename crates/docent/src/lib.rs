@@ -34,8 +34,9 @@ pub use transport::Tls;
 /// [security](https://github.com/docent-rs/docent/blob/main/docs/guide/security.md).
 pub mod client {
     pub use docent_core::{
-        Client, ClientBuilder, ConnectionState, ConnectionStatus, Error, ErrorKind, Health, Options,
-        ParentKind, RetryPolicy, RollbackPolicy, SecretString, ShutdownNode, ShutdownReport, StateWatcher,
+        Client, ClientBuilder, ClientIdentity, ConnectionState, ConnectionStatus, Error, ErrorKind, Health,
+        Options, ParentKind, RetryPolicy, RollbackPolicy, SecretString, ShutdownNode, ShutdownReport,
+        StateWatcher,
     };
 }
 

@@ -19,7 +19,7 @@ both_backends! {
         let node = watcher.get("/cluster/hosts/one").await.unwrap();
         assert_eq!((node.data, node.stat.owner), ("10.0.0.1".into(), client.session_id()));
         let two = soon(group(&other).join_by_identity("two")).await.unwrap();
-        assert_eq!(next(&mut changes).await, format!("+two={}", other.identity()));
+        assert_eq!(next(&mut changes).await, format!("+two={}", other.default_data()));
         assert_eq!(ids(&members), "one two");
         let peer = members.get("one").unwrap();
         assert_eq!((peer.session_id, peer.czxid), (client.session_id(), Some(node.stat.czxid)));

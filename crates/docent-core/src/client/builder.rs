@@ -4,6 +4,7 @@ use crate::cleanup::{Cleanup, Host};
 use crate::client::supervisor::supervise;
 use crate::error::{Error, ErrorKind};
 use crate::node::Acl;
+use crate::node::identity::broken_rule;
 use crate::node::namespace::Namespace;
 use crate::operation::Shared;
 use crate::session::Credentials;
@@ -134,15 +135,17 @@ impl ClientBuilder {
         self
     }
 
-    /// Label of this client in logs and metrics, which tells it from other clients of the process. Default:
-    /// its number among them, from 1 on.
+    /// Label in the client's [identity](crate::ClientIdentity) and in logs and metrics, which tells clients of
+    /// one process apart: the name of the service or of the job. One line of at most 128 bytes. Default none:
+    /// logs and metrics show the client's number in its process then, from 1 on.
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.config.label = Some(label.into());
         self
     }
 
-    /// Identity written into the nodes of locks, for people who look at them. Default: the local address
-    /// towards the first server when that is given as an address, else the host's name.
+    /// Identity written into the nodes of locks, permits and claims, for people and tools that look at them.
+    /// Default: the host, the process and the [label](Self::label), as
+    /// [`ClientIdentity`](crate::ClientIdentity) says. Another text stands there as it is, without them.
     pub fn identity(mut self, identity: impl Into<String>) -> Self {
         self.config.identity = Some(identity.into());
         self
@@ -301,11 +304,11 @@ impl ClientBuilder {
                 (session.handle(), tasks.handle(), vec![session, tasks])
             }
         };
-        let identity = self.config.identity.clone().unwrap_or_else(|| local_identity(&servers));
+        let default_data = self.config.identity.clone().unwrap_or_else(|| local_address(&servers));
         let (cleanup, worker) = Cleanup::new();
         let named: Vec<_> = servers.iter().map(ToString::to_string).collect();
         let (shared, session) =
-            Shared::new(Setup::new(self.config, namespace, identity, servers, runtime.clone()), cleanup);
+            Shared::new(Setup::new(self.config, namespace, default_data, servers, runtime.clone()), cleanup);
         tracing::info!(client = %shared.label, servers = named.join(","), "connecting");
         // Nothing but this renews leases, and no other task is polled beside it on a thread of its own.
         shared.tasks.spawn_on(supervise(Arc::clone(&shared), session), &session_runtime);
@@ -382,6 +385,9 @@ impl ClientBuilder {
                 return invalid(format!("{name} 0 must be at least 1"));
             }
         }
+        if let Some(rule) = config.label.as_deref().and_then(broken_rule) {
+            return invalid(rule);
+        }
         #[cfg(feature = "zookeeper-client")]
         if let Some(options) = &config.zookeeper_client {
             if options.least_timeout.is_some_and(|least| least.is_zero()) {
@@ -403,7 +409,7 @@ async fn settled(mut state: StateWatcher) -> ConnectionState {
 }
 
 /// The local address towards the first server, without sending anything, or the host's name.
-fn local_identity(servers: &[ServerAddress]) -> String {
+fn local_address(servers: &[ServerAddress]) -> String {
     let towards = servers.first().and_then(|server| match server.host.as_str() {
         "localhost" => Some((IpAddr::V4(Ipv4Addr::LOCALHOST), server.port)),
         host => host.parse().ok().map(|address: IpAddr| (address, server.port)),

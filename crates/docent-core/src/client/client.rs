@@ -114,7 +114,7 @@ impl Client {
     }
 
     /// Identity that recipes write into nodes when they are given no data: the one that the client was built
-    /// with, else its local address.
+    /// with, else that of the process and its label, as [`ClientIdentity`](crate::ClientIdentity) shows it.
     pub fn identity(&self) -> &str {
         &self.shared().identity
     }
@@ -123,6 +123,12 @@ impl Client {
     /// process.
     pub fn label(&self) -> &str {
         &self.shared().label
+    }
+
+    /// Data that Curator's recipes write by default, for nodes in which others read an address: the identity
+    /// that the client was built with, else its local address.
+    pub fn default_data(&self) -> &str {
+        &self.shared().default_data
     }
 
     /// Largest request in bytes that is sent, as the client was built with.

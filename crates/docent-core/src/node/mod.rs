@@ -2,11 +2,13 @@
 
 mod acl;
 mod acl_policy;
+pub(crate) mod identity;
 pub(crate) mod namespace;
 mod path;
 mod stat;
 
 pub use acl::{Acl, Permissions};
 pub(crate) use acl_policy::AclPolicy;
+pub use identity::ClientIdentity;
 pub use path::NodePath;
 pub use stat::{Children, CreateMode, Created, Node, NodeAcl, Stat};

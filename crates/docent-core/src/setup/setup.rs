@@ -1,5 +1,6 @@
 use super::{Config, ConnectionState, ConnectionStatus, Stage, Stages};
 use crate::error::ErrorKind;
+use crate::node::ClientIdentity;
 use crate::node::namespace::Namespace;
 use crate::session::connect_string::ServerAddress;
 use crate::session::link::dialer::Ensemble;
@@ -23,6 +24,8 @@ pub(crate) struct Setup {
     pub(crate) introduced: Introduced,
     /// Written into nodes when the caller gives no data.
     pub(crate) identity: String,
+    /// Written where Curator's recipes write their default.
+    pub(crate) default_data: String,
     pub(crate) ensemble: Ensemble,
     pub(crate) connection: watch::Sender<ConnectionStatus>,
     /// Set once the servers, older than 3.6, refused to read many nodes in one request.
@@ -42,13 +45,15 @@ impl Setup {
     pub(crate) fn new(
         config: Config,
         namespace: Namespace,
-        identity: String,
+        default_data: String,
         servers: Vec<ServerAddress>,
         runtime: Handle,
     ) -> Self {
         static NEXT_ID: AtomicU64 = AtomicU64::new(1);
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
         let label: Arc<str> = config.label.clone().unwrap_or_else(|| id.to_string()).into();
+        let local = || ClientIdentity::local(config.label.clone()).to_string();
+        let identity = config.identity.clone().unwrap_or_else(local);
         let ensemble = Ensemble::new(Arc::clone(&config.transport), servers, Arc::clone(&label));
         introduce_client(&label);
         let connection = ConnectionStatus {
@@ -64,6 +69,7 @@ impl Setup {
             namespace,
             introduced: Introduced::default(),
             identity,
+            default_data,
             ensemble,
             connection: watch::Sender::new(connection),
             no_multi_read: AtomicBool::new(false),

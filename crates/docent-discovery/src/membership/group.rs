@@ -126,8 +126,8 @@ impl Membership {
         async move { Member::join(&group, &id, data).await }
     }
 
-    /// As [`join`](Self::join), with the client's [identity](docent_core::Client::identity) as its data: by
-    /// default the local address, as Curator's members have it.
+    /// As [`join`](Self::join), with what Curator's members have as data: the identity that the client was
+    /// built with, by default its local address ([`default_data`](docent_core::Client::default_data)).
     ///
     /// # Errors
     /// As [`join`](Self::join).
@@ -135,7 +135,7 @@ impl Membership {
     /// # Cancel safety
     /// This method is cancel safe: nothing is left behind.
     pub fn join_by_identity(&self, id: &str) -> impl Future<Output = Result<Member, Error>> + Send + use<> {
-        let identity = self.group.client.identity().to_owned();
+        let identity = self.group.client.default_data().to_owned();
         self.join(id, identity)
     }
 

@@ -6,8 +6,8 @@ use docent::cache::{
     TreeCacheBuilder, TreeEvent, TreeEvents, TreeSnapshot, WatchStream,
 };
 use docent::client::{
-    Client, ClientBuilder, ConnectionState, ConnectionStatus, Error, ErrorKind, Health, Options, ParentKind,
-    RetryPolicy, RollbackPolicy, SecretString, ShutdownNode, ShutdownReport, StateWatcher,
+    Client, ClientBuilder, ClientIdentity, ConnectionState, ConnectionStatus, Error, ErrorKind, Health, Options,
+    ParentKind, RetryPolicy, RollbackPolicy, SecretString, ShutdownNode, ShutdownReport, StateWatcher,
 };
 use docent::guard::{Fence, Lost, LostReason, ParseFenceError, Run};
 use docent::node::CreatedOrSet;
@@ -33,8 +33,8 @@ use std::future::Ready;
 rows! { shared:
     ChildrenCache, ChildrenEvent, ChildrenSnapshot, NodeCache,
     TreeCache, TreeCacheBuilder, TreeEvent, TreeSnapshot,
-    Client, ClientBuilder, ConnectionState, ConnectionStatus, ErrorKind, Health, Options, ParentKind, RetryPolicy,
-    RollbackPolicy, SecretString, ShutdownNode, ShutdownReport, Stage, StateWatcher,
+    Client, ClientBuilder, ClientIdentity, ConnectionState, ConnectionStatus, ErrorKind, Health, Options, ParentKind,
+    RetryPolicy, RollbackPolicy, SecretString, ShutdownNode, ShutdownReport, Stage, StateWatcher,
     Fence, LostReason,
     Acl, Children, CreateMode, Created, Node, NodeAcl, Permissions, Stat, Transaction, TransactionResult,
     CreatedOrSet, KeptNodeBuilder, ViewLag, ClaimRequest, KeptStatus, Line, LineKey, Metric, MetricUnit, NodePath,
