@@ -140,7 +140,7 @@ both_backends! {
         let mutex = Mutex::new(&client, "/m").unwrap();
         let guard = soon(mutex.acquire()).await.unwrap();
         let holder = soon(mutex.participants()).await.unwrap().remove(0);
-        assert_eq!(holder.id(), Some("till-7"));
+        assert_eq!(holder.identity_text().as_deref(), Some("till-7"));
         assert!(format!("{holder:?}").contains("identity: \"till-7\""), "{holder:?}");
         soon(guard.release()).await.unwrap();
 
@@ -154,7 +154,7 @@ both_backends! {
         let leadership = soon(election.campaign()).await.unwrap();
         let leader = soon(election.leader()).await.unwrap().unwrap();
         let candidates = soon(election.candidates()).await.unwrap();
-        assert_eq!((leader.id.as_str(), candidates[0].id()), ("planted", None));
+        assert_eq!((leader.id.as_str(), candidates[0].identity_text()), ("planted", None));
         let shown = format!("{leader:?} {candidates:?} {}", json!([leader, candidates]));
         assert!(!shown.contains("planted") && shown.contains("7 bytes"), "{shown}");
         soon(leadership.resign()).await.unwrap();

@@ -91,7 +91,11 @@ both_backends! {
                     if let Request::Multi(ops) = request {
                         let mut seen = seen.lock().unwrap();
                         for op in ops {
-                            assert!(matches!(op, MultiOp::Check { version: -1, .. }));
+                            // The first one of a guard records since when it holds.
+                            assert!(matches!(
+                                op,
+                                MultiOp::Check { version: -1, .. } | MultiOp::SetData { version: 0, .. }
+                            ));
                             *seen.0.entry(op.path().to_owned()).or_default() += 1;
                         }
                         seen.1 = seen.1.max(ops.len());

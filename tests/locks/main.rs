@@ -14,6 +14,7 @@ mod double_barrier;
 mod double_barrier_faults;
 mod granted_less;
 mod handoff;
+mod held_since;
 mod kinds;
 mod lease;
 mod loss;

@@ -1,7 +1,7 @@
 use crate::cleanup::{Deletion, Ended, ExactWrite, Made, Marker, OwnedNode};
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
-use crate::guard::{Role, SessionGeneration};
+use crate::guard::{Beginning, Role, SessionGeneration};
 use crate::hold::Hold;
 use crate::node::Node;
 use crate::operation::{Attempts, Idempotency};
@@ -308,7 +308,7 @@ fn hold(
     let claims = paths.into_iter().zip(wanted).map(|(path, wanted)| {
         let node = OwnedNode::by_czxid(Arc::clone(generation), path, czxid).confirmed_at(intent.losses);
         let node = Arc::new(node);
-        let state = generation.hold(&node, recipe);
+        let state = generation.hold(&node, recipe, Beginning::is_creation());
         if state.is_none() {
             give_back(node);
         }

@@ -1,4 +1,4 @@
-use super::{HoldState, HoldTable, LostReason};
+use super::{Beginning, HoldState, HoldTable, LostReason};
 use crate::cleanup::{CleanupContext, OwnedNode};
 use crate::desired::Witness;
 use crate::session::SessionEnd;
@@ -43,14 +43,16 @@ impl SessionGeneration {
         self.ended().map_or(LostReason::LeaseExpired, reason)
     }
 
-    /// Adds the guard that holds by `node`, unless the session has ended or its lease has run out.
+    /// Adds the guard that holds by `node`, unless the session has ended or its lease has run out. Others see
+    /// its `beginning`.
     pub(crate) fn hold(
         self: &Arc<Self>,
         node: &Arc<OwnedNode>,
         recipe: &'static str,
+        beginning: Beginning,
     ) -> Option<Arc<HoldState>> {
         let mark = self.lease.mark(self.clock.now())?;
-        let held = Arc::new(HoldState::new(Arc::clone(self), Arc::clone(node), recipe, mark));
+        let held = Arc::new(HoldState::new(Arc::clone(self), Arc::clone(node), recipe, mark, beginning));
         self.add(&held).then_some(held)
     }
 

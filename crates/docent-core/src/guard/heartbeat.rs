@@ -3,6 +3,7 @@
 use super::{HoldState, LostReason, REVOKE, SessionGeneration};
 use crate::session::{Cause, Fired, Lane, Outcome, Pending};
 use crate::time::{Timestamp, sleep_until};
+use bytes::Bytes;
 use docent_proto::{Code, EventKind, MultiOp, MultiResult, Request, Response};
 use futures_util::future::OptionFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -18,7 +19,8 @@ const GUARDS_PER_HEARTBEAT: usize = 64;
 /// nothing that outlives it.
 pub(crate) async fn keep(generation: &Arc<SessionGeneration>) -> Infallible {
     let (refused, not_before) = (HashSet::new(), Timestamp::default());
-    Heartbeat { generation, cursor: 0, refused, unreadable: None, not_before }.run().await
+    let record_from = None;
+    Heartbeat { generation, cursor: 0, refused, unreadable: None, record_from, not_before }.run().await
 }
 
 struct Heartbeat<'a> {
@@ -29,6 +31,9 @@ struct Heartbeat<'a> {
     refused: HashSet<String>,
     /// The guard refused last: from now on its node is watched by `exists`.
     unreadable: Option<Arc<HoldState>>,
+    /// Time from which on a guard has been held for so long that others are to see since when; `None` when
+    /// nothing is left to record.
+    record_from: Option<Timestamp>,
     /// No heartbeat before this: the last one was answered and proved nothing.
     not_before: Timestamp,
 }
@@ -45,7 +50,9 @@ impl Heartbeat<'_> {
         let mut heartbeat: Option<Beat> = None;
         loop {
             let changed = generation.lease.changed();
-            own_nodes.extend(generation.held.take_added().into_iter().map(|held| watch_own_node(held, true)));
+            let added = generation.held.take_added();
+            self.record_from = self.record_from.into_iter().chain(self.unrecorded(&added)).min();
+            own_nodes.extend(added.into_iter().map(|held| watch_own_node(held, true)));
             own_nodes.extend(self.unreadable.take().map(|held| watch_own_node(held, false)));
             let now = generation.clock.now();
             if generation.held.live() > 0 && now >= generation.lease.deadline() {
@@ -55,7 +62,9 @@ impl Heartbeat<'_> {
                 }
             }
             if heartbeat.is_none() && generation.held.live() > 0 && now >= self.due() {
-                heartbeat = self.send();
+                // A guard that was to record its beginning may have ended meanwhile.
+                self.recorded();
+                heartbeat = (now >= self.due()).then(|| self.send()).flatten();
             }
             let wake = self.next_deadline(heartbeat.is_some());
             let replied = OptionFuture::from(heartbeat.as_mut().map(|heartbeat| &mut heartbeat.reply));
@@ -82,7 +91,15 @@ impl Heartbeat<'_> {
     /// Time at which the next heartbeat is due: a sixth of the timeout after the last acknowledged write was
     /// sent, sooner when that proved less than it could have (decision 3).
     fn due(&self) -> Timestamp {
-        (self.generation.lease.proof() + self.generation.lease.timing().pulse()).max(self.not_before)
+        let renewal = self.generation.lease.proof() + self.generation.lease.timing().pulse();
+        self.record_from.map_or(renewal, |record| record.min(renewal)).max(self.not_before)
+    }
+
+    /// Time from which on the first of these is to record that it holds, if one has not. A hold that is over
+    /// before that costs no request for it.
+    fn unrecorded(&self, guards: &[Arc<HoldState>]) -> Option<Timestamp> {
+        let unrecorded = guards.iter().filter(|held| held.beginning().unrecorded().is_some());
+        Some(unrecorded.map(|held| held.since()).min()? + self.generation.lease.timing().pulse())
     }
 
     fn next_deadline(&self, beating: bool) -> Option<Timestamp> {
@@ -115,11 +132,11 @@ impl Heartbeat<'_> {
 
     /// Number of guards that one request has room for.
     fn fitting(&self, guards: &[Arc<HoldState>]) -> usize {
-        /// Bytes of a check in a multi, besides its path.
+        /// Bytes of a check or a write in a multi, besides its path and data.
         const FIELDS: usize = 32;
         let mut room = self.generation.max_request;
         let fits = guards.iter().take_while(|held| {
-            let size = held.path().len() + FIELDS;
+            let size = held.path().len() + held.beginning().unrecorded().map_or(0, Bytes::len) + FIELDS;
             let fits = size <= room;
             room = room.saturating_sub(size);
             fits
@@ -128,9 +145,15 @@ impl Heartbeat<'_> {
     }
 
     fn check(&self, guards: Vec<Arc<HoldState>>) -> Beat {
-        let checks =
-            guards.iter().map(|held| MultiOp::Check { path: held.path().to_owned(), version: -1 }).collect();
+        let checks = guards.iter().map(|held| check_or_record(held)).collect();
         Beat { reply: self.generation.session.submit(Request::Multi(checks), Lane::Lease), guards }
+    }
+
+    /// Looks at what is left to record.
+    fn recorded(&mut self) {
+        if self.record_from.is_some() {
+            self.record_from = self.unrecorded(&self.generation.held.all());
+        }
     }
 
     /// Draws the consequences of a heartbeat's outcome. Returns the heartbeat that follows at once for the
@@ -142,25 +165,44 @@ impl Heartbeat<'_> {
         // by the next heartbeat at once.
         self.not_before = self.generation.clock.now() + self.generation.lease.timing().pause();
         let Ok(Response::Multi(results)) = reply.result else { return None };
-        let (index, code) = results.iter().enumerate().find_map(|(index, result)| match result {
+        let failed = results.iter().enumerate().find_map(|(index, result)| match result {
             MultiResult::Failed(code) if *code != Code::OK => Some((index, *code)),
             _ => None,
-        })?;
+        });
+        let Some((index, code)) = failed else {
+            guards.iter().for_each(|held| held.beginning().settle());
+            self.recorded();
+            return None;
+        };
         let behind = guards.split_off((index + 1).min(guards.len()));
         let failed = guards.pop()?;
         match code {
             Code::NO_NODE => {
                 failed.mark_lost(LostReason::NodeDeleted);
             }
+            // Somebody wrote to it, as one who asks for the place, or it may not be written: it is there, and
+            // its beginning stays unknown.
+            _ if failed.beginning().unrecorded().is_some() => failed.beginning().settle(),
             Code::NO_AUTH if self.refused.insert(failed.path().to_owned()) => {
                 tracing::error!(client = %self.generation.client, path = %failed.path(), "the guard's node may not be checked: permission READ is missing");
                 self.unreadable = Some(failed);
             }
             _ => {}
         }
+        self.recorded();
         // A multi ends at its first failure: the nodes before it were found, those behind it were not looked
         // at.
         (!behind.is_empty()).then(|| self.check(behind))
+    }
+}
+
+/// The check of a guard's node; for one that has not recorded its beginning a write of it, which is refused
+/// once anybody wrote to the node. Late, too, it does no harm (decision 15).
+fn check_or_record(held: &HoldState) -> MultiOp {
+    let path = held.path().to_owned();
+    match held.beginning().unrecorded() {
+        Some(data) => MultiOp::SetData { path, data: Some(data.clone()), version: 0 },
+        None => MultiOp::Check { path, version: -1 },
     }
 }
 

@@ -1,4 +1,4 @@
-use super::{Fence, LostReason, SessionGeneration};
+use super::{Beginning, Fence, LostReason, SessionGeneration};
 use crate::cleanup::OwnedNode;
 use crate::session::lease::LeaseMark;
 use crate::session::{Cause, Lane};
@@ -28,6 +28,7 @@ pub(crate) struct HoldState {
     /// Label of the recipe, for metrics.
     recipe: &'static str,
     since: Timestamp,
+    beginning: Beginning,
     mark: LeaseMark,
     end: OnceLock<End>,
     /// Cancelled when lost.
@@ -55,6 +56,7 @@ impl HoldState {
         node: Arc<OwnedNode>,
         recipe: &'static str,
         mark: LeaseMark,
+        beginning: Beginning,
     ) -> Self {
         let since = generation.clock.now();
         let alive = generation.held.alive.token();
@@ -64,6 +66,7 @@ impl HoldState {
             node,
             recipe,
             since,
+            beginning,
             mark,
             end: OnceLock::new(),
             token: CancellationToken::new(),
@@ -76,7 +79,7 @@ impl HoldState {
 
     /// State of the guard that has `node` beside this one's: with the same fence and lease, and lost for
     /// itself. It may outlive this one.
-    pub(crate) fn beside(&self, node: Arc<OwnedNode>) -> Self {
+    pub(crate) fn beside(&self, node: Arc<OwnedNode>, beginning: Beginning) -> Self {
         let alive = self.generation.held.alive.token();
         Self {
             generation: Arc::clone(&self.generation),
@@ -84,6 +87,7 @@ impl HoldState {
             fence: self.fence,
             recipe: self.recipe,
             since: self.generation.clock.now(),
+            beginning,
             mark: self.mark,
             end: OnceLock::new(),
             token: CancellationToken::new(),
@@ -92,6 +96,15 @@ impl HoldState {
             gauge: OnceLock::new(),
             _alive: alive,
         }
+    }
+
+    pub(crate) fn beginning(&self) -> &Beginning {
+        &self.beginning
+    }
+
+    /// Time since which it is held.
+    pub(crate) fn since(&self) -> Timestamp {
+        self.since
     }
 
     /// Full path of the node.
@@ -473,7 +486,8 @@ mod tests {
         lease.renew(then, then, then);
         let mark = lease.mark(now - SECOND).unwrap();
         let node = OwnedNode::by_name(Arc::clone(&generation), "/lock/a".to_owned(), 1);
-        let held = HoldState::new(Arc::clone(&generation), Arc::new(node), "lock", mark);
+        let held =
+            HoldState::new(Arc::clone(&generation), Arc::new(node), "lock", mark, Beginning::is_creation());
         assert_eq!(held.check(), Err(LostReason::LeaseExpired));
         assert_eq!(held.grace_end(SECOND), Some(now + SECOND));
         // The driver looked at its clock just before the end, and came to renew the lease just after the

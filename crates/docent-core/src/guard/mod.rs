@@ -11,6 +11,7 @@
 //! - above this folder, the operations that ask a quorum about the node: `verify`, transactions and
 //!   `downgrade`.
 
+mod beginning;
 mod fence;
 mod generation;
 pub(crate) mod heartbeat;
@@ -18,6 +19,7 @@ mod hold_state;
 mod lost;
 mod role;
 
+pub(crate) use beginning::Beginning;
 pub use fence::{Fence, ParseFenceError};
 pub(crate) use generation::SessionGeneration;
 pub(crate) use hold_state::{HoldState, HoldTable, REVOKE};

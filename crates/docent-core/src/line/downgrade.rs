@@ -5,7 +5,7 @@ use super::draw::{Intent, refusal};
 use super::name::protected;
 use crate::cleanup::OwnedNode;
 use crate::error::{Error, ErrorKind};
-use crate::guard::LostReason;
+use crate::guard::{Beginning, LostReason};
 use crate::hold::Hold;
 use crate::operation::{Attempts, Idempotency, unexpected};
 use crate::session::{Cause, Lane, Outcome};
@@ -49,7 +49,8 @@ impl Hold {
         let (path, czxid) = self.step_down(shared).await?;
         let generation = Arc::clone(&self.state().generation);
         let node = Arc::new(OwnedNode::by_name(Arc::clone(&generation), path, czxid));
-        let state = Arc::new(self.state().beside(node));
+        let beginning = Beginning::of(Arc::new(shared.client().shared().identity.clone().into()));
+        let state = Arc::new(self.state().beside(node, beginning));
         generation.add(&state);
         // From here on the drop of the lower hold deletes the new node.
         let lower = Self::new(shared.client().clone(), shared.path().to_owned(), shared.role(), state);

@@ -85,7 +85,7 @@ pub(super) async fn draw_together(
 ) -> Result<Drawn, Error> {
     line.refuse_stopping()?;
     let client = line.client();
-    let data = data.unwrap_or_else(|| Bytes::from(client.shared().identity.clone()));
+    let data = Arc::new(data.unwrap_or_else(|| Bytes::from(client.shared().identity.clone())));
     // A create can be repeated: an earlier one that was applied is found by its id, and deleted.
     let mut attempts = client.attempts(line.operation(), line.path(), Idempotency::Idempotent);
     let mut missing_parents = 0;
@@ -107,14 +107,15 @@ pub(super) async fn draw_together(
             && !planted!(BlindCreateRetry)
             && let Some((paths, stat)) = intent.find(&attempts).await?
         {
-            let tickets = tickets(line, &generation, paths.into_iter().map(|path| (path, stat.czxid)))?;
+            let tickets =
+                tickets(line, &generation, &data, paths.into_iter().map(|path| (path, stat.czxid)))?;
             // Where somebody deleted some of them the others are dropped.
             if tickets.len() == count {
                 return Ok(Drawn { tickets, names: None, at_once: false });
             }
         }
         #[cfg(docent_planted)]
-        if let Some(ticket) = intent.take_over(line, &attempts).await? {
+        if let Some(ticket) = intent.take_over(line, &data, &attempts).await? {
             return Ok(Drawn { tickets: vec![ticket], names: None, at_once: false });
         }
         let zxid = if let Outcome::Reply(reply) = &outcome { reply.zxid } else { 0 };
@@ -123,7 +124,7 @@ pub(super) async fn draw_together(
         match answer.map(|answer| answer.and_then(|response| made(response, zxid))) {
             Some(Ok(made)) => {
                 // From here on the drop of a ticket deletes its node.
-                let tickets = tickets(line, &generation, made)?;
+                let tickets = tickets(line, &generation, &data, made)?;
                 // The listing counts only if it was made after the create, on the same link.
                 let mut names = None;
                 if let Some(list) = &mut list
@@ -203,16 +204,18 @@ pub(super) fn list_request(line: &Line) -> Request {
 fn tickets(
     line: &Line,
     generation: &Arc<SessionGeneration>,
+    data: &Arc<Bytes>,
     nodes: impl IntoIterator<Item = (String, i64)>,
 ) -> Result<Vec<Ticket>, Error> {
     let nodes = nodes.into_iter();
-    let tickets: Vec<_> = nodes.map(|(path, czxid)| ticket(line, generation, path, czxid)).collect();
+    let tickets: Vec<_> = nodes.map(|(path, czxid)| ticket(line, generation, data, path, czxid)).collect();
     tickets.into_iter().collect()
 }
 
 pub(super) fn ticket(
     line: &Line,
     generation: &Arc<SessionGeneration>,
+    data: &Arc<Bytes>,
     path: String,
     czxid: i64,
 ) -> Result<Ticket, Error> {
@@ -222,6 +225,7 @@ pub(super) fn ticket(
         line: line.clone(),
         generation: Arc::clone(generation),
         node: Arc::new(OwnedNode::by_name(Arc::clone(generation), path, czxid)),
+        data: Arc::clone(data),
         taken: generation.clock.now(),
         position: Position::Unlisted,
         ahead: None,

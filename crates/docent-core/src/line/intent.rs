@@ -6,7 +6,11 @@ use crate::error::Error;
 use crate::operation::Attempts;
 use crate::session::ask::{PAUSE, ask};
 use crate::session::{Cause, Lane};
+#[cfg(docent_planted)]
+use bytes::Bytes;
 use docent_proto::{Code, Request, Response, Stat, parent};
+#[cfg(docent_planted)]
+use std::sync::Arc;
 
 impl Intent {
     /// Looks for the nodes after the reply was lost, in the same session: their paths, and the stat of one.
@@ -58,6 +62,7 @@ impl Intent {
     pub(super) async fn take_over(
         &mut self,
         line: &Line,
+        data: &Arc<Bytes>,
         attempts: &Attempts<'_>,
     ) -> Result<Option<Ticket>, Error> {
         while planted!(NoOwnerCheck) && self.unknown {
@@ -67,7 +72,7 @@ impl Intent {
             if let Some((mut paths, stat)) = self.find(attempts).await?
                 && let Some(path) = paths.pop()
             {
-                return ticket(line, &self.generation, path, stat.czxid).map(Some);
+                return ticket(line, &self.generation, data, path, stat.czxid).map(Some);
             }
         }
         Ok(None)

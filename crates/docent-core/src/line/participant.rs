@@ -4,6 +4,7 @@ use super::name::is_in_danger_zone;
 use crate::client::Client;
 use crate::error::Error;
 use crate::guard::{Fence, REVOKE, Role};
+use crate::node::{ClientIdentity, Stat};
 use crate::operation::Idempotency;
 use crate::time::since_1970_ms;
 use bytes::Bytes;
@@ -17,13 +18,13 @@ use tokio::time::Instant;
 /// Reads of participants under way at the same time.
 const IN_FLIGHT: usize = 64;
 
-/// Longest identity in bytes that is shown.
-const LONGEST_ID: usize = 256;
+/// Most characters of an identity in a text.
+const LONGEST: usize = 200;
 
 /// Contender in a line, as a read of its node shows it.
 ///
-/// It is serialized with the same names, but for `since_ms`, in milliseconds since 1970; `session_id` is a
-/// text as `"0x10000a3f"`, and `identity` is [`id`](Self::id).
+/// It is serialized with the same names, but for `since_ms` and `held_since_ms`, in milliseconds since 1970;
+/// `session_id` is a text as `"0x10000a3f"`, and `identity` is its [text](Self::identity_text).
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Participant {
@@ -35,7 +36,8 @@ pub struct Participant {
     pub role: Role,
     /// True when no contender ahead keeps it from holding: a holder, unless it was lost.
     pub holds: bool,
-    /// Data of the node: by default an address or host name.
+    /// Data of the node: by default host, process and label, as [`ClientIdentity`] has them, and Curator's an
+    /// address. [`identity_text`](Self::identity_text) is for people.
     pub identity: Bytes,
     /// Time at which the place was taken, by the server's clock.
     pub since: SystemTime,
@@ -45,15 +47,41 @@ pub struct Participant {
     pub fence: Fence,
     /// True when the identity is data of the user's, which is not to be shown.
     pub(super) has_payload: bool,
+    /// Time of the last change of the node, if there was one.
+    pub(super) changed: Option<SystemTime>,
 }
 
 impl Participant {
-    /// The identity, where it is one that people may see: a text in one line of at most 256 bytes. `None`
-    /// for anything else, and in a line whose nodes hold [data of the user's](Line::with_payload).
-    pub fn id(&self) -> Option<&str> {
-        let text = str::from_utf8(&self.identity).ok()?;
-        let is_id = !self.has_payload && text.len() <= LONGEST_ID && !text.contains(char::is_control);
-        is_id.then_some(text)
+    /// Its identity in one line of at most 200 characters, without control characters; `None` when its node
+    /// has no text, was overwritten by a request to give up the place, or is in a line whose nodes hold
+    /// [data of the user's](Line::with_payload).
+    pub fn identity_text(&self) -> Option<String> {
+        let text = std::str::from_utf8(&self.identity).ok().filter(|_| !self.has_payload && self.identity != REVOKE)?;
+        let line: String = text.chars().filter(|char| !char.is_control()).take(LONGEST).collect();
+        (!line.trim().is_empty()).then_some(line)
+    }
+
+    /// Host, process and label of its client; `None` where its identity is of another form.
+    pub fn client(&self) -> Option<ClientIdentity> {
+        let text = std::str::from_utf8(&self.identity).ok().filter(|_| !self.has_payload)?;
+        ClientIdentity::parse(text)
+    }
+
+    /// True once somebody asked it to give up its place.
+    pub fn is_revoked(&self) -> bool {
+        self.identity == REVOKE
+    }
+
+    /// Time since which it holds, by the server's clock, as it has recorded it with its first heartbeat: up
+    /// to a sixth of its session timeout after it began. `None` while it waits, before that heartbeat, once
+    /// it [is revoked](Self::is_revoked), and for holders that record nothing, as those of Curator.
+    pub fn held_since(&self) -> Option<SystemTime> {
+        self.changed.filter(|_| self.holds && !self.is_revoked())
+    }
+
+    /// Time for which it has held. See [`held_since`](Self::held_since).
+    pub fn held_for(&self) -> Option<Duration> {
+        Some(SystemTime::now().duration_since(self.held_since()?).unwrap_or_default())
     }
 
     /// Time since it took its place: the server's clock says when that was, the local one what time it is
@@ -72,6 +100,7 @@ impl fmt::Debug for Participant {
             .field("holds", &self.holds)
             .field("identity", &Shown(self))
             .field("since", &self.since)
+            .field("held_since", &self.held_since())
             .field("session_id", &format_args!("{:#x}", self.session_id))
             .field("fence", &self.fence)
             .finish_non_exhaustive()
@@ -80,13 +109,14 @@ impl fmt::Debug for Participant {
 
 impl Serialize for Participant {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = serializer.serialize_struct("Participant", 8)?;
+        let mut fields = serializer.serialize_struct("Participant", 9)?;
         fields.serialize_field("name", &self.name)?;
         fields.serialize_field("sequence", &self.sequence)?;
         fields.serialize_field("role", &self.role)?;
         fields.serialize_field("holds", &self.holds)?;
-        fields.serialize_field("identity", &self.id())?;
+        fields.serialize_field("identity", &self.identity_text())?;
         fields.serialize_field("since_ms", &since_1970_ms(self.since))?;
+        fields.serialize_field("held_since_ms", &self.held_since().map(since_1970_ms))?;
         fields.serialize_field("session_id", &format_args!("{:#x}", self.session_id))?;
         fields.serialize_field("fence", &self.fence)?;
         fields.end()
@@ -98,7 +128,7 @@ struct Shown<'a>(&'a Participant);
 
 impl fmt::Debug for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.id() {
+        match self.0.identity_text() {
             Some(id) => id.fmt(f),
             None => write!(f, "{} bytes", self.0.identity.len()),
         }
@@ -256,17 +286,21 @@ async fn read(line: &Line, name: String, deadline: Instant) -> Result<Option<Par
     let (result, _) =
         by(deadline, line).call("participants", line.path(), &request, Idempotency::Idempotent).await?;
     match result {
-        Ok(Response::Data { data, stat }) => Ok(Some(Participant {
-            name,
-            sequence,
-            role,
-            holds: false,
-            identity: data.unwrap_or_default(),
-            since: crate::node::Stat::from(stat).created,
-            session_id: stat.ephemeral_owner,
-            fence: Fence::from_czxid(stat.czxid),
-            has_payload: line.has_payload(),
-        })),
+        Ok(Response::Data { data, stat }) => {
+            let times = Stat::from(stat);
+            Ok(Some(Participant {
+                name,
+                sequence,
+                role,
+                holds: false,
+                identity: data.unwrap_or_default(),
+                since: times.created,
+                session_id: stat.ephemeral_owner,
+                fence: Fence::from_czxid(stat.czxid),
+                has_payload: line.has_payload(),
+                changed: (stat.version > 0).then_some(times.modified),
+            }))
+        }
         Ok(_) | Err(Code::NO_NODE) => Ok(None),
         Err(code) => Err(Error::from_code(code, "participants").at(line.path())),
     }

@@ -59,9 +59,18 @@ pub(super) async fn wait_for(
             }
             Ok(predecessor_left(ticket, further, losses, own.is_some()))
         }
+        // It holds now, and has recorded that, or somebody asked it to leave: its place is the same.
+        Fired::Event(EventKind::DataChanged) if is_same_link(ticket, losses) => {
+            Ok(Step::At(Position::Behind { predecessor: predecessor.to_owned(), further }))
+        }
         Fired::Event(_) => Ok(Step::Look),
         Fired::Ended(end) => Err(ticket.ended(end)),
     }
+}
+
+/// True while watches tell of what happened in its order since the link was lost so many times.
+fn is_same_link(ticket: &Ticket, losses: u64) -> bool {
+    ticket.generation.session.orders_events() && ticket.generation.losses() == losses
 }
 
 /// Waits for a predecessor that we may not read. `exists` needs no permission, but leaves a watch on a
@@ -93,7 +102,7 @@ fn predecessor_left(ticket: &Ticket, further: Further, losses: u64, own_watched:
     // Granted without another trip only where our own node surely stands (decision 3). After a reconnect
     // the server reports the changes of the gap path by path, so that the predecessor's deletion may be seen
     // before an earlier one of our own node; sessions of `zookeeper-client` never keep the order.
-    let same_link = ticket.generation.session.orders_events() && ticket.generation.losses() == losses;
+    let same_link = is_same_link(ticket, losses);
     let own_watched = own_watched || planted!(HandOffWithoutOwnWatch);
     if planted!(WakeUpIsGrant) {
         return Step::At(Position::First);

@@ -4,11 +4,12 @@ use super::position::Position;
 use super::predecessor;
 use crate::cleanup::{Deletion, OwnedNode};
 use crate::error::Error;
-use crate::guard::{Fence, SessionGeneration};
+use crate::guard::{Beginning, Fence, SessionGeneration};
 use crate::hold::Hold;
 use crate::session::{Lane, Watch};
 use crate::telemetry;
 use crate::time::Timestamp;
+use bytes::Bytes;
 use std::fmt;
 use std::sync::Arc;
 use tracing::Span;
@@ -72,6 +73,8 @@ pub struct Ticket {
     pub(super) line: Line,
     pub(super) generation: Arc<SessionGeneration>,
     pub(super) node: Arc<OwnedNode>,
+    /// Data of the node.
+    pub(super) data: Arc<Bytes>,
     pub(super) taken: Timestamp,
     /// Position in the listing that was made together with the ticket.
     pub(super) position: Position,
@@ -202,7 +205,10 @@ impl Ticket {
         if line.refuse_stopping().is_err() {
             return Err(self);
         }
-        let Some(state) = self.generation.hold(&self.node, line.recipe()) else { return Err(self) };
+        let beginning = Beginning::of(Arc::clone(&self.data));
+        let Some(state) = self.generation.hold(&self.node, line.recipe(), beginning) else {
+            return Err(self);
+        };
         line.tell_going_on();
         Span::current().record("docent.fence", tracing::field::display(state.fence));
         telemetry::acquired(
