@@ -11,7 +11,7 @@ pub(crate) async fn show(stage: &Stage) -> anyhow::Result<()> {
     let (lock, others) = (RwLock::new(&editor, &path)?, RwLock::new(&other, &path)?);
     let writing = lock.write().await?;
     stage.say("editor", format_args!("writes, fence {}", writing.fence()));
-    ensure!(matches!(others.try_read().await, Err(AcquireError::Busy)), "a reader got past the writer");
+    ensure!(matches!(others.try_read().await, Err(AcquireError::Busy(_))), "a reader got past the writer");
     stage.say("reader", "is kept out");
 
     let reading = writing.downgrade().await?;

@@ -42,7 +42,7 @@ async fn inner(stage: &Stage, mutex: &Mutex, outer: Fence) -> anyhow::Result<()>
 
 async fn others_are_kept_out(stage: &Stage, mutex: &Mutex) -> anyhow::Result<()> {
     match Owner::new().within(async { mutex.try_acquire().await }).await {
-        Err(AcquireError::Busy) => {
+        Err(AcquireError::Busy(_)) => {
             stage.say("other", "is another owner in the same process: kept out");
             Ok(())
         }

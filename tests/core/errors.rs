@@ -101,8 +101,6 @@ both_backends! {
         let lost = Lost { reason: LostReason::LeaseExpired };
         let why = "the guard is lost: no write was acknowledged before the lease ran out";
         row!(lost, false, false, None, why);
-        row!(AcquireError::Busy, true, false, None, "acquire: somebody else holds it or waits for it");
-        row!(AcquireError::TimedOut, true, false, None, "acquire: the time given was not enough");
         row!(AcquireError::Lost(lost), false, false, None, format!("acquire: the owner's hold cannot be re-entered: {why}"));
         row!(AcquireError::WouldDeadlock, false, false, None, "acquire: the owner reads or waits to, and would wait for itself to write");
         row!(WaitError::Gone, true, false, None, "wait: the ticket is gone");
@@ -155,6 +153,20 @@ both_backends! {
         let full = Counter::<i64>::new(&client, "/f").unwrap();
         soon(full.set(i64::MAX)).await.unwrap();
         row!(soon(full.increment()).await.unwrap_err(), false, false, Some("/f"), "count \"/f\": it would leave the range of its numbers");
+    }
+
+    async fn a_lock_that_was_not_acquired_says_which_and_why(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, builder(&server, server.connect_string()));
+        let other = other.identity("worker 7").connect().await.unwrap();
+        let (moment, mutex) = (Duration::from_millis(50), docent::Mutex::new(&client, "/l").unwrap());
+        let guard = soon(docent::Mutex::new(&other, "/l").unwrap().acquire()).await.unwrap();
+        row!(soon(mutex.try_acquire()).await.unwrap_err(), true, false, Some("/l"), "acquire \"/l\": it is not free: held by worker 7, 1 ahead");
+        let late = soon(mutex.acquire_timeout(moment)).await.unwrap_err();
+        assert!(matches!(&late, AcquireError::TimedOut(missed) if missed.servers_reachable()), "{late}");
+        assert!(late.to_string().starts_with("acquire \"/l\": not acquired in 50ms: "), "{late}");
+        assert_eq!((late.is_retryable(), late.may_have_applied(), late.path()), (true, false, Some("/l")));
+        soon(guard.release()).await.unwrap();
     }
 
     async fn errors_name_what_the_user_called(backend: Backend) {

@@ -33,7 +33,7 @@ async fn a_mutex_and_curators_exclude_each_other_and_hand_over_both_ways() {
     soon(guard.release()).await.unwrap();
     waiting.done().await;
 
-    assert!(matches!(soon(ours.try_acquire()).await, Err(AcquireError::Busy)));
+    assert!(matches!(soon(ours.try_acquire()).await, Err(AcquireError::Busy(_))));
     let waiting = tokio::spawn(ours.acquire());
     until_waiting(&ours, 2).await;
     assert!(!waiting.is_finished());

@@ -24,7 +24,7 @@ async fn readers_of_both_share_and_a_writer_of_either_excludes_all() {
 
     let our_read = soon(ours.read()).await.unwrap();
     theirs.done("read").await;
-    assert!(matches!(soon(ours.try_write()).await, Err(AcquireError::Busy)));
+    assert!(matches!(soon(ours.try_write()).await, Err(AcquireError::Busy(_))));
     other.refused("try-write").await;
 
     // A writer of theirs waits for readers of both, and a reader of ours for it.
@@ -37,7 +37,7 @@ async fn readers_of_both_share_and_a_writer_of_either_excludes_all() {
     theirs.done("stop-reading").await;
     writing.done().await;
     assert!(!reading.is_finished());
-    assert!(matches!(soon(ours.try_read()).await, Err(AcquireError::Busy)));
+    assert!(matches!(soon(ours.try_read()).await, Err(AcquireError::Busy(_))));
     other.done("stop-writing").await;
     let our_read = soon(reading).await.unwrap().unwrap();
 
@@ -86,9 +86,9 @@ async fn a_writer_of_either_that_steps_down_lets_the_others_readers_in_and_no_wr
     assert!(!reading.is_finished());
     theirs.done("stop-writing").await;
     let our_read = soon(reading).await.unwrap().unwrap();
-    assert!(matches!(soon(ours.try_write()).await, Err(AcquireError::Busy)));
+    assert!(matches!(soon(ours.try_write()).await, Err(AcquireError::Busy(_))));
     soon(our_read.release()).await.unwrap();
-    assert!(matches!(soon(ours.try_write()).await, Err(AcquireError::Busy)));
+    assert!(matches!(soon(ours.try_write()).await, Err(AcquireError::Busy(_))));
     theirs.done("stop-reading").await;
     soon(soon(ours.try_write()).await.unwrap().release()).await.unwrap();
 }

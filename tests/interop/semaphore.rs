@@ -28,7 +28,7 @@ async fn permits_and_leases_are_counted_together_up_to_one_limit() {
     let participants = soon(ours.participants()).await.unwrap();
     assert!(participants.len() == 3 && participants.iter().all(|one| one.holds), "{participants:?}");
     other.refused("try").await;
-    assert!(matches!(soon(ours.try_acquire()).await, Err(AcquireError::Busy)));
+    assert!(matches!(soon(ours.try_acquire()).await, Err(AcquireError::Busy(_))));
 
     // Theirs has its turn, and ours waits for that.
     let leasing = other.tell("acquire 1");

@@ -38,7 +38,7 @@ beside_kazoo! {
         soon(guard.release()).await.unwrap();
         waiting.done().await;
 
-        assert!(matches!(soon(ours.try_acquire()).await, Err(AcquireError::Busy)));
+        assert!(matches!(soon(ours.try_acquire()).await, Err(AcquireError::Busy(_))));
         let waiting = tokio::spawn(ours.acquire());
         until_waiting(&ours, 2).await;
         assert!(!waiting.is_finished());
@@ -107,7 +107,7 @@ beside_kazoo! {
         expire(&server, &client).await;
         waiting.done().await;
         assert_eq!(soon(guard.lost()).await, LostReason::SessionExpired);
-        assert!(matches!(soon(watching.try_acquire()).await, Err(AcquireError::Busy)));
+        assert!(matches!(soon(watching.try_acquire()).await, Err(AcquireError::Busy(_))));
     }
 
     async fn the_lock_of_a_killed_kazoo_is_ours_when_its_session_has_expired(backend: Backend) {

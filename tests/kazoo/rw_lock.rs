@@ -36,7 +36,7 @@ beside_kazoo! {
 
         let our_read = soon(ours.read()).await.unwrap();
         reader.done("acquire").await;
-        assert!(matches!(soon(ours.try_write()).await, Err(AcquireError::Busy)));
+        assert!(matches!(soon(ours.try_write()).await, Err(AcquireError::Busy(_))));
         writer.refused("try").await;
 
         // A writer of theirs waits for readers of both, and a reader of ours for it.
@@ -51,8 +51,8 @@ beside_kazoo! {
         soon(our_read.release()).await.unwrap();
         writing.done().await;
         assert!(!reading.is_finished());
-        assert!(matches!(soon(ours.try_read()).await, Err(AcquireError::Busy)));
-        assert!(matches!(soon(ours.try_write()).await, Err(AcquireError::Busy)));
+        assert!(matches!(soon(ours.try_read()).await, Err(AcquireError::Busy(_))));
+        assert!(matches!(soon(ours.try_write()).await, Err(AcquireError::Busy(_))));
         writer.done("release").await;
         let our_read = soon(reading).await.unwrap().unwrap();
 
@@ -123,7 +123,7 @@ beside_kazoo! {
         kazoo.make(READ).await.done("acquire").await;
         let writing = tokio::spawn(ours.write());
         until_waiting(&ours, 2).await;
-        assert!(matches!(soon(ours.try_write()).await, Err(AcquireError::Busy)));
+        assert!(matches!(soon(ours.try_write()).await, Err(AcquireError::Busy(_))));
         kazoo.expire().await;
         soon(soon(writing).await.unwrap().unwrap().release()).await.unwrap();
 
@@ -131,7 +131,7 @@ beside_kazoo! {
         kazoo.make(WRITE).await.done("acquire").await;
         let reading = tokio::spawn(ours.read());
         until_waiting(&ours, 2).await;
-        assert!(matches!(soon(ours.try_read()).await, Err(AcquireError::Busy)));
+        assert!(matches!(soon(ours.try_read()).await, Err(AcquireError::Busy(_))));
         kazoo.expire().await;
         let our_read = soon(reading).await.unwrap().unwrap();
 

@@ -23,7 +23,7 @@ async fn listed_after<T>(
     participants: impl AsyncFn() -> usize,
 ) -> usize {
     let (acquired, ()) = tokio::join!(acquire, until(async || participants().await >= 2));
-    assert!(matches!(acquired, Err(AcquireError::TimedOut)), "{:?}", acquired.err());
+    assert!(matches!(acquired, Err(AcquireError::TimedOut(_))), "{:?}", acquired.err());
     participants().await
 }
 

@@ -20,6 +20,7 @@ mod lease;
 mod loss;
 mod multi_lock;
 mod neighbours;
+mod not_acquired;
 mod order;
 mod outage;
 mod partition;

@@ -35,7 +35,7 @@ both_backends! {
         let kazoo = "/lock/8eb6557ec51a32d1e0cb91e4d5e9a5c5__lock__";
         let theirs = other.create(kazoo, "", CreateMode::EphemeralSequential).await.unwrap().path;
         let mutex = Mutex::builder(&client, "/lock").neighbours("__lock__").build().unwrap();
-        assert!(matches!(soon(mutex.try_acquire()).await, Err(AcquireError::Busy)));
+        assert!(matches!(soon(mutex.try_acquire()).await, Err(AcquireError::Busy(_))));
         let waiting = tokio::spawn(mutex.acquire());
         crate::order::until_waiting(&mutex, 2).await;
         let line = soon(mutex.participants()).await.unwrap();

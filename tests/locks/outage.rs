@@ -75,7 +75,7 @@ async fn an_acquire_with_a_timeout_of_its_own_ends_by_that_in_an_outage() {
     })
     .await;
     for result in [results.0, results.1, results.2] {
-        assert!(matches!(result, Err(AcquireError::TimedOut)), "{result:?}");
+        assert!(matches!(result, Err(AcquireError::TimedOut(_))), "{result:?}");
     }
 }
 

@@ -89,8 +89,8 @@ impl RecordedClient {
                     self.hold(id, guard).await;
                     continue;
                 }
-                Some(Err(AcquireError::TimedOut)) => Ending::TimedOut,
-                Some(Err(AcquireError::Busy)) => Ending::Busy,
+                Some(Err(AcquireError::TimedOut(_))) => Ending::TimedOut,
+                Some(Err(AcquireError::Busy(_))) => Ending::Busy,
                 Some(Err(error)) => Ending::Failed(format!("{error:?}")),
                 None => Ending::Cancelled,
             };

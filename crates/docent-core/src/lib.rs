@@ -61,7 +61,7 @@ pub mod recipe {
     pub use crate::desired::KeptStatus;
     pub use crate::hold::{AsHold, Hold, HoldRef, HoldSet};
     pub use crate::kept::{KeptNode, KeptNodeBuilder};
-    pub use crate::line::{Line, LineKey, Ticket, TicketBatch, WaitError, refuse_contenders};
+    pub use crate::line::{Ahead, Line, LineKey, Ticket, TicketBatch, WaitError, refuse_contenders};
     pub use crate::node::NodePath;
     pub use crate::setup::Stage;
     pub use crate::task::{HookPanic, SyncStream, call_hook};

@@ -2,14 +2,16 @@
 
 use crate::error::after_wait;
 use crate::owner::{Access, OtherSide};
-use crate::{AcquireError, Owner};
-use docent_core::recipe::{self, Hold, Line};
+use crate::standing::{Standing, Target, window};
+use crate::{AcquireError, NotAcquired, Owner};
+use docent_core::recipe::{self, Ahead, Hold, Line, Ticket};
 use docent_core::{Error, Lost, planted};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// Line to acquire, or one side of it.
 #[derive(Clone)]
@@ -79,7 +81,7 @@ pub(crate) async fn enter(owner: Owner, side: LockSide) -> Result<Arc<Hold>, Acq
             Access::Started(acquiring) => (acquiring, false),
             Access::After(acquiring) => match acquiring.await {
                 // That attempt was one that does not wait.
-                Err(AcquireError::Busy) => continue,
+                Err(AcquireError::Busy(_)) => continue,
                 Err(error) => return Err(error),
                 // It is held until there is a hold beside it.
                 Ok(_writer) => return Box::pin(enter(owner, side.clone())).await,
@@ -87,7 +89,7 @@ pub(crate) async fn enter(owner: Owner, side: LockSide) -> Result<Arc<Hold>, Acq
         };
         match acquiring.await {
             // The joined attempt was one that does not wait.
-            Err(AcquireError::Busy) if joined => {}
+            Err(AcquireError::Busy(_)) if joined => {}
             result => return result,
         }
     }
@@ -122,24 +124,59 @@ pub(crate) async fn try_enter(owner: Owner, side: LockSide) -> Result<Arc<Hold>,
     match owner.enter(&line.key(), other.as_ref(), acquire)? {
         Access::Held(hold) => Ok(reentered(hold)?),
         // The owner itself is waiting for it, so it is not free.
-        Access::Joined(_) | Access::After(_) => Err(AcquireError::Busy),
+        Access::Joined(_) | Access::After(_) => Err(AcquireError::busy(line.path())),
         Access::Started(acquiring) => acquiring.await,
     }
 }
 
-/// Gives an acquire at most `timeout`.
+/// Gives an acquire of `target` at most `timeout`. In the last part of it the servers are asked who is in the
+/// way: so an acquire that succeeds before that costs no request more.
 pub(crate) fn with_timeout<T>(
     timeout: Duration,
+    target: impl Into<Target>,
     acquire: impl Future<Output = Result<T, AcquireError>> + Send,
 ) -> impl Future<Output = Result<T, AcquireError>> + Send {
     // As in `in_time`.
-    let acquire = Box::pin(acquire);
-    async move { tokio::time::timeout(timeout, acquire).await.unwrap_or(Err(AcquireError::TimedOut)) }
+    let standing = Standing::default();
+    let mut acquire = Box::pin(standing.within(acquire));
+    let (target, window) = (Box::new(target.into()), window(timeout));
+    async move {
+        // Both parts have one end, also in a process that is paused between them.
+        let end = recipe::after(Instant::now(), timeout);
+        if let Ok(done) = tokio::time::timeout_at(end - window, &mut acquire).await {
+            return done;
+        }
+        match tokio::time::timeout_at(end, beside(acquire, Box::pin(target.look(&standing)))).await {
+            Ok(done) => done,
+            Err(_) => Err(AcquireError::TimedOut(Box::new(target.missed(&standing, timeout, window)))),
+        }
+    }
+}
+
+/// The result of `acquire`, which goes on beside `look`.
+async fn beside<T>(
+    mut acquire: impl Future<Output = T> + Unpin,
+    look: impl Future<Output = ()> + Unpin,
+) -> T {
+    tokio::select! {
+        biased;
+        done = &mut acquire => return done,
+        () = look => {}
+    }
+    acquire.await
 }
 
 /// Takes a ticket and waits for its turn; again, when the ticket is gone before that.
 pub(crate) fn wait(line: Line) -> BoxFuture<'static, Result<Hold, AcquireError>> {
-    async move { Ok(line.acquire(None).await?) }.boxed()
+    let standing = Standing::current();
+    async move {
+        if let Some(standing) = &standing {
+            standing.entered(&line);
+        }
+        let tell = |ticket: &Ticket| standing.iter().for_each(|standing| standing.took(ticket));
+        Ok(line.acquire_telling(None, tell).await?)
+    }
+    .boxed()
 }
 
 /// Takes a ticket only if it would not have to wait, and waits for nobody.
@@ -149,11 +186,14 @@ pub(crate) fn try_line(line: Line) -> BoxFuture<'static, Result<Hold, AcquireErr
 
 async fn try_tickets(line: &Line) -> Result<Hold, AcquireError> {
     loop {
-        if !line.is_open().await? {
-            return Err(AcquireError::Busy);
+        let ahead = line.ahead(None).await?;
+        if !ahead.is_nobody() {
+            return Err(busy(line, &ahead).await);
         }
         match line.take_ticket(None).await?.try_now().await {
-            Ok(hold) => return hold.ok_or(AcquireError::Busy),
+            Ok(Some(hold)) => return Ok(hold),
+            // Somebody was faster. Its place is given up: there is nothing to ask any more.
+            Ok(None) => return Err(AcquireError::busy(line.path())),
             Err(error) => {
                 if let Some(error) = after_wait(error) {
                     return Err(error);
@@ -161,6 +201,13 @@ async fn try_tickets(line: &Line) -> Result<Hold, AcquireError> {
             }
         }
     }
+}
+
+/// Error for a line in which these are ahead, with the holder where that can be read.
+async fn busy(line: &Line, ahead: &Ahead) -> AcquireError {
+    let holder = line.holder(ahead).await.ok().flatten();
+    let missed = NotAcquired { ahead: ahead.count(), holder, ..NotAcquired::at(line.path()) };
+    AcquireError::Busy(Box::new(missed))
 }
 
 /// Gives up a share in a hold; the last one waits until its node is deleted.

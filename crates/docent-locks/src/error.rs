@@ -1,3 +1,4 @@
+use crate::NotAcquired;
 use docent_core::recipe::WaitError;
 use docent_core::{Error, Lost};
 
@@ -6,14 +7,14 @@ use docent_core::{Error, Lost};
 #[non_exhaustive]
 pub enum AcquireError {
     /// Somebody holds it or waits for it (calls that begin with `try_` only).
-    #[error("acquire: somebody else holds it or waits for it")]
-    Busy,
+    #[error("acquire {0}")]
+    Busy(Box<NotAcquired>),
     /// The time given was not enough (calls that end with `_timeout` only). It bounds the whole call, so that
     /// nothing is waited for after it: the ticket is being removed. Its delete was submitted before this was
     /// returned, so that it is ahead of all later requests of the client; a ticket whose create was not
     /// answered yet is looked for and deleted in the background.
-    #[error("acquire: the time given was not enough")]
-    TimedOut,
+    #[error("acquire {0}")]
+    TimedOut(Box<NotAcquired>),
     /// The owner holds the lock already, but that hold is lost: release it first.
     #[error("acquire: the owner's hold cannot be re-entered: {0}")]
     Lost(#[from] Lost),
@@ -30,7 +31,7 @@ impl AcquireError {
     /// True when the same call may succeed later.
     pub fn is_retryable(&self) -> bool {
         match self {
-            Self::Busy | Self::TimedOut => true,
+            Self::Busy(_) | Self::TimedOut(_) => true,
             Self::Lost(_) | Self::WouldDeadlock => false,
             Self::Core(error) => error.is_retryable(),
         }
@@ -45,9 +46,23 @@ impl AcquireError {
     /// The path it is about, where the servers were asked.
     pub fn path(&self) -> Option<&str> {
         match self {
+            Self::Busy(missed) | Self::TimedOut(missed) => Some(missed.path()),
             Self::Core(error) => error.path(),
+            Self::Lost(_) | Self::WouldDeadlock => None,
+        }
+    }
+
+    /// Where it was not acquired and why, for `Busy` and `TimedOut`.
+    pub fn not_acquired(&self) -> Option<&NotAcquired> {
+        match self {
+            Self::Busy(missed) | Self::TimedOut(missed) => Some(missed),
             _ => None,
         }
+    }
+
+    /// `Busy` at `path`, of which nothing else is known.
+    pub(crate) fn busy(path: &str) -> Self {
+        Self::Busy(Box::new(NotAcquired::at(path)))
     }
 }
 

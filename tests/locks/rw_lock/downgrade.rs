@@ -143,7 +143,7 @@ both_backends! {
         assert!(nested.is_held() && !nested.token().is_cancelled());
         soon(nested.verify()).await.unwrap();
         let theirs = RwLock::new(&other, "/lock").unwrap();
-        assert!(matches!(soon(theirs.try_write()).await, Err(AcquireError::Busy)));
+        assert!(matches!(soon(theirs.try_write()).await, Err(AcquireError::Busy(_))));
         drop(soon(theirs.try_read()).await.unwrap());
         drop(written);
         soon(nested.release()).await.unwrap();

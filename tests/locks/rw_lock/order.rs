@@ -190,14 +190,14 @@ both_backends! {
         let also = soon(lock.try_read()).await.unwrap();
         let creates = || server.front().trace().iter().filter(|f| f.is_request(OpCode::Create2)).count();
         let before = creates();
-        assert!(matches!(soon(lock.try_write()).await, Err(AcquireError::Busy)));
+        assert!(matches!(soon(lock.try_write()).await, Err(AcquireError::Busy(_))));
         soon(read.release()).await.unwrap();
         soon(also.release()).await.unwrap();
         assert_eq!(creates(), before);
         let written = soon(lock.try_write()).await.unwrap();
         let before = creates();
-        assert!(matches!(soon(lock.try_read()).await, Err(AcquireError::Busy)));
-        assert!(matches!(soon(lock.try_write()).await, Err(AcquireError::Busy)));
+        assert!(matches!(soon(lock.try_read()).await, Err(AcquireError::Busy(_))));
+        assert!(matches!(soon(lock.try_write()).await, Err(AcquireError::Busy(_))));
         assert_eq!(creates(), before);
         drop(written);
     }
@@ -209,7 +209,7 @@ both_backends! {
         let _read = soon(lock.read()).await.unwrap();
         let waiting = tokio::spawn(lock.write());
         until_in_line(&lock, 2).await;
-        assert!(matches!(soon(lock.try_read()).await, Err(AcquireError::Busy)));
+        assert!(matches!(soon(lock.try_read()).await, Err(AcquireError::Busy(_))));
         waiting.abort();
     }
 
@@ -221,7 +221,7 @@ both_backends! {
         let (start, timeout) = (Instant::now(), Duration::from_millis(200));
         let both = async { tokio::join!(lock.read_timeout(timeout), lock.write_timeout(timeout)) };
         let (read, write) = soon(both).await;
-        assert!(matches!(read, Err(AcquireError::TimedOut)) && matches!(write, Err(AcquireError::TimedOut)));
+        assert!(matches!(read, Err(AcquireError::TimedOut(_))) && matches!(write, Err(AcquireError::TimedOut(_))));
         assert!(start.elapsed() >= timeout);
         until_in_line(&lock, 1).await;
         assert!(written.is_held());

@@ -62,7 +62,7 @@ both_backends! {
         let writing = tokio::spawn(lock.write_as(&owner));
         until_in_line(&lock, 2).await;
         let tried = soon(owner.clone().within(async { lock.try_read().await })).await;
-        assert!(matches!(tried, Err(AcquireError::Busy)));
+        assert!(matches!(tried, Err(AcquireError::Busy(_))));
         let both = async { tokio::join!(writing, lock.read_as(&owner)) };
         let ((written, read), released) = soon(async { tokio::join!(both, foreign.release()) }).await;
         released.unwrap();

@@ -295,7 +295,22 @@ impl Line {
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line: the ticket's node is deleted.
     pub fn acquire(&self, data: Option<Bytes>) -> impl Future<Output = Result<Hold, Error>> + Send {
-        self.turn(data).instrument(self.acquire_span())
+        self.acquire_telling(data, |_| {})
+    }
+
+    /// As [`acquire`](Self::acquire), and tells `taken` of each ticket before it waits for its turn.
+    ///
+    /// # Errors
+    /// As [`acquire`](Self::acquire).
+    ///
+    /// # Cancel safety
+    /// As [`acquire`](Self::acquire).
+    pub fn acquire_telling(
+        &self,
+        data: Option<Bytes>,
+        taken: impl FnMut(&Ticket) + Send,
+    ) -> impl Future<Output = Result<Hold, Error>> + Send {
+        self.turn(data, taken).instrument(self.acquire_span())
     }
 
     /// Span of an acquire in this line: open while its turn is waited for. Where nobody listens it is none.
@@ -303,10 +318,13 @@ impl Line {
         telemetry::acquire_span(self.client().label(), self.recipe(), self.path())
     }
 
-    async fn turn(&self, data: Option<Bytes>) -> Result<Hold, Error> {
+    async fn turn(&self, data: Option<Bytes>, mut taken: impl FnMut(&Ticket)) -> Result<Hold, Error> {
         loop {
             let turn = match self.take_ticket(data.clone()).await {
-                Ok(ticket) => ticket.wait().await,
+                Ok(ticket) => {
+                    taken(&ticket);
+                    ticket.wait().await
+                }
                 Err(error) => Err(error.into()),
             };
             match turn {

@@ -1,6 +1,7 @@
 //! Tickets: protected ephemeral-sequential nodes, each a place in a line. Locks and elections are built on
 //! them.
 
+mod ahead;
 mod batch;
 mod downgrade;
 mod draw;
@@ -16,6 +17,7 @@ mod probe;
 mod sides;
 mod ticket;
 
+pub use ahead::Ahead;
 pub use batch::TicketBatch;
 pub use kind::refuse_contenders;
 pub use line::{Line, LineKey};

@@ -198,20 +198,6 @@ impl Line {
     pub async fn count(&self) -> Result<usize, Error> {
         Ok(names(self).await?.iter().filter(|name| self.contender(name).is_some()).count())
     }
-
-    /// True when a ticket that is taken now would not have to wait, at the server this client talks to.
-    ///
-    /// # Errors
-    /// `MixedKinds` when it would be refused; `NoAuth`, `Timeout`, `Closed`.
-    ///
-    /// # Cancel safety
-    /// This method is cancel safe.
-    pub async fn is_open(&self) -> Result<bool, Error> {
-        let names = names(self).await?;
-        self.refuse_all_others(None, &names)?;
-        let blocks = |name: &String| self.contender(name).is_some_and(|(_, role)| self.waits_for(role));
-        Ok(!names.iter().any(blocks))
-    }
 }
 
 /// A client whose operations end by `deadline`: it covers all the reads of one look at a line.
@@ -220,7 +206,7 @@ fn by(deadline: Instant, line: &Line) -> Client {
 }
 
 /// Names of all children; none when there is no line.
-async fn names(line: &Line) -> Result<Vec<String>, Error> {
+pub(super) async fn names(line: &Line) -> Result<Vec<String>, Error> {
     names_by(line, line.client().deadline()).await
 }
 
@@ -280,7 +266,7 @@ async fn front(line: &Line) -> Result<Option<Participant>, Error> {
 }
 
 /// `None` for a name that is no contender's, and for one that has left since.
-async fn read(line: &Line, name: String, deadline: Instant) -> Result<Option<Participant>, Error> {
+pub(super) async fn read(line: &Line, name: String, deadline: Instant) -> Result<Option<Participant>, Error> {
     let Some((sequence, role)) = line.contender(&name) else { return Ok(None) };
     let request = || Request::GetData { path: format!("{}/{name}", line.full_path()), watch: false };
     let (result, _) =

@@ -109,7 +109,11 @@ impl MultiLock {
     /// This method is cancel safe.
     pub fn try_acquire(&self) -> impl Future<Output = Result<MultiGuard, AcquireError>> + Send + use<> {
         let (multi, owner) = (self.clone(), Owner::current().unwrap_or_default());
-        async move { in_time(multi.first(), multi.take(&owner, false)).await?.ok_or(AcquireError::Busy) }
+        async move {
+            let taken = in_time(multi.first(), multi.take(&owner, false)).await?;
+            // One was lost while the others were taken.
+            taken.ok_or_else(|| AcquireError::busy(multi.first().path()))
+        }
     }
 
     /// As [`acquire`](Self::acquire), for at most `timeout`, which bounds the whole call.
@@ -124,7 +128,7 @@ impl MultiLock {
         &self,
         timeout: Duration,
     ) -> impl Future<Output = Result<MultiGuard, AcquireError>> + Send + use<> {
-        with_timeout(timeout, self.acquire())
+        with_timeout(timeout, self.first().clone(), self.acquire())
     }
 
     /// The line of the first lock.

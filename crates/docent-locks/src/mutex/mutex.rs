@@ -123,7 +123,7 @@ impl Mutex {
         &self,
         timeout: Duration,
     ) -> impl Future<Output = Result<MutexGuard, AcquireError>> + Send + use<> {
-        with_timeout(timeout, self.acquire())
+        with_timeout(timeout, self.line.clone(), self.acquire())
     }
 
     /// Holder and waiters, in the order of the line.

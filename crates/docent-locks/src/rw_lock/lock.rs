@@ -132,7 +132,7 @@ impl RwLock {
         &self,
         timeout: Duration,
     ) -> impl Future<Output = Result<ReadGuard, AcquireError>> + Send + use<> {
-        with_timeout(timeout, self.read())
+        with_timeout(timeout, self.readers.clone(), self.read())
     }
 
     /// Waits until the lock can be written, however long that takes. Inside an [`Owner::scope`] it re-enters
@@ -191,7 +191,7 @@ impl RwLock {
         &self,
         timeout: Duration,
     ) -> impl Future<Output = Result<WriteGuard, AcquireError>> + Send + use<> {
-        with_timeout(timeout, self.write())
+        with_timeout(timeout, self.writers.clone(), self.write())
     }
 
     /// Readers and writers that hold or wait, in the order of the line.

@@ -3,7 +3,8 @@ use super::permits::{Permits, PermitsTaken};
 use super::shared_limit::Limit;
 use super::{SemaphoreBuilder, SharedLimit};
 use crate::acquire::{in_time, try_line, wait, wait_out, with_timeout};
-use crate::{AcquireError, Permit};
+use crate::standing::Target;
+use crate::{AcquireError, NotAcquired, Permit};
 use docent_core::recipe::{Hold, HoldSet, Line, NodePath, debug_handle};
 use docent_core::{Client, Error};
 use std::fmt;
@@ -199,14 +200,17 @@ impl Semaphore {
         self.permits.look(1).await?;
         loop {
             if !self.permits.are_free(permits).await? {
-                return Err(AcquireError::Busy);
+                return Err(self.busy().await);
             }
-            let turn = try_line(self.turns.clone()).await?;
+            let turn = match try_line(self.turns.clone()).await {
+                Err(AcquireError::Busy(_)) => return Err(self.busy().await),
+                turn => turn?,
+            };
             // A turn that was lost on the way says nothing of permits: it looks again.
             let Ok(taken) = turn.run(Box::pin(self.permits.try_take(permits, &turn))).await else { continue };
             match taken? {
                 PermitsTaken::All(holds) => return Ok(Permit::new(holds)),
-                PermitsTaken::Full => return Err(AcquireError::Busy),
+                PermitsTaken::Full => return Err(self.busy().await),
                 PermitsTaken::Gone => {}
             }
         }
@@ -224,7 +228,7 @@ impl Semaphore {
         &self,
         timeout: Duration,
     ) -> impl Future<Output = Result<Permit, AcquireError>> + Send + use<> {
-        with_timeout(timeout, self.acquire())
+        with_timeout(timeout, self.target(), self.acquire())
     }
 
     /// As [`acquire_many`](Self::acquire_many), for at most `timeout`, which bounds the whole call.
@@ -240,7 +244,18 @@ impl Semaphore {
         permits: u32,
         timeout: Duration,
     ) -> impl Future<Output = Result<Permit, AcquireError>> + Send + use<> {
-        with_timeout(timeout, self.acquire_many(permits))
+        with_timeout(timeout, self.target(), self.acquire_many(permits))
+    }
+
+    fn target(&self) -> Target {
+        Target::semaphore(&self.path, self.turns.clone(), self.permits.line().clone())
+    }
+
+    /// Error while there are not enough permits, or somebody waits, with one who has a permit where that can
+    /// be read.
+    async fn busy(&self) -> AcquireError {
+        let holder = Box::pin(self.permits.line().first()).await.ok().flatten();
+        AcquireError::Busy(Box::new(NotAcquired { holder, ..NotAcquired::at(&self.path) }))
     }
 
     fn check(&self, permits: u32) -> Result<(), Error> {

@@ -48,7 +48,7 @@ pub(crate) async fn take_locked(store: &Arc<Store>, lock: &Line) -> Result<Claim
 /// The first item, if nobody else has the lock and there is one.
 pub(crate) async fn try_take_locked(store: &Arc<Store>, lock: &Line) -> Result<Option<ClaimedItem>, Error> {
     loop {
-        if !lock.is_open().await? {
+        if !lock.ahead(None).await?.is_nobody() {
             return Ok(None);
         }
         let hold = match lock.take_ticket(None).await?.try_now().await {

@@ -16,9 +16,9 @@ use docent::node::{
     Acl, Children, CreateMode, Created, Node, NodeAcl, Permissions, Stat, Transaction, TransactionResult,
 };
 use docent::recipe::{
-    CasLoop, ClaimRequest, ClaimResult, Hold, HoldRef, HoldSet, HookPanic, Hooks, KeptNode, KeptNodeBuilder,
-    KeptStatus, Line, LineKey, Metric, MetricUnit, NodePath, Participant, Role, Series, Stage, SyncStream,
-    Ticket, TicketBatch, VersionedNode, ViewLag, WaitError,
+    Ahead, CasLoop, ClaimRequest, ClaimResult, Hold, HoldRef, HoldSet, HookPanic, Hooks, KeptNode,
+    KeptNodeBuilder, KeptStatus, Line, LineKey, Metric, MetricUnit, NodePath, Participant, Role, Series, Stage,
+    SyncStream, Ticket, TicketBatch, VersionedNode, ViewLag, WaitError,
 };
 use docent::server::{
     Builder, EndCause, Follower, FollowerBuilder, Limits, Listening, NodeInfo, Server, SessionInfo,
@@ -37,7 +37,7 @@ rows! { shared:
     RetryPolicy, RollbackPolicy, SecretString, ShutdownNode, ShutdownReport, Stage, StateWatcher,
     Fence, LostReason,
     Acl, Children, CreateMode, Created, Node, NodeAcl, Permissions, Stat, Transaction, TransactionResult,
-    CreatedOrSet, KeptNodeBuilder, ViewLag, ClaimRequest, KeptStatus, Line, LineKey, Metric, MetricUnit, NodePath,
+    CreatedOrSet, KeptNodeBuilder, ViewLag, Ahead, ClaimRequest, KeptStatus, Line, LineKey, Metric, MetricUnit, NodePath,
     Participant, Role, Series, VersionedNode,
     Builder, FollowerBuilder<'static>, EndCause, Limits, NodeInfo, SessionInfo, Entry,
     TransactionKind,

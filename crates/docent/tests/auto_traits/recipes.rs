@@ -18,13 +18,14 @@ use docent::discovery::{
 use docent::election::{Election, ElectionBuilder, ElectionLayout, ElectionRun, Leader, Leaders, Leadership};
 use docent::locks::{
     AcquireError, AnyLock, Barrier, BarrierError, DoubleBarrier, Entered, MultiGuard, MultiLock, Mutex,
-    MutexBuilder, MutexGuard, Obtained, Owner, Partitioner, PartitionerBuilder, Permit, ReadGuard, RwLock,
-    RwLockBuilder, Semaphore, SemaphoreBuilder, Share, ShareEnd, SharedLimit, TimedLease, WriteGuard,
+    MutexBuilder, MutexGuard, NotAcquired, Obtained, Owner, Partitioner, PartitionerBuilder, Permit,
+    ReadGuard, RwLock, RwLockBuilder, Semaphore, SemaphoreBuilder, Share, ShareEnd, SharedLimit, TimedLease,
+    WriteGuard,
 };
 use std::future::Ready;
 
 rows! { shared:
-    AnyLock, Barrier, DoubleBarrier, MultiLock, Mutex, MutexBuilder, Owner, RwLock, RwLockBuilder, Semaphore,
+    AnyLock, Barrier, DoubleBarrier, MultiLock, Mutex, MutexBuilder, NotAcquired, Owner, RwLock, RwLockBuilder, Semaphore,
     SemaphoreBuilder, SharedLimit, PartitionerBuilder, ShareEnd, TimedLease, Obtained,
     Election, ElectionBuilder, ElectionLayout, Leader,
     Instance<u32>, Instances<u32>, MemberChange, Members, Membership, OutlierPolicy, Peer, PickPolicy,

@@ -87,8 +87,8 @@ impl AcquireMode {
 
 pub(super) fn ending(error: &AcquireError) -> Ending {
     match error {
-        AcquireError::Busy => Ending::Busy,
-        AcquireError::TimedOut => Ending::TimedOut,
+        AcquireError::Busy(_) => Ending::Busy,
+        AcquireError::TimedOut(_) => Ending::TimedOut,
         AcquireError::Core(error) => Ending::Failed(format!("{:?}", error.kind())),
         other => Ending::Failed(format!("{other:?}")),
     }

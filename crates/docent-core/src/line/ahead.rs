@@ -1,0 +1,71 @@
+//! Those ahead in a line: for callers that could not wait for their turn, and say why.
+
+use super::name::is_in_danger_zone;
+use super::participant::{names, read};
+use super::{Line, Participant};
+use crate::error::Error;
+
+/// Contenders ahead of a place in a line, as one listing shows them.
+#[derive(Debug, Clone)]
+pub struct Ahead {
+    /// Name of the first in the line.
+    first: Option<String>,
+    count: Option<usize>,
+}
+
+impl Ahead {
+    /// Number of contenders that the place waits for, the holder included; `None` where numbers tell no
+    /// order, or the ticket is not in the line.
+    pub fn count(&self) -> Option<usize> {
+        self.count
+    }
+
+    /// True when nobody is waited for.
+    pub fn is_nobody(&self) -> bool {
+        self.count == Some(0)
+    }
+}
+
+impl Line {
+    /// Those who are ahead of the ticket with this name, or of one that would be taken now, at the server
+    /// this client talks to.
+    ///
+    /// # Errors
+    /// Without a ticket `MixedKinds` when one would be refused; `NoAuth`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn ahead(&self, ticket: Option<&str>) -> Result<Ahead, Error> {
+        let names = names(self).await?;
+        if ticket.is_none() {
+            self.refuse_all_others(None, &names)?;
+        }
+        Ok(self.ahead_among(ticket, &names))
+    }
+
+    fn ahead_among(&self, ticket: Option<&str>, names: &[String]) -> Ahead {
+        let contenders = || names.iter().filter_map(|name| Some((self.contender(name)?, name)));
+        let own = ticket.and_then(|ticket| self.contender(ticket)).map(|(number, _)| number);
+        let is_ordered = !contenders().any(|((number, _), _)| is_in_danger_zone(number));
+        let is_listed = ticket.is_none_or(|ticket| names.iter().any(|name| name == ticket));
+        let blocks = |number, role| self.waits_for(role) && own.is_none_or(|own| number < own);
+        let count = contenders().filter(|((number, role), _)| blocks(*number, *role)).count();
+        let counts = is_listed && (is_ordered || ticket.is_none());
+        let first = contenders().min().map(|(_, name)| name.clone()).filter(|_| is_ordered);
+        Ahead { first, count: counts.then_some(count) }
+    }
+
+    /// The first in the line as it was listed, who holds it unless that was lost; `None` when nobody was in
+    /// the line, or that one has left since.
+    ///
+    /// # Errors
+    /// `NoAuth`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn holder(&self, ahead: &Ahead) -> Result<Option<Participant>, Error> {
+        let Some(first) = &ahead.first else { return Ok(None) };
+        let found = read(self, first.clone(), self.client().deadline()).await?;
+        Ok(found.map(|first| Participant { holds: true, ..first }))
+    }
+}

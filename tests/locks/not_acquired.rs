@@ -1,0 +1,138 @@
+//! Calls that give up say where it was, who is in the way, and whether anybody answered.
+
+use crate::{builder, connect};
+use docent::locks::{AcquireError, NotAcquired, Role};
+use docent::{Client, MultiLock, Mutex, RwLock, Semaphore};
+use docent_proto::OpCode;
+use docent_testkit::{Backend, TestServer, both_backends};
+use docent_tests::{soon, until};
+use std::time::Duration;
+
+/// Long enough for a busy machine to ask who is in the way in a quarter of it.
+const TIME: Duration = Duration::from_secs(4);
+
+async fn labelled(server: &TestServer, label: &str) -> Client {
+    builder(server, server.connect_string()).label(label).connect().await.unwrap()
+}
+
+fn missed<T>(result: Result<T, AcquireError>) -> (NotAcquired, String) {
+    let Err(error) = result else { panic!("it was acquired") };
+    assert!(error.is_retryable() && !error.may_have_applied(), "{error}");
+    let missed = error.not_acquired().unwrap_or_else(|| panic!("{error}")).clone();
+    assert_eq!(error.path(), Some(missed.path()));
+    (missed, error.to_string())
+}
+
+fn held_by(missed: &NotAcquired, label: &str) -> bool {
+    let client = missed.holder().and_then(|holder| holder.client());
+    client.is_some_and(|client| client.label() == Some(label) && client.pid() == std::process::id())
+}
+
+both_backends! {
+    async fn a_timeout_names_the_holder_and_the_place_in_the_line(backend: Backend) {
+        let server = backend.start().await;
+        let (first, client) = (labelled(&server, "first").await, labelled(&server, "other").await);
+        let holder = soon(Mutex::new(&first, "/a/b").unwrap().acquire()).await.unwrap();
+        let mutex = Mutex::new(&client, "/a/b").unwrap();
+        let ahead = tokio::spawn(mutex.acquire());
+        until(async || mutex.participants().await.unwrap().len() == 2).await;
+        let (late, text) = missed(soon(mutex.acquire_timeout(TIME)).await);
+        assert_eq!((late.path(), late.timeout(), late.ahead()), ("/a/b", Some(TIME), Some(2)));
+        assert!(held_by(&late, "first") && late.servers_reachable(), "{late:?}");
+        let name = late.holder().unwrap().identity_text().unwrap();
+        let start = format!("acquire \"/a/b\": not acquired in 4s: held by {name}");
+        assert!(text.starts_with(&start) && text.ends_with(", 2 ahead"), "{text}");
+        soon(holder.release()).await.unwrap();
+        drop(soon(ahead).await.unwrap().unwrap());
+    }
+
+    async fn readers_permits_and_sets_say_whom_they_waited_for(backend: Backend) {
+        let server = backend.start().await;
+        let (first, client) = (labelled(&server, "first").await, labelled(&server, "other").await);
+        let _writer = soon(RwLock::new(&first, "/rw").unwrap().write()).await.unwrap();
+        let _permit = soon(Semaphore::new(&first, "/s", 1).unwrap().acquire()).await.unwrap();
+        let _second = soon(Mutex::new(&first, "/m2").unwrap().acquire()).await.unwrap();
+        let lock = RwLock::new(&client, "/rw").unwrap();
+        let semaphore = Semaphore::new(&client, "/s", 1).unwrap();
+        let both = MultiLock::new(["/m1", "/m2"].map(|path| Mutex::new(&client, path).unwrap())).unwrap();
+        let all = async {
+            tokio::join!(
+                lock.read_timeout(TIME),
+                lock.write_timeout(TIME),
+                semaphore.acquire_timeout(TIME),
+                both.acquire_timeout(TIME)
+            )
+        };
+        let (read, write, permit, both) = soon(all).await;
+        for (late, path, ahead) in [
+            (missed(read).0, "/rw", 1..=1),
+            (missed(write).0, "/rw", 1..=2),
+            (missed(permit).0, "/s", 0..=0),
+            (missed(both).0, "/m2", 1..=1),
+        ] {
+            assert!(late.path() == path && ahead.contains(&late.ahead().unwrap()), "{late:?}");
+            assert!(held_by(&late, "first") && late.servers_reachable(), "{late:?}");
+        }
+    }
+
+    async fn a_try_names_the_holder(backend: Backend) {
+        let server = backend.start().await;
+        let (first, client) = (labelled(&server, "first").await, labelled(&server, "other").await);
+        let _held = soon(Mutex::new(&first, "/m").unwrap().acquire()).await.unwrap();
+        let _reader = soon(RwLock::new(&first, "/rw").unwrap().read()).await.unwrap();
+        let _permit = soon(Semaphore::new(&first, "/s", 1).unwrap().acquire()).await.unwrap();
+        let mutex = Mutex::new(&client, "/m").unwrap();
+        let both = MultiLock::new([&mutex]).unwrap();
+        let (write, permit) = (RwLock::new(&client, "/rw").unwrap(), Semaphore::new(&client, "/s", 1).unwrap());
+        for ((busy, text), path) in [
+            (missed(soon(mutex.try_acquire()).await), "/m"),
+            (missed(soon(both.try_acquire()).await), "/m"),
+            (missed(soon(write.try_write()).await), "/rw"),
+            (missed(soon(permit.try_acquire()).await), "/s"),
+        ] {
+            assert!(busy.path() == path && held_by(&busy, "first") && busy.servers_reachable(), "{busy:?}");
+            let name = busy.holder().unwrap().identity_text().unwrap();
+            assert!(text.starts_with(&format!("acquire {path:?}: it is not free: held by {name}")), "{text}");
+        }
+        assert_eq!(soon(mutex.participants()).await.unwrap()[0].role, Role::Exclusive);
+    }
+
+    async fn an_acquire_that_succeeds_in_time_asks_for_nothing_else(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let mutex = Mutex::new(&client, "/m").unwrap();
+        soon(mutex.acquire()).await.unwrap().release().await.unwrap();
+        let requests = || {
+            let trace = server.front().trace();
+            let counts = [OpCode::Create2, OpCode::GetChildren2, OpCode::GetData];
+            counts.map(|op| trace.iter().filter(|frame| frame.is_request(op)).count())
+        };
+        let before = requests();
+        let guard = soon(mutex.acquire_timeout(Duration::from_secs(600))).await.unwrap();
+        // The holder watches its own node.
+        until(async || requests()[2] > before[2]).await;
+        assert_eq!(requests(), [before[0] + 1, before[1] + 1, before[2] + 1]);
+        soon(guard.release()).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn an_outage_does_not_read_as_if_somebody_held_it() {
+    let server = Backend::Embedded.start_own().await;
+    let holder = connect(&server).await;
+    let proxy = server.proxy().await;
+    let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
+    let _held = soon(Mutex::new(&holder, "/held").unwrap().acquire()).await.unwrap();
+    let waits = tokio::spawn(Mutex::new(&client, "/held").unwrap().acquire_timeout(TIME));
+    let line = Mutex::new(&holder, "/held").unwrap();
+    until(async || line.participants().await.unwrap().len() == 2).await;
+    // The link stays, and nothing comes: long before the client gives it up.
+    proxy.blackhole();
+    let (silent, text) = missed(soon(waits).await.unwrap());
+    assert!(!silent.servers_reachable() && silent.holder().is_none(), "{silent:?}");
+    assert_eq!(text, "acquire \"/held\": not acquired in 4s: the servers were not reached");
+    assert_eq!(silent.ahead(), Some(1), "its place is known from before");
+    server.stop().await;
+    let (away, _) = missed(soon(Mutex::new(&client, "/free").unwrap().acquire_timeout(TIME)).await);
+    assert!(!away.servers_reachable() && away.ahead().is_none(), "{away:?}");
+}
