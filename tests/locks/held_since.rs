@@ -3,8 +3,8 @@
 use crate::{builder, connect};
 use docent::locks::Participant;
 use docent::{Client, CreateMode, Mutex, RwLock, Semaphore};
+use docent_battery::{Backend, Proxy, Rule, TestServer, both_backends};
 use docent_proto::{MultiOp, OpCode, Request};
-use docent_testkit::{Backend, Proxy, Rule, TestServer, both_backends};
 use docent_tests::{SHORT_SESSION, soon, until};
 use std::time::SystemTime;
 

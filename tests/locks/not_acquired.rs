@@ -3,8 +3,8 @@
 use crate::{builder, connect};
 use docent::locks::{AcquireError, NotAcquired, Role};
 use docent::{Client, MultiLock, Mutex, RwLock, Semaphore};
+use docent_battery::{Backend, TestServer, both_backends};
 use docent_proto::OpCode;
-use docent_testkit::{Backend, TestServer, both_backends};
 use docent_tests::{soon, until};
 use std::time::Duration;
 

@@ -35,7 +35,8 @@ pub struct Leader {
 impl From<Participant> for Leader {
     fn from(first: Participant) -> Self {
         Self {
-            has_id: first.id().is_some(),
+            // An id that is shown is one line of text.
+            has_id: first.identity_text().is_some_and(|text| text.as_bytes() == first.identity),
             id: String::from_utf8_lossy(&first.identity).into_owned(),
             data: first.identity,
             fence: first.fence,

@@ -36,9 +36,9 @@ impl NodeError {
     pub(super) fn of_read(error: SubscribeError, path: &str) -> Self {
         let path = path.to_owned();
         match error {
-            SubscribeError::Refused(fault) => Self::Undecodable { path, fault },
+            SubscribeError::Refused { rejection: fault, .. } => Self::Undecodable { path, fault },
             SubscribeError::Core(error) => Self::Core(error),
-            SubscribeError::Missing => unreachable!("a look is no subscription"),
+            SubscribeError::Missing { .. } => unreachable!("a look is no subscription"),
         }
     }
 

@@ -56,7 +56,9 @@ impl Participant {
     /// has no text, was overwritten by a request to give up the place, or is in a line whose nodes hold
     /// [data of the user's](Line::with_payload).
     pub fn identity_text(&self) -> Option<String> {
-        let text = std::str::from_utf8(&self.identity).ok().filter(|_| !self.has_payload && self.identity != REVOKE)?;
+        let text = std::str::from_utf8(&self.identity)
+            .ok()
+            .filter(|_| !self.has_payload && self.identity != REVOKE)?;
         let line: String = text.chars().filter(|char| !char.is_control()).take(LONGEST).collect();
         (!line.trim().is_empty()).then_some(line)
     }

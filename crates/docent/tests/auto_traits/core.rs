@@ -6,8 +6,9 @@ use docent::cache::{
     TreeCacheBuilder, TreeEvent, TreeEvents, TreeSnapshot, WatchStream,
 };
 use docent::client::{
-    Client, ClientBuilder, ClientIdentity, ConnectionState, ConnectionStatus, Error, ErrorKind, Health, Options,
-    ParentKind, RetryPolicy, RollbackPolicy, SecretString, ShutdownNode, ShutdownReport, StateWatcher,
+    Client, ClientBuilder, ClientIdentity, ConnectionState, ConnectionStatus, Error, ErrorKind, Health,
+    Options, ParentKind, RetryPolicy, RollbackPolicy, SecretString, ShutdownNode, ShutdownReport,
+    StateWatcher,
 };
 use docent::guard::{Fence, Lost, LostReason, ParseFenceError, Run};
 use docent::node::CreatedOrSet;
@@ -17,8 +18,8 @@ use docent::node::{
 };
 use docent::recipe::{
     Ahead, CasLoop, ClaimRequest, ClaimResult, Hold, HoldRef, HoldSet, HookPanic, Hooks, KeptNode,
-    KeptNodeBuilder, KeptStatus, Line, LineKey, Metric, MetricUnit, NodePath, Participant, Role, Series, Stage,
-    SyncStream, Ticket, TicketBatch, VersionedNode, ViewLag, WaitError,
+    KeptNodeBuilder, KeptStatus, Line, LineKey, Metric, MetricUnit, NodePath, Participant, Role, Series,
+    Stage, SyncStream, Ticket, TicketBatch, VersionedNode, ViewLag, WaitError,
 };
 use docent::server::{
     Builder, EndCause, Follower, FollowerBuilder, Limits, Listening, NodeInfo, Server, SessionInfo,
