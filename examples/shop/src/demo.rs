@@ -1,0 +1,126 @@
+//! The show: copies and servers come and go, and the caller says what it saw.
+
+use crate::fleet::Launch;
+use crate::policy::{self, Policy};
+use crate::restock;
+use crate::servers::Servers;
+use crate::settings::Coordination;
+use crate::stage::{MOMENT, Stage};
+use anyhow::ensure;
+use clap::Args;
+use docent::Client;
+use std::env;
+use std::path::PathBuf;
+use tokio::time::sleep;
+
+const COPIES: [&str; 3] = ["a", "b", "c"];
+
+/// Settings of the show.
+#[derive(Debug, Clone, Args)]
+pub struct Show {
+    /// Folder for the database and the copies' logs, which are kept. Default: one that is removed.
+    #[arg(long)]
+    pub folder: Option<PathBuf>,
+}
+
+/// Shows everything. Ctrl-C ends the copies, too.
+///
+/// # Errors
+/// When something that it shows does not hold.
+pub async fn run(show: Show) -> anyhow::Result<()> {
+    let own = tempfile::tempdir()?;
+    let folder = show.folder.unwrap_or_else(|| own.path().to_owned());
+    std::fs::create_dir_all(&folder)?;
+    let servers = Servers::from_env().await?;
+    println!("{}", servers.description());
+    let launch = Launch { program: env::current_exe()?, coordination: servers.coordination.clone(), folder };
+    tokio::select! {
+        shown = scenes(&servers, launch) => shown,
+        interrupted = tokio::signal::ctrl_c() => Ok(interrupted?),
+    }
+}
+
+async fn scenes(servers: &Servers, launch: Launch) -> anyhow::Result<()> {
+    println!("three copies open, and a caller sends 100 requests a second:");
+    let mut stage = Stage::set(launch, &COPIES).await?.under_traffic();
+    let ((), calm) = stage.during(sleep(MOMENT)).await;
+    println!("  {calm}");
+    ensure!(calm.by.len() == COPIES.len(), "not everybody had a turn");
+    follow_policy(&stage).await?;
+    kill(&mut stage).await?;
+    freeze(&stage).await?;
+    restart(servers, &stage).await?;
+    drain(&mut stage).await?;
+    clean_up(stage).await?;
+    println!("everything held");
+    Ok(())
+}
+
+async fn follow_policy(stage: &Stage) -> anyhow::Result<()> {
+    let policy = policy::config(&stage.client)?;
+    policy.publish(&Policy { most_per_order: 1, ..Policy::default() }).await?;
+    let ((), report) = stage.during(async {}).await;
+    println!("an operator allows one of a kind in an order; the copies follow while they work:\n  {report}");
+    Ok(())
+}
+
+async fn kill(stage: &mut Stage) -> anyhow::Result<()> {
+    let leader = leader(stage).await?;
+    println!("{leader}, which restocks, is killed (SIGKILL):");
+    let (moment, until_gone) = stage.kill(&leader).await?;
+    println!("  the second after: {moment}");
+    println!("  until its session ended: {until_gone}");
+    ensure!(moment.failed() * 100 <= moment.requests, "too many requests failed");
+    stage.open(&leader).await?;
+    println!("  {} restocks; {leader} is started again", self::leader(stage).await?);
+    Ok(())
+}
+
+/// The copy that leads, once one does.
+async fn leader(stage: &Stage) -> anyhow::Result<String> {
+    let leader = restock::election(&stage.client, "caller")?.wait_for_leader().await?;
+    Ok(leader.id)
+}
+
+async fn freeze(stage: &Stage) -> anyhow::Result<()> {
+    println!("b stands still (SIGSTOP) until its session has ended, then goes on (SIGCONT):");
+    let report = stage.freeze("b").await?;
+    println!("  until it is back: {report}");
+    Ok(())
+}
+
+async fn restart(servers: &Servers, stage: &Stage) -> anyhow::Result<()> {
+    let Some(server) = &servers.embedded else {
+        println!("the servers are not ours to restart: left out");
+        return Ok(());
+    };
+    let outage = async {
+        server.stop_listening().await?;
+        sleep(MOMENT).await;
+        server.listen_again().await
+    };
+    let (done, report) = stage.during(outage).await;
+    done?;
+    println!("the servers are away for {MOMENT:?}, and come back:\n  {report}");
+    Ok(())
+}
+
+async fn drain(stage: &mut Stage) -> anyhow::Result<()> {
+    println!("c is asked to stop (SIGTERM):");
+    let (said, report) = stage.drain("c").await?;
+    println!("  {report}\n  {said}");
+    ensure!(report.failed() == 0, "a drain cost requests");
+    Ok(())
+}
+
+async fn clean_up(mut stage: Stage) -> anyhow::Result<()> {
+    for name in ["a", "b"] {
+        println!("{}", stage.fleet.stop(name).await?);
+    }
+    stage.client.close().await;
+    let Coordination { connect, namespace, .. } = &stage.fleet.launch().coordination;
+    let client = Client::connect(connect).await?;
+    client.delete_all(namespace).await?;
+    client.close().await;
+    Ok(())
+}

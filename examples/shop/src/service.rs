@@ -1,0 +1,189 @@
+//! The life of one copy: start, serve, drain, stop.
+
+use crate::policy::{self, Policy};
+use crate::settings::Settings;
+use crate::stock::Stock;
+use crate::{http, restock, telemetry};
+use anyhow::Context;
+use docent::discovery::Registration;
+use docent::{Client, ConnectionState, Election, Instance, Registry, Subscription};
+use metrics_exporter_prometheus::PrometheusHandle;
+use serde_json::{Value, json};
+use std::fmt::Display;
+use std::io::{Read, Write};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::{Semaphore, oneshot};
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+/// Longest time from SIGTERM to the end of the session. With the last requests it is well below the 30 s
+/// after which Kubernetes kills.
+const DEADLINE: Duration = Duration::from_secs(8);
+
+/// Time for requests that are under way, and for callers that have not heard yet.
+const DRAIN: Duration = Duration::from_secs(1);
+
+/// Most requests at the same time; more are refused.
+const PLACES: usize = 200;
+
+/// State of a copy, which its parts share.
+#[derive(Debug)]
+pub struct Shop {
+    /// The copy's name.
+    pub name: String,
+    /// Its session.
+    pub client: Client,
+    /// Its database.
+    pub stock: Stock,
+    /// Its terms of sale.
+    pub policy: Subscription<Policy>,
+    /// Places for requests.
+    pub places: Semaphore,
+    /// Its counts and times.
+    pub metrics: PrometheusHandle,
+    registration: Registration,
+    election: Election,
+    draining: AtomicBool,
+}
+
+impl Shop {
+    async fn open(settings: &Settings, address: SocketAddr) -> anyhow::Result<Arc<Self>> {
+        let metrics = telemetry::install()?;
+        // Does not wait for the servers: a copy starts also while they are away.
+        let client = settings.coordination.client(&settings.name).build()?;
+        let policy = policy::config(&client)?.subscribe().await?;
+        let stock = Stock::open(&settings.database)?;
+        let election = restock::election(&client, &settings.name)?;
+        let instance = Instance::new("shop", address.ip().to_string(), address.port()).id(&settings.name);
+        // The socket listens already. From here on callers may pick this copy.
+        let registration = Registry::new(&client, "/services")?.announce(instance)?;
+        Ok(Arc::new(Self {
+            name: settings.name.clone(),
+            client,
+            stock,
+            policy,
+            places: Semaphore::new(PLACES),
+            metrics,
+            registration,
+            election,
+            draining: AtomicBool::new(false),
+        }))
+    }
+
+    /// True until it drains.
+    pub fn is_open(&self) -> bool {
+        !self.draining.load(Ordering::Relaxed)
+    }
+
+    /// Nobody picks it any more, and what is under way is done.
+    async fn drain(&self) {
+        if !self.left_in_an_outage().is_empty() {
+            return tracing::warn!("the servers are away: callers cannot be told");
+        }
+        match self.registration.set_enabled(false).await {
+            Ok(()) => sleep(DRAIN).await,
+            Err(error) => tracing::warn!(%error, "callers were not told"),
+        }
+    }
+
+    /// Nodes that stay until the session ends, where the servers are away.
+    fn left_in_an_outage(&self) -> Vec<String> {
+        if self.client.state().current() == ConnectionState::Connected {
+            return Vec::new();
+        }
+        let leads = self.election.is_leader().then(|| self.election.path().to_owned());
+        [self.registration.path()].into_iter().chain(leads).collect()
+    }
+
+    /// How it stands, for `/readyz`.
+    pub fn readiness(&self) -> Value {
+        let health = self.client.health();
+        json!({
+            "copy": self.name,
+            "ready": self.is_open(),
+            "connection": format!("{:?}", health.connection.state),
+            "session": health.connection.generation,
+            "registration": format!("{:?}", self.registration.status()),
+            "leads": self.election.is_leader(),
+            "policy": self.policy.current().value(),
+            "policy_is_stale": self.policy.is_stale(),
+        })
+    }
+}
+
+/// Runs a copy from start to stop.
+///
+/// # Errors
+/// When it cannot start, or a part of it fails.
+pub async fn run(settings: Settings) -> anyhow::Result<()> {
+    // First of all, so that a SIGTERM during the start does not just end the process.
+    let terminate = signal(SignalKind::terminate())?;
+    let listener = TcpListener::bind(settings.listen).await?;
+    let shop = Shop::open(&settings, listener.local_addr()?).await?;
+    say(format_args!("{} serves on {}", shop.name, listener.local_addr()?));
+    let closing = CancellationToken::new();
+    let mut serving = tokio::spawn(serve(listener, Arc::clone(&shop), closing.clone()));
+    let mut leading = tokio::spawn(lead(Arc::clone(&shop), closing.clone()));
+
+    tokio::select! {
+        () = asked_to_stop(terminate, settings.leash) => {}
+        ended = &mut serving => ended??,
+        ended = &mut leading => ended??,
+    }
+    shop.draining.store(true, Ordering::Relaxed);
+    let left = shop.left_in_an_outage();
+    let stop = async {
+        shop.drain().await;
+        closing.cancel();
+        let _ = tokio::join!(serving, leading);
+        shop.client.close().await;
+    };
+    let _ = timeout(DEADLINE, stop).await;
+    let left = if left.is_empty() { "nothing".to_owned() } else { left.join(", ") };
+    say(format_args!("{} has stopped, leaving {left}", shop.name));
+    Ok(())
+}
+
+/// Answers requests until `closing`, and finishes those that are under way.
+async fn serve(listener: TcpListener, shop: Arc<Shop>, closing: CancellationToken) -> anyhow::Result<()> {
+    let closing = closing.cancelled_owned();
+    axum::serve(listener, http::router(shop)).with_graceful_shutdown(closing).await.context("serving")
+}
+
+/// Stands for leader until `closing`, and works in each term. Outages are waited out.
+async fn lead(shop: Arc<Shop>, closing: CancellationToken) -> anyhow::Result<()> {
+    let work = |leadership| {
+        let shop = Arc::clone(&shop);
+        async move { restock::work(&shop, leadership).await }
+    };
+    shop.election.run(work).until(closing.cancelled()).await.context("leading")
+}
+
+/// Resolves at SIGTERM, and with a leash at the end of standard input.
+async fn asked_to_stop(mut terminate: Signal, leash: bool) {
+    tokio::select! {
+        _ = terminate.recv() => tracing::info!("asked to stop"),
+        () = input_ends(), if leash => tracing::info!("its leash is gone"),
+    }
+}
+
+/// A thread of its own reads: the runtime would wait for one of its own when it is shut down.
+async fn input_ends() {
+    let (ended, end) = oneshot::channel();
+    thread::spawn(move || {
+        let _ = std::io::stdin().read_to_end(&mut Vec::new());
+        let _ = ended.send(());
+    });
+    let _ = end.await;
+}
+
+/// Tells the process that started it, if that still listens.
+fn say(what: impl Display) {
+    let _ = writeln!(std::io::stdout(), "{what}");
+}

@@ -1,0 +1,92 @@
+//! One copy's life: it starts before the servers, says how it stands, and stops in time.
+
+use crate::scene::{Scene, ask, get, readiness, soon, until};
+use docent::Mutex;
+use docent_shop::fleet::Fleet;
+use docent_shop::policy::{self, Policy};
+use docent_shop::stock::Stock;
+use docent_shop::traffic::order;
+use docent_testkit::{Backend, both_backends};
+use rustix::process::Signal;
+use std::time::{Duration, Instant};
+
+/// From SIGTERM to the end of the process.
+const DEADLINE: Duration = Duration::from_secs(10);
+
+async fn alone(scene: &Scene) -> Fleet {
+    let launch = scene.launch();
+    Stock::open(&launch.database()).unwrap();
+    let mut fleet = Fleet::new(launch);
+    soon(fleet.open("a")).await.unwrap();
+    fleet
+}
+
+async fn until_announced(fleet: &Fleet) {
+    let copy = fleet.copy("a").unwrap();
+    until(async || readiness(copy).await["registration"] == "Announced").await;
+}
+
+both_backends! {
+    async fn a_copy_starts_before_its_servers_do(backend: Backend) {
+        let scene = Scene::set(backend).await;
+        scene.server.stop().await;
+        let mut fleet = alone(&scene).await;
+        let copy = fleet.copy("a").unwrap();
+        assert_eq!(get(copy, "/livez").await.0, 200);
+        assert_eq!(get(copy, "/stock/tea").await.0, 200, "what needs no servers is served");
+        let before = readiness(copy).await;
+        assert_eq!((&before["connection"], &before["registration"]), (&"Connecting".into(), &"Pending".into()));
+        scene.server.start_again().await;
+        until_announced(&fleet).await;
+        assert_eq!(soon(fleet.stop("a")).await.unwrap(), "a has stopped, leaving nothing");
+    }
+
+    async fn a_copy_says_how_it_stands_in_json_and_in_numbers(backend: Backend) {
+        let scene = Scene::set(backend).await;
+        let fleet = alone(&scene).await;
+        until_announced(&fleet).await;
+        let copy = fleet.copy("a").unwrap();
+        until(async || readiness(copy).await["leads"] == true).await;
+        let now = readiness(copy).await;
+        assert_eq!((&now["ready"], &now["connection"]), (&true.into(), &"Connected".into()), "{now}");
+        let metrics = get(copy, "/metrics").await.1;
+        for name in ["docent_connection_state", "docent_lock_wait_seconds_bucket", "docent_locks_held"] {
+            assert!(metrics.contains(name), "no {name} in:\n{metrics}");
+        }
+    }
+
+    async fn a_stop_during_an_outage_ends_in_time_and_names_what_is_left(backend: Backend) {
+        // It is not the end of the session that ends it.
+        let scene = Scene::with_sessions(backend, DEADLINE * 3).await;
+        let mut fleet = alone(&scene).await;
+        until_announced(&fleet).await;
+        until(async || readiness(fleet.copy("a").unwrap()).await["leads"] == true).await;
+        scene.server.stop().await;
+        until(async || readiness(fleet.copy("a").unwrap()).await["connection"] == "Suspended").await;
+        let asked = Instant::now();
+        let said = soon(fleet.stop("a")).await.unwrap();
+        assert!(asked.elapsed() < DEADLINE, "it took {:?}:\n{}", asked.elapsed(), scene.log("a"));
+        assert!(said.contains("/services/shop/a") && said.contains("/election/restock"), "{said}");
+    }
+    async fn a_copy_that_drains_answers_until_it_goes_and_finishes_what_it_has(backend: Backend) {
+        let scene = Scene::set(backend).await;
+        let mut fleet = alone(&scene).await;
+        until_announced(&fleet).await;
+        let client = scene.launch().coordination.client("test").connect().await.unwrap();
+        let slow = Policy { charge_ms: 700, ..Policy::default() };
+        policy::config(&client).unwrap().publish(&slow).await.unwrap();
+        let copy = fleet.copy("a").unwrap();
+        until(async || readiness(copy).await["policy"]["charge_ms"] == 700).await;
+        until(async || !get(copy, "/stock/tea").await.1.contains(":0,")).await;
+        let (lock, order) = (Mutex::new(&client, "/locks/tea").unwrap(), order(1));
+        let stop = async {
+            until(async || !lock.participants().await.unwrap().is_empty()).await;
+            copy.signal(Signal::TERM).unwrap();
+            until(async || get(copy, "/readyz").await.0 == 503).await;
+            assert_eq!(get(copy, "/stock/tea").await.0, 200, "somebody has not heard yet");
+        };
+        let ((status, said), ()) = soon(async { tokio::join!(ask(copy, &order), stop) }).await;
+        assert_eq!(status, 201, "{said}");
+        assert_eq!(soon(fleet.ended("a")).await.unwrap(), "a has stopped, leaving nothing");
+    }
+}

@@ -1,0 +1,64 @@
+//! Copies that die, stand still or drain, and servers that go away, under a hundred requests a second.
+
+use crate::scene::{Scene, readiness, soon};
+use docent_shop::stage::MOMENT;
+use docent_shop::traffic::Report;
+use docent_testkit::{Backend, both_backends};
+use tokio::time::sleep;
+
+const COPIES: [&str; 3] = ["a", "b", "c"];
+
+/// At most one request in a hundred went wrong.
+#[track_caller]
+fn one_in_a_hundred(report: &Report) {
+    assert!(report.requests >= 50, "hardly anybody asked: {report}");
+    assert!(report.failed() * 100 <= report.requests, "{report}");
+}
+
+both_backends! {
+    async fn a_killed_copy_costs_callers_at_most_one_request_in_a_hundred(backend: Backend) {
+        let scene = Scene::set(backend).await;
+        let mut stage = scene.stage(&COPIES).await.under_traffic();
+        let (moment, until_gone) = soon(stage.kill("a")).await.unwrap();
+        one_in_a_hundred(&moment);
+        one_in_a_hundred(&until_gone);
+        assert!(!moment.by.contains_key("a"), "{moment}");
+    }
+
+    async fn a_copy_that_stands_still_for_longer_than_its_session_comes_back(backend: Backend) {
+        let scene = Scene::set(backend).await;
+        let stage = scene.stage(&COPIES).await.under_traffic();
+        let copy = stage.fleet.copy("b").unwrap();
+        assert_eq!(readiness(copy).await["session"], 1);
+        let report = soon(stage.freeze("b")).await.unwrap();
+        // An order may have to wait for the lock that the copy had when it was stopped.
+        assert!(report.failed_reads * 100 <= report.requests, "{report}");
+        let readiness = readiness(copy).await;
+        assert_eq!((&readiness["session"], &readiness["ready"]), (&2.into(), &true.into()), "{readiness}");
+    }
+
+    async fn servers_that_restart_cost_callers_nothing(backend: Backend) {
+        let scene = Scene::set(backend).await;
+        let stage = scene.stage(&COPIES).await.under_traffic();
+        let restart = async {
+            scene.server.stop().await;
+            sleep(MOMENT).await;
+            scene.server.start_again().await;
+            for name in COPIES {
+                stage.until_known(name).await.unwrap();
+            }
+        };
+        let ((), report) = soon(stage.during(restart)).await;
+        assert_eq!(report.failed_reads, 0, "{report}");
+        assert!(report.failed_orders.keys().all(|status| *status == 503), "{report}");
+    }
+
+    async fn a_copy_that_drains_costs_callers_nothing(backend: Backend) {
+        let scene = Scene::set(backend).await;
+        let mut stage = scene.stage(&COPIES).await.under_traffic();
+        let (said, report) = soon(stage.drain("c")).await.unwrap();
+        assert_eq!(report.failed(), 0, "{report}");
+        assert_eq!(said, "c has stopped, leaving nothing", "{}", scene.log("c"));
+        assert!(report.requests >= 50, "{report}");
+    }
+}
