@@ -29,8 +29,8 @@ pub use transport::Tls;
 
 /// The client, its settings and its state, and the error of its operations.
 ///
-/// Guides: [connection state and
-/// retries](https://github.com/docent-rs/docent/blob/main/docs/guide/retries.md),
+/// Guides: [a service's life](https://github.com/docent-rs/docent/blob/main/docs/guide/service.md),
+/// [connection state and retries](https://github.com/docent-rs/docent/blob/main/docs/guide/retries.md),
 /// [security](https://github.com/docent-rs/docent/blob/main/docs/guide/security.md).
 pub mod client {
     pub use docent_core::{
@@ -61,7 +61,8 @@ pub mod election {
 /// deliveries.
 ///
 /// Guides: [guarantees](https://github.com/docent-rs/docent/blob/main/docs/guide/guarantees.md), [the failure
-/// model](https://github.com/docent-rs/docent/blob/main/docs/guide/failure-model.md).
+/// model](https://github.com/docent-rs/docent/blob/main/docs/guide/failure-model.md), [fencing a
+/// database](https://github.com/docent-rs/docent/blob/main/docs/guide/fencing.md).
 pub mod guard {
     pub use docent_core::{Fence, Guard, Lost, LostReason, ParseFenceError, Run};
 }
@@ -174,6 +175,8 @@ mod guides {
     mod election {}
     #[doc = include_str!("../../../docs/guide/failure-model.md")]
     mod failure_model {}
+    #[doc = include_str!("../../../docs/guide/fencing.md")]
+    mod fencing {}
     #[doc = include_str!("../../../docs/guide/from-curator.md")]
     mod from_curator {}
     #[doc = include_str!("../../../docs/guide/guarantees.md")]
@@ -192,6 +195,8 @@ mod guides {
     mod retries {}
     #[doc = include_str!("../../../docs/guide/security.md")]
     mod security {}
+    #[doc = include_str!("../../../docs/guide/service.md")]
+    mod service {}
     #[doc = include_str!("../../../docs/guide/start.md")]
     mod start {}
     #[doc = include_str!("../../../docs/guide/testing.md")]
