@@ -5,8 +5,9 @@ use crate::settings::Settings;
 use crate::stock::Stock;
 use crate::{http, restock, telemetry};
 use anyhow::Context;
+use docent::client::ShutdownReport;
 use docent::discovery::Registration;
-use docent::{Client, ConnectionState, Election, Instance, Registry, Subscription};
+use docent::{Client, Election, Instance, Registry, Subscription};
 use metrics_exporter_prometheus::PrometheusHandle;
 use serde_json::{Value, json};
 use std::fmt::Display;
@@ -19,7 +20,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Semaphore, oneshot};
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 /// Longest time from SIGTERM to the end of the session. With the last requests it is well below the 30 s
@@ -28,6 +29,9 @@ const DEADLINE: Duration = Duration::from_secs(8);
 
 /// Time for requests that are under way, and for callers that have not heard yet.
 const DRAIN: Duration = Duration::from_secs(1);
+
+/// Longest time for requests that came last.
+const LAST_REQUESTS: Duration = Duration::from_secs(1);
 
 /// Most requests at the same time; more are refused.
 const PLACES: usize = 200;
@@ -62,7 +66,8 @@ impl Shop {
         let election = restock::election(&client, &settings.name)?;
         let instance = Instance::new("shop", address.ip().to_string(), address.port()).id(&settings.name);
         // The socket listens already. From here on callers may pick this copy.
-        let registration = Registry::new(&client, "/services")?.announce(instance)?;
+        let registration =
+            Registry::builder(&client, "/services").drain(DRAIN).build()?.announce(instance)?;
         Ok(Arc::new(Self {
             name: settings.name.clone(),
             client,
@@ -79,26 +84,6 @@ impl Shop {
     /// True until it drains.
     pub fn is_open(&self) -> bool {
         !self.draining.load(Ordering::Relaxed)
-    }
-
-    /// Nobody picks it any more, and what is under way is done.
-    async fn drain(&self) {
-        if !self.left_in_an_outage().is_empty() {
-            return tracing::warn!("the servers are away: callers cannot be told");
-        }
-        match self.registration.set_enabled(false).await {
-            Ok(()) => sleep(DRAIN).await,
-            Err(error) => tracing::warn!(%error, "callers were not told"),
-        }
-    }
-
-    /// Nodes that stay until the session ends, where the servers are away.
-    fn left_in_an_outage(&self) -> Vec<String> {
-        if self.client.state().current() == ConnectionState::Connected {
-            return Vec::new();
-        }
-        let leads = self.election.is_leader().then(|| self.election.path().to_owned());
-        [self.registration.path()].into_iter().chain(leads).collect()
     }
 
     /// How it stands, for `/readyz`.
@@ -137,17 +122,18 @@ pub async fn run(settings: Settings) -> anyhow::Result<()> {
         ended = &mut leading => ended??,
     }
     shop.draining.store(true, Ordering::Relaxed);
-    let left = shop.left_in_an_outage();
-    let stop = async {
-        shop.drain().await;
-        closing.cancel();
-        let _ = tokio::join!(serving, leading);
-        shop.client.close().await;
-    };
-    let _ = timeout(DEADLINE, stop).await;
-    let left = if left.is_empty() { "nothing".to_owned() } else { left.join(", ") };
-    say(format_args!("{} has stopped, leaving {left}", shop.name));
+    // Nobody picks it any more, it resigns, and its session ends. Requests are answered meanwhile.
+    let report = shop.client.shutdown(DEADLINE).await;
+    closing.cancel();
+    let _ = timeout(LAST_REQUESTS, async { tokio::join!(serving, leading) }).await;
+    say(format_args!("{} has stopped, leaving {}", shop.name, left(&report)));
     Ok(())
+}
+
+/// Nodes that stay until the session ends, as the servers were not there to be told.
+fn left(report: &ShutdownReport) -> String {
+    let nodes: Vec<_> = report.left.iter().map(|node| node.path.as_str()).collect();
+    if nodes.is_empty() { "nothing".to_owned() } else { nodes.join(", ") }
 }
 
 /// Answers requests until `closing`, and finishes those that are under way.
