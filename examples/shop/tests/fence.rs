@@ -2,12 +2,12 @@
 
 use crate::scene::{Scene, ask, soon, until};
 use docent::{Fence, Mutex};
+use docent_battery::{Backend, both_backends};
 use docent_shop::caller::Call;
 use docent_shop::policy::{self, Policy};
 use docent_shop::stage::Stage;
 use docent_shop::stock::{Booking, Stock, StockError};
 use docent_shop::traffic::order;
-use docent_testkit::{Backend, both_backends};
 use rustix::process::Signal;
 
 fn booking(id: &str, copy: &str) -> Booking {

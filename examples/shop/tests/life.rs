@@ -2,11 +2,11 @@
 
 use crate::scene::{Scene, ask, get, readiness, soon, until};
 use docent::Mutex;
+use docent_battery::{Backend, both_backends};
 use docent_shop::fleet::Fleet;
 use docent_shop::policy::{self, Policy};
 use docent_shop::stock::Stock;
 use docent_shop::traffic::order;
-use docent_testkit::{Backend, both_backends};
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
 

@@ -1,9 +1,9 @@
 //! Copies that die, stand still or drain, and servers that go away, under a hundred requests a second.
 
 use crate::scene::{Scene, readiness, soon};
+use docent_battery::{Backend, both_backends};
 use docent_shop::stage::MOMENT;
 use docent_shop::traffic::Report;
-use docent_testkit::{Backend, both_backends};
 use tokio::time::sleep;
 
 const COPIES: [&str; 3] = ["a", "b", "c"];

@@ -1,8 +1,8 @@
+use docent_battery::{Backend, ServerOptions, TestServer};
 use docent_shop::caller::Call;
 use docent_shop::fleet::{Copy, Launch};
 use docent_shop::settings::Coordination;
 use docent_shop::stage::Stage;
-use docent_testkit::{Backend, ServerOptions, TestServer};
 use serde_json::Value;
 use std::time::Duration;
 use tempfile::TempDir;

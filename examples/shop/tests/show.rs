@@ -1,7 +1,7 @@
 //! The show, as a reader of the README would start it.
 
 use crate::scene::PROGRAM;
-use docent_testkit::{Backend, ServerOptions, both_backends};
+use docent_battery::{Backend, ServerOptions, both_backends};
 use std::process::{Output, Stdio};
 use std::time::Duration;
 use tokio::process::Command;
