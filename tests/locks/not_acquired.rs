@@ -24,7 +24,7 @@ fn missed<T>(result: Result<T, AcquireError>) -> (NotAcquired, String) {
 }
 
 fn held_by(missed: &NotAcquired, label: &str) -> bool {
-    let client = missed.holder().and_then(|holder| holder.client());
+    let client = missed.holder().and_then(docent::locks::Participant::client);
     client.is_some_and(|client| client.label() == Some(label) && client.pid() == std::process::id())
 }
 

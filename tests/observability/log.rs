@@ -14,11 +14,11 @@ const UPDATE: &str = "DOCENT_UPDATE_SNAPSHOTS";
 /// All that this thread logs from INFO on: the label of the client, and the line without times, ids and
 /// ports.
 #[derive(Clone, Default)]
-pub struct Log(Arc<Mutex<Vec<(String, String)>>>);
+pub(crate) struct Log(Arc<Mutex<Vec<(String, String)>>>);
 
 impl Log {
     /// Begins to listen, for as long as what comes with it is kept.
-    pub fn from_here_on() -> (Self, impl Sized) {
+    pub(crate) fn from_here_on() -> (Self, impl Sized) {
         let log = Self::default();
         // As in the suite `core`: with a single subscriber in the process, a line of code that another test's
         // thread reaches first is taken to interest nobody.
@@ -29,7 +29,7 @@ impl Log {
     }
 
     /// The lines of these clients, each under its label.
-    pub fn text(&self, clients: &[&str]) -> String {
+    pub(crate) fn text(&self, clients: &[&str]) -> String {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut text = String::new();
         for client in clients {
@@ -42,14 +42,14 @@ impl Log {
     }
 
     /// True when a line of this client contains `text`.
-    pub fn has(&self, client: &str, text: &str) -> bool {
+    pub(crate) fn has(&self, client: &str, text: &str) -> bool {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         lines.iter().any(|(label, line)| label == client && line.contains(text))
     }
 }
 
 /// Compares `text` with the snapshot of that name.
-pub fn assert_snapshot(name: &str, text: &str) {
+pub(crate) fn assert_snapshot(name: &str, text: &str) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("observability/snapshots/{name}.txt"));
     if std::env::var_os(UPDATE).is_some() {
         return std::fs::write(path, text).unwrap();

@@ -68,7 +68,7 @@ impl<T: Send + Sync + 'static> TypedNode<T> {
     /// # Cancel safety
     /// This method is cancel safe.
     pub fn get(&self) -> impl Future<Output = Result<Option<Snapshot<T>>, NodeError>> + Send + use<T> {
-        let (node, got) = (self.clone(), self.config.get());
+        let (node, got) = (self.clone(), Box::pin(self.config.get()));
         async move { got.await.map_err(|error| NodeError::of_read(error, node.path())) }
     }
 

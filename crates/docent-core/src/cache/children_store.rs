@@ -289,7 +289,7 @@ mod tests {
         let refused = Error::new(ErrorKind::NoAuth, "watch");
         store.failed(&refused);
         store.failed(&refused);
-        assert_eq!(take_all(&store, subscriber), ["cache: permission denied"], "once");
+        assert_eq!(take_all(&store, subscriber), ["watch: permission denied"], "once");
         store.listed();
         store.caught_up();
         assert_eq!(take_all(&store, subscriber), ["Ready"]);

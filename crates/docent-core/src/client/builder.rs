@@ -135,9 +135,9 @@ impl ClientBuilder {
         self
     }
 
-    /// Label in the client's [identity](crate::ClientIdentity) and in logs and metrics, which tells clients of
-    /// one process apart: the name of the service or of the job. One line of at most 128 bytes. Default none:
-    /// logs and metrics show the client's number in its process then, from 1 on.
+    /// Label in the client's [identity](crate::ClientIdentity) and in logs and metrics, which tells clients
+    /// of one process apart: the name of the service or of the job. One line of at most 128 bytes. Default
+    /// none: logs and metrics show the client's number in its process then, from 1 on.
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.config.label = Some(label.into());
         self

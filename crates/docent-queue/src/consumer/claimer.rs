@@ -74,7 +74,7 @@ impl Claimer {
             free: FreeItems::new(Arc::clone(&store)),
             store,
             idle: None,
-            sign: true,
+            sign: false,
         }
     }
 

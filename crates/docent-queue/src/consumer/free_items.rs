@@ -2,15 +2,12 @@ use crate::store::{Backlog, ClaimedItem, Demand, Listing, Store, ensure_folder};
 use docent_core::recipe::{ClaimResult, Hold, claim_all};
 use docent_core::{Error, ErrorKind, Node, planted};
 use futures_util::future::try_join;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::sync::{Arc, PoisonError};
 use tokio::time::Instant;
 
 /// Most items that are claimed in one write.
 const MOST: usize = 1000;
-/// How long others are expected to claim the same items, once they did.
-const CONTENDED: Duration = Duration::from_millis(500);
 /// Claims in vain after which it looks what is claimed.
 const LOOK_AFTER: usize = 3;
 
@@ -18,21 +15,28 @@ const LOOK_AFTER: usize = 3;
 pub(super) struct FreeItems {
     store: Arc<Store>,
     backlog: Backlog,
-    /// True when an item came back since the last listing.
-    came_back: bool,
-    /// Time until which others are expected to claim the same items.
-    contended: Instant,
+}
+
+// The next run of the task goes on with a long backlog: a listing for each item would cost much. Another one is
+// listed anew, so that fewer claims are in vain.
+impl Drop for FreeItems {
+    fn drop(&mut self) {
+        let backlog = std::mem::take(&mut self.backlog);
+        let backlog = if backlog.is_long() { backlog } else { Backlog::default() };
+        *self.store.backlog.lock().unwrap_or_else(PoisonError::into_inner) = backlog;
+    }
 }
 
 impl FreeItems {
     pub(super) fn new(store: Arc<Store>) -> Self {
-        Self { store, backlog: Backlog::default(), came_back: false, contended: Instant::now() }
+        let backlog = std::mem::take(&mut *store.backlog.lock().unwrap_or_else(PoisonError::into_inner));
+        Self { store, backlog }
     }
 
     /// True when it is time to list the items because one came back, or its time has come.
     pub(super) fn has_more(&mut self, now: Instant) -> bool {
-        self.came_back |= self.store.desk.take_look_again();
-        (self.came_back || self.backlog.has_turned(now)) && self.backlog.may_be_listed(now)
+        self.backlog.came_back |= self.store.desk.take_look_again();
+        self.backlog.has_more(now)
     }
 
     /// True when the last listing is too old.
@@ -57,7 +61,7 @@ impl FreeItems {
         let (mut listed, mut in_vain) = (known || is_old, 0);
         if is_old {
             self.list().await?;
-        } else if !known && Instant::now() < self.contended {
+        } else if !known && self.backlog.is_contended(Instant::now()) {
             listed = self.look().await?;
         }
         loop {
@@ -99,7 +103,7 @@ impl FreeItems {
                 ClaimResult::Taken(index) | ClaimResult::NoNode(index) => {
                     (now, ahead) = (now.div_ceil(2), ahead / 2);
                     self.backlog.forget(&names[index]);
-                    self.contended = Instant::now() + CONTENDED;
+                    self.backlog.contend();
                     in_vain += 1;
                     if in_vain % LOOK_AFTER == 0 {
                         listed |= self.look().await?;
@@ -144,7 +148,7 @@ impl FreeItems {
     }
 
     async fn list(&mut self) -> Result<(), Error> {
-        self.came_back = false;
+        self.backlog.came_back = false;
         let listing = self.store.items.list().await?;
         self.fill(listing);
         Ok(())

@@ -4,6 +4,8 @@ use std::collections::{HashSet, VecDeque};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::time::Instant;
 
+/// How long others are expected to claim the same items, once they did.
+const CONTENDED: Duration = Duration::from_millis(500);
 /// How long a listing is used at least while items of it are left. An item that somebody gave back is in its
 /// place again after that.
 const FRESH: Duration = Duration::from_millis(500);
@@ -11,6 +13,8 @@ const FRESH: Duration = Duration::from_millis(500);
 const FRESH_PER_ITEM: Duration = Duration::from_micros(50);
 /// Items up to which a new listing costs less than a claim in vain.
 const SHORT: usize = 200;
+/// Items from which on a listing costs more than several claims in vain.
+const LONG: usize = 2_000;
 /// Items that are looked at to find out how many of the first are taken.
 const MARKS: usize = 11;
 
@@ -24,6 +28,10 @@ pub(crate) struct Backlog {
     /// Time at which an item may be handed out that may not be yet.
     next: Option<Instant>,
     listed: Option<Listed>,
+    /// True when an item came back since then.
+    pub(crate) came_back: bool,
+    /// Time until which others are expected to claim the same items.
+    contended: Option<Instant>,
 }
 
 /// The last listing.
@@ -47,14 +55,34 @@ impl Backlog {
         self.listed.is_none_or(|listed| now.duration_since(listed.at) >= FRESH.max(listed.worth()))
     }
 
+    /// True when it is time to list again because an item came back, or has its turn.
+    pub(crate) fn has_more(&self, now: Instant) -> bool {
+        (self.came_back || self.has_turned(now)) && self.may_be_listed(now)
+    }
+
     /// True when it may be listed again for the sake of one item.
-    pub(crate) fn may_be_listed(&self, now: Instant) -> bool {
+    fn may_be_listed(&self, now: Instant) -> bool {
         self.is_short() || self.listed.is_none_or(|listed| now.duration_since(listed.at) >= listed.worth())
+    }
+
+    /// Notes that others claim the same items.
+    pub(crate) fn contend(&mut self) {
+        self.contended = Some(Instant::now() + CONTENDED);
+    }
+
+    /// True when others are expected to claim the same items.
+    pub(crate) fn is_contended(&self, now: Instant) -> bool {
+        self.contended.is_some_and(|until| now < until)
     }
 
     /// True when a new listing costs less than a claim in vain.
     pub(crate) fn is_short(&self) -> bool {
         self.ready.len() <= SHORT
+    }
+
+    /// True when a new listing costs more than several claims in vain.
+    pub(crate) fn is_long(&self) -> bool {
+        self.ready.len() >= LONG
     }
 
     /// Takes a listing: the items that are not `claimed`, and not left alone here.
@@ -84,9 +112,11 @@ impl Backlog {
         index.map(|index| self.ready.remove(index));
     }
 
-    /// Names of items from the first one on, each twice as far as the one before.
+    /// Names of items from the first one on, each twice as far as the one before; none where a listing is
+    /// cheaper.
     pub(crate) fn marks(&self) -> Vec<String> {
-        let marks = (0..MARKS).map_while(|power| self.ready.get(mark(power)));
+        let marks =
+            (0..if self.is_long() { MARKS } else { 0 }).map_while(|power| self.ready.get(mark(power)));
         marks.map(|item| item.text.clone()).collect()
     }
 
@@ -117,7 +147,7 @@ impl Backlog {
     }
 
     /// True when such an item has its turn: the listing does not show it.
-    pub(crate) fn has_turned(&self, now: Instant) -> bool {
+    fn has_turned(&self, now: Instant) -> bool {
         self.next.is_some_and(|next| next <= now)
     }
 }

@@ -1,11 +1,11 @@
-use super::{Aside, Desk, Items};
+use super::{Aside, Backlog, Desk, Items};
 use crate::layout::Paths;
 use crate::telemetry::QueueGauges;
 use docent_core::Client;
 use docent_core::recipe::Line;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 /// Limits of a queue.
@@ -48,6 +48,8 @@ pub(crate) struct Store {
     pub(crate) items: Items,
     /// Items that this process leaves alone.
     pub(crate) aside: Aside,
+    /// The last listing, while the task does not run that claims.
+    pub(crate) backlog: Mutex<Backlog>,
     /// Calls of this process that take items, and items that are claimed for them.
     pub(crate) desk: Desk,
     /// Set when the folder of the dead letters is known to be there.
@@ -71,6 +73,7 @@ impl Store {
         Self {
             items: Items::new(&client, &path, &paths, limits.capacity),
             aside: Aside::default(),
+            backlog: Mutex::default(),
             desk: Desk::default(),
             client,
             path,
