@@ -18,8 +18,9 @@ const TIMEOUT_MS: i32 = 4_800;
 /// The paths of each check, in the order in which they came, from the first that is of all guards.
 type Checks = Arc<Lock<Vec<Vec<String>>>>;
 
-/// Grants every lock at once and never says anything by itself. Checks are answered by `verdict`: what
-/// becomes of the check of a path, or of the whole request.
+/// Grants every lock at once and never says anything by itself. The first heartbeats, which record that holds
+/// began, are answered well. Checks are answered by `verdict`: what becomes of the check of a path, or of the
+/// whole request.
 async fn serve(
     mut link: FakeLink,
     checks: Checks,
@@ -41,6 +42,14 @@ async fn serve(
             }
             Request::Exists { .. } => Ok(Response::Stat(stat)),
             Request::GetData { .. } => Ok(Response::Data { data: None, stat }),
+            Request::Multi(ops) if ops.iter().any(|op| matches!(op, MultiOp::SetData { .. })) => {
+                let result = |op: &MultiOp| match op {
+                    MultiOp::SetData { version: 0, .. } => MultiResult::Set(stat.into()),
+                    MultiOp::Check { version: -1, .. } => MultiResult::Checked,
+                    op => panic!("{op:?} is no heartbeat"),
+                };
+                Ok(Response::Multi(ops.iter().map(result).collect()))
+            }
             Request::Multi(ops) => {
                 let paths: Vec<_> = ops.iter().map(|op| op.path().to_owned()).collect();
                 assert!(
