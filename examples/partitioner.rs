@@ -15,7 +15,9 @@ async fn main() -> anyhow::Result<()> {
     println!("alone: {:?}", share.items());
     let two = Partitioner::builder(&client, "/shards", shards).identity("two").join()?;
     // Others wait for the shards until they are released.
-    println!("another member: {:?}", share.changed().await);
+    if let Some(reason) = share.changed().await {
+        println!("given up: {reason}");
+    }
     share.release().await?;
     let (one, two) = (one.acquire().await?, two.acquire().await?);
     println!("one: {:?}, two: {:?}", one.items(), two.items());

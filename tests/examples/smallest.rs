@@ -13,7 +13,7 @@ const SMALLEST: &[(&str, &[&str])] = &[
     ("multi_lock", &["holds the stock and reads the prices", "nobody else has the stock", "released both"]),
     (
         "partitioner",
-        &["alone: [\"s1\"", "another member: MembersChanged", "one: [\"s1\", \"s3\"], two: [\"s2\", \"s4\"]"],
+        &["alone: [\"s1\"", "given up: members changed", "one: [\"s1\", \"s3\"], two: [\"s2\", \"s4\"]"],
     ),
     ("timed_lease", &["host-1 writes the report", "host-2 leaves it to another"]),
     (

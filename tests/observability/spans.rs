@@ -32,7 +32,7 @@ struct Spans(Arc<Lock<BTreeMap<u64, Seen>>>);
 
 impl<S: Subscriber> Layer<S> for Spans {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
-        let parent = context.current_span().metadata().map(|metadata| metadata.name());
+        let parent = context.current_span().metadata().map(tracing::Metadata::name);
         let mut seen = Seen { name: attributes.metadata().name(), parent, ..Seen::default() };
         attributes.record(&mut seen);
         // Ids are used again.

@@ -17,8 +17,8 @@ pub(super) struct FreeItems {
     backlog: Backlog,
 }
 
-// The next run of the task goes on with a long backlog: a listing for each item would cost much. Another one is
-// listed anew, so that fewer claims are in vain.
+// The next run of the task goes on with a long backlog: a listing for each item would cost much. Another one
+// is listed anew, so that fewer claims are in vain.
 impl Drop for FreeItems {
     fn drop(&mut self) {
         let backlog = std::mem::take(&mut self.backlog);
