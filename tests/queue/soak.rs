@@ -183,9 +183,10 @@ async fn each_item_is_acknowledged_once_or_was_handed_out_too_often() {
     assert!(claims.is_empty(), "{claims:?}");
     let dead = queue(&judge).dead_letters();
     let letters = dead.list().await.unwrap();
-    assert!(
-        letters.iter().all(|one| one.reason == DeadReason::TooManyDeliveries && one.deliveries == Some(MOST))
-    );
+    assert!(letters.iter().all(|one| one.reason == DeadReason::TooManyDeliveries));
+    // A count is ahead where a process died that was about to set the item aside.
+    let ahead = letters.iter().map(|one| one.deliveries.unwrap().checked_sub(MOST).unwrap()).sum::<u32>();
+    assert!(ahead as usize <= kills, "{ahead} hand-outs too many in dead letters");
     let buried: HashSet<_> = letters.iter().map(|letter| dead.decode(letter).unwrap()).collect();
     assert_eq!(buried.len(), letters.len(), "an item was buried twice");
     check(&log.lock().unwrap(), &buried, total, kills);
