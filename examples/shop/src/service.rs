@@ -88,13 +88,11 @@ impl Shop {
 
     /// How it stands, for `/readyz`.
     pub fn readiness(&self) -> Value {
-        let health = self.client.health();
         json!({
             "copy": self.name,
             "ready": self.is_open(),
-            "connection": format!("{:?}", health.connection.state),
-            "session": health.connection.generation,
-            "registration": format!("{:?}", self.registration.status()),
+            "servers": self.client.health(),
+            "registration": self.registration.status().to_string(),
             "leads": self.election.is_leader(),
             "policy": self.policy.current().value(),
             "policy_is_stale": self.policy.is_stale(),

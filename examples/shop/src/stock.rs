@@ -137,7 +137,7 @@ impl Stock {
         let resource = resource.to_owned();
         self.blocking(move |database| {
             let transaction = database.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            if transaction.execute(ENTER, params![resource, fence.as_u64()])? == 0 {
+            if transaction.execute(ENTER, params![resource, fence.as_i64()])? == 0 {
                 return Err(StockError::Stale(fence));
             }
             let written = write(&transaction)?;

@@ -29,12 +29,13 @@ both_backends! {
         let scene = Scene::set(backend).await;
         let stage = scene.stage(&COPIES).await.under_traffic();
         let copy = stage.fleet.copy("b").unwrap();
-        assert_eq!(readiness(copy).await["session"], 1);
+        assert_eq!(readiness(copy).await["servers"]["connection"]["generation"], 1);
         let report = soon(stage.freeze("b")).await.unwrap();
         // An order may have to wait for the lock that the copy had when it was stopped.
         assert!(report.failed_reads * 100 <= report.requests, "{report}");
         let readiness = readiness(copy).await;
-        assert_eq!((&readiness["session"], &readiness["ready"]), (&2.into(), &true.into()), "{readiness}");
+        let session = &readiness["servers"]["connection"]["generation"];
+        assert_eq!((session, &readiness["ready"]), (&2.into(), &true.into()), "{readiness}");
     }
 
     async fn servers_that_restart_cost_callers_nothing(backend: Backend) {
