@@ -14,12 +14,13 @@ fn from_vars(vars: &[(&str, &str)]) -> Result<Options, Error> {
 #[test]
 fn a_text_and_variables_give_the_same_settings() {
     let json = r#"{
-        "connect": "zk1:2181,zk2/shop", "namespace": "/eu", "identity": "till-7", "session_timeout": "30s",
+        "connect": "zk1:2181,zk2/shop", "namespace": "/eu", "label": "tills", "identity": "till-7", "session_timeout": "30s",
         "operation_timeout": 5, "server_tick": "1500ms", "credentials_file": "/run/zk",
         "allow_plaintext_auth": true, "tls_ca_file": "ca.pem", "tls_cert_file": "c.pem",
         "tls_key_file": "c.key", "tls_server_name": "zk.example.org", "dedicated_thread": true
     }"#;
     let read: Options = serde_json::from_str(json).unwrap();
+    assert_eq!(read.label.as_deref(), Some("tills"));
     assert_eq!(read.session_timeout, Some(Duration::from_secs(30)));
     assert_eq!(read.operation_timeout, Some(Duration::from_secs(5)));
     assert_eq!(read.server_tick, Some(Duration::from_millis(1_500)));
@@ -27,6 +28,7 @@ fn a_text_and_variables_give_the_same_settings() {
         ("HOME", "/"),
         ("DOCENT_CONNECT", "zk1:2181,zk2/shop"),
         ("DOCENT_NAMESPACE", "/eu"),
+        ("DOCENT_LABEL", "tills"),
         ("DOCENT_IDENTITY", "till-7"),
         ("DOCENT_SESSION_TIMEOUT", "30s"),
         ("DOCENT_OPERATION_TIMEOUT", "5"),

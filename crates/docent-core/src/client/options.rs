@@ -41,6 +41,9 @@ pub struct Options {
     /// See [`ClientBuilder::namespace`].
     #[serde(default)]
     pub namespace: Option<String>,
+    /// See [`ClientBuilder::label`].
+    #[serde(default)]
+    pub label: Option<String>,
     /// See [`ClientBuilder::identity`].
     #[serde(default)]
     pub identity: Option<String>,
@@ -87,6 +90,7 @@ impl Options {
         Self {
             connect: connect.into(),
             namespace: None,
+            label: None,
             identity: None,
             session_timeout: None,
             operation_timeout: None,
@@ -115,6 +119,9 @@ impl Options {
         if let Some(path) = &self.namespace {
             check_namespace(path)?;
             builder = builder.namespace(path);
+        }
+        if let Some(label) = &self.label {
+            builder = builder.label(label);
         }
         if let Some(identity) = &self.identity {
             builder = builder.identity(identity);
@@ -258,6 +265,7 @@ impl fmt::Debug for Options {
         f.debug_struct("Options")
             .field("connect", &without_credentials(&self.connect))
             .field("namespace", &self.namespace)
+            .field("label", &self.label)
             .field("identity", &self.identity)
             .field("session_timeout", &self.session_timeout)
             .field("operation_timeout", &self.operation_timeout)

@@ -52,6 +52,7 @@ impl Options {
         match field {
             "CONNECT" => self.connect = value,
             "NAMESPACE" => self.namespace = Some(value),
+            "LABEL" => self.label = Some(value),
             "IDENTITY" => self.identity = Some(value),
             "SESSION_TIMEOUT" => self.session_timeout = Some(duration(field, &value)?),
             "OPERATION_TIMEOUT" => self.operation_timeout = Some(duration(field, &value)?),
