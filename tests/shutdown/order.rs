@@ -139,4 +139,19 @@ both_backends! {
         assert!(soon(client.shutdown(PATIENCE)).await.is_clean());
         assert!(stands(&other, "/kept").await);
     }
+
+    async fn an_acknowledgement_under_way_is_waited_for(backend: Backend) {
+        let server = backend.start().await;
+        let (client, judge) = (connect(&server).await, connect(&server).await);
+        let jobs = Queue::<u64>::new(&client, "/jobs").unwrap();
+        for item in 0..20 {
+            jobs.put(&item).await.unwrap();
+        }
+        let batch = soon(jobs.take_batch(20)).await.unwrap();
+        let acks = futures_util::future::join_all(batch.into_iter().map(docent::Delivery::ack));
+        let (acked, report) = soon(async { tokio::join!(acks, client.shutdown(Duration::from_secs(10))) }).await;
+        assert!(acked.iter().all(Result::is_ok), "{acked:?}");
+        assert!(report.is_clean(), "{report}");
+        assert!(Queue::<u64>::new(&judge, "/jobs").unwrap().is_empty().await.unwrap());
+    }
 }

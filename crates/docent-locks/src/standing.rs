@@ -45,7 +45,9 @@ impl Standing {
 
     /// It waits in `line` now, and has no ticket yet.
     pub(crate) fn entered(&self, line: &Line) {
-        *self.lock() = Place { line: Some(line.clone()), ..Place::default() };
+        let mut place = self.lock();
+        // Servers that answered about another line were reached, too.
+        *place = Place { line: Some(line.clone()), answered: place.answered, ..Place::default() };
     }
 
     pub(crate) fn took(&self, ticket: &Ticket) {
@@ -92,13 +94,20 @@ impl Target {
         {
             let mut place = standing.lock();
             place.answered = true;
+            if place.ticket != ticket {
+                // It waits elsewhere by now.
+                return Ok(());
+            }
             place.ahead = ahead.count().filter(|_| ticket.is_some()).or(place.ahead);
         }
         let holder = match &self.semaphore {
             Some((_, permits)) => permits.first().await?,
             None => line.holder(&ahead).await?,
         };
-        standing.lock().holder = holder;
+        let mut place = standing.lock();
+        if place.ticket == ticket {
+            place.holder = holder;
+        }
         Ok(())
     }
 

@@ -134,10 +134,10 @@ async fn deregister(shared: &Shared) {
 async fn give_up(shared: &Shared, stage: Stage) {
     shared.stages.enter(stage);
     let generation = shared.generation();
-    let asked = generation.held.of(stage);
-    if asked.is_empty() {
+    if generation.held.is_over(stage) {
         return;
     }
+    let asked = generation.held.of(stage);
     asked.iter().for_each(|held| held.revoked().cancel());
     drop(asked);
     let over = generation.held.over(stage);

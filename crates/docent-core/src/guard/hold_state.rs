@@ -382,11 +382,13 @@ impl fmt::Debug for HoldState {
 pub(crate) struct HoldTable {
     guards: Mutex<Guards>,
     live: AtomicUsize,
+    /// Writes under way that begin or end guards.
+    under_way: AtomicUsize,
     /// Counts guards until they are dropped.
     alive: TaskTracker,
     /// Rung when a guard was added.
     pub(crate) bell: Notify,
-    /// Rung when a guard ended.
+    /// Rung when a guard ended, or a write that begins or ends guards.
     over: Notify,
 }
 
@@ -395,6 +397,16 @@ struct Guards {
     /// Guards that [`take_added`](HoldTable::take_added) has not handed out yet.
     added: Vec<Weak<HoldState>>,
     known: Vec<Weak<HoldState>>,
+}
+
+/// A write under way that begins or ends guards.
+pub(crate) struct UnderWay<'a>(&'a HoldTable);
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.under_way.fetch_sub(1, Ordering::SeqCst);
+        self.0.over.notify_waiters();
+    }
 }
 
 impl HoldTable {
@@ -420,11 +432,23 @@ impl HoldTable {
         guards
     }
 
-    /// Waits until all guards of a stage are lost or released.
+    /// Counts a write that begins or ends guards, until what is returned is dropped: it is told by the
+    /// servers before the client's shutdown goes on to the next stage.
+    pub(crate) fn begin_write(&self) -> UnderWay<'_> {
+        self.under_way.fetch_add(1, Ordering::SeqCst);
+        UnderWay(self)
+    }
+
+    /// True when all guards of a stage are lost or released, and no write is under way.
+    pub(crate) fn is_over(&self, stage: Stage) -> bool {
+        self.under_way.load(Ordering::SeqCst) == 0 && self.of(stage).is_empty()
+    }
+
+    /// Waits until all guards of a stage are lost or released, and no write is under way.
     pub(crate) async fn over(&self, stage: Stage) {
         loop {
             let over = self.over.notified();
-            if self.of(stage).is_empty() {
+            if self.is_over(stage) {
                 return;
             }
             over.await;

@@ -275,6 +275,8 @@ impl Hold {
                 return Err(hold.lost_in(operation, LostReason::SessionAbandoned));
             }
         }
+        // The client's shutdown waits for the write, though the holds are over before it.
+        let _under_way = generation.held.begin_write();
         for hold in &mut holds {
             // From here on our own delete may end the hold, of which its watch tells: that is no loss.
             hold.state.hand_over().map_err(|reason| hold.lost_in(operation, reason))?;

@@ -76,7 +76,8 @@ impl Participant {
 
     /// Time since which it holds, by the server's clock, as it has recorded it with its first heartbeat: up
     /// to a sixth of its session timeout after it began. `None` while it waits, before that heartbeat, once
-    /// it [is revoked](Self::is_revoked), and for holders that record nothing, as those of Curator.
+    /// it [is revoked](Self::is_revoked) or has changed its data again, as a leader does that proclaims, and
+    /// for holders that record nothing, as those of Curator.
     pub fn held_since(&self) -> Option<SystemTime> {
         self.changed.filter(|_| self.holds && !self.is_revoked())
     }
@@ -286,7 +287,8 @@ pub(super) async fn read(line: &Line, name: String, deadline: Instant) -> Result
                 session_id: stat.ephemeral_owner,
                 fence: Fence::from_czxid(stat.czxid),
                 has_payload: line.has_payload(),
-                changed: (stat.version > 0).then_some(times.modified),
+                // Another write of the data makes it unknown.
+                changed: (stat.version == 1).then_some(times.modified),
             }))
         }
         Ok(_) | Err(Code::NO_NODE) => Ok(None),

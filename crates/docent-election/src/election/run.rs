@@ -2,7 +2,7 @@ use super::Election;
 use crate::Leadership;
 use crate::term::Term;
 use docent_core::recipe::{Stage, stage_reached};
-use docent_core::{Error, Fence, Lost, LostReason, planted};
+use docent_core::{Error, ErrorKind, Fence, Lost, LostReason, planted};
 use futures_util::FutureExt;
 use std::fmt;
 use std::future::Future;
@@ -103,7 +103,7 @@ where
                 span.in_scope(|| tell_end(&election, fence, told, done.is_err()));
                 let resigned = term.resign().await;
                 done?;
-                may_go_on(resigned)?;
+                may_go_on(resigned, told)?;
                 tokio::select! {
                     () = stopped(&election, &stop) => {}
                     () = election.rest(began) => {}
@@ -184,8 +184,11 @@ fn tell_end(election: &Election, fence: Fence, stopped: bool, failed: bool) {
 ///
 /// An ended session counts as well, unlike in `Line::wait_out`: its node went with it, and the campaign after
 /// this says so itself where the client is bound to that session.
-fn may_go_on(resigned: Result<(), Error>) -> Result<(), Error> {
+///
+/// Of one that was told to stop nothing is asked: what is left goes with the session.
+fn may_go_on(resigned: Result<(), Error>, told: bool) -> Result<(), Error> {
     match resigned {
+        Err(error) if told && error.kind() == ErrorKind::Closed => Ok(()),
         Err(error) if !error.is_lost() && !error.is_retryable() => Err(error),
         _ => Ok(()),
     }

@@ -135,7 +135,7 @@ impl FreeItems {
     /// Finds out what others claimed and ended since the last listing; true when the items were listed again,
     /// too.
     async fn look(&mut self) -> Result<bool, Error> {
-        if self.backlog.is_short() {
+        if !self.backlog.is_long() {
             self.list().await?;
             return Ok(true);
         }

@@ -76,7 +76,7 @@ impl Backlog {
     }
 
     /// True when a new listing costs less than a claim in vain.
-    pub(crate) fn is_short(&self) -> bool {
+    fn is_short(&self) -> bool {
         self.ready.len() <= SHORT
     }
 
