@@ -38,6 +38,8 @@ both_backends! {
         let report = soon(client.shutdown(Duration::from_secs(1))).await;
         let left: Vec<_> = report.left.iter().map(|node| (node.path.as_str(), Some(node.session_id))).collect();
         assert_eq!(left, [("/mine", session)], "{report}");
+        // The next session never came to a server.
+        assert_eq!(report.session_timeout, Some(SHORT_SESSION));
     }
 
     async fn a_shutdown_waits_for_servers_that_come_back_in_time(backend: Backend) {

@@ -138,12 +138,17 @@ async fn give_up(shared: &Shared, stage: Stage) {
         return;
     }
     let asked = generation.held.of(stage);
+    // Some were taken since the shutdown began.
+    shared.notes.add_kinds(asked.iter().map(|held| (held.path().to_owned(), held.recipe())));
     asked.iter().for_each(|held| held.revoked().cancel());
     drop(asked);
     let over = generation.held.over(stage);
     shared.stages.within_part(parts(shared, stage), &shared.closing, over).await;
     for held in generation.held.of(stage) {
-        shared.notes.add_held_on(held.recipe(), held.path().to_owned());
         held.mark_lost(LostReason::Closed);
+        // One that was released in the last moment was not held on.
+        if held.lost_reason() == Some(LostReason::Closed) {
+            shared.notes.add_held_on(held.recipe(), held.path().to_owned());
+        }
     }
 }

@@ -27,7 +27,7 @@ pub struct ShutdownReport {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct ShutdownNode {
-    /// What it is of: the recipe's label, as metrics have it (`mutex`, `election`, `queue` …),
+    /// Kind of its owner: the recipe's label, as metrics have it (`mutex`, `election`, `queue` …),
     /// `registration`, `member` or `kept_node`; `ticket` for another place in a line, `node` for any other.
     pub kind: &'static str,
     /// Its path.
@@ -62,7 +62,9 @@ impl ShutdownReport {
             .filter(|node| !node.is_mark())
             .collect();
         let held_on = notes.held_on().iter().map(|(kind, full)| node(*kind, full, session.id())).collect();
-        let session_timeout = (!left.is_empty()).then(|| generation.lease.timeout());
+        // A session that never came to a server has no timeout yet: an older one's nodes are left then.
+        let granted = Some(generation.lease.timeout()).filter(|timeout| !timeout.is_zero());
+        let session_timeout = (!left.is_empty()).then(|| granted.unwrap_or(shared.config.session_timeout));
         Self { left, held_on, session_timeout, took }
     }
 
@@ -75,7 +77,8 @@ impl ShutdownReport {
 impl ShutdownNode {
     /// True for a mark of the client's own.
     fn is_mark(&self) -> bool {
-        self.path.starts_with(OWN_FOLDER)
+        let below = self.path.strip_prefix(OWN_FOLDER);
+        below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 }
 
