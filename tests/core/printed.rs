@@ -1,4 +1,4 @@
-//! What people see of values: `Debug` of handles, `Display` of states and kinds, and what is serialized.
+//! Text that people see of values: `Debug` of handles, `Display` of states and kinds, and what is serialized.
 
 use crate::{builder, connect};
 use docent::cache::{ChildrenCache, NodeCache, TreeCache};

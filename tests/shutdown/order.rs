@@ -1,4 +1,4 @@
-//! What was started ends in its order, and nothing is left.
+//! Order in which a client's work ends, so that nothing is left.
 
 use docent::discovery::{Instance, RegistrationStatus, Registry};
 use docent::{Client, Election, Error, ErrorKind, Mutex, Queue};

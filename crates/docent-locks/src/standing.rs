@@ -1,4 +1,4 @@
-//! What a call that may give up knows of its place, for the error that it ends with.
+//! Place in line of a call that may give up, for the error that it ends with.
 
 use crate::NotAcquired;
 use docent_core::recipe::{Line, Ticket};

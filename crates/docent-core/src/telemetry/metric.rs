@@ -150,7 +150,7 @@ pub(super) fn key<const LABELS: usize>(
     Key::from_parts(metric.name, take(&mut all))
 }
 
-/// What the recorder is told. It is asked for the series each time, as it may be installed at any time.
+/// Calls of the recorder, which is asked for the series each time, as it may be installed at any time.
 #[cfg(feature = "metrics")]
 impl Metric {
     pub(super) fn describe(&self) {
