@@ -16,7 +16,8 @@ use tokio::sync::Mutex;
 /// Most that is told of the end itself, and of what came before it and was not read.
 const MOST: usize = 5;
 
-/// Handles and streams that tell of changes, by name: each call waits for the next one, and says whether there is one.
+/// Handles and streams that tell of changes, by name: each call waits for the next one, and says whether
+/// there is one.
 type Teller = (&'static str, Box<dyn FnMut() -> BoxFuture<'static, bool> + Send>);
 
 /// A teller of the method `changed` of a handle.
