@@ -99,7 +99,13 @@ fn without_chance(response: Response, before: i64) -> Response {
             };
             Response::Multi(results.into_iter().map(result).collect())
         }
-        other @ (Response::Empty | Response::Synced { .. }) => other,
+        Response::Ephemerals(paths) => Response::Ephemerals(sorted(paths)),
+        other @ (Response::Empty
+        | Response::Synced { .. }
+        | Response::WatchAdded(_)
+        | Response::Sasl { .. }
+        | Response::Count(_)
+        | Response::Clients(_)) => other,
     }
 }
 

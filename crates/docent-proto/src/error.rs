@@ -36,4 +36,7 @@ pub enum DecodeError {
     /// An event type this codec does not know.
     #[error("event type {0} is unknown")]
     UnknownEvent(i32),
+    /// A kind or mode of watches this codec does not know.
+    #[error("kind or mode {0} of a watch is unknown")]
+    UnknownWatch(i32),
 }

@@ -28,10 +28,30 @@ impl Record for ReplyHeader {
     }
 }
 
+/// Identity that a server knows a client by.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ClientInfo {
+    /// Scheme by which it was proved: `ip`, `digest`, `super` and others.
+    pub scheme: String,
+    /// The client's name in terms of the scheme, without secrets.
+    pub user: String,
+}
+
+impl Record for ClientInfo {
+    fn write(&self, out: &mut impl BufMut) {
+        out.string(&self.scheme);
+        out.string(&self.user);
+    }
+
+    fn read(reader: &mut Reader) -> Result<Self, DecodeError> {
+        Ok(Self { scheme: reader.string()?, user: reader.string()? })
+    }
+}
+
 /// The body of a successful reply.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Response {
-    /// Reply without a body: to delete, ping, auth, watches, close.
+    /// Reply without a body: to delete, ping, auth, watches set again, checked and removed, close.
     Empty,
     /// Reply to a create.
     Created {
@@ -42,7 +62,7 @@ pub enum Response {
     },
     /// Reply to exists, set data and set access control list.
     Stat(Stat),
-    /// Reply to get data.
+    /// Reply to get data, and to a change of the ensemble's members.
     Data {
         /// The data; `None` is null.
         data: Option<Bytes>,
@@ -70,6 +90,19 @@ pub enum Response {
     },
     /// Reply to multi and multi-read: one result for each operation, in order.
     Multi(Vec<MultiResult>),
+    /// Reply to add watch: a second result, which servers set to [`Code::OK`].
+    WatchAdded(Code),
+    /// Reply to a step of an authentication by SASL.
+    Sasl {
+        /// The server's token; `None` is null.
+        token: Option<Bytes>,
+    },
+    /// Reply to get ephemerals: paths, in no order.
+    Ephemerals(Vec<String>),
+    /// Reply to get all children's number.
+    Count(i32),
+    /// Reply to who am I.
+    Clients(Vec<ClientInfo>),
 }
 
 impl Response {
@@ -100,6 +133,11 @@ impl Response {
             }
             Self::Synced { path } => out.string(path),
             Self::Multi(results) => multi::write_results(results, out),
+            Self::WatchAdded(code) => out.put_i32(code.0),
+            Self::Sasl { token } => out.buffer(token.as_deref()),
+            Self::Ephemerals(paths) => out.vec(paths, |out, path| out.string(path)),
+            Self::Count(count) => out.put_i32(*count),
+            Self::Clients(clients) => out.vec(clients, |out, client| client.write(out)),
         }
     }
 
@@ -121,7 +159,9 @@ impl Response {
                 Self::Created { path: reader.string()?, stat: Some(Stat::read(reader)?) }
             }
             OpCode::Exists | OpCode::SetData | OpCode::SetAcl => Self::Stat(Stat::read(reader)?),
-            OpCode::GetData => Self::Data { data: reader.buffer()?, stat: Stat::read(reader)? },
+            OpCode::GetData | OpCode::Reconfig => {
+                Self::Data { data: reader.buffer()?, stat: Stat::read(reader)? }
+            }
             OpCode::GetAcl => Self::Acl { acl: reader.vec(Acl::read)?, stat: Stat::read(reader)? },
             OpCode::GetChildren => Self::Children { names: reader.vec(Reader::string)?, stat: None },
             OpCode::GetChildren2 => {
@@ -129,12 +169,19 @@ impl Response {
             }
             OpCode::Sync => Self::Synced { path: reader.string()? },
             OpCode::Multi | OpCode::MultiRead => Self::Multi(multi::read_results(reader)?),
+            OpCode::AddWatch => Self::WatchAdded(Code(reader.i32()?)),
+            OpCode::Sasl => Self::Sasl { token: reader.buffer()? },
+            OpCode::GetEphemerals => Self::Ephemerals(reader.vec(Reader::string)?),
+            OpCode::GetAllChildrenNumber => Self::Count(reader.i32()?),
+            OpCode::WhoAmI => Self::Clients(reader.vec(ClientInfo::read)?),
             OpCode::Delete
             | OpCode::Ping
             | OpCode::Check
+            | OpCode::CheckWatches
             | OpCode::RemoveWatches
             | OpCode::Auth
             | OpCode::SetWatches
+            | OpCode::SetWatches2
             | OpCode::CloseSession => Self::Empty,
         })
     }
@@ -154,6 +201,11 @@ impl fmt::Debug for Response {
             Self::Acl { acl, .. } => write!(f, "Acl({})", acl.len()),
             Self::Synced { path } => write!(f, "Synced({path})"),
             Self::Multi(results) => write!(f, "Multi({})", results.len()),
+            Self::WatchAdded(code) => write!(f, "WatchAdded({code:?})"),
+            Self::Sasl { .. } => f.write_str("Sasl"),
+            Self::Ephemerals(paths) => write!(f, "Ephemerals({})", paths.len()),
+            Self::Count(count) => write!(f, "Count({count})"),
+            Self::Clients(clients) => write!(f, "Clients({})", clients.len()),
         }
     }
 }

@@ -105,13 +105,18 @@ impl Reader {
     }
 
     pub(crate) fn string(&mut self) -> Result<String, DecodeError> {
-        let length = self.length()?.ok_or(DecodeError::InvalidString)?;
+        self.optional_string()?.ok_or(DecodeError::InvalidString)
+    }
+
+    /// A string; `None` for null.
+    pub(crate) fn optional_string(&mut self) -> Result<Option<String>, DecodeError> {
+        let Some(length) = self.length()? else { return Ok(None) };
         self.need(length)?;
         // A copy of just these bytes: turned into a vector, the last slice of a frame would keep the frame's
         // whole buffer.
         let string = std::str::from_utf8(&self.bytes[..length]).map(str::to_owned);
         self.bytes.advance(length);
-        string.map_err(|_| DecodeError::InvalidString)
+        string.map(Some).map_err(|_| DecodeError::InvalidString)
     }
 
     /// A counted vector; null reads as empty. Memory grows with the items that are there, not with the count.

@@ -198,7 +198,7 @@ impl RawClient {
         match op {
             OpCode::Ping => xid::PING,
             OpCode::Auth => xid::AUTH,
-            OpCode::SetWatches => xid::SET_WATCHES,
+            OpCode::SetWatches | OpCode::SetWatches2 => xid::SET_WATCHES,
             _ => {
                 self.next_xid += 1;
                 self.next_xid - 1

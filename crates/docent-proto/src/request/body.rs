@@ -1,6 +1,6 @@
 //! Bodies of requests, without the header in front of them.
 
-use super::{Create, CreateKind, OpCode, Request, WatchKind, Watches};
+use super::{Create, CreateKind, OpCode, Request, WatchKind, WatchMode, Watches};
 use crate::wire::{Reader, Record, Write};
 use crate::{Acl, DecodeError, multi};
 use bytes::BufMut;
@@ -26,29 +26,42 @@ impl Request {
                 out.buffer(data.as_deref());
                 out.put_i32(*version);
             }
-            Self::GetAcl { path } | Self::Sync { path } => out.string(path),
+            Self::GetAcl { path }
+            | Self::Sync { path }
+            | Self::GetEphemerals { prefix: path }
+            | Self::GetAllChildrenNumber { path } => out.string(path),
             Self::SetAcl { path, acl, version } => {
                 out.string(path);
                 out.vec(acl, |out, acl| Record::write(acl, out));
                 out.put_i32(*version);
             }
-            Self::Ping | Self::CloseSession => {}
+            Self::Ping | Self::WhoAmI | Self::CloseSession => {}
             Self::Multi(ops) | Self::MultiRead(ops) => multi::write_ops(ops, out),
-            Self::RemoveWatches { path, kind } => {
+            Self::Reconfig { joining, leaving, members, config } => {
+                for servers in [joining, leaving, members] {
+                    out.buffer(servers.as_deref().map(str::as_bytes));
+                }
+                out.put_i64(*config);
+            }
+            Self::CheckWatches { path, kind } | Self::RemoveWatches { path, kind } => {
                 out.string(path);
                 out.put_i32(*kind as i32);
+            }
+            Self::AddWatch { path, mode } => {
+                out.string(path);
+                out.put_i32(*mode as i32);
             }
             Self::Auth { scheme, credentials } => {
                 out.put_i32(0);
                 out.string(scheme);
                 out.buffer(Some(credentials));
             }
-            Self::SetWatches(watches) => {
-                out.put_i64(watches.relative_zxid);
-                for paths in [&watches.data, &watches.exist, &watches.child] {
-                    out.vec(paths, |out, path| out.string(path));
-                }
+            Self::SetWatches(watches) => watches.write(out),
+            Self::SetWatches2 { once, persistent, recursive } => {
+                once.write(out);
+                write_paths(out, [persistent, recursive]);
             }
+            Self::Sasl { token } => out.buffer(token.as_deref()),
         }
     }
 
@@ -77,19 +90,35 @@ impl Request {
             OpCode::Ping => Self::Ping,
             OpCode::Multi => Self::Multi(multi::read_ops(reader)?),
             OpCode::MultiRead => Self::MultiRead(multi::read_ops(reader)?),
+            OpCode::Reconfig => Self::Reconfig {
+                joining: reader.optional_string()?,
+                leaving: reader.optional_string()?,
+                members: reader.optional_string()?,
+                config: reader.i64()?,
+            },
+            OpCode::CheckWatches => {
+                Self::CheckWatches { path: reader.string()?, kind: WatchKind::from_number(reader.i32()?)? }
+            }
             OpCode::RemoveWatches => {
-                Self::RemoveWatches { path: reader.string()?, kind: read_watch_kind(reader)? }
+                Self::RemoveWatches { path: reader.string()?, kind: WatchKind::from_number(reader.i32()?)? }
+            }
+            OpCode::AddWatch => {
+                Self::AddWatch { path: reader.string()?, mode: WatchMode::from_number(reader.i32()?)? }
             }
             OpCode::Auth => {
                 let _kind = reader.i32()?;
                 Self::Auth { scheme: reader.string()?, credentials: reader.buffer()?.unwrap_or_default() }
             }
-            OpCode::SetWatches => Self::SetWatches(Watches {
-                relative_zxid: reader.i64()?,
-                data: reader.vec(Reader::string)?,
-                exist: reader.vec(Reader::string)?,
-                child: reader.vec(Reader::string)?,
-            }),
+            OpCode::SetWatches => Self::SetWatches(Watches::read(reader)?),
+            OpCode::SetWatches2 => Self::SetWatches2 {
+                once: Watches::read(reader)?,
+                persistent: reader.vec(Reader::string)?,
+                recursive: reader.vec(Reader::string)?,
+            },
+            OpCode::Sasl => Self::Sasl { token: reader.buffer()? },
+            OpCode::GetEphemerals => Self::GetEphemerals { prefix: reader.string()? },
+            OpCode::GetAllChildrenNumber => Self::GetAllChildrenNumber { path: reader.string()? },
+            OpCode::WhoAmI => Self::WhoAmI,
             OpCode::CloseSession => Self::CloseSession,
             OpCode::Check
             | OpCode::Create
@@ -100,11 +129,24 @@ impl Request {
     }
 }
 
-fn read_watch_kind(reader: &mut Reader) -> Result<WatchKind, DecodeError> {
-    match reader.i32()? {
-        1 => Ok(WatchKind::Children),
-        2 => Ok(WatchKind::Data),
-        3 => Ok(WatchKind::Any),
-        other => Err(DecodeError::UnknownEvent(other)),
+impl Watches {
+    fn write(&self, out: &mut impl BufMut) {
+        out.put_i64(self.relative_zxid);
+        write_paths(out, [&self.data, &self.exist, &self.child]);
+    }
+
+    fn read(reader: &mut Reader) -> Result<Self, DecodeError> {
+        Ok(Self {
+            relative_zxid: reader.i64()?,
+            data: reader.vec(Reader::string)?,
+            exist: reader.vec(Reader::string)?,
+            child: reader.vec(Reader::string)?,
+        })
+    }
+}
+
+fn write_paths<'a>(out: &mut impl BufMut, lists: impl IntoIterator<Item = &'a Vec<String>>) {
+    for paths in lists {
+        out.vec(paths, |out, path| out.string(path));
     }
 }

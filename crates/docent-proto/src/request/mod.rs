@@ -12,4 +12,4 @@ pub use create::{Create, CreateKind};
 pub use frame::{RequestFrame, xid};
 pub use op_code::OpCode;
 pub use request::Request;
-pub use watches::{WatchKind, Watches};
+pub use watches::{WatchKind, WatchMode, Watches};

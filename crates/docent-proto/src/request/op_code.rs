@@ -56,6 +56,10 @@ op_codes! {
     Multi = 14;
     /// Create, answered with path and stat.
     Create2 = 15;
+    /// Change of the ensemble's members.
+    Reconfig = 16;
+    /// Check that a watch is set.
+    CheckWatches = 17;
     /// Remove watches.
     RemoveWatches = 18;
     /// Create a container.
@@ -68,6 +72,18 @@ op_codes! {
     Auth = 100;
     /// Watches set again after a reconnect.
     SetWatches = 101;
+    /// Step of an authentication by SASL.
+    Sasl = 102;
+    /// Ephemeral nodes of the session.
+    GetEphemerals = 103;
+    /// Number of the nodes below a node.
+    GetAllChildrenNumber = 104;
+    /// Watches of all modes set again after a reconnect.
+    SetWatches2 = 105;
+    /// Set a watch that stays.
+    AddWatch = 106;
+    /// Identities of the client.
+    WhoAmI = 107;
     /// End of the session.
     CloseSession = -11;
 }

@@ -1,4 +1,4 @@
-use super::{Create, OpCode, WatchKind, Watches};
+use super::{Create, OpCode, WatchKind, WatchMode, Watches};
 use crate::Acl;
 use crate::multi::MultiOp;
 use bytes::Bytes;
@@ -78,12 +78,37 @@ pub enum Request {
     Multi(Vec<MultiOp>),
     /// Several reads in one request.
     MultiRead(Vec<MultiOp>),
+    /// Change of the ensemble's members, which servers refuse unless they are told to allow it.
+    Reconfig {
+        /// Servers to add; `None` is null.
+        joining: Option<String>,
+        /// Servers to take away; `None` is null.
+        leaving: Option<String>,
+        /// All servers there are to be, in place of the two above; `None` is null.
+        members: Option<String>,
+        /// Version the configuration must have; −1 for any.
+        config: i64,
+    },
+    /// Check that a watch is set on a node.
+    CheckWatches {
+        /// The node.
+        path: String,
+        /// Kind of the watch.
+        kind: WatchKind,
+    },
     /// Remove watches from a node.
     RemoveWatches {
         /// The node.
         path: String,
         /// Kind of the watches.
         kind: WatchKind,
+    },
+    /// Set a watch that stays on a node, which need not exist.
+    AddWatch {
+        /// The node.
+        path: String,
+        /// Mode of the watch.
+        mode: WatchMode,
     },
     /// Credentials.
     Auth {
@@ -94,6 +119,32 @@ pub enum Request {
     },
     /// Watches set again after a reconnect.
     SetWatches(Watches),
+    /// Watches of all modes set again after a reconnect.
+    SetWatches2 {
+        /// Those that come true once.
+        once: Watches,
+        /// Nodes with a watch of the mode [`WatchMode::Persistent`].
+        persistent: Vec<String>,
+        /// Nodes with a watch of the mode [`WatchMode::PersistentRecursive`].
+        recursive: Vec<String>,
+    },
+    /// Step of an authentication by SASL.
+    Sasl {
+        /// The token; `None` is null.
+        token: Option<Bytes>,
+    },
+    /// Ephemeral nodes of the session.
+    GetEphemerals {
+        /// Start of the paths that are asked for; empty or `/` for all.
+        prefix: String,
+    },
+    /// Number of the nodes below a node, children and theirs alike.
+    GetAllChildrenNumber {
+        /// The node.
+        path: String,
+    },
+    /// Identities of the client.
+    WhoAmI,
     /// End of the session.
     CloseSession,
 }
@@ -115,9 +166,17 @@ impl Request {
             Self::Ping => OpCode::Ping,
             Self::Multi(_) => OpCode::Multi,
             Self::MultiRead(_) => OpCode::MultiRead,
+            Self::Reconfig { .. } => OpCode::Reconfig,
+            Self::CheckWatches { .. } => OpCode::CheckWatches,
             Self::RemoveWatches { .. } => OpCode::RemoveWatches,
+            Self::AddWatch { .. } => OpCode::AddWatch,
             Self::Auth { .. } => OpCode::Auth,
             Self::SetWatches(_) => OpCode::SetWatches,
+            Self::SetWatches2 { .. } => OpCode::SetWatches2,
+            Self::Sasl { .. } => OpCode::Sasl,
+            Self::GetEphemerals { .. } => OpCode::GetEphemerals,
+            Self::GetAllChildrenNumber { .. } => OpCode::GetAllChildrenNumber,
+            Self::WhoAmI => OpCode::WhoAmI,
             Self::CloseSession => OpCode::CloseSession,
         }
     }
@@ -135,12 +194,20 @@ impl Request {
             | Self::GetChildren { path, .. }
             | Self::GetChildren2 { path, .. }
             | Self::Sync { path }
-            | Self::RemoveWatches { path, .. } => Some(path),
+            | Self::CheckWatches { path, .. }
+            | Self::RemoveWatches { path, .. }
+            | Self::AddWatch { path, .. }
+            | Self::GetAllChildrenNumber { path } => Some(path),
             Self::Ping
             | Self::Multi(_)
             | Self::MultiRead(_)
+            | Self::Reconfig { .. }
             | Self::Auth { .. }
             | Self::SetWatches(_)
+            | Self::SetWatches2 { .. }
+            | Self::Sasl { .. }
+            | Self::GetEphemerals { .. }
+            | Self::WhoAmI
             | Self::CloseSession => None,
         }
     }
@@ -153,6 +220,7 @@ impl Request {
             | Self::Delete { .. }
             | Self::SetData { .. }
             | Self::SetAcl { .. }
+            | Self::Reconfig { .. }
             | Self::CloseSession => true,
             Self::Multi(ops) => !ops.is_empty(),
             Self::Exists { .. }
@@ -163,9 +231,16 @@ impl Request {
             | Self::Sync { .. }
             | Self::Ping
             | Self::MultiRead(_)
+            | Self::CheckWatches { .. }
             | Self::RemoveWatches { .. }
+            | Self::AddWatch { .. }
             | Self::Auth { .. }
-            | Self::SetWatches(_) => false,
+            | Self::SetWatches(_)
+            | Self::SetWatches2 { .. }
+            | Self::Sasl { .. }
+            | Self::GetEphemerals { .. }
+            | Self::GetAllChildrenNumber { .. }
+            | Self::WhoAmI => false,
         }
     }
 
@@ -175,9 +250,15 @@ impl Request {
             Self::Create(create) => create.payload_len(),
             Self::SetData { path, data, .. } => path.len() + data.as_ref().map_or(0, Bytes::len),
             Self::Multi(ops) | Self::MultiRead(ops) => ops.iter().map(MultiOp::payload_len).sum(),
-            Self::SetWatches(watches) => {
-                [&watches.data, &watches.exist, &watches.child].into_iter().flatten().map(String::len).sum()
+            Self::SetWatches(watches) => watches.payload_len(),
+            Self::SetWatches2 { once, persistent, recursive } => {
+                once.payload_len() + persistent.iter().chain(recursive).map(String::len).sum::<usize>()
             }
+            Self::Reconfig { joining, leaving, members, .. } => {
+                [joining, leaving, members].into_iter().flatten().map(String::len).sum()
+            }
+            Self::Sasl { token } => token.as_ref().map_or(0, Bytes::len),
+            Self::GetEphemerals { prefix } => prefix.len(),
             Self::Auth { scheme, credentials } => scheme.len() + credentials.len(),
             other => other.path().map_or(0, str::len),
         }

@@ -34,6 +34,8 @@ fn room(response: &Response) -> usize {
         }
         Response::Acl { acl, .. } => acl.capacity(),
         Response::Multi(results) => results.capacity(),
+        Response::Ephemerals(paths) => paths.capacity() + paths.iter().map(String::capacity).sum::<usize>(),
+        Response::Clients(clients) => clients.capacity(),
         _ => 0,
     }
 }
@@ -110,9 +112,12 @@ fn hostile_counts_inside_a_request_are_errors_at_once() {
         acl.put_i32(1);
         acl.put_slice(b"/");
         acl.put_i32(count);
-        for (op, body) in
-            [(OpCode::SetWatches, watches), (OpCode::SetAcl, acl.clone()), (OpCode::Create, acl)]
-        {
+        for (op, body) in [
+            (OpCode::SetWatches, watches.clone()),
+            (OpCode::SetWatches2, watches),
+            (OpCode::SetAcl, acl.clone()),
+            (OpCode::Create, acl),
+        ] {
             let started = Instant::now();
             let read = Request::read(op, &mut Reader::new(body.freeze()));
             assert!(started.elapsed() < AT_ONCE && read.is_err(), "{op:?} with a count of {count}: {read:?}");

@@ -1,7 +1,8 @@
 use bytes::Bytes;
 use docent_proto::{
-    Acl, Code, ConnectRequest, ConnectResponse, Create, CreateKind, EventKind, MultiOp, MultiResult, OpCode,
-    Permissions, ReplyHeader, Request, Response, Stat, WatchEvent, WatchKind, Watches,
+    Acl, ClientInfo, Code, ConnectRequest, ConnectResponse, Create, CreateKind, EventKind, MultiOp,
+    MultiResult, OpCode, Permissions, ReplyHeader, Request, Response, Stat, WatchEvent, WatchKind, WatchMode,
+    Watches,
 };
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
@@ -128,7 +129,7 @@ fn watches() -> impl Strategy<Value = Watches> {
 }
 
 pub(crate) fn request() -> impl Strategy<Value = Request> {
-    prop_oneof![node_request(), session_request()]
+    prop_oneof![node_request(), session_request(), watch_request(), query()]
 }
 
 fn node_request() -> impl Strategy<Value = Request> {
@@ -155,16 +156,42 @@ fn node_request() -> impl Strategy<Value = Request> {
 }
 
 fn session_request() -> impl Strategy<Value = Request> {
-    let kind = prop_oneof![Just(WatchKind::Children), Just(WatchKind::Data), Just(WatchKind::Any)];
     prop_oneof![
         text().prop_map(|path| Request::Sync { path }),
         Just(Request::Ping),
         vec(multi_op(), 0..5).prop_map(Request::Multi),
         vec(multi_op(), 0..5).prop_map(Request::MultiRead),
-        (text(), kind).prop_map(|(path, kind)| Request::RemoveWatches { path, kind }),
         (text(), bytes()).prop_map(|(scheme, credentials)| Request::Auth { scheme, credentials }),
-        watches().prop_map(Request::SetWatches),
+        data().prop_map(|token| Request::Sasl { token }),
         Just(Request::CloseSession),
+    ]
+}
+
+fn watch_request() -> impl Strategy<Value = Request> {
+    let kind = || prop_oneof![Just(WatchKind::Children), Just(WatchKind::Data), Just(WatchKind::Any)];
+    let mode = prop_oneof![Just(WatchMode::Persistent), Just(WatchMode::PersistentRecursive)];
+    prop_oneof![
+        (text(), kind()).prop_map(|(path, kind)| Request::CheckWatches { path, kind }),
+        (text(), kind()).prop_map(|(path, kind)| Request::RemoveWatches { path, kind }),
+        (text(), mode).prop_map(|(path, mode)| Request::AddWatch { path, mode }),
+        watches().prop_map(Request::SetWatches),
+        (watches(), texts(), texts()).prop_map(|(once, persistent, recursive)| Request::SetWatches2 {
+            once,
+            persistent,
+            recursive
+        }),
+    ]
+}
+
+fn query() -> impl Strategy<Value = Request> {
+    let servers = || proptest::option::of(text());
+    prop_oneof![
+        text().prop_map(|prefix| Request::GetEphemerals { prefix }),
+        text().prop_map(|path| Request::GetAllChildrenNumber { path }),
+        Just(Request::WhoAmI),
+        (servers(), servers(), servers(), any::<i64>()).prop_map(|(joining, leaving, members, config)| {
+            Request::Reconfig { joining, leaving, members, config }
+        }),
     ]
 }
 
@@ -185,14 +212,17 @@ fn multi_result() -> impl Strategy<Value = MultiResult> {
 pub(crate) fn response() -> impl Strategy<Value = (OpCode, Response)> {
     let one_of = |ops: &'static [OpCode]| proptest::sample::select(ops);
     prop_oneof![
-        one_of(&[OpCode::Delete, OpCode::Ping, OpCode::Auth, OpCode::SetWatches, OpCode::CloseSession])
+        one_of(&[OpCode::Delete, OpCode::Ping, OpCode::Auth, OpCode::CloseSession])
+            .prop_map(|op| (op, Response::Empty)),
+        one_of(&[OpCode::SetWatches, OpCode::SetWatches2, OpCode::CheckWatches, OpCode::RemoveWatches,])
             .prop_map(|op| (op, Response::Empty)),
         text().prop_map(|path| (OpCode::Create, Response::Created { path, stat: None })),
         (one_of(&[OpCode::Create2, OpCode::CreateContainer, OpCode::CreateTtl]), text(), stat())
             .prop_map(|(op, path, stat)| (op, Response::Created { path, stat: Some(stat) })),
         (one_of(&[OpCode::Exists, OpCode::SetData, OpCode::SetAcl]), stat())
             .prop_map(|(op, stat)| (op, Response::Stat(stat))),
-        (data(), stat()).prop_map(|(data, stat)| (OpCode::GetData, Response::Data { data, stat })),
+        (one_of(&[OpCode::GetData, OpCode::Reconfig]), data(), stat())
+            .prop_map(|(op, data, stat)| (op, Response::Data { data, stat })),
         texts().prop_map(|names| (OpCode::GetChildren, Response::Children { names, stat: None })),
         (texts(), stat())
             .prop_map(|(names, stat)| (OpCode::GetChildren2, Response::Children { names, stat: Some(stat) })),
@@ -200,5 +230,14 @@ pub(crate) fn response() -> impl Strategy<Value = (OpCode, Response)> {
         text().prop_map(|path| (OpCode::Sync, Response::Synced { path })),
         (one_of(&[OpCode::Multi, OpCode::MultiRead]), vec(multi_result(), 0..5))
             .prop_map(|(op, results)| (op, Response::Multi(results))),
+        any::<i32>().prop_map(|code| (OpCode::AddWatch, Response::WatchAdded(Code(code)))),
+        data().prop_map(|token| (OpCode::Sasl, Response::Sasl { token })),
+        texts().prop_map(|paths| (OpCode::GetEphemerals, Response::Ephemerals(paths))),
+        any::<i32>().prop_map(|count| (OpCode::GetAllChildrenNumber, Response::Count(count))),
+        vec(client(), 0..4).prop_map(|clients| (OpCode::WhoAmI, Response::Clients(clients))),
     ]
+}
+
+fn client() -> impl Strategy<Value = ClientInfo> {
+    (text(), text()).prop_map(|(scheme, user)| ClientInfo { scheme, user })
 }

@@ -17,6 +17,7 @@ pub(crate) fn is_write(op: OpCode) -> bool {
         | OpCode::SetAcl
         | OpCode::Multi
         | OpCode::Check
+        | OpCode::Reconfig
         | OpCode::CloseSession => true,
         OpCode::Exists
         | OpCode::GetData
@@ -26,8 +27,15 @@ pub(crate) fn is_write(op: OpCode) -> bool {
         | OpCode::Sync
         | OpCode::Ping
         | OpCode::MultiRead
+        | OpCode::CheckWatches
         | OpCode::RemoveWatches
+        | OpCode::AddWatch
         | OpCode::Auth
-        | OpCode::SetWatches => false,
+        | OpCode::SetWatches
+        | OpCode::SetWatches2
+        | OpCode::Sasl
+        | OpCode::GetEphemerals
+        | OpCode::GetAllChildrenNumber
+        | OpCode::WhoAmI => false,
     }
 }

@@ -144,7 +144,7 @@ impl Peer {
         self.last_xid += 1;
         let xid = match request {
             Request::Ping => xid::PING,
-            Request::SetWatches(_) => xid::SET_WATCHES,
+            Request::SetWatches(_) | Request::SetWatches2 { .. } => xid::SET_WATCHES,
             Request::Auth { .. } => xid::AUTH,
             _ => self.last_xid,
         };

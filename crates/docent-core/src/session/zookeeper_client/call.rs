@@ -104,8 +104,16 @@ async fn unwatched(client: &zk::Client, request: Request) -> Result<Response, Fa
         | Request::GetChildren { .. }
         | Request::GetChildren2 { .. }
         | Request::Ping
+        | Request::Reconfig { .. }
+        | Request::CheckWatches { .. }
         | Request::RemoveWatches { .. }
+        | Request::AddWatch { .. }
         | Request::SetWatches(_)
+        | Request::SetWatches2 { .. }
+        | Request::Sasl { .. }
+        | Request::GetEphemerals { .. }
+        | Request::GetAllChildrenNumber { .. }
+        | Request::WhoAmI
         | Request::CloseSession => return Err(Failure::Answered(Code::UNIMPLEMENTED)),
     })
 }
