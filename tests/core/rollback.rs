@@ -60,7 +60,8 @@ async fn starts_afresh(client: &Client, stranger: ClientBuilder) {
 async fn an_embedded_server_that_begins_anew_is_found_out() {
     let port = Port::claim().unwrap();
     let address = port.address();
-    let start = || docent::server::Server::builder().tick(tick()).port(address.port()).start();
+    // With a seed each of them counts its transactions from 1.
+    let start = || docent::server::Server::builder().seed(7).tick(tick()).port(address.port()).start();
     let server = start().await.unwrap();
     let stop = settings(address.to_string()).connect().await.unwrap();
     let go_on =
@@ -72,6 +73,24 @@ async fn an_embedded_server_that_begins_anew_is_found_out() {
     server.stop().await;
     let _server = start().await.unwrap();
     tokio::join!(stops(&stop), starts_afresh(&go_on, settings(address.to_string())));
+}
+
+#[tokio::test]
+async fn an_embedded_server_that_takes_the_place_of_another_strands_nobody() {
+    let port = Port::claim().unwrap();
+    let server = port.start_server().await.unwrap();
+    let client = settings(port.connect_string()).connect().await.unwrap();
+    write(settings(port.connect_string()), 0..10, &[&client]).await;
+    let guard = soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap();
+    let (session, mut state) = (client.session_id(), client.state());
+    server.stop().await;
+    let _server = port.start_server().await.unwrap();
+    soon(guard.lost()).await;
+    let next = soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap();
+    assert!(client.session_id() != session && next.fence() > guard.fence());
+    assert_eq!(soon(client.exists("/node-9")).await.unwrap(), None, "it is a new tree");
+    assert_eq!(state.current().rollbacks, 0);
+    soon(state.reached(ConnectionState::Connected)).await;
 }
 
 #[tokio::test]

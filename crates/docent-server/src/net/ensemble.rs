@@ -2,7 +2,7 @@ use super::links::Links;
 use super::members::{LEADER, MemberId, Members, Role, View};
 use super::pipe::Pipe;
 use crate::config::Config;
-use crate::state::{Effects, Event, State};
+use crate::state::{Effects, Event, Origin, State};
 use docent_proto::{Code, Record, ReplyHeader, write_frame, xid};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,11 +16,11 @@ pub(crate) struct Ensemble {
 }
 
 impl Ensemble {
-    pub(super) fn new(config: Config, now: i64) -> Self {
+    pub(super) fn new(config: Config, origin: Origin) -> Self {
         Self {
             links: Links::new(config.limits.connections),
             members: Members::new(config.timeouts_ms()),
-            state: State::new(config, now),
+            state: State::new(config, origin),
         }
     }
 

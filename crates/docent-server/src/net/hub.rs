@@ -1,5 +1,6 @@
 use super::ensemble::Ensemble;
 use crate::config::Config;
+use crate::state::Origin;
 use crate::time::Clock;
 use bytes::BytesMut;
 use docent_proto::Frames;
@@ -33,7 +34,7 @@ impl Hub {
     pub(crate) fn new(config: Config) -> Self {
         let clock = config.clock.clone().unwrap_or_else(Clock::of_tokio);
         let frames = Frames::new(config.limits.frame_bytes);
-        let ensemble = Ensemble::new(config, clock.now_ms());
+        let ensemble = Ensemble::new(config, Origin::at(clock.since_1970()));
         Self { ensemble: Mutex::new(ensemble), clock, frames }
     }
 

@@ -80,8 +80,13 @@ impl Builder {
         self
     }
 
-    /// Sets the seed of session passwords, so that runs of a simulation repeat. Without it they are random.
-    /// The ids of sessions come from the [clock](Self::clock).
+    /// Sets the seed of session passwords, so that runs of a simulation repeat, and counts transactions from 1.
+    /// Without it passwords are random, and the first transaction has a number from the
+    /// [clock](Self::clock), as the ids of sessions have in either case.
+    ///
+    /// That number is the time in microseconds times 1,024. So a server that takes the place of another one
+    /// is ahead of all that the clients of that have seen; with a seed it may be behind, as one that was
+    /// restored from an older copy, and such clients are refused.
     pub fn seed(mut self, seed: u64) -> Self {
         self.config.seed = Some(seed);
         self

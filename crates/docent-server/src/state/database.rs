@@ -4,6 +4,7 @@ use super::effects::Effects;
 use super::event::Event;
 use super::journal::Journal;
 use super::node::{Lifetime, Node};
+use super::origin::Origin;
 use super::past::Past;
 use super::prepare::Change;
 use super::session::wire_timeout;
@@ -31,16 +32,22 @@ pub(crate) struct Database {
 }
 
 impl Database {
-    pub(crate) fn new(config: &Config, now: i64) -> Self {
+    pub(crate) fn new(config: &Config) -> Self {
         Self {
             zxid: 0,
             tree: Tree::new(),
             past: Past::default(),
-            sessions: Sessions::new(config.tick_ms(), config.seed, now),
+            sessions: Sessions::new(config.tick_ms(), config.seed),
             watches: Watches::default(),
             journal: Journal::new(config.journal),
             containers: BTreeSet::new(),
         }
+    }
+
+    /// Goes on with numbers behind `origin`; those that were used already are not used again.
+    pub(super) fn begin_after(&mut self, origin: Origin) {
+        self.zxid = self.zxid.max(origin.zxid);
+        self.sessions.begin_after(origin.session);
     }
 
     /// Copy that neither keeps a journal nor deletes containers.

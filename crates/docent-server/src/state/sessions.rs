@@ -16,16 +16,18 @@ pub(crate) struct Sessions {
 }
 
 impl Sessions {
-    /// The ids of sessions count up from the time, so that servers that follow each other do not give out the
-    /// same one.
-    pub(crate) fn new(tick_ms: i64, seed: Option<u64>, now: i64) -> Self {
-        const ID_BITS: i64 = 0x00ff_ffff_ffff_ffff;
+    pub(crate) fn new(tick_ms: i64, seed: Option<u64>) -> Self {
         Self {
             sessions: BTreeMap::new(),
             tick_ms,
-            last_id: now.wrapping_shl(16) & ID_BITS,
+            last_id: 0,
             random: seed.map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed),
         }
+    }
+
+    /// Gives the sessions from here on ids behind `last_id`.
+    pub(super) fn begin_after(&mut self, last_id: i64) {
+        self.last_id = self.last_id.max(last_id);
     }
 
     /// Opens a session and returns its id.

@@ -4,6 +4,7 @@ use super::effects::Effects;
 use super::event::{Event, NO_ZXID};
 use super::handshake::{Handshake, granted};
 use super::op_code::is_write;
+use super::origin::Origin;
 use super::past::{Behind, watch_of};
 use super::reader::Reader;
 use super::reply::Reply;
@@ -22,8 +23,12 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(config: Config, now: i64) -> Self {
-        Self { database: Database::new(&config, now), config, frozen: false }
+    /// State of a server that was never used, whose numbers come after those of `origin`. With a seed its
+    /// transactions are counted from 1.
+    pub(crate) fn new(config: Config, origin: Origin) -> Self {
+        let mut database = Database::new(&config);
+        database.begin_after(if config.seed.is_some() { origin.without_transactions() } else { origin });
+        Self { database, config, frozen: false }
     }
 
     /// Copy of the state for a server that is cut off from this one. Later changes of one are not seen by the

@@ -1,4 +1,4 @@
-use super::{Effects, Event, Handshake, State};
+use super::{Effects, Event, Handshake, Origin, State};
 use crate::config::Config;
 use bytes::Bytes;
 use docent_proto::{
@@ -15,7 +15,11 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
-        Self { state: State::new(Config::default(), 0), events: Vec::new(), now: 0 }
+        Self {
+            state: State::new(Config::default(), Origin { zxid: 0, session: 0 }),
+            events: Vec::new(),
+            now: 0,
+        }
     }
 
     fn session(&mut self) -> i64 {

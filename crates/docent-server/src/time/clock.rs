@@ -25,6 +25,10 @@ impl Clock {
         Self::new(move || since_1970 + start.elapsed())
     }
 
+    pub(crate) fn since_1970(&self) -> Duration {
+        (self.since_1970)()
+    }
+
     pub(crate) fn now_ms(&self) -> i64 {
         // The hosts of a simulation are a step apart, and a source given by others may err.
         let now = millis((self.since_1970)());

@@ -1,0 +1,53 @@
+//! Servers that take the place of others on the same port.
+
+mod support;
+
+use docent_proto::{ConnectRequest, CreateMode};
+use docent_server::{Builder, Server};
+use std::net::SocketAddr;
+use support::{Peer, fresh, kept_port};
+
+async fn start(builder: Builder, address: SocketAddr) -> Server {
+    builder.bind(address).start().await.unwrap()
+}
+
+/// Two servers, one after the other, and the request of a client that was on the first.
+async fn moved(builder: Builder) -> (Server, ConnectRequest) {
+    let (_port, address) = kept_port();
+    let old = start(builder.clone(), address).await;
+    let mut peer = Peer::open(&old).await;
+    for path in ["/a", "/b", "/c"] {
+        peer.create(path, CreateMode::Persistent).await.unwrap();
+    }
+    let request = ConnectRequest {
+        last_zxid_seen: peer.last_zxid,
+        session_id: peer.session.session_id,
+        password: peer.session.password.clone(),
+        ..fresh(10_000)
+    };
+    old.stop().await;
+    (start(builder, address).await, request)
+}
+
+#[tokio::test]
+async fn a_client_of_the_server_before_is_told_that_its_session_is_gone() {
+    let (server, request) = moved(Server::builder()).await;
+    let mut gone = Peer::raw(&server).await;
+    assert!(gone.attach(&request).await, "it is told, not refused");
+    assert_eq!(gone.session.session_id, 0);
+    let anew = ConnectRequest { last_zxid_seen: request.last_zxid_seen, ..fresh(10_000) };
+    let mut peer = Peer::handshake(&server, &anew).await.expect("a new session is granted");
+    assert!(peer.session.session_id > request.session_id, "ids of sessions are never used again");
+    peer.create("/a", CreateMode::Persistent).await.unwrap();
+    assert!(peer.last_zxid > request.last_zxid_seen);
+}
+
+#[tokio::test]
+async fn with_a_seed_transactions_are_counted_from_1_and_such_a_client_is_refused() {
+    let (server, request) = moved(Server::builder().seed(7)).await;
+    assert_eq!(server.zxid(), 0);
+    assert!(!Peer::raw(&server).await.attach(&request).await);
+    let peer = Peer::open(&server).await;
+    assert_eq!(server.zxid(), 1);
+    assert!(peer.session.session_id > request.session_id);
+}
