@@ -55,7 +55,9 @@ async fn drained(backend: Backend, protocol: &str) {
     let ask = asker(&view, protocol, Kind::Unsafe, 10 * SECOND);
     until_answered_by(&ask, "a").await;
     let (requests, ()) = send(&ask, a.drain()).await;
-    assert_eq!((requests.failed().len(), requests.answers().len()), (0, 3), "{requests:?}");
+    // Few go to it before the view knows, or none.
+    let others = requests.answers().into_keys().filter(|id| *id != "a").count();
+    assert_eq!((requests.failed().len(), others), (0, 2), "{requests:?}");
     until_ids(&view, &["b", "c"]).await;
     let (after, ()) = send(&ask, sleep(SECOND / 2)).await;
     assert_eq!((after.failed().len(), after.answers().len()), (0, 2), "{after:?}");
