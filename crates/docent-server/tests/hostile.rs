@@ -76,18 +76,3 @@ async fn garbage_ends_the_link_before_and_after_the_handshake() {
         assert!(after.is_closed().await, "{bytes:?}");
     }
 }
-
-#[tokio::test]
-async fn four_letter_words_are_answered_with_text() {
-    let server = Server::start().await.unwrap();
-    let _peer = Peer::open(&server).await;
-    for (word, expected) in
-        [("ruok", "imok"), ("srvr", "Mode: standalone"), ("mntr", "zk_global_sessions\t1")]
-    {
-        let mut stream = tokio::net::TcpStream::connect(server.local_addr()).await.unwrap();
-        tokio::io::AsyncWriteExt::write_all(&mut stream, word.as_bytes()).await.unwrap();
-        let mut text = String::new();
-        support::bounded(tokio::io::AsyncReadExt::read_to_string(&mut stream, &mut text)).await.unwrap();
-        assert!(text.contains(expected), "{word}: {text}");
-    }
-}

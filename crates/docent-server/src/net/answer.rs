@@ -1,29 +1,43 @@
+use super::count::Timed;
 use super::ensemble::Ensemble;
 use super::members::{LEADER, MemberId};
-use super::words;
+use super::traffic::Totals;
+use super::words::{self, View, Word};
 use crate::state::{Behind, Effects, Handshake, is_write, needs_leader};
 use bytes::{Buf, Bytes, BytesMut};
 use docent_proto::{ConnectRequest, DecodeError, OpCode, Reader, Record, Request, write_frame, xid};
 
 impl Ensemble {
     /// Answers a four-letter word at the front of `input`; false when there is none.
-    pub(super) fn answer_word(&mut self, id: u64, input: &mut BytesMut) -> bool {
-        let Some(text) = input.get(..words::LENGTH).and_then(|word| words::answer(word, self)) else {
-            return false;
-        };
+    pub(super) fn answer_word(&mut self, id: u64, input: &mut BytesMut, now: i64) -> bool {
+        let Some(word) = Word::read(input) else { return false };
         input.clear();
+        self.count_received(id, words::LENGTH, now);
+        let Some(view) = View::new(self, id, now) else { return false };
+        let member = self.links.get(id).map(|link| link.member);
+        let (text, _) = word.answer(view, self.most_text);
+        match (word, member) {
+            (Word::Crst, Some(member)) => self.links.reset_activity(member),
+            (Word::Srst, Some(member)) => self.count(member, Totals::reset),
+            _ => {}
+        }
         if let Some(link) = self.links.get_mut(id) {
             link.output.extend_from_slice(text.as_bytes());
             link.ending = true;
         }
+        self.count_sent(id, None);
         true
     }
 
-    pub(super) fn handshake(&mut self, id: u64, frame: Bytes, now: i64) {
-        let Ok(request) = read_handshake(frame) else { return self.cut(id) };
-        let Some((peer, member)) = self.links.get(id).map(|link| (link.peer.ip(), link.member)) else {
-            return;
+    /// Opens the session that a link asks for, or attaches the link to it. Tells of an answer whose time
+    /// counts.
+    pub(super) fn handshake(&mut self, id: u64, frame: Bytes, now: i64) -> Option<Timed> {
+        let Ok(request) = read_handshake(frame) else {
+            self.cut(id);
+            return None;
         };
+        let (peer, member) = self.links.get(id).map(|link| (link.peer.ip(), link.member))?;
+        self.count(member, |totals| totals.handshakes += 1);
         let world = self.members.world(member);
         // As in ZooKeeper the session leaves its old link whether or not the new one proves to own it.
         let is_ahead = request.last_zxid_seen > self.state_of(world).zxid();
@@ -32,14 +46,15 @@ impl Ensemble {
             self.cut(old);
         }
         if world != LEADER && !is_ahead {
-            return self.hold_handshake(id, member, request);
+            self.hold_handshake(id, member, request);
+            return None;
         }
         let timeouts = self.members.timeouts_ms(member);
         let state = self.state_of(world);
         let handshake = state.connect(&request, timeouts, peer, now);
         // A session is opened by a transaction, which the member that serves it has seen.
         let seen = if request.session_id == 0 { state.zxid() } else { request.last_zxid_seen };
-        let Some(link) = self.links.get_mut(id) else { return };
+        let link = self.links.get_mut(id)?;
         match handshake {
             Handshake::Attached(response) => {
                 write_frame(&mut link.output, |out| response.write(out));
@@ -49,59 +64,74 @@ impl Ensemble {
                 self.state.set_owner(session, member);
                 // The leader knows by itself when a session was opened or moved, and hears of a new one once
                 // more.
+                self.count_sent(id, None);
                 if request.session_id == 0 {
                     self.hear(member, session, timeout_ms, now);
+                    return Some(Timed::OPENED);
                 }
             }
             Handshake::Gone(response) => {
                 write_frame(&mut link.output, |out| response.write(out));
                 link.ending = true;
+                self.count_sent(id, None);
             }
             Handshake::Refused(reason) => {
                 tracing::debug!(reason, "link refused");
                 self.cut(id);
             }
         }
+        None
     }
 
-    pub(super) fn request(&mut self, id: u64, session: i64, mut frame: Bytes, now: i64) {
+    /// Answers a request. Tells of an answer whose time counts.
+    pub(super) fn request(&mut self, id: u64, session: i64, mut frame: Bytes, now: i64) -> Option<Timed> {
         const HEADER: usize = 8;
         if frame.len() < HEADER {
-            return self.cut(id);
+            self.cut(id);
+            return None;
         }
         let (number, op) = (frame.get_i32(), frame.get_i32());
-        let Some(link) = self.links.get(id) else { return };
+        let link = self.links.get(id)?;
         let (member, timeout_ms, seen, held) = (link.member, link.timeout_ms, link.seen, link.held);
         self.hear(member, session, timeout_ms, now);
         let world = self.members.world(member);
         // Credentials do not wait in line.
         let waits = |op| needs_leader(op) || (held && op != OpCode::Auth);
         if world != LEADER && OpCode::from_number(op).is_ok_and(waits) {
-            return self.hold_request(id, member, session, read_request(op, frame));
+            self.hold_request(id, member, session, read_request(op, frame));
+            return None;
         }
         let behind = Behind { lag_ms: self.members.lag_ms(member), seen };
         let mut effects = Effects::default();
         let (reply, number) = match read_request(op, frame) {
             Ok(request) if world == LEADER && self.is_refused(member, session, &request) => {
                 self.state.refuse(request.op(), now);
-                return self.links.end(id);
+                self.links.end(id);
+                return None;
             }
             Ok(request) => {
                 let number = if request == Request::Ping { xid::PING } else { number };
                 (self.state_of(world).apply_behind(behind, session, &request, now, &mut effects), number)
             }
-            Err(Unreadable::Body(OpCode::Auth)) => return self.cut(id),
+            Err(Unreadable::Body(OpCode::Auth)) => {
+                self.cut(id);
+                return None;
+            }
             Err(Unreadable::Body(op)) => (self.state_of(world).unreadable(op, now), number),
             Err(Unreadable::Operation) => (self.state_of(world).unimplemented(), number),
         };
         // The events of a change come before the reply to a request that saw it, also on the link that caused
         // it.
         self.send_events(world, &effects.events);
-        if let Some(link) = self.links.get_mut(id) {
-            link.reply(number, &reply);
+        let failed = reply.result.is_err();
+        let bytes = self.links.get_mut(id).map(|link| link.reply(number, &reply));
+        self.count_sent(id, bytes);
+        if failed && OpCode::from_number(op) == Ok(OpCode::Auth) {
+            self.count(member, |totals| totals.auth_failures += 1);
         }
         self.send_events(world, &effects.later);
         self.leave_ended(&effects, Some(id));
+        Timed::answer(number, op, failed)
     }
 
     /// True when the leader has to do with a request that it refuses, because the session went elsewhere.

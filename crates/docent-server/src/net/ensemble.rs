@@ -13,24 +13,33 @@ pub(crate) struct Ensemble {
     pub(crate) state: State,
     pub(crate) links: Links,
     pub(crate) members: Members,
+    /// Longest answer to a word in bytes.
+    pub(super) most_text: usize,
 }
 
 impl Ensemble {
-    pub(super) fn new(config: Config, origin: Origin) -> Self {
+    pub(super) fn new(config: Config, origin: Origin, now: i64) -> Self {
         Self {
             links: Links::new(config.limits.connections),
-            members: Members::new(config.timeouts_ms()),
+            members: Members::new(config.timeouts_ms(), now),
+            most_text: config.limits.reply_bytes,
             state: State::new(config, origin),
         }
     }
 
     /// Takes a new link in, and returns its number and its wake-up; `None` when there are as many as allowed,
     /// or the member does not serve.
-    pub(super) fn enter(&mut self, peer: SocketAddr, member: MemberId) -> Option<(u64, Arc<Notify>)> {
+    pub(super) fn enter(
+        &mut self,
+        peer: SocketAddr,
+        member: MemberId,
+        now: i64,
+    ) -> Option<(u64, Arc<Notify>)> {
         if self.links.is_full() || !self.serves(member) {
+            self.count(member, |totals| totals.links_refused += 1);
             return None;
         }
-        Some(self.links.add(peer, member))
+        Some(self.links.add(peer, member, now))
     }
 
     /// True when a member takes links in. Without a leader its followers do not either.
@@ -71,9 +80,22 @@ impl Ensemble {
         }
     }
 
+    /// The state that the links of a member see.
+    pub(super) fn state_seen_by(&self, id: MemberId) -> &State {
+        match self.members.role(id) {
+            Some(Role::CutOff(view)) => &view.state,
+            _ => &self.state,
+        }
+    }
+
     /// Adds a follower; without timeouts of its own it grants those that the leader grants now.
-    pub(crate) fn add_follower(&mut self, timeouts_ms: Option<(i32, i32)>, lag_ms: i64) -> MemberId {
-        let id = self.members.add_follower(timeouts_ms, lag_ms);
+    pub(crate) fn add_follower(
+        &mut self,
+        timeouts_ms: Option<(i32, i32)>,
+        lag_ms: i64,
+        now: i64,
+    ) -> MemberId {
+        let id = self.members.add_follower(timeouts_ms, lag_ms, now);
         self.keep_past();
         id
     }
@@ -177,14 +199,17 @@ impl Ensemble {
         let zxid = self.state_of(world).zxid();
         for event in events {
             let number = self.state_of(world).number_of(event);
-            let link = self.links.of_session(world, event.session);
-            let Some(link) = link.and_then(|id| self.links.get_mut(id)) else { continue };
+            let id = self.links.of_session(world, event.session);
+            let Some(link) = id.and_then(|id| self.links.get_mut(id)) else { continue };
             write_frame(&mut link.output, |out| {
                 ReplyHeader { xid: xid::NOTIFICATION, zxid: number, code: Code::OK }.write(out);
                 event.told.write(out);
             });
             link.seen = link.seen.max(zxid);
             link.wake.notify_one();
+            if let Some(id) = id {
+                self.count_sent(id, None);
+            }
         }
     }
 

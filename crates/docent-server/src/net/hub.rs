@@ -9,6 +9,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Bytes waiting to be written to a link above which no more requests of it are looked at.
 const FULL: usize = 256 << 10;
 
+/// Bytes in front of a frame that say how long it is.
+const PREFIX: usize = 4;
+
 /// State that all links share, and for each link the bytes that wait to be written. Both are under one lock,
 /// so that events and replies are queued in the order of the changes they tell of.
 pub(crate) struct Hub {
@@ -34,7 +37,7 @@ impl Hub {
     pub(crate) fn new(config: Config) -> Self {
         let clock = config.clock.clone().unwrap_or_else(Clock::of_tokio);
         let frames = Frames::new(config.limits.frame_bytes);
-        let ensemble = Ensemble::new(config, Origin::at(clock.since_1970()));
+        let ensemble = Ensemble::new(config, Origin::at(clock.since_1970()), clock.now_ms());
         Self { ensemble: Mutex::new(ensemble), clock, frames }
     }
 
@@ -60,7 +63,8 @@ impl Hub {
                 input.clear();
                 return Progress::Hungry;
             }
-            if session.is_none() && ensemble.answer_word(id, input) {
+            let now = self.clock.now_ms();
+            if session.is_none() && ensemble.answer_word(id, input, now) {
                 continue;
             }
             let frame = match self.frames.next(input) {
@@ -68,14 +72,18 @@ impl Hub {
                 Ok(None) => return Progress::Hungry,
                 Err(error) => {
                     tracing::debug!(%error, "link closed");
+                    ensemble.count(member, |totals| totals.frames_refused += 1);
                     ensemble.cut(id);
                     return Progress::Cut;
                 }
             };
-            let now = self.clock.now_ms();
-            match session {
+            ensemble.count_received(id, PREFIX + frame.len(), now);
+            let timed = match session {
                 None => ensemble.handshake(id, frame, now),
                 Some(session) => ensemble.request(id, session, frame, now),
+            };
+            if let Some(timed) = timed {
+                ensemble.count_latency(id, timed, now, self.clock.now_ms());
             }
         }
     }

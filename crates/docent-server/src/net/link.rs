@@ -28,7 +28,7 @@ pub(crate) struct Place {
 impl Place {
     /// Takes a new link in; `None` when there are as many as allowed, or the member does not serve.
     pub(crate) fn enter(hub: &Arc<Hub>, peer: SocketAddr, member: MemberId) -> Option<Self> {
-        let (id, wake) = hub.lock().enter(peer, member)?;
+        let (id, wake) = hub.lock().enter(peer, member, hub.clock.now_ms())?;
         Some(Self { hub: Arc::clone(hub), id, wake })
     }
 }

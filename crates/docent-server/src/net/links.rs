@@ -1,4 +1,5 @@
 use super::members::MemberId;
+use super::traffic::Activity;
 use crate::state::Reply;
 use bytes::BytesMut;
 use docent_proto::{Code, Record, ReplyHeader, write_frame};
@@ -22,11 +23,14 @@ pub(crate) struct Link {
     /// Set when it waits for an answer of the leader that will not come on it: no request behind that is
     /// answered either.
     pub(super) held: bool,
+    /// Requests that wait for the leader.
+    pub(super) waiting: usize,
+    pub(super) activity: Activity,
     pub(super) wake: Arc<Notify>,
 }
 
 impl Link {
-    fn new(peer: SocketAddr, member: MemberId) -> Self {
+    fn new(peer: SocketAddr, member: MemberId, now: i64) -> Self {
         Self {
             peer,
             member,
@@ -36,11 +40,16 @@ impl Link {
             output: BytesMut::new(),
             ending: false,
             held: false,
+            waiting: 0,
+            activity: Activity { since_ms: now, heard_ms: now, ..Activity::default() },
             wake: Arc::new(Notify::new()),
         }
     }
 
-    pub(super) fn reply(&mut self, number: i32, reply: &Reply) {
+    /// Queues a reply, and returns its length in bytes.
+    pub(super) fn reply(&mut self, number: i32, reply: &Reply) -> usize {
+        const PREFIX: usize = 4;
+        let before = self.output.len();
         let code = reply.result.as_ref().err().copied().unwrap_or(Code::OK);
         write_frame(&mut self.output, |out| {
             ReplyHeader { xid: number, zxid: reply.zxid, code }.write(out);
@@ -50,6 +59,17 @@ impl Link {
         });
         self.seen = self.seen.max(reply.zxid);
         self.ending |= reply.closes;
+        self.output.len() - before - PREFIX
+    }
+
+    /// Requests that wait for an answer.
+    pub(super) fn outstanding(&self) -> usize {
+        self.waiting
+    }
+
+    /// Bits of the actions that the link's task waits for, as ZooKeeper shows them: 1 to read, 4 to write.
+    pub(super) fn interest(&self) -> u8 {
+        u8::from(!self.ending) | u8::from(!self.output.is_empty()) << 2
     }
 }
 
@@ -74,8 +94,8 @@ impl Links {
     }
 
     /// Adds a link, and returns its number and its wake-up.
-    pub(super) fn add(&mut self, peer: SocketAddr, member: MemberId) -> (u64, Arc<Notify>) {
-        let link = Link::new(peer, member);
+    pub(super) fn add(&mut self, peer: SocketAddr, member: MemberId, now: i64) -> (u64, Arc<Notify>) {
+        let link = Link::new(peer, member, now);
         let wake = Arc::clone(&link.wake);
         self.last += 1;
         self.links.insert(self.last, link);
@@ -92,6 +112,11 @@ impl Links {
 
     pub(super) fn get_mut(&mut self, id: u64) -> Option<&mut Link> {
         self.links.get_mut(&id)
+    }
+
+    /// The links in the order they came.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &Link)> {
+        self.links.iter().map(|(id, link)| (*id, link))
     }
 
     pub(super) fn ids(&self) -> Vec<u64> {
@@ -125,6 +150,14 @@ impl Links {
     pub(super) fn hold(&mut self, id: u64) {
         if let Some(link) = self.get_mut(id) {
             link.held = true;
+            link.waiting += 1;
+        }
+    }
+
+    /// Begins the counts of a member's links anew.
+    pub(super) fn reset_activity(&mut self, member: MemberId) {
+        for link in self.links.values_mut().filter(|link| link.member == member) {
+            link.activity.reset();
         }
     }
 

@@ -1,6 +1,7 @@
 //! The servers of the ensemble that is played: the leader, which is the server itself, and its followers.
 
 use super::pipe::Pipe;
+use super::traffic::Totals;
 use crate::state::State;
 use std::collections::BTreeMap;
 
@@ -10,12 +11,23 @@ pub(crate) type MemberId = u32;
 pub(crate) const LEADER: MemberId = 0;
 
 /// One server of the ensemble.
-struct Member {
+pub(super) struct Member {
     /// The shortest and the longest session timeout it grants.
-    timeouts_ms: (i32, i32),
+    pub(super) timeouts_ms: (i32, i32),
     /// Time by which it is behind the leader while it follows.
     lag_ms: i64,
     role: Role,
+    /// The port it listens on.
+    pub(super) port: u16,
+    /// Time at which it began.
+    pub(super) since_ms: i64,
+    pub(super) totals: Totals,
+}
+
+impl Member {
+    fn new(timeouts_ms: (i32, i32), lag_ms: i64, role: Role, since_ms: i64) -> Self {
+        Self { timeouts_ms, lag_ms, role, port: 0, since_ms, totals: Totals::default() }
+    }
 }
 
 /// Relation of a member to the leader.
@@ -47,18 +59,44 @@ pub(crate) struct Members {
 
 impl Members {
     /// The leader alone.
-    pub(super) fn new(timeouts_ms: (i32, i32)) -> Self {
-        let leader = Member { timeouts_ms, lag_ms: 0, role: Role::Leader };
+    pub(super) fn new(timeouts_ms: (i32, i32), now: i64) -> Self {
+        let leader = Member::new(timeouts_ms, 0, Role::Leader, now);
         Self { members: BTreeMap::from([(LEADER, leader)]), last: LEADER }
     }
 
     /// Adds a follower; without timeouts of its own it grants those that the leader grants now.
-    pub(super) fn add_follower(&mut self, timeouts_ms: Option<(i32, i32)>, lag_ms: i64) -> MemberId {
+    pub(super) fn add_follower(
+        &mut self,
+        timeouts_ms: Option<(i32, i32)>,
+        lag_ms: i64,
+        now: i64,
+    ) -> MemberId {
         let timeouts_ms = timeouts_ms.unwrap_or_else(|| self.timeouts_ms(LEADER));
         self.last += 1;
         let role = Role::Follower(BTreeMap::new());
-        self.members.insert(self.last, Member { timeouts_ms, lag_ms, role });
+        self.members.insert(self.last, Member::new(timeouts_ms, lag_ms, role, now));
         self.last
+    }
+
+    pub(super) fn get(&self, id: MemberId) -> Option<&Member> {
+        self.members.get(&id)
+    }
+
+    /// Counts of all that went over a member's links.
+    pub(super) fn totals_mut(&mut self, id: MemberId) -> Option<&mut Totals> {
+        self.members.get_mut(&id).map(|member| &mut member.totals)
+    }
+
+    /// Says on which port a member listens.
+    pub(crate) fn set_port(&mut self, id: MemberId, port: u16) {
+        if let Some(member) = self.members.get_mut(&id) {
+            member.port = port;
+        }
+    }
+
+    /// Number of members.
+    pub(super) fn count(&self) -> usize {
+        self.members.len()
     }
 
     pub(super) fn remove(&mut self, id: MemberId) {
@@ -96,7 +134,7 @@ impl Members {
         self.members.values().map(|member| member.lag_ms).max().unwrap_or(0)
     }
 
-    fn role(&self, id: MemberId) -> Option<&Role> {
+    pub(super) fn role(&self, id: MemberId) -> Option<&Role> {
         self.members.get(&id).map(|member| &member.role)
     }
 

@@ -2,6 +2,7 @@
 //! that holds it under one lock, and the tasks that run them.
 
 mod answer;
+mod count;
 mod ensemble;
 mod entrance;
 mod follow;
@@ -14,6 +15,7 @@ mod membership;
 mod pipe;
 mod serve;
 mod tcp;
+mod traffic;
 mod words;
 
 #[cfg(test)]

@@ -111,7 +111,11 @@ impl<'a> FollowerBuilder<'a> {
     fn launch<L: Listener>(self, listener: L, address: SocketAddr) -> Follower {
         let (server, hub) = (self.server, &self.server.hub);
         let timeouts = self.session_timeouts.map(|(min, max)| timeouts_ms(min, max));
-        let member = hub.lock().add_follower(timeouts, millis(self.lag));
+        let now = hub.clock.now_ms();
+        let mut ensemble = hub.lock();
+        let member = ensemble.add_follower(timeouts, millis(self.lag), now);
+        ensemble.members.set_port(member, address.port());
+        drop(ensemble);
         let (changed, stop) = (Arc::new(Notify::new()), server.stop.child_token());
         let entrance = Entrance {
             hub: Arc::clone(hub),

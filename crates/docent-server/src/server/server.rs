@@ -60,6 +60,7 @@ impl Server {
         let listener = bind.bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let hub = Arc::new(Hub::new(config.clone()));
+        hub.lock().members.set_port(LEADER, address.port());
         let (commands, receiver) = mpsc::channel(1);
         let (tasks, links, stop) = (TaskTracker::new(), TaskTracker::new(), CancellationToken::new());
         let task = Serve {

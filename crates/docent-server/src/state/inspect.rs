@@ -3,14 +3,20 @@
 use super::state::State;
 use super::tree::SYSTEM;
 use crate::{NodeInfo, SessionInfo, Transaction};
+use std::collections::BTreeSet;
 
 impl State {
     pub(crate) fn zxid(&self) -> i64 {
         self.database.zxid
     }
 
+    /// Number of nodes as ZooKeeper counts them: the root twice, because it has two names.
     pub(crate) fn node_count(&self) -> usize {
-        self.database.tree.len()
+        self.database.tree.len() + 1
+    }
+
+    pub(crate) fn tick_ms(&self) -> i64 {
+        self.database.sessions.tick_ms()
     }
 
     pub(crate) fn data_bytes(&self) -> usize {
@@ -25,8 +31,24 @@ impl State {
         self.database.sessions.ids()
     }
 
-    pub(crate) fn ephemeral_count(&self, session: i64) -> usize {
-        self.database.sessions.get(session).map_or(0, |session| session.ephemerals.len())
+    pub(crate) fn session_count(&self) -> usize {
+        self.database.sessions.len()
+    }
+
+    /// The sessions that have ephemeral nodes, with those.
+    pub(crate) fn ephemerals(&self) -> impl Iterator<Item = (i64, &BTreeSet<String>)> {
+        let sessions = self.database.sessions.iter().map(|(id, session)| (id, &session.ephemerals));
+        sessions.filter(|(_, paths)| !paths.is_empty())
+    }
+
+    /// The sessions, each with the time at which it ends unless it is touched.
+    pub(crate) fn expiries(&self) -> impl Iterator<Item = (i64, i64)> {
+        self.database.sessions.iter().map(|(id, session)| (id, session.expires_at))
+    }
+
+    /// The watches on data and existence, each as path and session, in no order.
+    pub(crate) fn data_watches(&self) -> impl Iterator<Item = (&str, i64)> {
+        self.database.watches.on_data()
     }
 
     pub(crate) fn session(&self, id: i64) -> Option<SessionInfo> {

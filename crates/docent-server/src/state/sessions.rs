@@ -135,6 +135,14 @@ impl Sessions {
         self.get(id).map_or(&[], |session| &session.identities)
     }
 
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (i64, &Session)> {
+        self.sessions.iter().map(|(id, session)| (*id, session))
+    }
+
+    pub(crate) fn tick_ms(&self) -> i64 {
+        self.tick_ms
+    }
+
     pub(crate) fn ids(&self) -> Vec<i64> {
         self.sessions.keys().copied().collect()
     }

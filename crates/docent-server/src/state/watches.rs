@@ -133,6 +133,12 @@ impl Watches {
         }
     }
 
+    /// The watches on data, each as path and session.
+    pub(crate) fn on_data(&self) -> impl Iterator<Item = (&str, i64)> {
+        let on_data = self.by_path.iter().filter(|((aspect, _), _)| *aspect == Aspect::Data);
+        on_data.flat_map(|((_, path), sessions)| sessions.iter().map(|id| (path.as_str(), *id)))
+    }
+
     /// Watches of one session.
     pub(crate) fn count_of(&self, session: i64) -> usize {
         self.by_session.get(&session).map_or(0, BTreeSet::len)

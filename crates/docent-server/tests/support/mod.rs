@@ -34,6 +34,15 @@ pub(crate) fn kept_port() -> (TcpSocket, SocketAddr) {
     (socket, address)
 }
 
+/// The answer to a four-letter word.
+pub(crate) async fn ask(address: &str, word: &str) -> String {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(word.as_bytes()).await.unwrap();
+    let mut text = String::new();
+    bounded(stream.read_to_string(&mut text)).await.unwrap();
+    text
+}
+
 /// Any transport.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 

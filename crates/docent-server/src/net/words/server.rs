@@ -1,0 +1,60 @@
+use super::connections::link_line;
+use super::text::Text;
+use super::view::View;
+use crate::net::members::LEADER;
+use std::fmt::{self, Write};
+
+/// Version whose protocol the server speaks, with a revision that says which server it is. Where clients
+/// look for a date of build there is the one that stands for none, so that builds repeat.
+pub(super) const VERSION: &str =
+    concat!("3.8.0-docent-", env!("CARGO_PKG_VERSION"), ", built on 1970-01-01 00:00 UTC");
+
+/// Answers `srvr`, or `stat`, which lists the links too.
+pub(super) fn server(view: View<'_>, with_links: bool, out: &mut Text) -> fmt::Result {
+    writeln!(out, "Zookeeper version: {VERSION}")?;
+    if with_links {
+        writeln!(out, "Clients:")?;
+        for (id, link) in view.links() {
+            link_line(view, id, link, true, out)?;
+        }
+        writeln!(out)?;
+    }
+    let traffic = view.member.totals.traffic;
+    let latency = traffic.latency;
+    writeln!(out, "Latency min/avg/max: {}/{}/{}", latency.least(), latency.exact_mean(), latency.most())?;
+    writeln!(out, "Received: {}\nSent: {}", traffic.received, traffic.sent)?;
+    writeln!(out, "Connections: {}\nOutstanding: {}", view.links().count(), view.outstanding())?;
+    writeln!(out, "Zxid: {:#x}\nMode: {}", view.state.zxid(), view.mode())?;
+    writeln!(out, "Node count: {}", view.state.node_count())?;
+    if view.mode() == "leader" {
+        // None was measured: followers are not reached by messages.
+        writeln!(out, "Proposal sizes last/min/max: -1/-1/-1")?;
+    }
+    Ok(())
+}
+
+/// Answers `conf`.
+pub(super) fn configuration(view: View<'_>, out: &mut Text) -> fmt::Result {
+    let (min, max) = view.member.timeouts_ms;
+    let id = view.id - LEADER;
+    writeln!(out, "clientPort={}\nsecureClientPort=-1", view.member.port)?;
+    writeln!(out, "dataDir={NONE}\ndataDirSize=0\ndataLogDir={NONE}\ndataLogSize=0")?;
+    writeln!(out, "tickTime={}\nmaxClientCnxns=0", view.state.tick_ms())?;
+    writeln!(out, "minSessionTimeout={min}\nmaxSessionTimeout={max}")?;
+    writeln!(out, "clientPortListenBacklog=-1\nserverId={id}")
+}
+
+/// Answers `envi`: that of a server without Java.
+pub(super) fn environment(out: &mut Text) -> fmt::Result {
+    writeln!(out, "Environment:\nzookeeper.version={VERSION}\nhost.name={NONE}")?;
+    for of_java in ["version", "vendor", "home", "class.path", "library.path", "io.tmpdir", "compiler"] {
+        writeln!(out, "java.{of_java}={NONE}")?;
+    }
+    writeln!(out, "os.name={}\nos.arch={}\nos.version={NONE}", std::env::consts::OS, std::env::consts::ARCH)?;
+    // Names of people and their folders are nobody's business who has just a link.
+    writeln!(out, "user.name={NONE}\nuser.home={NONE}\nuser.dir={NONE}")?;
+    writeln!(out, "os.memory.free={NONE}\nos.memory.max={NONE}\nos.memory.total={NONE}")
+}
+
+/// Value that there is not, as Java prints it.
+const NONE: &str = "<NA>";

@@ -1,0 +1,80 @@
+use super::text::Text;
+use super::view::View;
+use super::{connections, monitor, server, watches};
+use std::fmt::{self, Write};
+
+/// Length of a word.
+pub(in crate::net) const LENGTH: usize = 4;
+
+/// Command of an operator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::net) enum Word {
+    Ruok,
+    Srvr,
+    Stat,
+    Mntr,
+    Conf,
+    Cons,
+    Dump,
+    Envi,
+    Wchs,
+    Wchc,
+    Wchp,
+    Isro,
+    Dirs,
+    /// Begins the counts of all links anew.
+    Crst,
+    /// Begins the counts of the server anew.
+    Srst,
+}
+
+impl Word {
+    /// The word at the front of what came in; `None` when there is none.
+    pub(in crate::net) fn read(input: &[u8]) -> Option<Self> {
+        Some(match input.get(..LENGTH)? {
+            b"ruok" => Self::Ruok,
+            b"srvr" => Self::Srvr,
+            b"stat" => Self::Stat,
+            b"mntr" => Self::Mntr,
+            b"conf" => Self::Conf,
+            b"cons" => Self::Cons,
+            b"dump" => Self::Dump,
+            b"envi" => Self::Envi,
+            b"wchs" => Self::Wchs,
+            b"wchc" => Self::Wchc,
+            b"wchp" => Self::Wchp,
+            b"isro" => Self::Isro,
+            b"dirs" => Self::Dirs,
+            b"crst" => Self::Crst,
+            b"srst" => Self::Srst,
+            _ => return None,
+        })
+    }
+
+    /// The answer, of up to `most` bytes, and whether that is all of it.
+    pub(in crate::net) fn answer(self, view: View<'_>, most: usize) -> (String, bool) {
+        let mut out = Text::new(most);
+        let is_whole = self.print(view, &mut out).is_ok();
+        (out.into_string(), is_whole)
+    }
+
+    fn print(self, view: View<'_>, out: &mut Text) -> fmt::Result {
+        match self {
+            Self::Ruok => out.write_str("imok"),
+            Self::Srvr => server::server(view, false, out),
+            Self::Stat => server::server(view, true, out),
+            Self::Mntr => monitor::monitor(view, out),
+            Self::Conf => server::configuration(view, out),
+            Self::Cons => connections::connections(view, out),
+            Self::Dump => connections::dump(view, out),
+            Self::Envi => server::environment(out),
+            Self::Wchs => watches::summary(view, out),
+            Self::Wchc => watches::by_session(view, out),
+            Self::Wchp => watches::by_path(view, out),
+            Self::Isro => out.write_str("rw"),
+            Self::Dirs => out.write_str("datadir_size: 0\nlogdir_size: 0\n"),
+            Self::Crst => out.write_str("Connection stats reset.\n"),
+            Self::Srst => out.write_str("Server stats reset.\n"),
+        }
+    }
+}
