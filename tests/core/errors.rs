@@ -10,7 +10,7 @@ use docent::locks::{AcquireError, BarrierError};
 use docent::node::{Acl, DeleteAllError, Permissions};
 use docent::queue::{AckError, CodecError, PeekError, PutError};
 use docent::recipe::WaitError;
-use docent::server::StartError;
+use docent::server::{KeepError, Server, StartError};
 use docent::{Config, ConfigTree, CreateMode, Error, ErrorKind, Membership, Registry};
 use docent_battery::{Backend, Rule, TestServer, both_backends};
 use docent_proto::OpCode;
@@ -51,6 +51,14 @@ macro_rules! forwards {
 fn all_but_create() -> Acl {
     let permissions = Permissions::READ | Permissions::WRITE | Permissions::DELETE | Permissions::ADMIN;
     Acl::new(permissions, "world", "anyone")
+}
+
+/// Error of a server whose state cannot be in the file that it is given.
+async fn not_kept() -> KeepError {
+    match Server::builder().keep("/dev/null").start().await.unwrap_err() {
+        StartError::Keep(error) => error,
+        other => panic!("{other}"),
+    }
 }
 
 /// A set whose reply is lost.
@@ -131,6 +139,8 @@ both_backends! {
         let undecodable = PeekError::Undecodable { item: "item-0000000007".to_owned(), detail: "no".to_owned() };
         row!(undecodable, false, false, None, "peek: item \"item-0000000007\" cannot be decoded: no");
         row!(StartError::Stopped, false, false, None, "start: the server was stopped");
+        row!(StartError::from(not_kept().await), false, false, None, "start: keep \"/dev/null\": is not a file");
+        row!(not_kept().await, false, false, None, "keep \"/dev/null\": is not a file");
     }
 
     async fn a_refusal_says_which_operation_refused(backend: Backend) {

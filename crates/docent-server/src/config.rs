@@ -1,4 +1,5 @@
 use crate::Limits;
+use crate::keep::Keep;
 use crate::time::{Clock, millis, timeouts_ms};
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ pub(crate) struct Config {
     pub(crate) zxid_in_events: bool,
     pub(crate) seed: Option<u64>,
     pub(crate) clock: Option<Clock>,
+    pub(crate) keep: Option<Keep>,
 }
 
 impl Default for Config {
@@ -26,6 +28,7 @@ impl Default for Config {
             zxid_in_events: false,
             seed: None,
             clock: None,
+            keep: None,
         }
     }
 }

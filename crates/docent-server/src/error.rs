@@ -1,3 +1,4 @@
+use crate::KeepError;
 use std::io;
 use std::net::SocketAddr;
 
@@ -18,15 +19,22 @@ pub enum StartError {
         /// The error of the operating system.
         source: io::Error,
     },
+    /// The file of [`Builder::keep`](crate::Builder::keep) cannot be used.
+    #[error("start: {0}")]
+    Keep(#[from] KeepError),
     /// The server was stopped.
     #[error("start: the server was stopped")]
     Stopped,
 }
 
 impl StartError {
-    /// True when the same call may succeed later: an address may come free.
+    /// True when the same call may succeed later: an address may come free, and so may room for a file.
     pub fn is_retryable(&self) -> bool {
-        matches!(self, Self::Bind { .. })
+        match self {
+            Self::Bind { .. } => true,
+            Self::Keep(error) => error.is_retryable(),
+            Self::NotLoopback(_) | Self::Stopped => false,
+        }
     }
 
     /// Always false: a server that does not listen has done nothing.

@@ -2,7 +2,7 @@ use super::links::Links;
 use super::members::{LEADER, MemberId, Members, Role, View};
 use super::pipe::Pipe;
 use crate::config::Config;
-use crate::state::{Effects, Event, Origin, State};
+use crate::state::{Effects, Event, State};
 use docent_proto::{Code, Record, ReplyHeader, write_frame, xid};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,12 +18,12 @@ pub(crate) struct Ensemble {
 }
 
 impl Ensemble {
-    pub(super) fn new(config: Config, origin: Origin, now: i64) -> Self {
+    pub(super) fn new(config: &Config, state: State, now: i64) -> Self {
         Self {
             links: Links::new(config.limits.connections),
             members: Members::new(config.timeouts_ms(), now),
             most_text: config.limits.reply_bytes,
-            state: State::new(config, origin),
+            state,
         }
     }
 

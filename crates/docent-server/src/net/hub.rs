@@ -1,6 +1,6 @@
 use super::ensemble::Ensemble;
 use crate::config::Config;
-use crate::state::Origin;
+use crate::state::State;
 use crate::time::Clock;
 use bytes::BytesMut;
 use docent_proto::Frames;
@@ -34,10 +34,9 @@ pub(crate) enum Progress {
 }
 
 impl Hub {
-    pub(crate) fn new(config: Config) -> Self {
-        let clock = config.clock.clone().unwrap_or_else(Clock::of_tokio);
+    pub(crate) fn new(config: &Config, clock: Clock, state: State) -> Self {
         let frames = Frames::new(config.limits.frame_bytes);
-        let ensemble = Ensemble::new(config, Origin::at(clock.since_1970()), clock.now_ms());
+        let ensemble = Ensemble::new(config, state, clock.now_ms());
         Self { ensemble: Mutex::new(ensemble), clock, frames }
     }
 

@@ -2,6 +2,8 @@ use super::hub::{Hub, Progress};
 use super::link::Place;
 use super::members::LEADER;
 use crate::config::Config;
+use crate::state::{Origin, State};
+use crate::time::Clock;
 use bytes::{BufMut, Bytes, BytesMut};
 use docent_proto::{ConnectRequest, OpCode, Record, Request, RequestFrame, write_frame};
 use proptest::collection::vec;
@@ -9,9 +11,12 @@ use proptest::prelude::{Strategy, any, prop_oneof};
 use proptest::proptest;
 use proptest::sample::select;
 use std::sync::Arc;
+use std::time::Duration;
 
 fn entered() -> Place {
-    let hub = Arc::new(Hub::new(Config::default()));
+    let (config, clock) = (Config::default(), Clock::new(|| Duration::ZERO));
+    let state = State::new(config.clone(), Origin::at(Duration::ZERO));
+    let hub = Arc::new(Hub::new(&config, clock, state));
     Place::enter(&hub, ([127, 0, 0, 1], 1).into(), LEADER).expect("the first link is within the limit")
 }
 

@@ -1,8 +1,10 @@
 use crate::config::Config;
+use crate::keep::Keep;
 use crate::net::{Bind, TcpBind};
 use crate::time::Clock;
 use crate::{Limits, Server, StartError};
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Settings of a [`Server`] to start.
@@ -112,13 +114,33 @@ impl Builder {
         self
     }
 
+    /// Keeps the state in a file between a clean stop and the next start: the tree with its access control
+    /// lists, the sessions with their passwords and timeouts, and the number of the last transaction. Watches
+    /// belong to links, and the [journal](Self::journal) begins anew. Without a file the server begins empty,
+    /// and one that cannot be read is refused and left as it is.
+    ///
+    /// This is **not durable**: only [`Server::stop`] writes the state, to another file first, which then
+    /// takes the place of the old one. When the process is killed, or the server is only dropped, everything
+    /// since the start is lost, and so are all sessions: the next server has the nodes of the last stop that
+    /// were not ephemeral, and tells each client that its session has ended. Durability is what a ZooKeeper
+    /// ensemble is for.
+    ///
+    /// A session that was kept has its full timeout after the start. The file is readable by its owner alone.
+    /// Give each server its own.
+    pub fn keep(mut self, file: impl Into<PathBuf>) -> Self {
+        self.config.keep = Some(Keep::new(file.into()));
+        self
+    }
+
     /// Starts the server on TCP.
     ///
     /// # Errors
-    /// [`StartError`] when the address is not allowed or cannot be had.
+    /// [`StartError`] when the address is not allowed or cannot be had, or the file of [`keep`](Self::keep)
+    /// not be used.
     ///
     /// # Cancel safety
-    /// This method is cancel safe.
+    /// This method is cancel safe, but sessions that were [kept](Self::keep) may have been taken out of their
+    /// file.
     ///
     /// # Panics
     /// Outside a tokio runtime with time and I/O enabled.
@@ -132,7 +154,7 @@ impl Builder {
     /// As [`start`](Self::start).
     ///
     /// # Cancel safety
-    /// This method is cancel safe.
+    /// As [`start`](Self::start).
     ///
     /// # Panics
     /// Outside a tokio runtime with time enabled.

@@ -3,6 +3,7 @@
 mod builder;
 mod follower;
 mod follower_builder;
+mod kept;
 #[expect(clippy::module_inception, reason = "the folder is about it")]
 mod server;
 

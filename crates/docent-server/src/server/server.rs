@@ -1,8 +1,9 @@
+use super::kept;
 use crate::config::Config;
 use crate::net::{Bind, Command, Entrance, Hub, LEADER, Listener, Serve, serve};
 use crate::state::Effects;
-use crate::time::timeouts_ms;
-use crate::{Builder, FollowerBuilder, NodeInfo, SessionInfo, StartError, Transaction};
+use crate::time::{Clock, timeouts_ms};
+use crate::{Builder, FollowerBuilder, KeepError, NodeInfo, SessionInfo, StartError, Transaction};
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -59,7 +60,9 @@ impl Server {
         let failed = |source| StartError::Bind { address, source };
         let listener = bind.bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let hub = Arc::new(Hub::new(config.clone()));
+        let clock = config.clock.clone().unwrap_or_else(Clock::of_tokio);
+        let state = kept::load(config.clone(), &clock).await?;
+        let hub = Arc::new(Hub::new(&config, clock, state));
         hub.lock().members.set_port(LEADER, address.port());
         let (commands, receiver) = mpsc::channel(1);
         let (tasks, links, stop) = (TaskTracker::new(), TaskTracker::new(), CancellationToken::new());
@@ -91,15 +94,30 @@ impl Server {
     }
 
     /// Closes the listener and all links, those of followers too, and waits until that is done. The tree is
-    /// gone.
+    /// gone, or [kept](Builder::keep) in a file; where that fails, [`try_stop`](Self::try_stop) tells and
+    /// this logs it.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: the server stops in any case.
+    /// This method is cancel safe: the server stops in any case. The state may not be kept then.
     pub async fn stop(self) {
+        if let Err(error) = self.try_stop().await {
+            tracing::error!(%error, "the state of a server that was stopped is lost");
+        }
+    }
+
+    /// Stops the server as [`stop`](Self::stop) does, and tells whether its state was kept.
+    ///
+    /// # Errors
+    /// When the file of [`Builder::keep`] cannot be written. The server has stopped all the same.
+    ///
+    /// # Cancel safety
+    /// As [`stop`](Self::stop).
+    pub async fn try_stop(self) -> Result<(), KeepError> {
         self.stop.cancel();
         self.tasks.close();
         self.tasks.wait().await;
         self.drained().await;
+        kept::store(&self.config, &self.hub).await
     }
 
     /// Closes the listener and all links, and waits until that is done. The tree and the sessions stay; while

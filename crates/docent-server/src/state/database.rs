@@ -101,24 +101,13 @@ impl Database {
     ) -> Stat {
         let stat = node.stat();
         let lifetime = node.lifetime;
-        self.tree.add(path, node);
+        self.restore(path, node);
         if let Some(parent) = self.tree.parent_mut(path) {
             // The counter never goes back, so past its end it stays there, and so does the time of the
             // change.
             if parent_creates > parent.creates {
                 parent.creates = parent_creates;
                 parent.pzxid = commit.zxid;
-            }
-        }
-        match lifetime {
-            Lifetime::Persistent => {}
-            Lifetime::Container => {
-                self.containers.insert(path.to_owned());
-            }
-            Lifetime::Ephemeral(owner) => {
-                if let Some(session) = self.sessions.get_mut(owner) {
-                    session.ephemerals.insert(path.to_owned());
-                }
             }
         }
         self.journal.record(commit, TransactionKind::Created, &self.tree, path, lifetime.owner());
@@ -129,6 +118,22 @@ impl Database {
             events,
         );
         stat
+    }
+
+    /// Adds a node to the tree and to the index of what ends its life, without a transaction.
+    pub(super) fn restore(&mut self, path: &str, node: Node) {
+        match node.lifetime {
+            Lifetime::Persistent => {}
+            Lifetime::Container => {
+                self.containers.insert(path.to_owned());
+            }
+            Lifetime::Ephemeral(owner) => {
+                if let Some(session) = self.sessions.get_mut(owner) {
+                    session.ephemerals.insert(path.to_owned());
+                }
+            }
+        }
+        self.tree.add(path, node);
     }
 
     fn remove_node(&mut self, commit: Commit, path: &str, events: &mut Vec<Event>) {

@@ -8,6 +8,7 @@ mod database;
 mod effects;
 mod event;
 mod handshake;
+mod image;
 mod inspect;
 mod journal;
 mod late;

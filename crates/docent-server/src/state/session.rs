@@ -23,6 +23,20 @@ pub(crate) struct Session {
 }
 
 impl Session {
+    /// A session without a link, which ends unless it is touched.
+    pub(super) fn new(password: [u8; 16], timeout_ms: i32) -> Self {
+        Self {
+            password,
+            timeout_ms,
+            expires_at: 0,
+            identities: Vec::new(),
+            ephemerals: BTreeSet::new(),
+            attached: false,
+            owner: 0,
+            events_sent: 0,
+        }
+    }
+
     pub(crate) fn timeout(&self) -> Duration {
         wire_timeout(self.timeout_ms)
     }

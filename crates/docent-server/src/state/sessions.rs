@@ -3,7 +3,7 @@ use super::auth;
 use super::event::Event;
 use super::session::Session;
 use docent_proto::{Code, ConnectRequest};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// The sessions by their id, and the time at which each ends.
 #[derive(Clone)]
@@ -35,18 +35,15 @@ impl Sessions {
         let mut password = [0; 16];
         self.random.fill(&mut password);
         self.last_id += 1;
-        let session = Session {
-            password,
-            timeout_ms,
-            expires_at: self.bucket(now, timeout_ms),
-            identities: Vec::new(),
-            ephemerals: BTreeSet::new(),
-            attached: false,
-            owner: 0,
-            events_sent: 0,
-        };
-        self.sessions.insert(self.last_id, session);
+        self.sessions.insert(self.last_id, Session::new(password, timeout_ms));
+        self.touch(self.last_id, timeout_ms, now);
         self.last_id
+    }
+
+    /// Adds a session that was opened by another server; false when it is there already.
+    pub(super) fn restore(&mut self, id: i64, password: [u8; 16], timeout_ms: i32) -> bool {
+        self.begin_after(id);
+        self.sessions.insert(id, Session::new(password, timeout_ms)).is_none()
     }
 
     /// Takes over an existing session; false when there is none with that id and password.
@@ -141,6 +138,11 @@ impl Sessions {
 
     pub(crate) fn tick_ms(&self) -> i64 {
         self.tick_ms
+    }
+
+    /// The id that was given out last.
+    pub(super) fn last_id(&self) -> i64 {
+        self.last_id
     }
 
     pub(crate) fn ids(&self) -> Vec<i64> {

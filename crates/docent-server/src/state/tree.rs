@@ -28,6 +28,12 @@ impl Tree {
         tree
     }
 
+    /// Takes all nodes away, those of a server that was never used too.
+    pub(super) fn clear(&mut self) {
+        self.nodes.clear();
+        self.bytes = 0;
+    }
+
     /// The node at `path`. The empty path is the root too: that is what the parent of a node at the top looks
     /// like when a path is cut at its last slash.
     pub(crate) fn get(&self, path: &str) -> Option<&Node> {

@@ -22,8 +22,8 @@ use docent::recipe::{
     Stage, SyncStream, Ticket, TicketBatch, VersionedNode, ViewLag, WaitError,
 };
 use docent::server::{
-    Builder, EndCause, Follower, FollowerBuilder, Limits, Listening, NodeInfo, Server, SessionInfo,
-    StartError, TcpBind, Transaction as Entry, TransactionKind,
+    Builder, EndCause, Follower, FollowerBuilder, KeepError, KeepFault, Limits, Listening, NodeInfo, Server,
+    SessionInfo, StartError, TcpBind, Transaction as Entry, TransactionKind,
 };
 use docent::time::{BootClock, ClockCheck, Timestamp, TokioClock};
 use docent::transport::{ServerAddress, TcpTransport};
@@ -59,5 +59,5 @@ unique! { Hold, HoldSet, Hooks, KeptNode, Ticket, TicketBatch, Follower, Server,
 // Parts of other types: a view of a hold, the future of a guard's `run`, the inside of streams.
 rows! { sent: HoldRef<'static>, Run<'static, Ready<()>>, SyncStream<Node> }
 
-// It holds an error of the operating system, which is not `Clone`.
-unique! { StartError }
+// They hold an error of the operating system, which is not `Clone`.
+unique! { KeepError, KeepFault, StartError }

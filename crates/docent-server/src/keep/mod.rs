@@ -1,0 +1,9 @@
+//! The file that keeps the state of a server between a clean stop and the next start.
+
+mod error;
+mod file;
+mod format;
+
+pub use error::{KeepError, KeepFault};
+
+pub(crate) use file::Keep;
