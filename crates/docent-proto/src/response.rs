@@ -60,7 +60,7 @@ pub enum Response {
         /// Its stat, for the kinds of create that report it.
         stat: Option<Stat>,
     },
-    /// Reply to exists, set data and set access control list.
+    /// Reply to exists, set data, set access control list, and to a check by itself.
     Stat(Stat),
     /// Reply to get data, and to a change of the ensemble's members.
     Data {
@@ -158,7 +158,9 @@ impl Response {
             OpCode::Create2 | OpCode::CreateContainer | OpCode::CreateTtl => {
                 Self::Created { path: reader.string()?, stat: Some(Stat::read(reader)?) }
             }
-            OpCode::Exists | OpCode::SetData | OpCode::SetAcl => Self::Stat(Stat::read(reader)?),
+            OpCode::Exists | OpCode::SetData | OpCode::SetAcl | OpCode::Check => {
+                Self::Stat(Stat::read(reader)?)
+            }
             OpCode::GetData | OpCode::Reconfig => {
                 Self::Data { data: reader.buffer()?, stat: Stat::read(reader)? }
             }
@@ -176,7 +178,6 @@ impl Response {
             OpCode::WhoAmI => Self::Clients(reader.vec(ClientInfo::read)?),
             OpCode::Delete
             | OpCode::Ping
-            | OpCode::Check
             | OpCode::CheckWatches
             | OpCode::RemoveWatches
             | OpCode::Auth

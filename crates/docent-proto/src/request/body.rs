@@ -10,7 +10,7 @@ impl Request {
     pub fn write(&self, out: &mut impl BufMut) {
         match self {
             Self::Create(create) => create.write(out),
-            Self::Delete { path, version } => {
+            Self::Delete { path, version } | Self::Check { path, version } => {
                 out.string(path);
                 out.put_i32(*version);
             }
@@ -88,6 +88,7 @@ impl Request {
             OpCode::GetChildren2 => Self::GetChildren2 { path: reader.string()?, watch: reader.bool()? },
             OpCode::Sync => Self::Sync { path: reader.string()? },
             OpCode::Ping => Self::Ping,
+            OpCode::Check => Self::Check { path: reader.string()?, version: reader.i32()? },
             OpCode::Multi => Self::Multi(multi::read_ops(reader)?),
             OpCode::MultiRead => Self::MultiRead(multi::read_ops(reader)?),
             OpCode::Reconfig => Self::Reconfig {
@@ -120,11 +121,9 @@ impl Request {
             OpCode::GetAllChildrenNumber => Self::GetAllChildrenNumber { path: reader.string()? },
             OpCode::WhoAmI => Self::WhoAmI,
             OpCode::CloseSession => Self::CloseSession,
-            OpCode::Check
-            | OpCode::Create
-            | OpCode::Create2
-            | OpCode::CreateContainer
-            | OpCode::CreateTtl => return Err(DecodeError::UnknownOpCode(op as i32)),
+            OpCode::Create | OpCode::Create2 | OpCode::CreateContainer | OpCode::CreateTtl => {
+                return Err(DecodeError::UnknownOpCode(op as i32));
+            }
         })
     }
 }

@@ -74,6 +74,13 @@ pub enum Request {
     },
     /// Sign of life.
     Ping,
+    /// Check that a node exists with a version. Clients send it in a multi only.
+    Check {
+        /// The node.
+        path: String,
+        /// Version it must have; −1 for any.
+        version: i32,
+    },
     /// Several writes, all or none.
     Multi(Vec<MultiOp>),
     /// Several reads in one request.
@@ -164,6 +171,7 @@ impl Request {
             Self::GetChildren2 { .. } => OpCode::GetChildren2,
             Self::Sync { .. } => OpCode::Sync,
             Self::Ping => OpCode::Ping,
+            Self::Check { .. } => OpCode::Check,
             Self::Multi(_) => OpCode::Multi,
             Self::MultiRead(_) => OpCode::MultiRead,
             Self::Reconfig { .. } => OpCode::Reconfig,
@@ -194,6 +202,7 @@ impl Request {
             | Self::GetChildren { path, .. }
             | Self::GetChildren2 { path, .. }
             | Self::Sync { path }
+            | Self::Check { path, .. }
             | Self::CheckWatches { path, .. }
             | Self::RemoveWatches { path, .. }
             | Self::AddWatch { path, .. }
@@ -220,6 +229,7 @@ impl Request {
             | Self::Delete { .. }
             | Self::SetData { .. }
             | Self::SetAcl { .. }
+            | Self::Check { .. }
             | Self::Reconfig { .. }
             | Self::CloseSession => true,
             Self::Multi(ops) => !ops.is_empty(),

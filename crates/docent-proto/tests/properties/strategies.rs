@@ -144,6 +144,7 @@ fn node_request() -> impl Strategy<Value = Request> {
             data,
             version
         }),
+        (text(), any::<i32>()).prop_map(|(path, version)| Request::Check { path, version }),
         text().prop_map(|path| Request::GetAcl { path }),
         (text(), vec(acl(), 0..4), any::<i32>()).prop_map(|(path, acl, version)| Request::SetAcl {
             path,

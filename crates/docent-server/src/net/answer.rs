@@ -3,7 +3,7 @@ use super::ensemble::Ensemble;
 use super::members::{LEADER, MemberId};
 use super::traffic::Totals;
 use super::words::{self, View, Word};
-use crate::state::{Behind, Effects, Handshake, is_write, needs_leader};
+use crate::state::{Behind, DELETE_CONTAINER, Effects, Handshake, is_write, jumps_the_line, needs_leader};
 use bytes::{Buf, Bytes, BytesMut};
 use docent_proto::{ConnectRequest, DecodeError, OpCode, Reader, Record, Request, write_frame, xid};
 
@@ -95,8 +95,7 @@ impl Ensemble {
         let (member, timeout_ms, seen, held) = (link.member, link.timeout_ms, link.seen, link.held);
         self.hear(member, session, timeout_ms, now);
         let world = self.members.world(member);
-        // Credentials do not wait in line.
-        let waits = |op| needs_leader(op) || (held && op != OpCode::Auth);
+        let waits = |op| needs_leader(op) || (held && !jumps_the_line(op));
         if world != LEADER && OpCode::from_number(op).is_ok_and(waits) {
             self.hold_request(id, member, session, read_request(op, frame));
             return None;
@@ -109,15 +108,20 @@ impl Ensemble {
                 self.links.end(id);
                 return None;
             }
+            Ok(Request::Sasl { token: None }) => {
+                self.cut(id);
+                return None;
+            }
             Ok(request) => {
                 let number = if request == Request::Ping { xid::PING } else { number };
                 (self.state_of(world).apply_behind(behind, session, &request, now, &mut effects), number)
             }
-            Err(Unreadable::Body(OpCode::Auth)) => {
+            Err(Unreadable::Body(op)) if jumps_the_line(op) => {
                 self.cut(id);
                 return None;
             }
             Err(Unreadable::Body(op)) => (self.state_of(world).unreadable(op, now), number),
+            Err(Unreadable::ForServers) => (self.state_of(world).forbidden(now), number),
             Err(Unreadable::Operation) => (self.state_of(world).unimplemented(), number),
         };
         // The events of a change come before the reply to a request that saw it, also on the link that caused
@@ -176,14 +180,16 @@ fn read_handshake(frame: Bytes) -> Result<ConnectRequest, DecodeError> {
 enum Unreadable {
     /// The operation is not one of ours.
     Operation,
+    /// The operation is not for clients.
+    ForServers,
     /// The operation is, but its fields cannot be read.
     Body(OpCode),
 }
 
 fn read_request(op: i32, body: Bytes) -> Result<Request, Unreadable> {
-    let op = OpCode::from_number(op).map_err(|_| Unreadable::Operation)?;
-    Request::read(op, &mut Reader::new(body)).map_err(|error| match (op, error) {
-        (OpCode::Check, _) => Unreadable::Operation,
-        _ => Unreadable::Body(op),
-    })
+    let op = OpCode::from_number(op).map_err(|_| match op {
+        DELETE_CONTAINER => Unreadable::ForServers,
+        _ => Unreadable::Operation,
+    })?;
+    Request::read(op, &mut Reader::new(body)).map_err(|_| Unreadable::Body(op))
 }

@@ -1,6 +1,6 @@
 //! Access control lists: their form, and the operations they allow.
 
-use docent_proto::{Acl, Code, Permissions};
+use docent_proto::{Acl, ClientInfo, Code, Permissions};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -9,6 +9,17 @@ use std::sync::Arc;
 pub(crate) struct Identity {
     pub(crate) scheme: String,
     pub(crate) id: String,
+}
+
+impl Identity {
+    /// The identity as it may be shown, without secrets.
+    pub(crate) fn client(&self) -> ClientInfo {
+        let user = match self.scheme.as_str() {
+            "digest" => self.id.split(':').next().unwrap_or_default(),
+            _ => &self.id,
+        };
+        ClientInfo { scheme: self.scheme.clone(), user: user.to_owned() }
+    }
 }
 
 pub(crate) fn open() -> Arc<[Acl]> {

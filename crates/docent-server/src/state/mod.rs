@@ -3,6 +3,7 @@
 
 mod acl;
 mod auth;
+mod behind;
 mod commit;
 mod database;
 mod effects;
@@ -12,6 +13,7 @@ mod image;
 mod inspect;
 mod journal;
 mod late;
+mod missed;
 mod node;
 mod op_code;
 mod origin;
@@ -24,6 +26,8 @@ mod sessions;
 #[expect(clippy::module_inception, reason = "the folder is about it")]
 mod state;
 mod tree;
+mod watch_requests;
+mod watch_table;
 mod watches;
 mod writer;
 
@@ -34,7 +38,7 @@ pub(crate) use effects::Effects;
 pub(crate) use event::Event;
 pub(crate) use handshake::{Handshake, granted};
 pub(crate) use late::Late;
-pub(crate) use op_code::{is_write, needs_leader};
+pub(crate) use op_code::{DELETE_CONTAINER, is_write, jumps_the_line, needs_leader};
 pub(crate) use origin::Origin;
 pub(crate) use past::Behind;
 pub(crate) use reply::Reply;

@@ -5,6 +5,15 @@ pub(crate) fn needs_leader(op: OpCode) -> bool {
     is_write(op) || op == OpCode::Sync
 }
 
+/// Number of the operation by which servers delete containers. It is not meant for clients: what they send is
+/// never a path.
+pub(crate) const DELETE_CONTAINER: i32 = 20;
+
+/// True for an operation that does not wait in line behind others of the same link.
+pub(crate) fn jumps_the_line(op: OpCode) -> bool {
+    matches!(op, OpCode::Auth | OpCode::Sasl)
+}
+
 /// True for an operation that is made as a transaction.
 pub(crate) fn is_write(op: OpCode) -> bool {
     match op {

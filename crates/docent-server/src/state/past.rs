@@ -76,6 +76,17 @@ impl Past {
         }
     }
 
+    /// Steps from a version to the present: each transaction, with the tree before and after it.
+    pub(crate) fn steps<'a>(
+        &'a self,
+        index: usize,
+        present: (i64, &'a Tree),
+    ) -> impl Iterator<Item = (i64, &'a Tree, &'a Tree)> {
+        let past = || self.versions.range(index..).map(|version| (version.zxid, &version.tree));
+        let after = past().skip(1).chain([present]);
+        past().zip(after).map(|((_, before), (zxid, after))| (zxid, before, after))
+    }
+
     /// First change behind a version, up to the present, that a watch tells: the transaction, and the event
     /// with the node whose access control list decides about telling it.
     pub(crate) fn first_change<'a>(
@@ -85,11 +96,9 @@ impl Past {
         aspect: Aspect,
         path: &str,
     ) -> Option<(i64, EventKind, &'a Node)> {
-        let past = self.versions.range(index..).map(|version| (version.zxid, &version.tree));
-        let states: Vec<_> = past.chain([present]).map(|(zxid, tree)| (zxid, tree.get(path))).collect();
-        states.windows(2).find_map(|pair| {
-            let (kind, node) = change(aspect, pair[0].1, pair[1].1)?;
-            Some((pair[1].0, kind, node))
+        self.steps(index, present).find_map(|(zxid, before, after)| {
+            let (kind, node) = change(aspect, before.get(path), after.get(path))?;
+            Some((zxid, kind, node))
         })
     }
 }
@@ -101,7 +110,9 @@ pub(crate) fn watch_of(request: &Request) -> Option<Option<(Aspect, &str)>> {
         Request::GetChildren { path, watch } | Request::GetChildren2 { path, watch } => {
             (Aspect::Children, path, watch)
         }
-        Request::MultiRead(_) => return Some(None),
+        Request::GetAcl { .. } | Request::GetAllChildrenNumber { .. } | Request::MultiRead(_) => {
+            return Some(None);
+        }
         _ => return None,
     };
     Some(watch.then_some((aspect, path)))

@@ -182,7 +182,7 @@ impl<'a> Preparation<'a> {
         Ok(Change::SetAcl { path: path.to_owned(), acl, version })
     }
 
-    fn check(&mut self, path: &str, version: i32) -> Result<Change, Code> {
+    pub(super) fn check(&mut self, path: &str, version: i32) -> Result<Change, Code> {
         valid(path)?;
         let node = self.record(path)?;
         acl::check(&node.acl, Permissions::READ, self.identities)?;

@@ -2,24 +2,26 @@ use super::acl::{self, Identity};
 use super::database::Database;
 use super::event::Event;
 use super::node::Node;
+use super::sessions::Sessions;
 use super::tree::{self, Tree};
 use super::watches::{Aspect, Watches};
 use crate::Limits;
-use docent_proto::{Acl, Code, EventKind, MultiOp, MultiResult, Permissions, Request, Response};
+use docent_proto::{Acl, Code, MultiOp, MultiResult, Permissions, Request, Response};
 
 /// Answers requests of a session that change nothing but its watches.
 pub(crate) struct Reader<'a> {
-    tree: &'a Tree,
-    watches: &'a mut Watches,
-    limits: &'a Limits,
-    session: i64,
+    pub(super) tree: &'a Tree,
+    sessions: &'a Sessions,
+    pub(super) watches: &'a mut Watches,
+    pub(super) limits: &'a Limits,
+    pub(super) session: i64,
     identities: &'a [Identity],
 }
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(database: &'a mut Database, limits: &'a Limits, session: i64) -> Self {
         let Database { tree, sessions, watches, .. } = database;
-        Self { tree, watches, limits, session, identities: sessions.identities(session) }
+        Self { tree, sessions, watches, limits, session, identities: sessions.identities(session) }
     }
 
     /// Answers a request. `events` are due before the answer.
@@ -49,11 +51,19 @@ impl<'a> Reader<'a> {
             }
             Request::GetAcl { path } => self.access(path),
             Request::MultiRead(ops) => self.multi_read(ops),
-            Request::RemoveWatches { path, kind } => match self.watches.remove(self.session, path, *kind) {
-                true => Ok(Response::Empty),
-                false => Err(Code::NO_WATCHER),
-            },
-            Request::SetWatches(watches) => self.set_watches(watches, events),
+            Request::GetEphemerals { prefix } => Ok(Response::Ephemerals(self.ephemerals(prefix))),
+            Request::GetAllChildrenNumber { path } => {
+                self.readable(path)?;
+                Ok(Response::Count(self.tree.count_below(path)))
+            }
+            Request::WhoAmI => Ok(Response::Clients(self.identities.iter().map(Identity::client).collect())),
+            Request::CheckWatches { path, kind } => self.check_watches(path, *kind),
+            Request::RemoveWatches { path, kind } => self.remove_watches(path, *kind),
+            Request::AddWatch { path, mode } => self.add_watch(path, *mode),
+            Request::SetWatches(watches) => self.set_watches(watches, &[], &[], events),
+            Request::SetWatches2 { once, persistent, recursive } => {
+                self.set_watches(once, persistent, recursive, events)
+            }
             _ => Err(Code::UNIMPLEMENTED),
         }
     }
@@ -67,6 +77,14 @@ impl<'a> Reader<'a> {
             _ => entry.clone(),
         };
         Ok(Response::Acl { acl: node.acl.iter().map(shown).collect(), stat: node.stat() })
+    }
+
+    /// The session's ephemeral nodes whose paths begin so.
+    fn ephemerals(&self, prefix: &str) -> Vec<String> {
+        let trimmed = prefix.trim_matches(|c| c <= ' ');
+        let is_asked = |path: &&String| matches!(trimmed, "" | "/") || path.starts_with(prefix);
+        let all = self.sessions.get(self.session).into_iter().flat_map(|session| &session.ephemerals);
+        all.filter(is_asked).cloned().collect()
     }
 
     /// Each operation succeeds or fails on its own.
@@ -91,58 +109,6 @@ impl<'a> Reader<'a> {
             results.push(result);
         }
         Ok(Response::Multi(results))
-    }
-
-    /// Sets watches again. A watch whose node changed since the client last looked fires at once and is not
-    /// set.
-    fn set_watches(
-        &mut self,
-        watches: &docent_proto::Watches,
-        events: &mut Vec<Event>,
-    ) -> Result<Response, Code> {
-        let session = self.session;
-        let added = watches.data.len() + watches.exist.len() + watches.child.len();
-        if self.watches.count_of(session).saturating_add(added) > self.limits.watches_per_connection {
-            return Err(Code::QUOTA_EXCEEDED);
-        }
-        let since = watches.relative_zxid;
-        for path in &watches.data {
-            match self.tree.get(path) {
-                None => events.push(Event::late(session, EventKind::Deleted, path)),
-                Some(node) if node.mzxid > since => {
-                    events.push(Event::late(session, EventKind::DataChanged, path));
-                }
-                Some(_) => self.watches.add(session, Aspect::Data, path),
-            }
-        }
-        for path in &watches.exist {
-            match self.tree.get(path) {
-                Some(_) => events.push(Event::late(session, EventKind::Created, path)),
-                None => self.watches.add(session, Aspect::Data, path),
-            }
-        }
-        for path in &watches.child {
-            match self.tree.get(path) {
-                None => events.push(Event::late(session, EventKind::Deleted, path)),
-                Some(node) if node.pzxid > since => {
-                    events.push(Event::late(session, EventKind::ChildrenChanged, path));
-                }
-                Some(_) => self.watches.add(session, Aspect::Children, path),
-            }
-        }
-        Ok(Response::Empty)
-    }
-
-    fn watch(&mut self, aspect: Aspect, path: &str, wanted: bool) -> Result<(), Code> {
-        let session = self.session;
-        if !wanted || self.watches.has(session, aspect, path) {
-            return Ok(());
-        }
-        if self.watches.count_of(session) >= self.limits.watches_per_connection {
-            return Err(Code::QUOTA_EXCEEDED);
-        }
-        self.watches.add(session, aspect, path);
-        Ok(())
     }
 
     fn node(&self, path: &str) -> Result<&'a Node, Code> {

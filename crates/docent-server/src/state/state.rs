@@ -5,7 +5,6 @@ use super::event::{Event, NO_ZXID};
 use super::handshake::{Handshake, granted};
 use super::op_code::is_write;
 use super::origin::Origin;
-use super::past::{Behind, watch_of};
 use super::reader::Reader;
 use super::reply::Reply;
 use super::writer::Writer;
@@ -101,6 +100,8 @@ impl State {
             | Request::Delete { .. }
             | Request::SetData { .. }
             | Request::SetAcl { .. }
+            | Request::Check { .. }
+            | Request::Reconfig { .. }
             | Request::Multi(_) => {
                 Writer::begin(database, limits, session, now).write(request, &mut effects.events)
             }
@@ -111,48 +112,17 @@ impl State {
             Request::Auth { scheme, credentials } => {
                 database.sessions.authenticate(session, scheme, credentials).map(|()| Response::Empty)
             }
+            // There is no mechanism to authenticate by: the real server answers as if that had succeeded.
+            Request::Sasl { .. } => Ok(Response::Sasl { token: None }),
             Request::Ping => Ok(Response::Empty),
             Request::Sync { path } => Ok(Response::Synced { path: path.clone() }),
             read => Reader::new(database, limits, session).answer(read, &mut effects.events),
         };
         database.sessions.count_events(&effects.events);
-        let is_auth = matches!(request, Request::Auth { .. });
+        let is_auth = matches!(request, Request::Auth { .. } | Request::Sasl { .. });
         let closes = matches!(request, Request::CloseSession) || (is_auth && result.is_err());
         // ZooKeeper answers credentials before they reach the part that knows the transactions.
         Reply { zxid: if is_auth { 0 } else { database.zxid }, result, closes }
-    }
-
-    /// As [`apply`](Self::apply), by a server that may be behind: reads show the tree of back then. A watch
-    /// that such a read sets fires right after the answer where the node has changed since: this is when the
-    /// server catches up.
-    pub(crate) fn apply_behind(
-        &mut self,
-        behind: Behind,
-        session: i64,
-        request: &Request,
-        now: i64,
-        effects: &mut Effects,
-    ) -> Reply {
-        let Some(version) = self.database.past.oldest(behind, now) else {
-            return self.apply(session, request, now, effects);
-        };
-        if let Some(watched) = watch_of(request) {
-            self.database.exchange(version);
-            let reply = self.apply(session, request, now, effects);
-            self.database.exchange(version);
-            effects.later.extend(
-                watched.and_then(|(aspect, path)| self.database.overtaken(version, session, aspect, path)),
-            );
-            self.database.sessions.count_events(&effects.later);
-            return reply;
-        }
-        let mut reply = self.apply(session, request, now, effects);
-        // These say nothing of the tree. Where an event tells of a change, the client knows the present.
-        let says_nothing = matches!(request, Request::Ping | Request::SetWatches(_));
-        if says_nothing && effects.events.is_empty() {
-            reply.zxid = self.database.past.zxid(version).unwrap_or(reply.zxid);
-        }
-        reply
     }
 
     /// The answer to an `op` whose body could not be read. It takes up a transaction number if `op` is a
@@ -162,6 +132,12 @@ impl State {
             self.database.next_zxid(now);
         }
         Reply { zxid: self.database.zxid, result: Err(Code::MARSHALLING_ERROR), closes: false }
+    }
+
+    /// The answer to an operation of servers that a client sends.
+    pub(crate) fn forbidden(&mut self, now: i64) -> Reply {
+        self.database.next_zxid(now);
+        Reply { zxid: self.database.zxid, result: Err(Code::BAD_ARGUMENTS), closes: false }
     }
 
     /// The answer to an operation that this server does not have.
@@ -182,7 +158,10 @@ impl State {
     /// session of a multi with its first operation only.
     pub(crate) fn refuses_as_moved(&self, session: i64, member: u32, request: &Request) -> bool {
         let is_checked = match request {
-            Request::CloseSession | Request::Auth { .. } => false,
+            Request::CloseSession
+            | Request::Auth { .. }
+            | Request::Sasl { .. }
+            | Request::Reconfig { .. } => false,
             Request::Multi(ops) => !ops.is_empty(),
             _ => true,
         };

@@ -81,6 +81,17 @@ impl Tree {
         self.nodes.iter().map(|(path, node)| (path.as_str(), node))
     }
 
+    /// Number of the nodes below a node. For the root, ZooKeeper counts all but the root; for the empty path,
+    /// which is the root too, the root as well.
+    pub(crate) fn count_below(&self, path: &str) -> i32 {
+        let is_below = |node: &&String| {
+            node.strip_prefix(path)
+                .is_some_and(|rest| rest.starts_with('/') && (rest.len() > 1 || path.is_empty()))
+        };
+        let count = if path == "/" { self.len() - 1 } else { self.nodes.keys().filter(is_below).count() };
+        i32::try_from(count).unwrap_or(i32::MAX)
+    }
+
     /// Number of nodes.
     pub(crate) fn len(&self) -> usize {
         self.nodes.len()

@@ -29,8 +29,14 @@ impl<'a> Writer<'a> {
             Request::Delete { path, version } => preparation.delete(path, *version),
             Request::SetData { path, data, version } => preparation.set_data(path, data.as_ref(), *version),
             Request::SetAcl { path, acl, version } => preparation.set_acl(path, acl, *version),
+            Request::Check { path, version } => preparation.check(path, *version),
+            Request::Reconfig { .. } => Err(Code::RECONFIG_DISABLED),
             _ => Err(Code::UNIMPLEMENTED),
         })?;
+        if let Request::Check { path, .. } = request {
+            let node = self.database.tree.get(path).ok_or(Code::NO_NODE)?;
+            return Ok(Response::Stat(node.stat()));
+        }
         Ok(match self.database.commit(self.commit, change, events) {
             MultiResult::Created { path, stat } => Response::Created { path, stat: stat.map(|stat| *stat) },
             MultiResult::Set(stat) => Response::Stat(*stat),

@@ -104,6 +104,7 @@ async fn unwatched(client: &zk::Client, request: Request) -> Result<Response, Fa
         | Request::GetChildren { .. }
         | Request::GetChildren2 { .. }
         | Request::Ping
+        | Request::Check { .. }
         | Request::Reconfig { .. }
         | Request::CheckWatches { .. }
         | Request::RemoveWatches { .. }

@@ -1,0 +1,104 @@
+//! Requests that set, set again, check and remove watches.
+
+use super::event::Event;
+use super::reader::Reader;
+use super::watch_table::Mode;
+use super::watches::Aspect;
+use docent_proto::{Code, EventKind, Response, WatchKind, WatchMode, Watches};
+
+/// The aspects that a watch that stays looks at.
+const BOTH: [Aspect; 2] = [Aspect::Data, Aspect::Children];
+
+impl Reader<'_> {
+    /// Leaves a watch that comes true once, if a read asks for it.
+    pub(super) fn watch(&mut self, aspect: Aspect, path: &str, wanted: bool) -> Result<(), Code> {
+        if wanted { self.set(&[aspect], path, Mode::Once) } else { Ok(()) }
+    }
+
+    pub(super) fn add_watch(&mut self, path: &str, mode: WatchMode) -> Result<Response, Code> {
+        self.set(&BOTH, path, Mode::Stays(mode))?;
+        Ok(Response::WatchAdded(Code::OK))
+    }
+
+    pub(super) fn check_watches(&self, path: &str, kind: WatchKind) -> Result<Response, Code> {
+        // The real server looks for the parent of the path.
+        if !path.is_empty() && !path.contains('/') {
+            return Err(Code::MARSHALLING_ERROR);
+        }
+        let is_set = !path.is_empty() && self.watches.is_watched(path, kind);
+        if is_set { Ok(Response::Empty) } else { Err(Code::NO_WATCHER) }
+    }
+
+    pub(super) fn remove_watches(&mut self, path: &str, kind: WatchKind) -> Result<Response, Code> {
+        let removed = self.watches.remove(self.session, path, kind);
+        if removed { Ok(Response::Empty) } else { Err(Code::NO_WATCHER) }
+    }
+
+    /// Sets watches again. One that comes true once, and whose node changed since the client last looked,
+    /// fires at once and is not set. Those that stay say nothing of what was missed.
+    pub(super) fn set_watches(
+        &mut self,
+        once: &Watches,
+        persistent: &[String],
+        recursive: &[String],
+        events: &mut Vec<Event>,
+    ) -> Result<Response, Code> {
+        let lists = [&once.data, &once.exist, &once.child].map(Vec::len);
+        self.admit(lists.iter().sum::<usize>() + 2 * (persistent.len() + recursive.len()))?;
+        let since = once.relative_zxid;
+        for path in &once.data {
+            let kind = match self.tree.get(path) {
+                None => Some(EventKind::Deleted),
+                Some(node) => (node.mzxid > since).then_some(EventKind::DataChanged),
+            };
+            self.tell_or_set(Aspect::Data, path, kind, events);
+        }
+        for path in &once.exist {
+            let kind = self.tree.get(path).map(|_| EventKind::Created);
+            self.tell_or_set(Aspect::Data, path, kind, events);
+        }
+        for path in &once.child {
+            let kind = match self.tree.get(path) {
+                None => Some(EventKind::Deleted),
+                Some(node) => (node.pzxid > since).then_some(EventKind::ChildrenChanged),
+            };
+            self.tell_or_set(Aspect::Children, path, kind, events);
+        }
+        let stays = |mode| move |path| (path, Mode::Stays(mode));
+        let persistent = persistent.iter().map(stays(WatchMode::Persistent));
+        for (path, mode) in persistent.chain(recursive.iter().map(stays(WatchMode::PersistentRecursive))) {
+            self.set(&BOTH, path, mode)?;
+        }
+        Ok(Response::Empty)
+    }
+
+    fn tell_or_set(
+        &mut self,
+        aspect: Aspect,
+        path: &str,
+        missed: Option<EventKind>,
+        events: &mut Vec<Event>,
+    ) {
+        match missed {
+            Some(kind) => events.push(Event::late(self.session, kind, path)),
+            None => self.watches.add(self.session, aspect, path, Mode::Once),
+        }
+    }
+
+    /// Sets the watches of one path.
+    fn set(&mut self, aspects: &[Aspect], path: &str, mode: Mode) -> Result<(), Code> {
+        let is_new = |aspect: &&Aspect| self.watches.get(self.session, **aspect, path).is_none();
+        self.admit(aspects.iter().filter(is_new).count())?;
+        for aspect in aspects {
+            self.watches.add(self.session, *aspect, path, mode);
+        }
+        Ok(())
+    }
+
+    /// Checks that the link may have so many more watches.
+    fn admit(&self, added: usize) -> Result<(), Code> {
+        let all = self.watches.count_of(self.session).saturating_add(added);
+        let is_over = added > 0 && all > self.limits.watches_per_connection;
+        if is_over { Err(Code::QUOTA_EXCEEDED) } else { Ok(()) }
+    }
+}
