@@ -168,6 +168,21 @@ impl RawClient {
         }
     }
 
+    /// The events that came before the last reply and that nobody has waited for.
+    pub fn take_events(&mut self) -> Vec<WatchEvent> {
+        self.events.drain(..).collect()
+    }
+
+    /// Sends `body` as one frame, whatever it holds. What comes back is for [`frame`](Self::frame).
+    ///
+    /// # Errors
+    /// When the link fails.
+    pub async fn send_frame(&mut self, body: &[u8]) -> Result<(), RawError> {
+        let mut out = BytesMut::new();
+        write_frame(&mut out, |out| out.extend_from_slice(body));
+        Ok(self.stream.write_all(&out).await?)
+    }
+
     /// Ends the session.
     ///
     /// # Errors
