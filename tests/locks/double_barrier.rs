@@ -326,11 +326,13 @@ both_backends! {
         let member = settings.session_timeout(SHORT_SESSION).operation_timeout(patience).connect().await.unwrap();
         let other = connect(&server).await;
         let waiting = enter(&member, 2);
-        until_nodes(&other, 1).await;
+        // It is a member, and knows that.
+        let reads_ready = |path: &String| path.ends_with("/ready");
+        proxy.until(|trace| trace.iter().any(|frame| frame.path.as_ref().is_some_and(reads_ready))).await;
+        let mut state = member.state();
         proxy.cut().await;
         until_nodes(&other, 0).await;
         // The client gives the session up, and then the request that it sends in the next one.
-        let mut state = member.state();
         soon(async { while state.changed().await.unwrap() != ConnectionState::Lost {} }).await;
         for _ in 0..2 {
             assert_eq!(soon(member.exists(PATH)).await.unwrap_err().kind(), ErrorKind::Timeout);
