@@ -9,14 +9,16 @@ use anyhow::{Result, ensure};
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// Packages that defects are planted into, and the simulation, which chooses them.
-const PLANTED: [&str; 7] = [
+/// Packages that defects are planted into, and the two that choose them.
+const PLANTED: [&str; 9] = [
     "docent-core",
     "docent-locks",
     "docent-election",
     "docent-queue",
     "docent-discovery",
     "docent-config",
+    "docent-server",
+    "docent-differential",
     "docent-simulation",
 ];
 

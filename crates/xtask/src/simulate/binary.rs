@@ -1,4 +1,4 @@
-use crate::cargo::{cargo, run, target};
+use crate::cargo::build_program;
 use anyhow::{Context, Result};
 use std::io::Read;
 use std::path::PathBuf;
@@ -28,18 +28,12 @@ pub(crate) struct Done {
 
 impl Binary {
     pub(crate) fn build() -> Result<Self> {
-        let target = target();
-        run(&mut cargo("build --quiet --release --package docent-simulation"))?;
-        Ok(Self(target.join("release/simulation")))
+        build_program("docent-simulation", "simulation", false).map(Self)
     }
 
-    /// The simulation with all defects, of which each run chooses at most one. It has a build folder of its
-    /// own, so that nothing else is built anew.
+    /// The simulation with all defects, of which each run chooses at most one.
     pub(crate) fn build_planted() -> Result<Self> {
-        let target = target().join("planted");
-        let mut command = cargo("build --quiet --release --package docent-simulation");
-        run(command.env("RUSTFLAGS", "--cfg docent_planted").env("CARGO_TARGET_DIR", &target))?;
-        Ok(Self(target.join("release/simulation")))
+        build_program("docent-simulation", "simulation", true).map(Self)
     }
 
     pub(crate) fn command(&self, recipe: &str, seed: u64) -> Command {

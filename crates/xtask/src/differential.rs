@@ -1,0 +1,22 @@
+//! Generated scripts on the embedded server and on a real one.
+
+use crate::cargo::{build_program, run as execute};
+use crate::packages;
+use anyhow::Result;
+use std::process::Command;
+
+/// Scripts that CI runs.
+const SCRIPTS: &str = "2000";
+
+/// The chore as it is called by hand.
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    packages::ensure_zookeeper()?;
+    let planted = arguments.iter().any(|argument| argument == "--planted");
+    let program = build_program("docent-differential", "differential", planted)?;
+    execute(Command::new(program).args(arguments))
+}
+
+/// The scripts of CI, which are the same each time.
+pub(crate) fn stage() -> Result<()> {
+    run(&["--scripts", SCRIPTS].map(str::to_owned))
+}

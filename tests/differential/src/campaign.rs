@@ -1,0 +1,89 @@
+use crate::compare::Difference;
+use crate::generate::generate;
+use crate::script::Step;
+use crate::servers::Servers;
+use crate::shrink::shrink;
+use anyhow::{Context, Result};
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+use std::time::{Duration, Instant};
+
+/// Scripts after which both servers are started anew: what scripts leave behind stays in their memory.
+const ROUND: u64 = 4_000;
+/// Pause between two lines that say how far it is.
+const PROGRESS: Duration = Duration::from_secs(15);
+
+/// Scripts to run.
+#[derive(Debug, Clone, Copy)]
+pub struct Campaign {
+    /// Seed of the first script; each of the others has the next number.
+    pub seed: u64,
+    /// Number of scripts.
+    pub scripts: u64,
+    /// Scripts under way at the same time.
+    pub at_once: usize,
+    /// Compares the real server with itself.
+    pub real_twice: bool,
+    /// Failures after which no more scripts are begun.
+    pub failures: usize,
+}
+
+/// Script that shows a difference.
+#[derive(Debug)]
+pub struct Failure {
+    /// Seed of the script.
+    pub seed: u64,
+    /// The shortest part of it that was found to show a difference.
+    pub script: Vec<Step>,
+    /// The difference that this part shows.
+    pub difference: Difference,
+}
+
+impl Campaign {
+    /// Runs the scripts on servers of its own. The failures are shrunk.
+    ///
+    /// # Errors
+    /// When a server cannot be started or is silent.
+    pub async fn run(&self) -> Result<Vec<Failure>> {
+        let (started, mut shown) = (Instant::now(), Instant::now());
+        let (mut failures, mut done) = (Vec::new(), 0);
+        while done < self.scripts && failures.len() < self.failures {
+            let servers =
+                if self.real_twice { Servers::start_real().await? } else { Servers::start().await? };
+            let count = ROUND.min(self.scripts - done);
+            let mut results = self.scripts_on(&servers, self.seed + done, count);
+            while let Some(found) = results.try_next().await? {
+                done += 1;
+                failures.extend(found);
+                if failures.len() >= self.failures {
+                    break;
+                }
+                if shown.elapsed() >= PROGRESS {
+                    shown = Instant::now();
+                    let seconds = started.elapsed().as_secs();
+                    println!("{done} of {} scripts, {} differ, {seconds} s", self.scripts, failures.len());
+                }
+            }
+        }
+        println!("{done} scripts in {:.1} s, {} differ", started.elapsed().as_secs_f64(), failures.len());
+        Ok(failures)
+    }
+
+    /// Runs the scripts of these seeds on two servers, and tells for each whether it failed.
+    pub fn scripts_on<'a>(
+        &self,
+        servers: &'a Servers,
+        first: u64,
+        count: u64,
+    ) -> impl stream::Stream<Item = Result<Option<Failure>>> + Unpin + 'a {
+        let runs = (first..first + count).map(move |seed| try_seed(servers, seed));
+        Box::pin(stream::iter(runs).buffer_unordered(self.at_once))
+    }
+}
+
+async fn try_seed(servers: &Servers, seed: u64) -> Result<Option<Failure>> {
+    let script = generate(seed);
+    let found = servers.difference(&script).await.with_context(|| format!("seed {seed}"))?;
+    let Some(difference) = found else { return Ok(None) };
+    let (script, difference) = shrink(servers, script, difference).await;
+    Ok(Some(Failure { seed, script, difference }))
+}

@@ -1,0 +1,8 @@
+//! Scripts drawn from a seed.
+
+mod generator;
+mod requests;
+mod scenes;
+mod values;
+
+pub use generator::generate;

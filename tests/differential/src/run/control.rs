@@ -1,0 +1,154 @@
+use super::link::Link;
+use crate::script::Operation;
+use crate::script::decode::Decoder;
+use crate::script::encode::{self, Names};
+use crate::script::piece::Line;
+use anyhow::{Context, Result, bail, ensure};
+use bytes::{Buf, Bytes};
+use docent_proto::ConnectRequest;
+use std::net::SocketAddr;
+use std::time::Duration;
+use tokio::time::timeout;
+
+const OPEN: &str = "31:world:anyone";
+/// Nodes that were not deleted by then never are.
+const REAPED: Duration = Duration::from_secs(2);
+const NO_NODE: i32 = -101;
+
+/// Session of a run that belongs to no script: it makes the root, waits for nodes to go, and looks at all that
+/// is left.
+#[derive(Debug)]
+pub(super) struct Control {
+    link: Link,
+    root: String,
+}
+
+/// Reply of a server: its code and body.
+struct Reply {
+    code: i32,
+    body: Bytes,
+}
+
+/// Handshake of a new session.
+pub(super) fn fresh(timeout_ms: i32) -> ConnectRequest {
+    ConnectRequest {
+        last_zxid_seen: 0,
+        timeout_ms,
+        session_id: 0,
+        password: Bytes::from_static(&[0; 16]),
+        read_only: Some(false),
+    }
+}
+
+impl Control {
+    /// Opens a session and makes the root.
+    pub(super) async fn open(address: SocketAddr, root: &str) -> Result<Self> {
+        let (link, response) = Link::open(address, &fresh(60_000)).await?;
+        ensure!(response.is_some(), "the server refuses links");
+        let mut control = Self { link, root: root.to_owned() };
+        let made = control.ask("create", &["/", "null", OPEN, "0"]).await?;
+        ensure!(made.code == 0, "the root cannot be made: {}", made.code);
+        Ok(control)
+    }
+
+    /// Waits until a node is gone; false when it stays.
+    pub(super) async fn gone(&mut self, path: &str) -> Result<bool> {
+        if self.ask("exists", &[path, "1"]).await?.code == NO_NODE {
+            return Ok(true);
+        }
+        match timeout(REAPED, self.link.frame()).await {
+            Ok(frame) => frame?.context("the link of the control was closed").map(|_| true),
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// Waits until a node is gone.
+    pub(super) async fn await_gone(&mut self, path: &str) -> Result<()> {
+        if self.ask("exists", &[path, "1"]).await?.code != NO_NODE {
+            self.link.frame().await?.context("the link of the control was closed")?;
+        }
+        Ok(())
+    }
+
+    /// Writes down every node below the root, with all that servers tell of it.
+    pub(super) async fn survey(&mut self, lines: &mut Vec<Line>) -> Result<()> {
+        let mut level = vec!["/".to_owned()];
+        while !level.is_empty() {
+            let mut asked = Vec::new();
+            for path in &level {
+                asked.extend([
+                    ("get", vec![path.as_str(), "0"]),
+                    ("get-acl", vec![path]),
+                    ("children", vec![path, "0"]),
+                ]);
+            }
+            let replies = self.ask_all(&asked).await?;
+            let mut next = Vec::new();
+            for (path, replies) in level.iter().zip(replies.chunks(3)) {
+                lines.push(self.describe(path, replies));
+                let base = if path == "/" { "" } else { path };
+                next.extend(names(&replies[2])?.into_iter().map(|name| format!("{base}/{name}")));
+            }
+            next.sort();
+            level = next;
+        }
+        Ok(())
+    }
+
+    fn describe(&self, path: &str, replies: &[Reply]) -> Line {
+        let mut line = Line::default();
+        line.push(&format!("= {path}"));
+        for (name, reply) in ["get", "get-acl"].into_iter().zip(replies) {
+            match Operation::find(name) {
+                Some(operation) if reply.code == 0 => {
+                    Decoder { bytes: &reply.body, root: &self.root, line: &mut line }.body(operation);
+                }
+                _ => line.push(&format!(" {}", reply.code)),
+            }
+        }
+        line
+    }
+
+    /// Ends the session.
+    pub(super) async fn close(mut self) -> Result<()> {
+        self.ask("close", &[]).await.map(|_| ())
+    }
+
+    async fn ask(&mut self, name: &str, fields: &[&str]) -> Result<Reply> {
+        let mut replies = self.ask_all(&[(name, fields.to_vec())]).await?;
+        replies.pop().context("one request has one reply")
+    }
+
+    async fn ask_all(&mut self, requests: &[(&str, Vec<&str>)]) -> Result<Vec<Reply>> {
+        for (name, fields) in requests {
+            let operation = Operation::find(name).context("no such operation")?;
+            let fields: Vec<String> = fields.iter().map(|field| (*field).to_owned()).collect();
+            let mut body = Vec::new();
+            encode::body(operation, &fields, Names { root: &self.root, seen: 0 }, &mut body)?;
+            self.link.send(0, operation.xid, operation.code, &body).await;
+        }
+        self.link.waiting.clear();
+        let mut replies = Vec::with_capacity(requests.len());
+        while replies.len() < requests.len() {
+            let Some(mut body) = self.link.frame().await? else {
+                bail!("the link of the control was closed")
+            };
+            let (xid, _zxid, code) = (body.get_i32(), body.get_i64(), body.get_i32());
+            // An event of a watch that is not waited for any more.
+            if xid != -1 {
+                replies.push(Reply { code, body });
+            }
+        }
+        Ok(replies)
+    }
+}
+
+fn names(reply: &Reply) -> Result<Vec<String>> {
+    if reply.code != 0 {
+        return Ok(Vec::new());
+    }
+    let mut line = Line::default();
+    let mut decoder = Decoder { bytes: &reply.body, root: "", line: &mut line };
+    let count = decoder.i32()?;
+    (0..count).map(|_| decoder.path()).collect()
+}

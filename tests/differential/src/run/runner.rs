@@ -1,0 +1,290 @@
+use super::control::{Control, fresh};
+use super::link::Link;
+use super::record::Record;
+use crate::script::decode::Decoder;
+use crate::script::encode::{self, Names};
+use crate::script::piece::{Line, render};
+use crate::script::{Action, Operation, Step};
+use anyhow::{Context, Result};
+use bytes::{Buf, Bytes};
+use docent_proto::{ConnectRequest, ConnectResponse};
+use std::collections::{BTreeMap, HashMap};
+use std::net::SocketAddr;
+
+/// Timeout of sessions, in milliseconds: nothing that a script waits for takes so long.
+const TIMEOUT: i32 = 60_000;
+/// Timeout of a session that is left alone until it expires.
+const SHORT: i32 = 400;
+const PING: i32 = 11;
+const PING_XID: i32 = -2;
+const EVENT_XID: i32 = -1;
+
+/// Runs a script on a server, with all of its nodes below `root`, which must not be there yet.
+///
+/// # Errors
+/// When the server cannot be reached or is silent: that says nothing about the script.
+pub async fn run(script: &[Step], address: SocketAddr, root: &str) -> Result<Record> {
+    let control = Control::open(address, root).await?;
+    let (sessions, lines) = (BTreeMap::new(), Vec::new());
+    let mut runner = Runner { script, address, root, control, sessions, lines };
+    for (index, step) in script.iter().enumerate() {
+        runner.step(index, step).await.with_context(|| format!("step {index}: {step}"))?;
+    }
+    runner.finish().await
+}
+
+struct Runner<'a> {
+    script: &'a [Step],
+    address: SocketAddr,
+    root: &'a str,
+    control: Control,
+    sessions: BTreeMap<usize, Session>,
+    lines: Vec<Line>,
+}
+
+struct Session {
+    id: i64,
+    password: Bytes,
+    link: Option<Link>,
+    /// Newest transaction in the header of a reply.
+    seen: i64,
+    /// The server has said that it closes the link.
+    closing: bool,
+}
+
+impl Runner<'_> {
+    async fn step(&mut self, index: usize, step: &Step) -> Result<()> {
+        self.say(&format!("> {step}"));
+        let said = self.lines.len();
+        let who = step.session;
+        // Sessions that do not wait for each other would be in no order.
+        let others: Vec<usize> = self.sessions.keys().copied().filter(|other| *other != who).collect();
+        for other in others {
+            self.drain(other).await?;
+        }
+        if !self.sessions.contains_key(&who) {
+            self.connect(who, &fresh(TIMEOUT)).await?;
+        }
+        match &step.action {
+            Action::Request(operation, fields) => {
+                let seen = self.sessions[&who].seen;
+                let mut body = Vec::new();
+                encode::body(operation, fields, Names { root: self.root, seen }, &mut body)?;
+                self.send(who, index, operation.xid, operation.code, &body).await;
+            }
+            Action::Raw(code, body) => self.send(who, index, None, *code, body).await,
+            Action::Drop => self.detach(who).await?,
+            Action::Attach(timeout_ms) => self.attach(who, *timeout_ms).await?,
+            Action::Expire => self.expire(who).await?,
+            Action::Gone(path) => {
+                self.drain(who).await?;
+                let gone = self.control.gone(path).await?;
+                self.say(&format!("  {}", if gone { "gone" } else { "still there" }));
+            }
+        }
+        if !step.at_once {
+            self.settle(step).await?;
+        }
+        if ends(&step.action) {
+            // Its nodes go in one transaction, in no order.
+            self.lines[said..].sort_by_key(Line::beginning);
+        }
+        Ok(())
+    }
+
+    /// Waits for all replies, and for all events of what was done so far.
+    async fn settle(&mut self, step: &Step) -> Result<()> {
+        self.drain(step.session).await?;
+        let reads = matches!(&step.action, Action::Request(op, _) if !op.writes && op.xid.is_none());
+        if reads { Ok(()) } else { self.barrier().await }
+    }
+
+    /// A ping on each link: what a server had to say before its reply was said.
+    async fn barrier(&mut self) -> Result<()> {
+        for session in self.sessions.values_mut().filter(|session| !session.closing) {
+            if let Some(link) = &mut session.link {
+                link.send(usize::MAX, Some(PING_XID), PING, &[]).await;
+            }
+        }
+        let all: Vec<usize> = self.sessions.keys().copied().collect();
+        for who in all {
+            self.drain(who).await?;
+        }
+        Ok(())
+    }
+
+    async fn send(&mut self, who: usize, step: usize, xid: Option<i32>, code: i32, body: &[u8]) {
+        match self.sessions.get_mut(&who).and_then(|session| session.link.as_mut()) {
+            Some(link) => link.send(step, xid, code, body).await,
+            None => self.say("  no link"),
+        }
+    }
+
+    /// Reads until every request of a session has its reply, or the link is closed where the server said so.
+    async fn drain(&mut self, who: usize) -> Result<()> {
+        loop {
+            let Some(session) = self.sessions.get_mut(&who) else { return Ok(()) };
+            let Some(link) = &mut session.link else { return Ok(()) };
+            if link.waiting.is_empty() && !session.closing {
+                return Ok(());
+            }
+            match link.frame().await? {
+                Some(frame) => self.receive(who, frame)?,
+                None => {
+                    session.link = None;
+                    session.closing = false;
+                    self.say(&format!("  {who} closed"));
+                }
+            }
+        }
+    }
+
+    fn receive(&mut self, who: usize, mut frame: Bytes) -> Result<()> {
+        anyhow::ensure!(frame.len() >= 16, "reply without a header");
+        let (xid, zxid, code) = (frame.get_i32(), frame.get_i64(), frame.get_i32());
+        let mut line = Line::default();
+        line.push(&format!("  {who} "));
+        if xid == EVENT_XID {
+            event(self.root, &frame, zxid, code, &mut line);
+            self.lines.push(line);
+            return Ok(());
+        }
+        let session = self.sessions.get_mut(&who).context("a session that reads was opened")?;
+        session.seen = session.seen.max(zxid);
+        let waiting = session.link.as_mut().map(|link| &mut link.waiting).context("a link that was read")?;
+        let at = waiting.iter().position(|(asked, _)| *asked == xid);
+        let step = at.and_then(|at| waiting.remove(at)).map(|(_, step)| step);
+        let action = step.and_then(|step| self.script.get(step)).map(|step| &step.action);
+        let operation = match action {
+            Some(Action::Request(operation, _)) => Some(*operation),
+            None if step.is_some() && code == 0 => return Ok(()),
+            _ => None,
+        };
+        session.closing |= operation.is_some_and(|operation| closes(operation, code));
+        line.push(&format!("{} {code} ", operation.map_or("?", |operation| operation.name)));
+        match operation {
+            Some(operation) if operation.writes && code == 0 => line.zxid(zxid),
+            _ => line.seen(zxid),
+        }
+        let mut decoder = Decoder { bytes: &frame, root: self.root, line: &mut line };
+        match operation {
+            Some(operation) if code == 0 => decoder.body(operation),
+            _ => decoder.rest(),
+        }
+        self.lines.push(line);
+        Ok(())
+    }
+
+    async fn connect(&mut self, who: usize, connect: &ConnectRequest) -> Result<()> {
+        let (link, response) = Link::open(self.address, connect).await?;
+        let said = match &response {
+            None => format!("  {who} refused"),
+            Some(ConnectResponse { session_id: 0, timeout_ms, read_only, .. }) => {
+                format!("  {who} over {timeout_ms} {read_only:?}")
+            }
+            Some(granted) => format!("  {who} attached {} {:?}", granted.timeout_ms, granted.read_only),
+        };
+        self.say(&said);
+        let lives = response.filter(|response| response.session_id != 0);
+        let session = self.sessions.entry(who).or_insert_with(|| Session {
+            id: 0,
+            password: Bytes::new(),
+            link: None,
+            seen: 0,
+            closing: false,
+        });
+        if let Some(granted) = lives {
+            (session.id, session.password, session.link) = (granted.session_id, granted.password, Some(link));
+        }
+        Ok(())
+    }
+
+    async fn detach(&mut self, who: usize) -> Result<()> {
+        self.drain(who).await?;
+        if let Some(session) = self.sessions.get_mut(&who) {
+            session.link = None;
+        }
+        Ok(())
+    }
+
+    async fn attach(&mut self, who: usize, timeout_ms: i32) -> Result<()> {
+        self.detach(who).await?;
+        let session = &self.sessions[&who];
+        let connect = ConnectRequest {
+            last_zxid_seen: session.seen,
+            timeout_ms,
+            session_id: session.id,
+            password: session.password.clone(),
+            read_only: Some(false),
+        };
+        self.connect(who, &connect).await
+    }
+
+    /// The session leaves a node of its own behind, which goes with it.
+    async fn expire(&mut self, who: usize) -> Result<()> {
+        self.attach(who, SHORT).await?;
+        let marker = format!("={}~{who}", self.root);
+        let create = Operation::find("create").context("there is a create")?;
+        let fields = [marker.as_str(), "null", "open", "1"].map(str::to_owned);
+        let mut body = Vec::new();
+        encode::body(create, &fields, Names { root: self.root, seen: 0 }, &mut body)?;
+        self.send(who, usize::MAX, None, create.code, &body).await;
+        self.detach(who).await?;
+        self.control.await_gone(&marker).await
+    }
+
+    async fn finish(mut self) -> Result<Record> {
+        self.say("> end");
+        self.barrier().await?;
+        self.control.survey(&mut self.lines).await?;
+        let numbers: HashMap<i64, usize> =
+            self.sessions.iter().map(|(number, session)| (session.id, *number)).collect();
+        let record = Record::new(render(&self.lines, &numbers));
+        for session in self.sessions.values_mut() {
+            if let Some(link) = &mut session.link {
+                link.send(0, None, -11, &[]).await;
+                while link.frame().await?.is_some() {}
+            }
+        }
+        self.control.close().await?;
+        Ok(record)
+    }
+
+    fn say(&mut self, text: &str) {
+        let mut line = Line::default();
+        line.push(text);
+        self.lines.push(line);
+    }
+}
+
+/// True when the session is over after such an action.
+fn ends(action: &Action) -> bool {
+    match action {
+        Action::Request(operation, _) => operation.name == "close",
+        other => *other == Action::Expire,
+    }
+}
+
+/// True when the server closes the link after such a reply.
+fn closes(operation: &Operation, code: i32) -> bool {
+    operation.name == "close" || (operation.name == "auth" && code != 0)
+}
+
+fn event(root: &str, frame: &[u8], zxid: i64, code: i32, line: &mut Line) {
+    let mut decoder = Decoder { bytes: frame, root, line: &mut Line::default() };
+    let parts = (decoder.i32().unwrap_or(0), decoder.i32().unwrap_or(0), decoder.path().unwrap_or_default());
+    let (kind, state, path) = parts;
+    let name = match kind {
+        1 => "created",
+        2 => "deleted",
+        3 => "changed",
+        4 => "children",
+        5 => "data-watch-removed",
+        6 => "child-watch-removed",
+        7 => "persistent-watch-removed",
+        _ => "unknown",
+    };
+    let usual = (zxid, code, state) == (-1, 0, 3);
+    let header = if usual { String::new() } else { format!(" {zxid} {code} {state}") };
+    line.push(&format!("! {name} {path}{header}"));
+}

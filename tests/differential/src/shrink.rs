@@ -1,0 +1,82 @@
+use crate::compare::Difference;
+use crate::script::{Action, Step};
+use crate::servers::Servers;
+
+/// Runs that the shrinking of one script may take.
+const RUNS: usize = 400;
+
+/// Makes a script that shows a difference shorter, as long as it shows any: steps are left out, many at a time
+/// at first, then operations of multis.
+pub async fn shrink(servers: &Servers, script: Vec<Step>, difference: Difference) -> (Vec<Step>, Difference) {
+    let mut shrinking = Shrinking { servers, script, difference, runs: 0 };
+    let mut size = shrinking.script.len() / 2;
+    while size > 0 {
+        shrinking.without_steps(size).await;
+        size /= 2;
+    }
+    shrinking.without_parts().await;
+    while shrinking.without_steps(1).await {}
+    (shrinking.script, shrinking.difference)
+}
+
+struct Shrinking<'a> {
+    servers: &'a Servers,
+    script: Vec<Step>,
+    difference: Difference,
+    runs: usize,
+}
+
+impl Shrinking<'_> {
+    /// Leaves out `size` steps wherever it can; true when it could.
+    async fn without_steps(&mut self, size: usize) -> bool {
+        let (mut at, mut shorter) = (0, false);
+        while at < self.script.len() {
+            let mut candidate = self.script.clone();
+            candidate.drain(at..(at + size).min(candidate.len()));
+            if self.adopt(candidate).await {
+                shorter = true;
+            } else {
+                at += size;
+            }
+        }
+        shorter
+    }
+
+    /// Leaves out single operations of multis.
+    async fn without_parts(&mut self) {
+        for step in 0..self.script.len() {
+            let mut part = 0;
+            while let Some(candidate) = without_part(&self.script, step, part) {
+                if !self.adopt(candidate).await {
+                    part += 1;
+                }
+            }
+        }
+    }
+
+    async fn adopt(&mut self, candidate: Vec<Step>) -> bool {
+        self.runs += 1;
+        if self.runs > RUNS {
+            return false;
+        }
+        match self.servers.difference(&candidate).await {
+            Ok(Some(difference)) => {
+                (self.script, self.difference) = (candidate, difference);
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+fn without_part(script: &[Step], step: usize, part: usize) -> Option<Vec<Step>> {
+    let Action::Request(operation, fields) = &script[step].action else { return None };
+    let mut parts: Vec<&[String]> = fields.split(|word| word == ";").collect();
+    if parts.len() < 2 || part >= parts.len() {
+        return None;
+    }
+    parts.remove(part);
+    let mut candidate = script.to_vec();
+    candidate[step].action = Action::Request(operation, parts.join(&";".to_owned()));
+    Some(candidate)
+}
