@@ -1,0 +1,236 @@
+use crate::{Builder, Server};
+use lexopt::{Arg, Parser, ValueExt};
+use std::ffi::OsString;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// ZooKeeper's port.
+const PORT: u16 = 2181;
+
+pub(super) const HELP: &str = "\
+An embedded server that speaks ZooKeeper's client protocol, for development and tests.
+It is one node, keeps everything in memory, and is no replacement for an ensemble.
+
+Usage: {name} [OPTIONS]
+
+Options:
+      --host ADDRESS             Address to listen on; default 127.0.0.1
+      --port PORT                Port to listen on, 0 for any free one; default 2181
+      --allow-remote             Permit an address that other machines can reach
+      --keep FILE                Load nodes and sessions from FILE, and keep them there at a clean
+                                 stop; NOT DURABLE: a kill loses everything since the start
+      --tick TIME                Unit of session expiry; default 2s
+      --min-session-timeout TIME Shortest session timeout granted; default two ticks
+      --max-session-timeout TIME Longest session timeout granted; default twenty ticks
+      --container-check TIME     Pause between looks for empty containers; default 1m
+      --zxid-in-events           Number events as ZooKeeper does from 3.9 on
+  -h, --help                     Print this
+  -V, --version                  Print the version
+
+TIME is a whole number with ms, s or m, such as 500ms. SIGTERM and SIGINT stop the server cleanly,
+the second one at once. Exit codes: 0 after a clean stop, 1 when it cannot start or keep its state,
+2 for wrong options, 128 and the signal's number when it was stopped at once.
+The environment variable RUST_LOG sets what is logged to standard error; default warn.
+";
+
+/// Order of the command line.
+#[derive(Debug)]
+pub(super) enum Order {
+    Serve(Box<Options>),
+    Help,
+    Version,
+}
+
+/// Server that the command line asks for.
+#[derive(Debug)]
+pub(super) struct Options {
+    pub(super) builder: Builder,
+    pub(super) keep: Option<PathBuf>,
+}
+
+/// Values as they come in; those that belong together are looked at in the end.
+struct Raw {
+    builder: Builder,
+    keep: Option<PathBuf>,
+    host: IpAddr,
+    port: u16,
+    allow_remote: bool,
+    tick: Duration,
+    shortest: Option<Duration>,
+    longest: Option<Duration>,
+}
+
+/// Reads the command line. An error names the option, its value and the rule.
+pub(super) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Order, String> {
+    let mut parser = Parser::from_args(args);
+    let mut raw = Raw::new();
+    while let Some(arg) = parser.next().map_err(|error| error.to_string())? {
+        match arg {
+            Arg::Short('h') | Arg::Long("help") => return Ok(Order::Help),
+            Arg::Short('V') | Arg::Long("version") => return Ok(Order::Version),
+            Arg::Long(name) => {
+                let name = name.to_owned();
+                raw = raw.option(&name, &mut parser)?;
+            }
+            other => return Err(other.unexpected().to_string()),
+        }
+    }
+    raw.finish()
+}
+
+impl Raw {
+    fn new() -> Self {
+        Self {
+            builder: Server::builder(),
+            keep: None,
+            host: Ipv4Addr::LOCALHOST.into(),
+            port: PORT,
+            allow_remote: false,
+            tick: Duration::from_secs(2),
+            shortest: None,
+            longest: None,
+        }
+    }
+
+    /// Takes a long option, with its value where it has one.
+    fn option(mut self, name: &str, parser: &mut Parser) -> Result<Self, String> {
+        match name {
+            "allow-remote" => self.allow_remote = true,
+            "zxid-in-events" => self.builder = self.builder.zxid_in_events(true),
+            "keep" => self.keep = Some(value(name, parser)?.into()),
+            "host" => self.host = host(&text(name, parser)?)?,
+            "port" => self.port = port(&text(name, parser)?)?,
+            "tick" => self.tick = time(name, parser)?,
+            "min-session-timeout" => self.shortest = Some(time(name, parser)?),
+            "max-session-timeout" => self.longest = Some(time(name, parser)?),
+            "container-check" => self.builder = self.builder.container_check(time(name, parser)?),
+            _ => return Err(Arg::Long(name).unexpected().to_string()),
+        }
+        Ok(self)
+    }
+
+    fn finish(self) -> Result<Order, String> {
+        let Self { mut builder, keep, host, port, allow_remote, tick, shortest, longest } = self;
+        if !host.is_loopback() && !allow_remote {
+            return Err(format!(
+                "--host {host} is not a loopback address: others could reach the server; --allow-remote permits it"
+            ));
+        }
+        let shortest = shortest.unwrap_or(tick.saturating_mul(2));
+        let longest = longest.unwrap_or(tick.saturating_mul(20).max(shortest));
+        if shortest > longest {
+            return Err(format!(
+                "--min-session-timeout {shortest:?} must not be above --max-session-timeout {longest:?}"
+            ));
+        }
+        builder = builder.bind(SocketAddr::new(host, port)).tick(tick).session_timeouts(shortest, longest);
+        if allow_remote {
+            builder = builder.allow_remote();
+        }
+        if let Some(file) = &keep {
+            builder = builder.keep(file);
+        }
+        Ok(Order::Serve(Box::new(Options { builder, keep })))
+    }
+}
+
+fn value(name: &str, parser: &mut Parser) -> Result<OsString, String> {
+    parser.value().map_err(|_| format!("--{name} needs a value"))
+}
+
+fn text(name: &str, parser: &mut Parser) -> Result<String, String> {
+    value(name, parser)?.string().map_err(|error| format!("--{name}: {error}"))
+}
+
+fn host(text: &str) -> Result<IpAddr, String> {
+    match text {
+        "localhost" => Ok(Ipv4Addr::LOCALHOST.into()),
+        _ => text.parse().map_err(|_| format!("--host {text:?} must be an IP address or localhost")),
+    }
+}
+
+fn port(text: &str) -> Result<u16, String> {
+    text.parse().map_err(|_| format!("--port {text:?} must be a number from 0 to {}", u16::MAX))
+}
+
+fn time(name: &str, parser: &mut Parser) -> Result<Duration, String> {
+    let text = text(name, parser)?;
+    let found = duration(&text).filter(|time| !time.is_zero());
+    found.ok_or_else(|| {
+        format!("--{name} {text:?} must be a whole number above 0 with ms, s or m, such as 500ms")
+    })
+}
+
+fn duration(text: &str) -> Option<Duration> {
+    let unit = text.find(|c: char| !c.is_ascii_digit())?;
+    let number: u32 = text[..unit].parse().ok()?;
+    let unit = match &text[unit..] {
+        "ms" => Duration::from_millis(1),
+        "s" => Duration::from_secs(1),
+        "m" => Duration::from_secs(60),
+        _ => return None,
+    };
+    Some(unit.saturating_mul(number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(args: &[&str]) -> String {
+        parse(args.iter().map(OsString::from)).unwrap_err()
+    }
+
+    #[test]
+    fn every_option_is_taken_and_in_the_help() {
+        let values = [
+            ("host", "::1"),
+            ("port", "0"),
+            ("keep", "file"),
+            ("tick", "500ms"),
+            ("min-session-timeout", "1s"),
+            ("max-session-timeout", "2m"),
+            ("container-check", "1s"),
+        ];
+        let mut args: Vec<OsString> =
+            values.iter().map(|(name, value)| format!("--{name}={value}").into()).collect();
+        args.extend(["--allow-remote", "--zxid-in-events"].map(OsString::from));
+        for name in values.map(|(name, _)| name).iter().chain(&["allow-remote", "zxid-in-events"]) {
+            assert!(HELP.contains(&format!("  --{name} ")), "{name}");
+        }
+        let Ok(Order::Serve(options)) = parse(args) else { panic!() };
+        assert_eq!(options.keep, Some("file".into()));
+        assert!(matches!(parse(["-V".into(), "--nonsense".into()]), Ok(Order::Version)));
+        assert!(matches!(parse(["--help".into()]), Ok(Order::Help)));
+    }
+
+    #[test]
+    fn a_refusal_names_the_option_its_value_and_the_rule() {
+        for (args, text) in [
+            (&["--port", "x"][..], "--port \"x\" must be a number from 0 to 65535"),
+            (&["--port", "65536"], "--port \"65536\" must be a number from 0 to 65535"),
+            (&["--host", "here"], "--host \"here\" must be an IP address or localhost"),
+            (&["--tick", "2"], "--tick \"2\" must be a whole number above 0 with ms, s or m, such as 500ms"),
+            (
+                &["--tick", "0s"],
+                "--tick \"0s\" must be a whole number above 0 with ms, s or m, such as 500ms",
+            ),
+            (&["--keep"], "--keep needs a value"),
+            (&["--nonsense"], "invalid option '--nonsense'"),
+            (&["-x"], "invalid option '-x'"),
+            (&["file"], "unexpected argument \"file\""),
+            (
+                &["--host", "0.0.0.0"],
+                "--host 0.0.0.0 is not a loopback address: others could reach the server; --allow-remote permits it",
+            ),
+            (
+                &["--min-session-timeout", "9s", "--max-session-timeout", "8s"],
+                "--min-session-timeout 9s must not be above --max-session-timeout 8s",
+            ),
+        ] {
+            assert_eq!(refusal(args), text);
+        }
+        assert!(refusal(&["--allow-remote=yes"]).contains("--allow-remote"));
+    }
+}
