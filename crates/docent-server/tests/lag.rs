@@ -3,8 +3,8 @@
 mod support;
 
 use docent_proto::{
-    Acl, Code, CreateMode, EventKind, MultiOp, MultiResult, Permissions, Request, Response, WatchEvent,
-    Watches,
+    Acl, Code, Create, CreateMode, EventKind, MultiOp, MultiResult, Permissions, Request, Response,
+    WatchEvent, WatchMode, Watches,
 };
 use docent_server::{Follower, Server};
 use std::time::Duration;
@@ -155,6 +155,93 @@ async fn each_watch_set_in_the_past_tells_the_first_change_since() {
     assert_eq!(world.server.watch_count(), 1);
     world.peer(TIMEOUT_MS).await.set_data("/same", b"new").await.unwrap();
     assert_eq!(peer.event().await, WatchEvent { kind: EventKind::DataChanged, path: "/same".into() });
+}
+
+/// Requests that set a watch that stays, each in its own way.
+fn staying(path: &str, mode: WatchMode) -> [Request; 2] {
+    let paths = |wanted| if mode == wanted { vec![path.to_owned()] } else { Vec::new() };
+    let again = Request::SetWatches2 {
+        once: Watches::default(),
+        persistent: paths(WatchMode::Persistent),
+        recursive: paths(WatchMode::PersistentRecursive),
+    };
+    [Request::AddWatch { path: path.into(), mode }, again]
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_stays_tells_all_changes_since_the_past_it_was_set_in() {
+    use EventKind::{ChildrenChanged, Created, DataChanged, Deleted};
+    let (world, _follower, dial) = world().await;
+    let mut writer = world.peer(TIMEOUT_MS).await;
+    writer.create("/a", CreateMode::Persistent).await.unwrap();
+    writer.create("/a/old", CreateMode::Persistent).await.unwrap();
+    world.at(1_000).await;
+    let ticket = writer.ticket();
+    let both = ["/a/b", "/a/b/c"].map(|path| MultiOp::Create(node(path, CreateMode::Persistent)));
+    writer.call(Request::Multi(both.into())).await.unwrap();
+    writer.set_data("/a", b"1").await.unwrap();
+    writer.set_data("/a/b", b"2").await.unwrap();
+    writer.delete("/a/b/c").await.unwrap();
+    writer.delete("/a/old").await.unwrap();
+    writer.create("/ab", CreateMode::Persistent).await.unwrap();
+    let told = |events: &[(EventKind, &str)]| -> Vec<WatchEvent> {
+        events.iter().map(|(kind, path)| WatchEvent { kind: *kind, path: (*path).to_owned() }).collect()
+    };
+    let of_node = told(&[(ChildrenChanged, "/a"), (DataChanged, "/a"), (ChildrenChanged, "/a")]);
+    let of_all = told(&[
+        (Created, "/a/b"),
+        (Created, "/a/b/c"),
+        (DataChanged, "/a"),
+        (DataChanged, "/a/b"),
+        (Deleted, "/a/b/c"),
+        (Deleted, "/a/old"),
+    ]);
+    for (mode, missed) in [(WatchMode::Persistent, of_node), (WatchMode::PersistentRecursive, of_all)] {
+        for request in staying("/a", mode) {
+            let mut peer = dial.attach(&ticket).await;
+            peer.call(request).await.unwrap();
+            // The answer is of the past, and what comes behind it is not.
+            assert_eq!(peer.last_zxid, ticket.last_zxid_seen);
+            assert!(peer.events.is_empty());
+            peer.exists("/ab", false).await.expect("an event ended the lag");
+            assert_eq!(Vec::from_iter(peer.events.drain(..)), missed, "{mode:?}");
+        }
+    }
+    assert_eq!(world.server.watch_count(), 2, "the last one is still there");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_stays_tells_nothing_of_what_its_client_may_not_read() {
+    let (world, _follower, dial) = world().await;
+    let mut writer = world.peer(TIMEOUT_MS).await;
+    let ticket = writer.ticket();
+    let acl = Acl { permissions: Permissions::DELETE, ..Acl::open().remove(0) };
+    let hidden = Create { acl: [acl].into(), ..node("/hidden", CreateMode::Persistent) };
+    writer.call(Request::Create(hidden)).await.unwrap();
+    writer.create("/shown", CreateMode::Persistent).await.unwrap();
+    for request in staying("/", WatchMode::PersistentRecursive) {
+        let mut peer = dial.attach(&ticket).await;
+        peer.call(request).await.unwrap();
+        assert_eq!(peer.event().await, WatchEvent { kind: EventKind::Created, path: "/shown".into() });
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_follower_that_is_cut_off_takes_watches_that_stay_and_sees_nothing_for_them() {
+    let (world, follower, dial) = world().await;
+    let mut peer = dial.peer(TIMEOUT_MS).await;
+    follower.cut_off();
+    let [request, again] = staying("/", WatchMode::PersistentRecursive);
+    peer.call(request).await.unwrap();
+    let mut writer = world.peer(TIMEOUT_MS).await;
+    writer.create("/line", CreateMode::Persistent).await.unwrap();
+    peer.call(Request::Ping).await.unwrap();
+    assert!(peer.events.is_empty());
+    assert_eq!(world.server.watch_count(), 0, "the leader knows nothing of them");
+    let mut moved = world.dial.attach(&peer.ticket()).await;
+    moved.call(again).await.unwrap();
+    writer.set_data("/line", b"1").await.unwrap();
+    assert_eq!(moved.event().await, WatchEvent { kind: EventKind::DataChanged, path: "/line".into() });
 }
 
 #[tokio::test(start_paused = true)]
