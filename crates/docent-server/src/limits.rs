@@ -1,29 +1,79 @@
 use std::time::Duration;
 
-/// Limits of the resources that clients may ask of a server. Each limit is there so that no client can
-/// exhaust the process's memory.
+/// Memory of a node without its bytes: its place in the tree and at its parent, with room for both to grow.
+pub(crate) const NODE: usize = 1 << 10;
+
+/// Memory of a session without its identities and ephemeral nodes.
+const SESSION: usize = 1 << 10;
+
+/// Memory of a link without what waits in it: its task, its socket, and a buffer for each direction.
+const LINK: usize = 48 << 10;
+
+/// Limits of the resources that clients may ask of a server. They are there so that no client can exhaust
+/// the process's memory: [`memory`](Self::memory) says how much a server with these limits holds at most.
 ///
-/// Beyond a limit: a frame that is too long, a link or a session too many close the link without an answer,
-/// as a ZooKeeper server does; everything else is answered with
-/// [`Code::QUOTA_EXCEEDED`](docent_proto::Code::QUOTA_EXCEEDED) and changes nothing.
+/// Beyond a limit a request is answered with [`Code::QUOTA_EXCEEDED`](docent_proto::Code::QUOTA_EXCEEDED) and
+/// changes nothing, unless the field says otherwise. Each refusal is logged as a warning with the name of the
+/// limit, its value and the value that was asked for: once a second for one link, and a hundred times for all
+/// of them.
+///
+/// The defaults are generous, for development on one machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Longest request in bytes; default 1 MiB − 1, which is ZooKeeper's `jute.maxbuffer`.
+    /// Longest request in bytes; default 1 MiB − 1, which is ZooKeeper's `jute.maxbuffer`. A longer one
+    /// closes the link.
     pub frame_bytes: usize,
-    /// Longest reply of a multi-read in bytes, counting data and names; default 64 MiB.
+    /// Longest reply in bytes; default 64 MiB, never more than 1 GiB. Each name counts 32 bytes besides its
+    /// length, and each result of a multi-read 80. A longer one is refused, and the answer to a four-letter
+    /// word cut off.
     pub reply_bytes: usize,
-    /// Links that are open at the same time; default 10,000.
+    /// Links that are open at the same time; default 10,000. One more is closed, unless there is one without
+    /// a session: the oldest of those makes room.
     pub connections: usize,
-    /// Sessions that live at the same time; default 10,000.
+    /// Sessions that live at the same time; default 10,000. The link that asks for one more is closed.
     pub sessions: usize,
-    /// Nodes, without the root and those below `/zookeeper`; default 1,000,000.
+    /// Nodes, without the root and those below `/zookeeper`; default 1,000,000. One more is refused.
     pub nodes: usize,
-    /// Bytes of all nodes' paths and data together; default 512 MiB.
+    /// Bytes of all nodes together: data, access control lists other than the open one, and three times the
+    /// path, which is kept in so many places; default 512 MiB. Writes that need more are refused.
     pub total_bytes: usize,
-    /// Watches of one link; default 100,000.
+    /// Bytes of one access control list, where each entry counts 128 besides its scheme and id; default 64
+    /// KiB. A longer one is refused.
+    pub acl_bytes: usize,
+    /// Bytes of the identities of one link, each of which counts 128 besides its scheme and id; default 16
+    /// KiB. Credentials beyond that fail, which closes the link.
+    pub auth_bytes_per_connection: usize,
+    /// Watches of one link, where one that stays counts twice; default 100,000. One more is refused.
     pub watches_per_connection: usize,
-    /// Time a new link has to open or attach to its session; default 10 s.
+    /// Bytes of the watches of one link, each of which counts 256 and twice its path; default 64 MiB. Watches
+    /// that need more are refused.
+    pub watch_bytes_per_connection: usize,
+    /// Bytes of the watches of all links, counted likewise; default 512 MiB.
+    pub watch_bytes: usize,
+    /// Requests of one link that are not answered yet, or whose answers are not written; default 10,000.
+    /// Beyond that nothing more is read from the link until its client has read.
+    pub requests_per_connection: usize,
+    /// Bytes of replies and events that wait until the client of one link reads, and of the request that is
+    /// coming in; default 128 MiB. Beyond that the link is closed: replies alone stop at 256 KiB, or one that
+    /// is longer.
+    pub queued_bytes_per_connection: usize,
+    /// The same bytes of all links together; default 512 MiB. Beyond that the link in which most wait is
+    /// closed.
+    pub queued_bytes: usize,
+    /// Watch events of one transaction; default 1,000,000. The links that more would have to be told are
+    /// closed.
+    pub events_per_transaction: usize,
+    /// Bytes of the messages that wait in all followers that are cut off and hold them, each of which counts
+    /// 512 besides its length; default 64 MiB. The link that sends one more is closed.
+    pub held_bytes: usize,
+    /// Bytes of the trees that are kept for followers that lag, where each node counts 1 KiB besides its
+    /// bytes; default 512 MiB. Beyond that the oldest are dropped: the followers lag less.
+    pub past_bytes: usize,
+    /// Bytes of the journal, if one is kept, where each entry counts 256 besides its path and data; default 1
+    /// GiB. Writes beyond that are refused, and new sessions too.
+    pub journal_bytes: usize,
+    /// Time a new link has to open or attach to its session; default 10 s. After that it is closed.
     pub handshake: Duration,
 }
 
@@ -36,13 +86,60 @@ impl Default for Limits {
             sessions: 10_000,
             nodes: 1_000_000,
             total_bytes: 512 << 20,
+            acl_bytes: 64 << 10,
+            auth_bytes_per_connection: 16 << 10,
             watches_per_connection: 100_000,
+            watch_bytes_per_connection: 64 << 20,
+            watch_bytes: 512 << 20,
+            requests_per_connection: 10_000,
+            queued_bytes_per_connection: 128 << 20,
+            queued_bytes: 512 << 20,
+            events_per_transaction: 1_000_000,
+            held_bytes: 64 << 20,
+            past_bytes: 512 << 20,
+            journal_bytes: 1 << 30,
             handshake: Duration::from_secs(10),
         }
     }
 }
 
 impl Limits {
+    /// Bytes of memory that a server with these limits holds at most, whatever its clients do, what the
+    /// allocator cannot use between its pieces apart. That is, for the defaults, 5.9 GiB: 1 KiB for each node
+    /// and session, the bytes of nodes and watches, 48 KiB and its identities for each link, twice the bytes
+    /// that wait in links, the bytes of the past, of the journal and twice those held in followers, and for
+    /// the one request that is worked on 32 times the longest request, four times the longest reply, and 128
+    /// bytes for each event.
+    ///
+    /// Without followers, nothing is held in them and no past is kept; without
+    /// [`Builder::journal`](crate::Builder::journal) there is none. A follower that is cut off has one more
+    /// copy of nodes and sessions.
+    pub fn memory(&self) -> u64 {
+        let parts = [
+            (self.nodes, NODE),
+            (self.sessions, SESSION),
+            (self.total_bytes, 1),
+            (self.watch_bytes, 1),
+            (self.connections, LINK),
+            (self.connections, self.auth_bytes_per_connection),
+            (self.queued_bytes, 2),
+            (self.past_bytes, 1),
+            (self.journal_bytes, 1),
+            (self.held_bytes, 2),
+            (self.frame_bytes, 32),
+            (self.reply_bytes, 4),
+            (self.events_per_transaction, 128),
+        ];
+        let wide = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
+        let bytes = parts.map(|(count, each)| wide(count).saturating_mul(wide(each)));
+        bytes.into_iter().fold(0, u64::saturating_add)
+    }
+
+    /// The longest reply in bytes: what the wire can tell.
+    pub(crate) fn longest_reply(&self) -> usize {
+        self.reply_bytes.min(1 << 30)
+    }
+
     /// Sets the longest request in bytes.
     #[must_use]
     pub fn frame_bytes(mut self, bytes: usize) -> Self {
@@ -50,7 +147,7 @@ impl Limits {
         self
     }
 
-    /// Sets the longest reply of a multi-read in bytes.
+    /// Sets the longest reply in bytes.
     #[must_use]
     pub fn reply_bytes(mut self, bytes: usize) -> Self {
         self.reply_bytes = bytes;
@@ -78,10 +175,24 @@ impl Limits {
         self
     }
 
-    /// Sets how many bytes all paths and data may take up together.
+    /// Sets how many bytes all nodes may take up together.
     #[must_use]
     pub fn total_bytes(mut self, bytes: usize) -> Self {
         self.total_bytes = bytes;
+        self
+    }
+
+    /// Sets how many bytes an access control list may take up.
+    #[must_use]
+    pub fn acl_bytes(mut self, bytes: usize) -> Self {
+        self.acl_bytes = bytes;
+        self
+    }
+
+    /// Sets how many bytes the identities of one link may take up.
+    #[must_use]
+    pub fn auth_bytes_per_connection(mut self, bytes: usize) -> Self {
+        self.auth_bytes_per_connection = bytes;
         self
     }
 
@@ -89,6 +200,69 @@ impl Limits {
     #[must_use]
     pub fn watches_per_connection(mut self, count: usize) -> Self {
         self.watches_per_connection = count;
+        self
+    }
+
+    /// Sets how many bytes the watches of one link may take up.
+    #[must_use]
+    pub fn watch_bytes_per_connection(mut self, bytes: usize) -> Self {
+        self.watch_bytes_per_connection = bytes;
+        self
+    }
+
+    /// Sets how many bytes the watches of all links may take up.
+    #[must_use]
+    pub fn watch_bytes(mut self, bytes: usize) -> Self {
+        self.watch_bytes = bytes;
+        self
+    }
+
+    /// Sets how many requests of one link may be under way.
+    #[must_use]
+    pub fn requests_per_connection(mut self, count: usize) -> Self {
+        self.requests_per_connection = count;
+        self
+    }
+
+    /// Sets how many bytes may wait in one link.
+    #[must_use]
+    pub fn queued_bytes_per_connection(mut self, bytes: usize) -> Self {
+        self.queued_bytes_per_connection = bytes;
+        self
+    }
+
+    /// Sets how many bytes may wait in all links together.
+    #[must_use]
+    pub fn queued_bytes(mut self, bytes: usize) -> Self {
+        self.queued_bytes = bytes;
+        self
+    }
+
+    /// Sets how many events a transaction may have.
+    #[must_use]
+    pub fn events_per_transaction(mut self, count: usize) -> Self {
+        self.events_per_transaction = count;
+        self
+    }
+
+    /// Sets how many bytes may wait in followers that are cut off.
+    #[must_use]
+    pub fn held_bytes(mut self, bytes: usize) -> Self {
+        self.held_bytes = bytes;
+        self
+    }
+
+    /// Sets how many bytes the trees of the past may take up.
+    #[must_use]
+    pub fn past_bytes(mut self, bytes: usize) -> Self {
+        self.past_bytes = bytes;
+        self
+    }
+
+    /// Sets how many bytes the journal may take up.
+    #[must_use]
+    pub fn journal_bytes(mut self, bytes: usize) -> Self {
+        self.journal_bytes = bytes;
         self
     }
 

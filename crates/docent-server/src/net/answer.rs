@@ -1,9 +1,12 @@
 use super::count::Timed;
 use super::ensemble::Ensemble;
 use super::members::{LEADER, MemberId};
+use super::pipe::Pipe;
 use super::traffic::Totals;
 use super::words::{self, View, Word};
-use crate::state::{Behind, DELETE_CONTAINER, Effects, Handshake, is_write, jumps_the_line, needs_leader};
+use crate::state::{
+    Behind, DELETE_CONTAINER, Effects, Handshake, Late, Refusal, is_write, jumps_the_line, needs_leader,
+};
 use bytes::{Buf, Bytes, BytesMut};
 use docent_proto::{ConnectRequest, DecodeError, OpCode, Reader, Record, Request, write_frame, xid};
 
@@ -15,7 +18,7 @@ impl Ensemble {
         self.count_received(id, words::LENGTH, now);
         let Some(view) = View::new(self, id, now) else { return false };
         let member = self.links.get(id).map(|link| link.member);
-        let (text, _) = word.answer(view, self.most_text);
+        let (text, is_whole) = word.answer(view, self.limits.longest_reply());
         match (word, member) {
             (Word::Crst, Some(member)) => self.links.reset_activity(member),
             (Word::Srst, Some(member)) => self.count(member, Totals::reset),
@@ -26,6 +29,10 @@ impl Ensemble {
             link.ending = true;
         }
         self.count_sent(id, None);
+        if !is_whole {
+            let limit = self.limits.longest_reply();
+            self.warn_link(id, Refusal { rule: "reply_bytes", value: limit.saturating_add(1), limit });
+        }
         true
     }
 
@@ -46,7 +53,7 @@ impl Ensemble {
             self.cut(old);
         }
         if world != LEADER && !is_ahead {
-            self.hold_handshake(id, member, request);
+            self.hold_handshake(id, member, &request);
             return None;
         }
         let timeouts = self.members.timeouts_ms(member);
@@ -75,6 +82,7 @@ impl Ensemble {
                 link.ending = true;
                 self.count_sent(id, None);
             }
+            Handshake::Over(refusal) => self.expel(id, refusal),
             Handshake::Refused(reason) => {
                 tracing::debug!(reason, "link refused");
                 self.cut(id);
@@ -97,7 +105,7 @@ impl Ensemble {
         let world = self.members.world(member);
         let waits = |op| needs_leader(op) || (held && !jumps_the_line(op));
         if world != LEADER && OpCode::from_number(op).is_ok_and(waits) {
-            self.hold_request(id, member, session, read_request(op, frame));
+            self.hold_request(id, member, session, op, &frame);
             return None;
         }
         let behind = Behind { lag_ms: self.members.lag_ms(member), seen };
@@ -126,14 +134,19 @@ impl Ensemble {
         };
         // The events of a change come before the reply to a request that saw it, also on the link that caused
         // it.
+        if let Some(refusal) = effects.refusal {
+            self.warn_link(id, refusal);
+        }
         self.send_events(world, &effects.events);
         let failed = reply.result.is_err();
         let bytes = self.links.get_mut(id).map(|link| link.reply(number, &reply));
         self.count_sent(id, bytes);
+        self.admit_bytes(id);
         if failed && OpCode::from_number(op) == Ok(OpCode::Auth) {
             self.count(member, |totals| totals.auth_failures += 1);
         }
         self.send_events(world, &effects.later);
+        self.expel_flooded(world, &effects);
         self.leave_ended(&effects, Some(id));
         Timed::answer(number, op, failed)
     }
@@ -145,28 +158,29 @@ impl Ensemble {
     }
 
     /// A follower that is cut off leaves a link without an answer to its handshake.
-    fn hold_handshake(&mut self, id: u64, member: MemberId, request: ConnectRequest) {
+    fn hold_handshake(&mut self, id: u64, member: MemberId, request: &ConnectRequest) {
         self.links.hold(id);
         let timeouts = self.members.timeouts_ms(member);
+        let bytes = Pipe::MESSAGE + request.password.len();
+        if self.members.holding(member).is_none() || !self.admit_held(id, bytes) {
+            return;
+        }
         if let Some((_, pipe)) = self.members.holding(member) {
             pipe.attach(request, timeouts);
         }
     }
 
     /// A follower that is cut off leaves a link without an answer to a request.
-    fn hold_request(
-        &mut self,
-        id: u64,
-        member: MemberId,
-        session: i64,
-        request: Result<Request, Unreadable>,
-    ) {
+    fn hold_request(&mut self, id: u64, member: MemberId, session: i64, op: i32, body: &Bytes) {
         self.links.hold(id);
-        if let Some((state, pipe)) = self.members.holding(member)
-            && let Ok(request) = request
-            && is_write(request.op())
+        let request = read_request(op, body.clone()).ok().map(|request| request.op());
+        let Some(op) = request.filter(|op| is_write(*op)) else { return };
+        let Some((state, _)) = self.members.holding(member) else { return };
+        let late = Late::new(state, session, op, body);
+        if self.admit_held(id, Pipe::MESSAGE + late.len())
+            && let Some((_, pipe)) = self.members.holding(member)
         {
-            pipe.write(state, session, request);
+            pipe.write(late);
         }
     }
 }

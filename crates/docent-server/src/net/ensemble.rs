@@ -1,28 +1,38 @@
 use super::links::Links;
 use super::members::{LEADER, MemberId, Members, Role, View};
 use super::pipe::Pipe;
+use super::valve::Valve;
+use crate::Limits;
 use crate::config::Config;
-use crate::state::{Effects, Event, State};
+use crate::state::{Effects, Events, State};
+use crate::time::Clock;
 use docent_proto::{Code, Record, ReplyHeader, write_frame, xid};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::sync::Notify;
+
+/// Warnings of all links in a second.
+const WARNINGS: u32 = 100;
 
 /// The leader's state, the links to it, and the members that took them in.
 pub(crate) struct Ensemble {
     pub(crate) state: State,
     pub(crate) links: Links,
     pub(crate) members: Members,
-    /// Longest answer to a word in bytes.
-    pub(super) most_text: usize,
+    pub(super) limits: Limits,
+    pub(super) clock: Clock,
+    /// Lets warnings of all links through.
+    pub(super) warnings: Valve,
 }
 
 impl Ensemble {
-    pub(super) fn new(config: &Config, state: State, now: i64) -> Self {
+    pub(super) fn new(config: &Config, state: State, clock: Clock) -> Self {
         Self {
-            links: Links::new(config.limits.connections),
-            members: Members::new(config.timeouts_ms(), now),
-            most_text: config.limits.reply_bytes,
+            links: Links::new(),
+            members: Members::new(config.timeouts_ms(), clock.now_ms()),
+            limits: config.limits.clone(),
+            warnings: Valve::new(WARNINGS),
+            clock,
             state,
         }
     }
@@ -35,7 +45,7 @@ impl Ensemble {
         member: MemberId,
         now: i64,
     ) -> Option<(u64, Arc<Notify>)> {
-        if self.links.is_full() || !self.serves(member) {
+        if !self.serves(member) || !self.make_room(peer) {
             self.count(member, |totals| totals.links_refused += 1);
             return None;
         }
@@ -192,23 +202,25 @@ impl Ensemble {
     /// Carries out the effects of a step of the leader's state.
     pub(crate) fn carry_out(&mut self, effects: &Effects) {
         self.send_events(LEADER, &effects.events);
+        self.expel_flooded(LEADER, effects);
         self.leave_ended(effects, None);
     }
 
-    pub(super) fn send_events(&mut self, world: MemberId, events: &[Event]) {
+    pub(super) fn send_events(&mut self, world: MemberId, events: &Events) {
         let zxid = self.state_of(world).zxid();
-        for event in events {
+        for event in events.as_slice() {
             let number = self.state_of(world).number_of(event);
             let id = self.links.of_session(world, event.session);
             let Some(link) = id.and_then(|id| self.links.get_mut(id)) else { continue };
             write_frame(&mut link.output, |out| {
                 ReplyHeader { xid: xid::NOTIFICATION, zxid: number, code: Code::OK }.write(out);
-                event.told.write(out);
+                event.told().write(out);
             });
             link.seen = link.seen.max(zxid);
             link.wake.notify_one();
             if let Some(id) = id {
                 self.count_sent(id, None);
+                self.admit_bytes(id);
             }
         }
     }

@@ -1,10 +1,12 @@
 use super::ensemble::Ensemble;
+use super::links::{KEPT, Link};
 use crate::config::Config;
-use crate::state::State;
+use crate::state::{Refusal, State};
 use crate::time::Clock;
 use bytes::BytesMut;
 use docent_proto::Frames;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// Bytes waiting to be written to a link above which no more requests of it are looked at.
 const FULL: usize = 256 << 10;
@@ -36,7 +38,7 @@ pub(crate) enum Progress {
 impl Hub {
     pub(crate) fn new(config: &Config, clock: Clock, state: State) -> Self {
         let frames = Frames::new(config.limits.frame_bytes);
-        let ensemble = Ensemble::new(config, state, clock.now_ms());
+        let ensemble = Ensemble::new(config, state, clock.clone());
         Self { ensemble: Mutex::new(ensemble), clock, frames }
     }
 
@@ -46,14 +48,30 @@ impl Hub {
     }
 
     /// Answers all complete requests in `input`, until there are none or the client has to read first.
-    pub(crate) fn receive(&self, id: u64, input: &mut BytesMut) -> Progress {
+    /// The link's task has `unwritten` bytes to write still.
+    pub(crate) fn receive(&self, id: u64, input: &mut BytesMut, unwritten: usize) -> Progress {
+        let room = input.capacity();
         let mut ensemble = self.lock();
+        if let Some(link) = ensemble.links.get_mut(id) {
+            link.unwritten(unwritten);
+        }
+        let progress = self.answer_all(&mut ensemble, id, input);
+        if let Some(link) = ensemble.links.get_mut(id) {
+            link.coming(input.len());
+        }
+        ensemble.admit_bytes(id);
+        drop(ensemble);
+        shrink(input, room);
+        progress
+    }
+
+    fn answer_all(&self, ensemble: &mut Ensemble, id: u64, input: &mut BytesMut) -> Progress {
         loop {
             let Some(link) = ensemble.links.get(id) else { return Progress::Cut };
             if link.ending {
                 return Progress::Ending;
             }
-            if link.output.len() >= FULL {
+            if link.output.len() >= FULL || link.under_way() >= ensemble.limits.requests_per_connection {
                 return Progress::Full;
             }
             let (session, member, held) = (link.session, link.member, link.held);
@@ -72,7 +90,7 @@ impl Hub {
                 Err(error) => {
                     tracing::debug!(%error, "link closed");
                     ensemble.count(member, |totals| totals.frames_refused += 1);
-                    ensemble.cut(id);
+                    ensemble.refuse_frame(id, &error);
                     return Progress::Cut;
                 }
             };
@@ -89,11 +107,29 @@ impl Hub {
 
     /// Takes the bytes that wait to be written to a link.
     pub(crate) fn take_output(&self, id: u64) -> BytesMut {
-        self.lock().links.get_mut(id).map(|link| link.output.split()).unwrap_or_default()
+        self.lock().links.get_mut(id).map(Link::take_output).unwrap_or_default()
+    }
+
+    /// True while the link is open.
+    pub(crate) fn is_open(&self, id: u64) -> bool {
+        self.lock().links.get(id).is_some()
+    }
+
+    /// Closes a link that has not asked for a session in time.
+    pub(crate) fn give_up(&self, id: u64, waited: Duration) {
+        let limit = usize::try_from(waited.as_millis()).unwrap_or(usize::MAX);
+        self.lock().expel(id, Refusal { rule: "handshake", value: limit, limit });
     }
 
     /// True once the link has a session.
     pub(crate) fn is_attached(&self, id: u64) -> bool {
         self.lock().links.get(id).is_some_and(|link| link.session.is_some())
+    }
+}
+
+/// Leaves a large buffer of `room` bytes for a small one, if the bytes that are left would fit.
+fn shrink(input: &mut BytesMut, room: usize) {
+    if room > KEPT && input.len() <= room / 4 {
+        *input = BytesMut::from(&input[..]);
     }
 }

@@ -1,6 +1,7 @@
 use super::hub::{Hub, Progress};
 use super::members::MemberId;
 use bytes::BytesMut;
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,7 +45,7 @@ where
     let (mut input, mut output) = (BytesMut::new(), BytesMut::new());
     let too_late = Instant::now() + handshake.min(A_CENTURY);
     loop {
-        let progress = hub.receive(id, &mut input);
+        let progress = hub.receive(id, &mut input, output.len());
         if output.is_empty() {
             output = hub.take_output(id);
         }
@@ -53,7 +54,7 @@ where
             Progress::Ending => {
                 output.unsplit(hub.take_output(id));
                 // A client that does not read is no reason to keep the link: the result does not matter.
-                let _ = timeout(LAST_WORDS, end(&mut writer, &mut output)).await;
+                let _ = timeout(LAST_WORDS, end(&place, &mut writer, &mut output)).await;
                 break;
             }
             Progress::Hungry | Progress::Full => {}
@@ -65,7 +66,10 @@ where
         // may come last.
         tokio::select! {
             biased;
-            () = sleep_until(too_late), if !hub.is_attached(id) => break,
+            () = sleep_until(too_late), if !hub.is_attached(id) => {
+                hub.give_up(id, handshake);
+                break;
+            }
             written = writer.write_buf(&mut output), if !output.is_empty() => match written {
                 Ok(0) | Err(_) => break,
                 Ok(_) => {}
@@ -85,7 +89,16 @@ impl Drop for Place {
     }
 }
 
-async fn end<W: AsyncWrite + Unpin>(writer: &mut W, output: &mut BytesMut) -> std::io::Result<()> {
-    writer.write_all_buf(output).await?;
+/// Writes the last bytes of a link, unless it is cut meanwhile.
+async fn end<W: AsyncWrite + Unpin>(place: &Place, writer: &mut W, output: &mut BytesMut) -> io::Result<()> {
+    while !output.is_empty() && place.hub.is_open(place.id) {
+        tokio::select! {
+            biased;
+            written = writer.write_buf(output) => if written? == 0 {
+                return Ok(());
+            },
+            () = place.wake.notified() => {}
+        }
+    }
     writer.shutdown().await
 }

@@ -1,5 +1,6 @@
 use super::members::MemberId;
 use super::traffic::Activity;
+use super::valve::Valve;
 use crate::state::Reply;
 use bytes::BytesMut;
 use docent_proto::{Code, Record, ReplyHeader, write_frame};
@@ -7,6 +8,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::sync::Notify;
+
+/// Most bytes of a buffer that a link keeps while nothing waits in it.
+pub(super) const KEPT: usize = 16 << 10;
 
 /// A link, with the bytes that wait to be written to it.
 pub(crate) struct Link {
@@ -26,6 +30,15 @@ pub(crate) struct Link {
     /// Requests that wait for the leader.
     pub(super) waiting: usize,
     pub(super) activity: Activity,
+    /// Replies in `output`.
+    replies: usize,
+    /// Bytes of the request that is coming in.
+    coming: usize,
+    /// Bytes and replies that the link's task has taken and not written.
+    taken: (usize, usize),
+    /// Bytes that were counted when it was last looked at.
+    counted: usize,
+    pub(super) warnings: Valve,
     pub(super) wake: Arc<Notify>,
 }
 
@@ -41,6 +54,11 @@ impl Link {
             ending: false,
             held: false,
             waiting: 0,
+            replies: 0,
+            coming: 0,
+            taken: (0, 0),
+            counted: 0,
+            warnings: Valve::new(1),
             activity: Activity { since_ms: now, heard_ms: now, ..Activity::default() },
             wake: Arc::new(Notify::new()),
         }
@@ -59,7 +77,30 @@ impl Link {
         });
         self.seen = self.seen.max(reply.zxid);
         self.ending |= reply.closes;
+        self.replies += 1;
         self.output.len() - before - PREFIX
+    }
+
+    /// Requests that wait for an answer, and answers that wait to be written.
+    pub(super) fn under_way(&self) -> usize {
+        self.waiting + self.replies + self.taken.1
+    }
+
+    /// Takes the bytes that wait to be written. A large buffer is not kept for the next ones.
+    pub(super) fn take_output(&mut self) -> BytesMut {
+        let (bytes, replies) = self.taken;
+        self.taken = (bytes + self.output.len(), replies + std::mem::take(&mut self.replies));
+        if self.output.capacity() > KEPT { std::mem::take(&mut self.output) } else { self.output.split() }
+    }
+
+    /// Takes note of the bytes that the link's task has not written yet.
+    pub(super) fn unwritten(&mut self, bytes: usize) {
+        self.taken = (bytes, if bytes == 0 { 0 } else { self.taken.1 });
+    }
+
+    /// Takes note of the bytes of the request that is coming in.
+    pub(super) fn coming(&mut self, bytes: usize) {
+        self.coming = bytes;
     }
 
     /// Requests that wait for an answer.
@@ -80,17 +121,37 @@ pub(crate) struct Links {
     /// better.
     by_session: HashMap<(MemberId, i64), u64>,
     last: u64,
-    most: usize,
+    /// Bytes that wait in all links.
+    waiting: usize,
 }
 
 impl Links {
-    pub(super) fn new(most: usize) -> Self {
-        Self { links: BTreeMap::new(), by_session: HashMap::new(), last: 0, most }
+    pub(super) fn new() -> Self {
+        Self { links: BTreeMap::new(), by_session: HashMap::new(), last: 0, waiting: 0 }
     }
 
-    /// True when there are as many as allowed.
-    pub(super) fn is_full(&self) -> bool {
-        self.links.len() >= self.most
+    /// Counts the bytes that wait in a link anew, and tells of them.
+    pub(super) fn settle(&mut self, id: u64) -> Option<usize> {
+        let link = self.links.get_mut(&id)?;
+        let bytes = link.coming + link.output.len() + link.taken.0;
+        self.waiting = self.waiting + bytes - link.counted;
+        link.counted = bytes;
+        Some(bytes)
+    }
+
+    /// Bytes that wait in all links.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    /// The link in which most bytes wait.
+    pub(super) fn largest(&self) -> Option<u64> {
+        self.links.iter().max_by_key(|(_, link)| link.counted).map(|(id, _)| *id)
+    }
+
+    /// The first of the links that have no session.
+    pub(super) fn oldest_without_session(&self) -> Option<u64> {
+        self.links.iter().find(|(_, link)| link.session.is_none()).map(|(id, _)| *id)
     }
 
     /// Adds a link, and returns its number and its wake-up.
@@ -103,7 +164,9 @@ impl Links {
     }
 
     pub(super) fn remove(&mut self, id: u64) -> Option<Link> {
-        self.links.remove(&id)
+        let link = self.links.remove(&id)?;
+        self.waiting -= link.counted;
+        Some(link)
     }
 
     pub(super) fn get(&self, id: u64) -> Option<&Link> {

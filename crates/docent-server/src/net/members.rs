@@ -165,6 +165,15 @@ impl Members {
         }
     }
 
+    /// Bytes of the messages that wait in all followers.
+    pub(super) fn held_bytes(&self) -> usize {
+        let pipe = |member: &Member| match &member.role {
+            Role::CutOff(view) => view.pipe.as_ref().map_or(0, Pipe::bytes),
+            _ => 0,
+        };
+        self.members.values().map(pipe).sum()
+    }
+
     pub(crate) fn held_count(&mut self, id: MemberId) -> usize {
         self.holding(id).map_or(0, |(_, pipe)| pipe.len())
     }

@@ -2,6 +2,7 @@
 //! that holds it under one lock, and the tasks that run them.
 
 mod answer;
+mod budget;
 mod count;
 mod ensemble;
 mod entrance;
@@ -16,6 +17,7 @@ mod pipe;
 mod serve;
 mod tcp;
 mod traffic;
+mod valve;
 mod words;
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ fn connected() -> Place {
         read_only: None,
     };
     write_frame(&mut input, |out| request.write(out));
-    assert_eq!(place.hub.receive(place.id, &mut input), Progress::Hungry);
+    assert_eq!(place.hub.receive(place.id, &mut input, 0), Progress::Hungry);
     place
 }
 
@@ -57,13 +57,13 @@ proptest! {
     #[test]
     fn no_bytes_before_the_handshake_panic(bytes in vec(any::<u8>(), 0..200)) {
         let place = entered();
-        place.hub.receive(place.id, &mut BytesMut::from(&bytes[..]));
+        place.hub.receive(place.id, &mut BytesMut::from(&bytes[..]), 0);
     }
 
     #[test]
     fn no_bytes_after_the_handshake_panic(bytes in vec(any::<u8>(), 0..200)) {
         let place = connected();
-        place.hub.receive(place.id, &mut BytesMut::from(&bytes[..]));
+        place.hub.receive(place.id, &mut BytesMut::from(&bytes[..]), 0);
     }
 
     #[test]
@@ -76,7 +76,7 @@ proptest! {
                 out.put_i32(op as i32);
                 out.put_slice(&body);
             });
-            place.hub.receive(place.id, &mut input);
+            place.hub.receive(place.id, &mut input, 0);
         }
     }
 }
@@ -95,7 +95,7 @@ fn requests_wait_while_their_client_has_not_read_enough_of_the_answers() {
         RequestFrame { xid, request }.encode(&mut input);
     }
     let mut rounds = 0;
-    while hub.receive(id, &mut input) == Progress::Full {
+    while hub.receive(id, &mut input, 0) == Progress::Full {
         assert!(hub.take_output(id).len() < 4 * DATA);
         rounds += 1;
     }

@@ -2,7 +2,7 @@
 
 use docent_proto::{Acl, ClientInfo, Code, Permissions};
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// An identity of a link, as a scheme and an id of that scheme.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,13 +22,32 @@ impl Identity {
     }
 }
 
+static OPEN: LazyLock<Arc<[Acl]>> = LazyLock::new(|| Acl::open().into());
+
+/// The list that lets everybody do everything. There is one of it for all nodes.
 pub(crate) fn open() -> Arc<[Acl]> {
-    Acl::open().into()
+    Arc::clone(&OPEN)
 }
 
-pub(crate) fn read_only() -> Arc<[Acl]> {
+/// Bytes that a list takes up. The open one and the one of `/zookeeper/config` are shared.
+pub(crate) fn weight(list: &[Acl]) -> usize {
+    let is_shared = *list == **OPEN || *list == **READ_ONLY;
+    if is_shared { 0 } else { list.iter().map(|entry| named(&entry.scheme, &entry.id)).sum() }
+}
+
+/// Bytes that an entry of a list takes up, or an identity.
+pub(crate) fn named(scheme: &str, id: &str) -> usize {
+    const PLACE: usize = 128;
+    PLACE + scheme.len() + id.len()
+}
+
+static READ_ONLY: LazyLock<Arc<[Acl]>> = LazyLock::new(|| {
     let anyone = Acl { permissions: Permissions::READ, scheme: "world".into(), id: "anyone".into() };
     Arc::new([anyone])
+});
+
+pub(crate) fn read_only() -> Arc<[Acl]> {
+    Arc::clone(&READ_ONLY)
 }
 
 /// The list that is stored for one that a client sent: without duplicates, `auth` replaced by the client's
@@ -50,7 +69,12 @@ pub(crate) fn fix(acl: &[Acl], identities: &[Identity]) -> Result<Arc<[Acl]>, Co
             _ => return Err(Code::INVALID_ACL),
         }
     }
-    if fixed.is_empty() { Err(Code::INVALID_ACL) } else { Ok(fixed.into()) }
+    match &*fixed {
+        [] => Err(Code::INVALID_ACL),
+        list if *list == **OPEN => Ok(open()),
+        list if *list == **READ_ONLY => Ok(read_only()),
+        _ => Ok(fixed.into()),
+    }
 }
 
 fn authenticated(entry: &Acl, identities: &[Identity]) -> Result<Vec<Acl>, Code> {

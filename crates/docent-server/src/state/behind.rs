@@ -22,6 +22,8 @@ impl State {
         let Some(version) = self.database.past.oldest(behind, now) else {
             return self.apply(session, request, now, effects);
         };
+        let most = self.limits().events_per_transaction;
+        effects.later.limit(most);
         if let Some(watched) = watch_of(request) {
             self.database.exchange(version);
             let reply = self.apply(session, request, now, effects);
@@ -29,15 +31,15 @@ impl State {
             effects.later.extend(
                 watched.and_then(|(aspect, path)| self.database.overtaken(version, session, aspect, path)),
             );
-            self.database.sessions.count_events(&effects.later);
+            self.database.sessions.count_events(effects.later.as_slice());
             return reply;
         }
         let mut reply = self.apply(session, request, now, effects);
         if reply.result.is_ok() {
             let stays = stays_of(request).into_iter();
             let missed = stays.flat_map(|(path, mode)| self.database.missed(version, session, path, mode));
-            effects.later.extend(missed);
-            self.database.sessions.count_events(&effects.later);
+            effects.later.extend(missed.take(most.saturating_add(1)));
+            self.database.sessions.count_events(effects.later.as_slice());
         }
         // Where an event tells of a change, the client knows the present.
         if says_nothing(request) && effects.events.is_empty() {

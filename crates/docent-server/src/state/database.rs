@@ -2,12 +2,14 @@ use super::acl;
 use super::commit::Commit;
 use super::effects::Effects;
 use super::event::Event;
+use super::events::Events;
 use super::journal::Journal;
 use super::missed::missed;
 use super::node::{Lifetime, Node};
 use super::origin::Origin;
 use super::past::Past;
 use super::prepare::Change;
+use super::refusal::Refusal;
 use super::session::wire_timeout;
 use super::sessions::Sessions;
 use super::tree::Tree;
@@ -30,6 +32,10 @@ pub(crate) struct Database {
     pub(super) watches: Watches,
     pub(super) journal: Journal,
     containers: BTreeSet<String>,
+    /// Most bytes of the trees of the past.
+    past_bytes: usize,
+    /// Limit that no request met, but time.
+    pub(super) refusal: Option<Refusal>,
 }
 
 impl Database {
@@ -42,6 +48,8 @@ impl Database {
             watches: Watches::default(),
             journal: Journal::new(config.journal),
             containers: BTreeSet::new(),
+            past_bytes: config.limits.past_bytes,
+            refusal: None,
         }
     }
 
@@ -61,17 +69,20 @@ impl Database {
             watches: self.watches.clone(),
             journal: Journal::new(false),
             containers: BTreeSet::new(),
+            past_bytes: 0,
+            refusal: None,
         }
     }
 
     /// Takes the next transaction number, before the tree changes.
     pub(crate) fn next_zxid(&mut self, now: i64) -> i64 {
         self.past.remember(self.zxid, &self.tree, now);
+        self.refusal = self.past.shrink(self.past_bytes).or(self.refusal);
         self.zxid += 1;
         self.zxid
     }
 
-    pub(crate) fn commit(&mut self, commit: Commit, change: Change, events: &mut Vec<Event>) -> MultiResult {
+    pub(crate) fn commit(&mut self, commit: Commit, change: Change, events: &mut Events) -> MultiResult {
         match change {
             Change::Create { path, data, acl, lifetime, parent_creates, with_stat } => {
                 let node = Node::new(data, acl, lifetime, commit.zxid, commit.now);
@@ -98,7 +109,7 @@ impl Database {
         path: &str,
         node: Node,
         parent_creates: i32,
-        events: &mut Vec<Event>,
+        events: &mut Events,
     ) -> Stat {
         let stat = node.stat();
         let lifetime = node.lifetime;
@@ -137,7 +148,7 @@ impl Database {
         self.tree.add(path, node);
     }
 
-    fn remove_node(&mut self, commit: Commit, path: &str, events: &mut Vec<Event>) {
+    fn remove_node(&mut self, commit: Commit, path: &str, events: &mut Events) {
         let Some(node) = self.tree.remove(path) else { return };
         if let Some(parent) = self.tree.parent_mut(path) {
             parent.pzxid = commit.zxid;
@@ -168,7 +179,7 @@ impl Database {
         path: &str,
         data: Option<Bytes>,
         version: i32,
-        events: &mut Vec<Event>,
+        events: &mut Events,
     ) -> Stat {
         self.tree.replace_data(path, data);
         let Some(node) = self.tree.get_mut(path) else { return Stat::default() };
@@ -182,8 +193,8 @@ impl Database {
     }
 
     fn replace_acl(&mut self, commit: Commit, path: &str, acl: Arc<[Acl]>, version: i32) -> Stat {
+        self.tree.replace_acl(path, acl);
         let Some(node) = self.tree.get_mut(path) else { return Stat::default() };
-        node.acl = acl;
         node.aversion = version;
         let (stat, owner) = (node.stat(), node.lifetime.owner());
         self.journal.record(commit, TransactionKind::AclSet { version }, &self.tree, path, owner);
@@ -215,7 +226,7 @@ impl Database {
     }
 
     /// Deletes the containers that have lost their last child, each in a transaction of its own.
-    pub(crate) fn reap_containers(&mut self, now: i64, events: &mut Vec<Event>) {
+    pub(crate) fn reap_containers(&mut self, now: i64, events: &mut Events) {
         let is_done = |path: &String| {
             self.tree.get(path).is_some_and(|node| node.children.is_empty() && node.creates > 0)
         };

@@ -1,3 +1,4 @@
+use super::refusal::Refusal;
 use docent_proto::{ConnectRequest, ConnectResponse};
 
 /// Outcome for a link that asked for a session.
@@ -7,6 +8,8 @@ pub(crate) enum Handshake {
     Attached(ConnectResponse),
     /// It is told that the session is gone, then closed.
     Gone(ConnectResponse),
+    /// It is closed without a word, because of a limit.
+    Over(Refusal),
     /// It is closed without a word.
     Refused(&'static str),
 }

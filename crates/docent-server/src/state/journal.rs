@@ -1,13 +1,22 @@
 use super::commit::Commit;
 use super::tree::Tree;
 use crate::{Transaction, TransactionKind};
+use bytes::Bytes;
 
 /// The committed changes in their order, where they are kept at all.
-pub(crate) struct Journal(Option<Vec<Transaction>>);
+pub(crate) struct Journal {
+    entries: Option<Vec<Transaction>>,
+    bytes: usize,
+}
 
 impl Journal {
     pub(crate) fn new(is_kept: bool) -> Self {
-        Self(is_kept.then(Vec::new))
+        Self { entries: is_kept.then(Vec::new), bytes: 0 }
+    }
+
+    /// Bytes that the entries take up, as their limit counts them.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Takes a change down that was made to `path` of `tree`.
@@ -19,16 +28,18 @@ impl Journal {
         path: &str,
         owner: i64,
     ) {
-        if let Some(journal) = &mut self.0 {
+        const ENTRY: usize = 256;
+        if let Some(entries) = &mut self.entries {
             let Commit { zxid, session, now: time_ms } = commit;
             let written = matches!(kind, TransactionKind::Created | TransactionKind::DataSet { .. });
             let data = tree.get(path).filter(|_| written).and_then(|node| node.data.clone());
-            journal.push(Transaction { zxid, time_ms, session, kind, path: path.to_owned(), owner, data });
+            self.bytes += ENTRY + path.len() + data.as_ref().map_or(0, Bytes::len);
+            entries.push(Transaction { zxid, time_ms, session, kind, path: path.to_owned(), owner, data });
         }
     }
 
     /// All but the first `count` entries.
     pub(crate) fn after(&self, count: usize) -> Vec<Transaction> {
-        self.0.as_ref().and_then(|journal| journal.get(count..)).unwrap_or_default().to_vec()
+        self.entries.as_ref().and_then(|entries| entries.get(count..)).unwrap_or_default().to_vec()
     }
 }

@@ -1,27 +1,38 @@
 //! Requests that come to the leader through a follower later than the client thinks.
 
-use super::acl::Identity;
+use super::acl::{self, Identity};
 use super::effects::Effects;
 use super::state::State;
-use docent_proto::Request;
+use bytes::Bytes;
+use docent_proto::{OpCode, Reader, Request};
 
 /// A write of a link that may be gone by the time it is made.
 pub(crate) struct Late {
     session: i64,
-    request: Request,
+    op: OpCode,
+    /// The request as it came in, which takes up less than what is read from it.
+    body: Bytes,
     /// Identities of the client on that link.
     identities: Vec<Identity>,
 }
 
 impl Late {
     /// A write as it waits in a follower that shows `state`.
-    pub(crate) fn new(state: &State, session: i64, request: Request) -> Self {
-        Self { session, request, identities: state.database.sessions.identities(session).to_vec() }
+    pub(crate) fn new(state: &State, session: i64, op: OpCode, body: &[u8]) -> Self {
+        let identities = state.database.sessions.identities(session).to_vec();
+        Self { session, op, body: Bytes::copy_from_slice(body), identities }
+    }
+
+    /// Bytes that it keeps.
+    pub(crate) fn len(&self) -> usize {
+        let named = |identity: &Identity| acl::named(&identity.scheme, &identity.id);
+        self.body.len() + self.identities.iter().map(named).sum::<usize>()
     }
 
     /// Makes the write in the leader's state, with the identities that its link had. The link may be gone.
     pub(crate) fn apply(self, state: &mut State, member: u32, now: i64, effects: &mut Effects) {
-        let Self { session: id, request, identities } = self;
+        let Self { session: id, op, body, identities } = self;
+        let Ok(request) = Request::read(op, &mut Reader::new(body)) else { return };
         let is_refused = state.refuses_as_moved(id, member, &request);
         let Some(session) = state.database.sessions.get_mut(id).filter(|_| !is_refused) else {
             return state.refuse(request.op(), now);

@@ -1,8 +1,10 @@
 //! The tree as it was a while ago, for followers that lag.
 
 use super::node::Node;
+use super::refusal::Refusal;
 use super::tree::Tree;
 use super::watches::Aspect;
+use crate::limits::NODE;
 use docent_proto::{EventKind, Request};
 use std::collections::VecDeque;
 
@@ -12,6 +14,7 @@ pub(crate) struct Past {
     span_ms: i64,
     /// Versions in the order of their times and transactions.
     versions: VecDeque<Version>,
+    bytes: usize,
 }
 
 /// A tree between two transactions.
@@ -37,6 +40,7 @@ impl Past {
         self.span_ms = span_ms;
         if span_ms == 0 {
             self.versions.clear();
+            self.bytes = 0;
         }
     }
 
@@ -44,14 +48,30 @@ impl Past {
     pub(crate) fn remember(&mut self, zxid: i64, tree: &Tree, now: i64) {
         self.forget(now);
         if self.span_ms > 0 {
+            self.bytes += weight(tree);
             self.versions.push_back(Version { zxid, until_ms: now, tree: tree.clone() });
         }
     }
 
     fn forget(&mut self, now: i64) {
         while self.versions.front().is_some_and(|version| version.until_ms + self.span_ms <= now) {
-            self.versions.pop_front();
+            self.drop_oldest();
         }
+    }
+
+    fn drop_oldest(&mut self) {
+        if let Some(version) = self.versions.pop_front() {
+            self.bytes -= weight(&version.tree);
+        }
+    }
+
+    /// Drops the oldest versions until the others are within a limit; tells of it if there was one.
+    pub(crate) fn shrink(&mut self, most: usize) -> Option<Refusal> {
+        let refusal = Refusal::over("past_bytes", self.bytes, most);
+        while self.bytes > most {
+            self.drop_oldest();
+        }
+        refusal
     }
 
     /// The oldest version that may be shown; `None` when that is the present.
@@ -101,6 +121,11 @@ impl Past {
             Some((zxid, kind, node))
         })
     }
+}
+
+/// Bytes that a version takes up, as their limit counts them. It shares data with others.
+fn weight(tree: &Tree) -> usize {
+    tree.len() * NODE + tree.weight()
 }
 
 /// Watch that a read of the tree asks for, if any; `None` when it is no such read.

@@ -3,6 +3,7 @@
 
 use super::acl::{self, Identity};
 use super::node::{Lifetime, Node};
+use super::refusal::Notes;
 use super::tree::{self, SYSTEM, Tree};
 use crate::Limits;
 use bytes::Bytes;
@@ -69,13 +70,16 @@ pub(crate) struct Preparation<'a> {
     /// Nodes that earlier operations are about to change; `None` for those about to be deleted.
     pending: HashMap<String, Option<Record>>,
     nodes: usize,
+    /// Bytes of all nodes, as their limit counts them.
     bytes: usize,
+    pub(super) notes: Notes,
 }
 
 impl<'a> Preparation<'a> {
     pub(crate) fn new(tree: &'a Tree, limits: &'a Limits, session: i64, identities: &'a [Identity]) -> Self {
         let nodes = tree.len() - SYSTEM.len();
-        Self { tree, limits, session, identities, pending: HashMap::new(), nodes, bytes: tree.bytes() }
+        let (bytes, notes) = (tree.weight(), Notes::default());
+        Self { tree, limits, session, identities, pending: HashMap::new(), nodes, bytes, notes }
     }
 
     /// Checks one operation of a multi.
@@ -98,7 +102,7 @@ impl<'a> Preparation<'a> {
             return Err(Code::BAD_ARGUMENTS);
         }
         let parent_path = parent_of(&create.path)?;
-        let acl = acl::fix(&create.acl, self.identities)?;
+        let acl = self.fix(&create.acl)?;
         let mut parent = self.record(parent_path)?;
         acl::check(&parent.acl, Permissions::CREATE, self.identities)?;
         let path = match mode.is_sequential() {
@@ -113,7 +117,7 @@ impl<'a> Preparation<'a> {
             return Err(Code::NO_CHILDREN_FOR_EPHEMERALS);
         }
         let bytes = tree::size(create.data.as_ref());
-        self.grow(1, path.len() + bytes)?;
+        self.grow(1, tree::weight(&path, bytes, &acl))?;
         // At the end of its range the counter goes on with negative numbers inside a multi, but is not stored
         // as such.
         parent.creates = parent.creates.wrapping_add(1);
@@ -148,7 +152,7 @@ impl<'a> Preparation<'a> {
         }
         parent.children -= 1;
         self.nodes -= 1;
-        self.bytes -= path.len() + node.bytes;
+        self.bytes -= tree::weight(path, node.bytes, &node.acl);
         self.pending.insert(parent_path.to_owned(), Some(parent));
         self.pending.insert(path.to_owned(), None);
         Ok(Change::Delete { path: path.to_owned() })
@@ -175,10 +179,11 @@ impl<'a> Preparation<'a> {
 
     pub(crate) fn set_acl(&mut self, path: &str, acl: &[Acl], version: i32) -> Result<Change, Code> {
         valid(path)?;
-        let acl = acl::fix(acl, self.identities)?;
+        let acl = self.fix(acl)?;
         let node = self.tree.get(path).ok_or(Code::NO_NODE)?;
         acl::check(&node.acl, Permissions::ADMIN, self.identities)?;
         let version = next_version(node.aversion, version)?;
+        self.grow(0, acl::weight(&acl).saturating_sub(acl::weight(&node.acl)))?;
         Ok(Change::SetAcl { path: path.to_owned(), acl, version })
     }
 
@@ -188,6 +193,14 @@ impl<'a> Preparation<'a> {
         acl::check(&node.acl, Permissions::READ, self.identities)?;
         next_version(node.version, version)?;
         Ok(Change::Check)
+    }
+
+    /// The list that is stored for one that the client sent, if it is not too long before and after.
+    fn fix(&mut self, list: &[Acl]) -> Result<Arc<[Acl]>, Code> {
+        self.notes.admit("acl_bytes", acl::weight(list), self.limits.acl_bytes)?;
+        let fixed = acl::fix(list, self.identities)?;
+        self.notes.admit("acl_bytes", acl::weight(&fixed), self.limits.acl_bytes)?;
+        Ok(fixed)
     }
 
     fn record(&self, path: &str) -> Result<Record, Code> {
@@ -200,9 +213,11 @@ impl<'a> Preparation<'a> {
 
     /// Counts nodes and bytes about to be added, within the limits.
     fn grow(&mut self, nodes: usize, bytes: usize) -> Result<(), Code> {
-        let over = self.nodes + nodes > self.limits.nodes || self.bytes + bytes > self.limits.total_bytes;
-        if over && nodes + bytes > 0 {
-            return Err(Code::QUOTA_EXCEEDED);
+        if nodes > 0 {
+            self.notes.admit("nodes", self.nodes + nodes, self.limits.nodes)?;
+        }
+        if bytes > 0 {
+            self.notes.admit("total_bytes", self.bytes + bytes, self.limits.total_bytes)?;
         }
         self.nodes += nodes;
         self.bytes += bytes;

@@ -1,7 +1,8 @@
 use super::acl::{self, Identity};
 use super::database::Database;
-use super::event::Event;
+use super::events::Events;
 use super::node::Node;
+use super::refusal::Notes;
 use super::sessions::Sessions;
 use super::tree::{self, Tree};
 use super::watches::{Aspect, Watches};
@@ -16,16 +17,18 @@ pub(crate) struct Reader<'a> {
     pub(super) limits: &'a Limits,
     pub(super) session: i64,
     identities: &'a [Identity],
+    pub(super) notes: Notes,
 }
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(database: &'a mut Database, limits: &'a Limits, session: i64) -> Self {
         let Database { tree, sessions, watches, .. } = database;
-        Self { tree, sessions, watches, limits, session, identities: sessions.identities(session) }
+        let identities = sessions.identities(session);
+        Self { tree, sessions, watches, limits, session, identities, notes: Notes::default() }
     }
 
     /// Answers a request. `events` are due before the answer.
-    pub(crate) fn answer(&mut self, request: &Request, events: &mut Vec<Event>) -> Result<Response, Code> {
+    pub(crate) fn answer(&mut self, request: &Request, events: &mut Events) -> Result<Response, Code> {
         match request {
             Request::Exists { path, watch } => {
                 if path.contains('\0') {
@@ -44,14 +47,14 @@ impl<'a> Reader<'a> {
             Request::GetChildren { path, watch } | Request::GetChildren2 { path, watch } => {
                 let node = self.readable(path)?;
                 let with_stat = matches!(request, Request::GetChildren2 { .. });
-                let names = node.children.iter().cloned().collect();
+                let names = self.listed(&node.children)?;
                 let response = Response::Children { names, stat: with_stat.then(|| node.stat()) };
                 self.watch(Aspect::Children, path, *watch)?;
                 Ok(response)
             }
             Request::GetAcl { path } => self.access(path),
             Request::MultiRead(ops) => self.multi_read(ops),
-            Request::GetEphemerals { prefix } => Ok(Response::Ephemerals(self.ephemerals(prefix))),
+            Request::GetEphemerals { prefix } => self.ephemerals(prefix).map(Response::Ephemerals),
             Request::GetAllChildrenNumber { path } => {
                 self.readable(path)?;
                 Ok(Response::Count(self.tree.count_below(path)))
@@ -80,33 +83,46 @@ impl<'a> Reader<'a> {
     }
 
     /// The session's ephemeral nodes whose paths begin so.
-    fn ephemerals(&self, prefix: &str) -> Vec<String> {
+    fn ephemerals(&mut self, prefix: &str) -> Result<Vec<String>, Code> {
         let trimmed = prefix.trim_matches(|c| c <= ' ');
         let is_asked = |path: &&String| matches!(trimmed, "" | "/") || path.starts_with(prefix);
         let all = self.sessions.get(self.session).into_iter().flat_map(|session| &session.ephemerals);
-        all.filter(is_asked).cloned().collect()
+        self.listed(all.filter(is_asked))
+    }
+
+    /// Names for a reply, if it is not too long.
+    fn listed<'n>(
+        &mut self,
+        names: impl IntoIterator<Item = &'n String, IntoIter: Clone>,
+    ) -> Result<Vec<String>, Code> {
+        let names = names.into_iter();
+        self.admit_reply(names.clone().map(|name| name_weight(name)).sum())?;
+        Ok(names.cloned().collect())
+    }
+
+    /// Checks that a reply may have so many bytes.
+    fn admit_reply(&mut self, bytes: usize) -> Result<(), Code> {
+        self.notes.admit("reply_bytes", bytes, self.limits.longest_reply())
     }
 
     /// Each operation succeeds or fails on its own.
-    fn multi_read(&self, ops: &[MultiOp]) -> Result<Response, Code> {
+    fn multi_read(&mut self, ops: &[MultiOp]) -> Result<Response, Code> {
         let mut results = Vec::with_capacity(ops.len());
         let mut bytes = 0;
         for op in ops {
-            let result = match op {
-                MultiOp::GetData { path } => self
-                    .readable(path)
-                    .map(|node| MultiResult::Data { data: node.data.clone(), stat: node.stat().into() }),
-                MultiOp::GetChildren { path } => self
-                    .readable(path)
-                    .map(|node| MultiResult::Children(node.children.iter().cloned().collect())),
+            let (path, is_listing) = match op {
+                MultiOp::GetData { path } => (path, false),
+                MultiOp::GetChildren { path } => (path, true),
                 _ => return Err(Code::MARSHALLING_ERROR),
             };
-            let result = result.unwrap_or_else(MultiResult::Failed);
-            bytes += weight(&result);
-            if bytes > self.limits.reply_bytes {
-                return Err(Code::QUOTA_EXCEEDED);
-            }
-            results.push(result);
+            let node = self.readable(path);
+            bytes += node.map_or(RESULT, |node| weight(node, is_listing));
+            self.admit_reply(bytes)?;
+            results.push(match node {
+                Ok(node) if is_listing => MultiResult::Children(node.children.iter().cloned().collect()),
+                Ok(node) => MultiResult::Data { data: node.data.clone(), stat: node.stat().into() },
+                Err(code) => MultiResult::Failed(code),
+            });
         }
         Ok(Response::Multi(results))
     }
@@ -122,13 +138,19 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Number of bytes, roughly, that a result takes up in the reply.
-fn weight(result: &MultiResult) -> usize {
-    const HEADER_AND_STAT: usize = 80;
-    HEADER_AND_STAT
-        + match result {
-            MultiResult::Data { data, .. } => tree::size(data.as_ref()),
-            MultiResult::Children(names) => names.iter().map(|name| name.len() + 4).sum(),
-            _ => 0,
+/// Bytes of a result of a multi-read without data and names.
+const RESULT: usize = 80;
+
+/// Bytes that the data of a node or the names of its children take up in a multi-read.
+fn weight(node: &Node, is_listing: bool) -> usize {
+    RESULT
+        + match is_listing {
+            true => node.children.iter().map(|name| name_weight(name)).sum(),
+            false => tree::size(node.data.as_ref()),
         }
+}
+
+/// Bytes that a name takes up while a reply is made.
+fn name_weight(name: &str) -> usize {
+    32 + name.len()
 }

@@ -1,10 +1,8 @@
-use super::acl::Identity;
+use super::acl::{self, Identity};
+use super::refusal::Notes;
 use docent_proto::Code;
 use std::collections::BTreeSet;
 use std::time::Duration;
-
-/// More than any client has a use for, few enough to keep.
-const MOST_IDENTITIES: usize = 1_000;
 
 /// A session.
 #[derive(Clone)]
@@ -41,15 +39,21 @@ impl Session {
         wire_timeout(self.timeout_ms)
     }
 
-    /// Makes the link's client one more identity.
+    /// Makes the link's client one more identity, where all take up no more than `most` bytes.
     ///
     /// # Errors
-    /// [`Code::AUTH_FAILED`] when it has as many as are kept.
-    pub(crate) fn add_identity(&mut self, identity: Identity) -> Result<(), Code> {
+    /// [`Code::AUTH_FAILED`] when they would.
+    pub(crate) fn add_identity(
+        &mut self,
+        identity: Identity,
+        most: usize,
+        notes: &mut Notes,
+    ) -> Result<(), Code> {
         if !self.identities.contains(&identity) {
-            if self.identities.len() >= MOST_IDENTITIES {
-                return Err(Code::AUTH_FAILED);
-            }
+            let all = self.identities.iter().chain([&identity]);
+            let bytes = all.map(|identity| acl::named(&identity.scheme, &identity.id)).sum();
+            let admitted = notes.admit("auth_bytes_per_connection", bytes, most);
+            admitted.map_err(|_| Code::AUTH_FAILED)?;
             self.identities.push(identity);
         }
         Ok(())

@@ -1,6 +1,7 @@
 use super::acl::Identity;
 use super::auth;
 use super::event::Event;
+use super::refusal::Notes;
 use super::session::Session;
 use docent_proto::{Code, ConnectRequest};
 use std::collections::BTreeMap;
@@ -66,9 +67,15 @@ impl Sessions {
     }
 
     /// Makes the client of a session's link one more identity, if the scheme is one of ours.
-    pub(crate) fn authenticate(&mut self, id: i64, scheme: &str, credentials: &[u8]) -> Result<(), Code> {
+    pub(crate) fn authenticate(
+        &mut self,
+        id: i64,
+        (scheme, credentials): (&str, &[u8]),
+        most_bytes: usize,
+        notes: &mut Notes,
+    ) -> Result<(), Code> {
         let Some(identity) = auth::identity(scheme, credentials)? else { return Ok(()) };
-        self.get_mut(id).ok_or(Code::AUTH_FAILED)?.add_identity(identity)
+        self.get_mut(id).ok_or(Code::AUTH_FAILED)?.add_identity(identity, most_bytes, notes)
     }
 
     /// Gives a session to the links of one member from here on.

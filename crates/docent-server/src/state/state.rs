@@ -6,10 +6,11 @@ use super::handshake::{Handshake, granted};
 use super::op_code::is_write;
 use super::origin::Origin;
 use super::reader::Reader;
+use super::refusal::{Notes, Refusal};
 use super::reply::Reply;
 use super::writer::Writer;
-use crate::EndCause;
 use crate::config::Config;
+use crate::{EndCause, Limits};
 use bytes::Bytes;
 use docent_proto::{Code, ConnectRequest, ConnectResponse, OpCode, Request, Response};
 use std::net::IpAddr;
@@ -50,8 +51,8 @@ impl State {
         }
         let timeout_ms = granted(request, timeouts_ms);
         let id = if request.session_id == 0 {
-            if database.sessions.len() >= self.config.limits.sessions {
-                return Handshake::Refused("there are as many sessions as the limit allows");
+            if let Some(refusal) = refuses_session(database, &self.config.limits) {
+                return Handshake::Over(refusal);
             }
             database.open_session(timeout_ms, now)
         } else {
@@ -95,6 +96,8 @@ impl State {
         effects: &mut Effects,
     ) -> Reply {
         let (database, limits) = (&mut self.database, &self.config.limits);
+        effects.events.limit(limits.events_per_transaction);
+        let mut notes = Notes::default();
         let result = match request {
             Request::Create(_)
             | Request::Delete { .. }
@@ -102,23 +105,29 @@ impl State {
             | Request::SetAcl { .. }
             | Request::Check { .. }
             | Request::Reconfig { .. }
-            | Request::Multi(_) => {
-                Writer::begin(database, limits, session, now).write(request, &mut effects.events)
-            }
+            | Request::Multi(_) => Writer::begin(database, limits, session, now).write(request, effects),
             Request::CloseSession => {
                 database.end_session(session, EndCause::Closed, now, effects);
                 Ok(Response::Empty)
             }
             Request::Auth { scheme, credentials } => {
-                database.sessions.authenticate(session, scheme, credentials).map(|()| Response::Empty)
+                let most = limits.auth_bytes_per_connection;
+                let proof = (scheme.as_str(), &credentials[..]);
+                database.sessions.authenticate(session, proof, most, &mut notes).map(|()| Response::Empty)
             }
             // There is no mechanism to authenticate by: the real server answers as if that had succeeded.
             Request::Sasl { .. } => Ok(Response::Sasl { token: None }),
             Request::Ping => Ok(Response::Empty),
             Request::Sync { path } => Ok(Response::Synced { path: path.clone() }),
-            read => Reader::new(database, limits, session).answer(read, &mut effects.events),
+            read => {
+                let mut reader = Reader::new(database, limits, session);
+                let answer = reader.answer(read, &mut effects.events);
+                notes = reader.notes;
+                answer
+            }
         };
-        database.sessions.count_events(&effects.events);
+        effects.refusal = effects.refusal.or(notes.into_refusal()).or(database.refusal.take());
+        database.sessions.count_events(effects.events.as_slice());
         let is_auth = matches!(request, Request::Auth { .. } | Request::Sasl { .. });
         let closes = matches!(request, Request::CloseSession) || (is_auth && result.is_err());
         // ZooKeeper answers credentials before they reach the part that knows the transactions.
@@ -197,8 +206,9 @@ impl State {
 
     /// Ends a session from outside.
     pub(crate) fn expire(&mut self, id: i64, now: i64, effects: &mut Effects) -> bool {
+        effects.events.limit(self.config.limits.events_per_transaction);
         let existed = self.database.end_session(id, EndCause::Forced, now, effects);
-        self.database.sessions.count_events(&effects.events);
+        self.database.sessions.count_events(effects.events.as_slice());
         existed
     }
 
@@ -207,10 +217,11 @@ impl State {
         if self.frozen {
             return;
         }
+        effects.events.limit(self.config.limits.events_per_transaction);
         for id in self.database.sessions.overdue(now) {
             self.database.end_session(id, EndCause::Expired, now, effects);
         }
-        self.database.sessions.count_events(&effects.events);
+        self.database.sessions.count_events(effects.events.as_slice());
     }
 
     /// Deletes the containers that have lost their last child, each in a transaction of its own.
@@ -218,8 +229,13 @@ impl State {
         if self.frozen {
             return;
         }
+        effects.events.limit(self.config.limits.events_per_transaction);
         self.database.reap_containers(now, &mut effects.events);
-        self.database.sessions.count_events(&effects.events);
+        self.database.sessions.count_events(effects.events.as_slice());
+    }
+
+    pub(super) fn limits(&self) -> &Limits {
+        &self.config.limits
     }
 
     /// True while no session expires.
@@ -237,4 +253,10 @@ impl State {
         self.frozen = false;
         self.database.sessions.touch_all(now);
     }
+}
+
+/// Limit that one more session would be over.
+fn refuses_session(database: &Database, limits: &Limits) -> Option<Refusal> {
+    let sessions = Refusal::over("sessions", database.sessions.len() + 1, limits.sessions);
+    sessions.or(Refusal::over("journal_bytes", database.journal.bytes(), limits.journal_bytes))
 }

@@ -1,9 +1,10 @@
-use super::{Effects, Event, Handshake, Origin, State};
+use super::event::Event;
+use super::{Effects, Handshake, Origin, State};
 use crate::config::Config;
 use bytes::Bytes;
 use docent_proto::{
     Acl, Code, ConnectRequest, Create, CreateKind, CreateMode, EventKind, MultiOp, MultiResult, Request,
-    Response, Stat, WatchEvent, WatchKind, Watches,
+    Response, Stat, WatchKind, Watches,
 };
 
 /// A state with sessions, driven by hand.
@@ -39,7 +40,7 @@ impl Bench {
     fn call(&mut self, session: i64, request: &Request) -> Result<Response, Code> {
         let mut effects = Effects::default();
         let reply = self.state.apply(session, request, self.now, &mut effects);
-        self.events.append(&mut effects.events);
+        self.events.append(&mut effects.events.into_vec());
         reply.result
     }
 
@@ -77,7 +78,7 @@ impl Bench {
     /// The events since the last look.
     fn news(&mut self) -> Vec<(i64, EventKind, String)> {
         let news = self.events.drain(..);
-        news.map(|Event { session, told: WatchEvent { kind, path }, .. }| (session, kind, path)).collect()
+        news.map(|Event { session, kind, path, .. }| (session, kind, path.to_string())).collect()
     }
 }
 

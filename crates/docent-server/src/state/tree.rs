@@ -1,8 +1,9 @@
 use super::acl;
 use super::node::{Lifetime, Node};
 use bytes::Bytes;
-use docent_proto::parent;
+use docent_proto::{Acl, parent};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Nodes that no client can delete.
 pub(crate) const SYSTEM: [&str; 4] = ["/", "/zookeeper", "/zookeeper/quota", "/zookeeper/config"];
@@ -12,12 +13,13 @@ pub(crate) const SYSTEM: [&str; 4] = ["/", "/zookeeper", "/zookeeper/quota", "/z
 pub(crate) struct Tree {
     nodes: HashMap<String, Node>,
     bytes: usize,
+    weight: usize,
 }
 
 impl Tree {
     /// The tree of a server that was never used.
     pub(crate) fn new() -> Self {
-        let mut tree = Self { nodes: HashMap::new(), bytes: 0 };
+        let mut tree = Self { nodes: HashMap::new(), bytes: 0, weight: 0 };
         for path in SYSTEM {
             let acl = if path == "/zookeeper/config" { acl::read_only() } else { acl::open() };
             tree.add(path, Node::new(Some(Bytes::new()), acl, Lifetime::Persistent, 0, 0));
@@ -31,7 +33,7 @@ impl Tree {
     /// Takes all nodes away, those of a server that was never used too.
     pub(super) fn clear(&mut self) {
         self.nodes.clear();
-        self.bytes = 0;
+        (self.bytes, self.weight) = (0, 0);
     }
 
     /// The node at `path`. The empty path is the root too: that is what the parent of a node at the top looks
@@ -49,14 +51,18 @@ impl Tree {
         if let Some(parent) = self.parent_mut(path) {
             parent.children.insert(name(path).to_owned());
         }
-        self.bytes += path.len() + size(node.data.as_ref());
+        let data = size(node.data.as_ref());
+        self.bytes += path.len() + data;
+        self.weight += weight(path, data, &node.acl);
         self.nodes.insert(path.to_owned(), node);
     }
 
     /// Takes a node away and strikes it off at its parent.
     pub(crate) fn remove(&mut self, path: &str) -> Option<Node> {
         let node = self.nodes.remove(path)?;
-        self.bytes -= path.len() + size(node.data.as_ref());
+        let data = size(node.data.as_ref());
+        self.bytes -= path.len() + data;
+        self.weight -= weight(path, data, &node.acl);
         if let Some(parent) = self.parent_mut(path) {
             parent.children.remove(name(path));
         }
@@ -70,6 +76,15 @@ impl Tree {
         let removed = size(node.data.as_ref());
         node.data = data;
         self.bytes = self.bytes + added - removed;
+        self.weight = self.weight + added - removed;
+    }
+
+    /// Replaces a node's access control list.
+    pub(crate) fn replace_acl(&mut self, path: &str, list: Arc<[Acl]>) {
+        let Some(node) = self.nodes.get_mut(root_alias(path)) else { return };
+        let (added, removed) = (acl::weight(&list), acl::weight(&node.acl));
+        node.acl = list;
+        self.weight = self.weight + added - removed;
     }
 
     pub(crate) fn parent_mut(&mut self, path: &str) -> Option<&mut Node> {
@@ -101,6 +116,18 @@ impl Tree {
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
+
+    /// Bytes that the nodes take up, as their limit counts them.
+    pub(crate) fn weight(&self) -> usize {
+        self.weight
+    }
+}
+
+/// Bytes that a node takes up. The path of one that a client made is kept in the tree, at its parent,
+/// and with what ends its life.
+pub(crate) fn weight(path: &str, data: usize, list: &[Acl]) -> usize {
+    let places = if SYSTEM.contains(&path) { 0 } else { 3 };
+    places * path.len() + data + acl::weight(list)
 }
 
 /// Copies data out of the received bytes it is a part of, which would otherwise live as long as the node.

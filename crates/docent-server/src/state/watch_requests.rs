@@ -1,9 +1,10 @@
 //! Requests that set, set again, check and remove watches.
 
 use super::event::Event;
+use super::events::Events;
 use super::reader::Reader;
 use super::watch_table::Mode;
-use super::watches::Aspect;
+use super::watches::{Aspect, weight};
 use docent_proto::{Code, EventKind, Response, WatchKind, WatchMode, Watches};
 
 /// The aspects that a watch that stays looks at.
@@ -41,10 +42,12 @@ impl Reader<'_> {
         once: &Watches,
         persistent: &[String],
         recursive: &[String],
-        events: &mut Vec<Event>,
+        events: &mut Events,
     ) -> Result<Response, Code> {
-        let lists = [&once.data, &once.exist, &once.child].map(Vec::len);
-        self.admit(lists.iter().sum::<usize>() + 2 * (persistent.len() + recursive.len()))?;
+        let at_both = [persistent, recursive, persistent, recursive].into_iter().flatten();
+        let all = [&once.data, &once.exist, &once.child].into_iter().flatten().chain(at_both);
+        let (count, bytes) = all.fold((0, 0), |(count, bytes), path| (count + 1, bytes + weight(path)));
+        self.admit(count, bytes)?;
         let since = once.relative_zxid;
         for path in &once.data {
             let kind = match self.tree.get(path) {
@@ -72,13 +75,7 @@ impl Reader<'_> {
         Ok(Response::Empty)
     }
 
-    fn tell_or_set(
-        &mut self,
-        aspect: Aspect,
-        path: &str,
-        missed: Option<EventKind>,
-        events: &mut Vec<Event>,
-    ) {
+    fn tell_or_set(&mut self, aspect: Aspect, path: &str, missed: Option<EventKind>, events: &mut Events) {
         match missed {
             Some(kind) => events.push(Event::late(self.session, kind, path)),
             None => self.watches.add(self.session, aspect, path, Mode::Once),
@@ -88,17 +85,24 @@ impl Reader<'_> {
     /// Sets the watches of one path.
     fn set(&mut self, aspects: &[Aspect], path: &str, mode: Mode) -> Result<(), Code> {
         let is_new = |aspect: &&Aspect| self.watches.get(self.session, **aspect, path).is_none();
-        self.admit(aspects.iter().filter(is_new).count())?;
+        let count = aspects.iter().filter(is_new).count();
+        self.admit(count, count * weight(path))?;
         for aspect in aspects {
             self.watches.add(self.session, *aspect, path, mode);
         }
         Ok(())
     }
 
-    /// Checks that the link may have so many more watches.
-    fn admit(&self, added: usize) -> Result<(), Code> {
-        let all = self.watches.count_of(self.session).saturating_add(added);
-        let is_over = added > 0 && all > self.limits.watches_per_connection;
-        if is_over { Err(Code::QUOTA_EXCEEDED) } else { Ok(()) }
+    /// Checks that the link may have so many more watches, of so many bytes.
+    fn admit(&mut self, added: usize, bytes: usize) -> Result<(), Code> {
+        if added == 0 {
+            return Ok(());
+        }
+        let (watches, limits) = (&self.watches, self.limits);
+        let (count, own) = (watches.count_of(self.session), watches.bytes_of(self.session));
+        let all = watches.bytes() + bytes;
+        self.notes.admit("watches_per_connection", count + added, limits.watches_per_connection)?;
+        self.notes.admit("watch_bytes_per_connection", own + bytes, limits.watch_bytes_per_connection)?;
+        self.notes.admit("watch_bytes", all, limits.watch_bytes)
     }
 }

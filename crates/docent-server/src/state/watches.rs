@@ -1,9 +1,11 @@
 use super::acl;
 use super::event::Event;
+use super::events::Events;
 use super::sessions::Sessions;
 use super::watch_table::{Mode, WatchTable};
 use docent_proto::{Acl, EventKind, Permissions, WatchKind};
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 /// Aspect of a node that a watch looks at. A watch that stays looks at both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -27,10 +29,14 @@ pub(crate) struct Audience<'a> {
 impl Audience<'_> {
     /// Tells the sessions of `watching` that may read the node. The watches of the others are gone all the
     /// same.
-    fn tell<'s>(self, watching: impl Iterator<Item = &'s i64>, kind: EventKind, events: &mut Vec<Event>) {
+    fn tell<'s>(self, watching: impl Iterator<Item = &'s i64>, kind: EventKind, events: &mut Events) {
         let may_read =
             |id: &&i64| acl::check(self.acl, Permissions::READ, self.sessions.identities(**id)).is_ok();
-        events.extend(watching.filter(may_read).map(|id| Event::new(*id, kind, self.path, self.zxid)));
+        let mut shared: Option<Arc<str>> = None;
+        for id in watching.filter(may_read) {
+            let path = Arc::clone(shared.get_or_insert_with(|| self.path.into()));
+            events.push(Event::new(*id, kind, path, self.zxid));
+        }
     }
 }
 
@@ -39,7 +45,15 @@ impl Audience<'_> {
 pub(crate) struct Watches {
     data: WatchTable,
     children: WatchTable,
-    by_session: HashMap<i64, BTreeSet<(Aspect, String)>>,
+    by_session: HashMap<i64, Own>,
+    bytes: usize,
+}
+
+/// The watches of one session.
+#[derive(Debug, Clone, Default)]
+struct Own {
+    watches: BTreeSet<(Aspect, String)>,
+    bytes: usize,
 }
 
 impl Watches {
@@ -47,7 +61,11 @@ impl Watches {
     /// and leaves a watch on which a persistent one is set has one that is gone once it came true.
     pub(crate) fn add(&mut self, session: i64, aspect: Aspect, path: &str, mode: Mode) {
         self.table(aspect).add(session, path, mode);
-        self.by_session.entry(session).or_default().insert((aspect, path.to_owned()));
+        let own = self.by_session.entry(session).or_default();
+        if own.watches.insert((aspect, path.to_owned())) {
+            own.bytes += weight(path);
+            self.bytes += weight(path);
+        }
     }
 
     /// Mode of the watch that a session has.
@@ -81,24 +99,26 @@ impl Watches {
 
     /// Removes all watches of a session, whose link is gone.
     pub(crate) fn remove_session(&mut self, session: i64) {
-        for (aspect, path) in self.by_session.remove(&session).unwrap_or_default() {
+        let Some(own) = self.by_session.remove(&session) else { return };
+        self.bytes -= own.bytes;
+        for (aspect, path) in own.watches {
             self.table(aspect).remove(session, &path);
         }
     }
 
     /// A node was created.
-    pub(crate) fn created(&mut self, node: Audience<'_>, parent: Audience<'_>, events: &mut Vec<Event>) {
+    pub(crate) fn created(&mut self, node: Audience<'_>, parent: Audience<'_>, events: &mut Events) {
         self.fire(Aspect::Data, node, EventKind::Created, events);
         self.fire(Aspect::Children, parent, EventKind::ChildrenChanged, events);
     }
 
     /// A node's data was set.
-    pub(crate) fn data_set(&mut self, node: Audience<'_>, events: &mut Vec<Event>) {
+    pub(crate) fn data_set(&mut self, node: Audience<'_>, events: &mut Events) {
         self.fire(Aspect::Data, node, EventKind::DataChanged, events);
     }
 
     /// A node was deleted. A session that watched both its data and its children is told once.
-    pub(crate) fn deleted(&mut self, node: Audience<'_>, parent: Audience<'_>, events: &mut Vec<Event>) {
+    pub(crate) fn deleted(&mut self, node: Audience<'_>, parent: Audience<'_>, events: &mut Events) {
         let told = self.fire(Aspect::Data, node, EventKind::Deleted, events);
         let watching = self.trigger(Aspect::Children, node.path, EventKind::Deleted);
         node.tell(watching.difference(&told), EventKind::Deleted, events);
@@ -110,7 +130,7 @@ impl Watches {
         aspect: Aspect,
         node: Audience<'_>,
         kind: EventKind,
-        events: &mut Vec<Event>,
+        events: &mut Events,
     ) -> BTreeSet<i64> {
         let sessions = self.trigger(aspect, node.path, kind);
         node.tell(sessions.iter(), kind, events);
@@ -134,11 +154,13 @@ impl Watches {
     }
 
     fn forget(&mut self, session: i64, aspect: Aspect, path: &str) {
-        if let Some(keys) = self.by_session.get_mut(&session) {
-            keys.remove(&(aspect, path.to_owned()));
-            if keys.is_empty() {
-                self.by_session.remove(&session);
-            }
+        let Some(own) = self.by_session.get_mut(&session) else { return };
+        if own.watches.remove(&(aspect, path.to_owned())) {
+            own.bytes -= weight(path);
+            self.bytes -= weight(path);
+        }
+        if own.watches.is_empty() {
+            self.by_session.remove(&session);
         }
     }
 
@@ -149,13 +171,29 @@ impl Watches {
 
     /// Watches of one session. One that stays counts twice, once for each aspect.
     pub(crate) fn count_of(&self, session: i64) -> usize {
-        self.by_session.get(&session).map_or(0, BTreeSet::len)
+        self.by_session.get(&session).map_or(0, |own| own.watches.len())
+    }
+
+    /// Bytes of the watches of one session, as their limit counts them.
+    pub(crate) fn bytes_of(&self, session: i64) -> usize {
+        self.by_session.get(&session).map_or(0, |own| own.bytes)
+    }
+
+    /// Bytes of the watches of all sessions.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Watches of all sessions.
     pub(crate) fn count(&self) -> usize {
-        self.by_session.values().map(BTreeSet::len).sum()
+        self.by_session.values().map(|own| own.watches.len()).sum()
     }
+}
+
+/// Bytes that a watch takes up: its path is kept twice.
+pub(crate) fn weight(path: &str) -> usize {
+    const PLACES: usize = 512;
+    PLACES + 2 * path.len()
 }
 
 fn aspects(kind: WatchKind) -> &'static [Aspect] {

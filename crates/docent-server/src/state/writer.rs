@@ -1,7 +1,9 @@
 use super::commit::Commit;
 use super::database::Database;
-use super::event::Event;
+use super::effects::Effects;
+use super::events::Events;
 use super::prepare::{Change, Preparation};
+use super::refusal::{Notes, Refusal};
 use crate::Limits;
 use docent_proto::{Code, CreateKind, CreateMode, MultiOp, MultiResult, Request, Response};
 
@@ -10,17 +12,32 @@ pub(crate) struct Writer<'a> {
     database: &'a mut Database,
     limits: &'a Limits,
     commit: Commit,
+    refusal: Option<Refusal>,
 }
 
 impl<'a> Writer<'a> {
     /// The write takes up a transaction number also when it fails.
     pub(crate) fn begin(database: &'a mut Database, limits: &'a Limits, session: i64, now: i64) -> Self {
         let commit = Commit { zxid: database.next_zxid(now), session, now };
-        Self { database, limits, commit }
+        Self { database, limits, commit, refusal: None }
     }
 
     /// Makes the write.
-    pub(crate) fn write(mut self, request: &Request, events: &mut Vec<Event>) -> Result<Response, Code> {
+    pub(crate) fn write(mut self, request: &Request, effects: &mut Effects) -> Result<Response, Code> {
+        let result = self.admit().and_then(|()| self.make(request, &mut effects.events));
+        effects.refusal = self.refusal;
+        result
+    }
+
+    /// Checks that the journal can take it.
+    fn admit(&mut self) -> Result<(), Code> {
+        let mut notes = Notes::default();
+        let admitted = notes.admit("journal_bytes", self.database.journal.bytes(), self.limits.journal_bytes);
+        self.refusal = notes.into_refusal();
+        admitted
+    }
+
+    fn make(&mut self, request: &Request, events: &mut Events) -> Result<Response, Code> {
         if let Request::Multi(ops) = request {
             return self.multi(ops, events);
         }
@@ -45,7 +62,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Applies all operations or none. A failure is told in the results; the reply as a whole succeeds.
-    fn multi(&mut self, ops: &[MultiOp], events: &mut Vec<Event>) -> Result<Response, Code> {
+    fn multi(&mut self, ops: &[MultiOp], events: &mut Events) -> Result<Response, Code> {
         if !ops.iter().all(can_be_written) {
             return Err(Code::MARSHALLING_ERROR);
         }
@@ -63,13 +80,16 @@ impl<'a> Writer<'a> {
         Ok(Response::Multi(results))
     }
 
-    fn commit_all(&mut self, changes: Vec<Change>, events: &mut Vec<Event>) -> Vec<MultiResult> {
+    fn commit_all(&mut self, changes: Vec<Change>, events: &mut Events) -> Vec<MultiResult> {
         changes.into_iter().map(|change| self.database.commit(self.commit, change, events)).collect()
     }
 
-    fn prepare<T, E>(&self, work: impl FnOnce(&mut Preparation<'_>) -> Result<T, E>) -> Result<T, E> {
+    fn prepare<T, E>(&mut self, work: impl FnOnce(&mut Preparation<'_>) -> Result<T, E>) -> Result<T, E> {
         let (Database { tree, sessions, .. }, session) = (&*self.database, self.commit.session);
-        work(&mut Preparation::new(tree, self.limits, session, sessions.identities(session)))
+        let mut preparation = Preparation::new(tree, self.limits, session, sessions.identities(session));
+        let prepared = work(&mut preparation);
+        self.refusal = preparation.notes.into_refusal();
+        prepared
     }
 }
 

@@ -1,0 +1,95 @@
+//! Bytes that wait in links, and the links that are closed for what they ask of the server.
+
+use super::ensemble::Ensemble;
+use super::members::MemberId;
+use crate::state::{Effects, Refusal};
+use docent_proto::DecodeError;
+use std::net::SocketAddr;
+
+impl Ensemble {
+    /// Checks the bytes that wait in a link, and in all of them, after some were added. The link that is
+    /// asked too much for is closed: this one, or the one in which most wait.
+    pub(super) fn admit_bytes(&mut self, id: u64) {
+        let Some(waiting) = self.links.settle(id) else { return };
+        let most = self.limits.queued_bytes_per_connection;
+        if let Some(refusal) = Refusal::over("queued_bytes_per_connection", waiting, most) {
+            self.expel(id, refusal);
+        }
+        while let Some(refusal) =
+            Refusal::over("queued_bytes", self.links.waiting(), self.limits.queued_bytes)
+        {
+            let Some(largest) = self.links.largest() else { return };
+            self.expel(largest, refusal);
+        }
+    }
+
+    /// Checks the bytes of messages that wait in followers, before some are added. The link that sent them is
+    /// closed if they are too many.
+    pub(super) fn admit_held(&mut self, id: u64, bytes: usize) -> bool {
+        let held = self.members.held_bytes() + bytes;
+        let refusal = Refusal::over("held_bytes", held, self.limits.held_bytes);
+        if let Some(refusal) = refusal {
+            self.expel(id, refusal);
+        }
+        refusal.is_none()
+    }
+
+    /// Makes room for one more link, if there is one that has no session. False when there is none, and no
+    /// room either.
+    pub(super) fn make_room(&mut self, peer: SocketAddr) -> bool {
+        let Some(refusal) = Refusal::over("connections", self.links.count() + 1, self.limits.connections)
+        else {
+            return true;
+        };
+        match self.links.oldest_without_session() {
+            Some(id) => self.expel(id, refusal),
+            None => self.warn(peer, None, refusal),
+        }
+        self.links.count() < self.limits.connections
+    }
+
+    /// Closes the links of sessions that had more events than a transaction may have.
+    pub(super) fn expel_flooded(&mut self, world: MemberId, effects: &Effects) {
+        let most = self.limits.events_per_transaction;
+        for session in effects.events.missing().chain(effects.later.missing()) {
+            let refusal =
+                Refusal { rule: "events_per_transaction", value: most.saturating_add(1), limit: most };
+            if let Some(id) = self.links.of_session(world, session) {
+                self.expel(id, refusal);
+            }
+        }
+    }
+
+    /// Closes a link that announced a frame that is too long, or that is none.
+    pub(super) fn refuse_frame(&mut self, id: u64, error: &DecodeError) {
+        if let DecodeError::FrameLength { length, limit } = error
+            && let Ok(value) = usize::try_from(*length)
+        {
+            return self.expel(id, Refusal { rule: "frame_bytes", value, limit: *limit });
+        }
+        self.cut(id);
+    }
+
+    /// Closes a link that is over a limit.
+    pub(super) fn expel(&mut self, id: u64, refusal: Refusal) {
+        self.warn_link(id, refusal);
+        self.cut(id);
+    }
+
+    /// Says which limit a link met.
+    pub(super) fn warn_link(&mut self, id: u64, refusal: Refusal) {
+        let now = self.clock.now_ms();
+        let Some(link) = self.links.get_mut(id) else { return };
+        let (peer, session) = (link.peer, link.session);
+        if link.warnings.pass(now).is_some() {
+            self.warn(peer, session, refusal);
+        }
+    }
+
+    fn warn(&mut self, peer: SocketAddr, session: Option<i64>, refusal: Refusal) {
+        let Some(unsaid) = self.warnings.pass(self.clock.now_ms()) else { return };
+        let Refusal { rule, value, limit } = refusal;
+        let session = session.map(|session| format!("{session:#x}"));
+        tracing::warn!(rule, value, limit, %peer, session, unsaid, "refused: over a limit");
+    }
+}

@@ -1,0 +1,56 @@
+use super::event::Event;
+use std::collections::BTreeSet;
+
+/// Watch events of one step, up to a limit.
+#[derive(Debug)]
+pub(crate) struct Events {
+    events: Vec<Event>,
+    most: usize,
+    /// Sessions with events over the limit, which nobody tells them.
+    missing: BTreeSet<i64>,
+}
+
+impl Default for Events {
+    fn default() -> Self {
+        Self { events: Vec::new(), most: usize::MAX, missing: BTreeSet::new() }
+    }
+}
+
+impl Events {
+    /// Takes up to `most` events from here on.
+    pub(crate) fn limit(&mut self, most: usize) {
+        self.most = most;
+    }
+
+    pub(crate) fn push(&mut self, event: Event) {
+        if self.events.len() < self.most {
+            self.events.push(event);
+        } else {
+            self.missing.insert(event.session);
+        }
+    }
+
+    pub(crate) fn as_slice(&self) -> &[Event] {
+        &self.events
+    }
+
+    #[cfg(test)]
+    pub(crate) fn into_vec(self) -> Vec<Event> {
+        self.events
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.events.is_empty()
+    }
+
+    /// The sessions that do not get all of theirs.
+    pub(crate) fn missing(&self) -> impl Iterator<Item = i64> {
+        self.missing.iter().copied()
+    }
+}
+
+impl Extend<Event> for Events {
+    fn extend<T: IntoIterator<Item = Event>>(&mut self, events: T) {
+        events.into_iter().for_each(|event| self.push(event));
+    }
+}
