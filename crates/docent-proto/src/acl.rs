@@ -53,6 +53,22 @@ impl Acl {
     pub fn open() -> Vec<Self> {
         vec![Self { permissions: Permissions::ALL, scheme: "world".into(), id: "anyone".into() }]
     }
+
+    /// A list of a request, as the real server reads it: null is the empty list, which it refuses too.
+    pub(crate) fn read_list(reader: &mut Reader) -> Result<Vec<Self>, DecodeError> {
+        reader.list(Self::read_in_request).map(Option::unwrap_or_default)
+    }
+
+    /// An entry of a request. Null is no scheme; the schemes that look at the id fail on a null one.
+    fn read_in_request(reader: &mut Reader) -> Result<Self, DecodeError> {
+        let permissions = Permissions(reader.i32()?);
+        let scheme = reader.optional_text()?.unwrap_or_default();
+        let id = reader.optional_text()?;
+        if id.is_none() && matches!(scheme.as_str(), "world" | "digest" | "ip") {
+            return Err(DecodeError::InvalidString);
+        }
+        Ok(Self { permissions, scheme: scheme.into(), id: id.unwrap_or_default().into() })
+    }
 }
 
 // The id of the scheme `digest` holds an unsalted hash of a password: it is never printed.

@@ -50,7 +50,7 @@ impl Record for ConnectRequest {
             timeout_ms: reader.i32()?,
             session_id: reader.i64()?,
             password: reader.buffer()?.unwrap_or_default(),
-            read_only: read_read_only(reader)?,
+            read_only: read_read_only(reader, Reader::flag)?,
         })
     }
 }
@@ -70,7 +70,7 @@ impl Record for ConnectResponse {
             timeout_ms: reader.i32()?,
             session_id: reader.i64()?,
             password: reader.buffer()?.unwrap_or_default(),
-            read_only: read_read_only(reader)?,
+            read_only: read_read_only(reader, Reader::bool)?,
         })
     }
 }
@@ -81,8 +81,11 @@ fn write_read_only(out: &mut impl BufMut, read_only: Option<bool>) {
     }
 }
 
-fn read_read_only(reader: &mut Reader) -> Result<Option<bool>, DecodeError> {
-    if reader.is_empty() { Ok(None) } else { reader.bool().map(Some) }
+fn read_read_only(
+    reader: &mut Reader,
+    read: impl FnOnce(&mut Reader) -> Result<bool, DecodeError>,
+) -> Result<Option<bool>, DecodeError> {
+    if reader.is_empty() { Ok(None) } else { read(reader).map(Some) }
 }
 
 // The password of a session is all one needs to take it over or close it: it is never printed.

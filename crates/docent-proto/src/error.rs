@@ -27,6 +27,9 @@ pub enum DecodeError {
     /// A string that is not UTF-8, or null where a string is required.
     #[error("string is not valid UTF-8")]
     InvalidString,
+    /// A vector that is null where one is required.
+    #[error("vector is null")]
+    NullVector,
     /// A truth value other than 0 and 1.
     #[error("boolean {0} is neither 0 nor 1")]
     InvalidBool(u8),

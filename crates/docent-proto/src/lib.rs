@@ -12,6 +12,7 @@ mod path;
 mod request;
 mod response;
 mod stat;
+mod text;
 mod wire;
 
 pub use acl::{Acl, Permissions};
@@ -26,4 +27,5 @@ pub use path::{InvalidPath, parent, validate_path};
 pub use request::{Create, CreateKind, OpCode, Request, RequestFrame, WatchKind, WatchMode, Watches, xid};
 pub use response::{ClientInfo, ReplyHeader, Response};
 pub use stat::Stat;
+pub use text::text_of;
 pub use wire::{Reader, Record};

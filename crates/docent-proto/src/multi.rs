@@ -103,14 +103,14 @@ impl MultiOp {
             return Create::read(kind, reader).map(Self::Create);
         }
         Ok(match op {
-            OpCode::Delete => Self::Delete { path: reader.string()?, version: reader.i32()? },
-            OpCode::Check => Self::Check { path: reader.string()?, version: reader.i32()? },
+            OpCode::Delete => Self::Delete { path: reader.text()?, version: reader.i32()? },
+            OpCode::Check => Self::Check { path: reader.text()?, version: reader.i32()? },
             OpCode::SetData => {
-                Self::SetData { path: reader.string()?, data: reader.buffer()?, version: reader.i32()? }
+                Self::SetData { path: reader.text()?, data: reader.buffer()?, version: reader.i32()? }
             }
             OpCode::GetData | OpCode::GetChildren => {
-                let path = reader.string()?;
-                let _watch = reader.bool()?;
+                let path = reader.text()?;
+                let _watch = reader.flag()?;
                 if op == OpCode::GetData { Self::GetData { path } } else { Self::GetChildren { path } }
             }
             other => return Err(DecodeError::UnknownOpCode(other as i32)),
@@ -194,6 +194,10 @@ impl Header {
     fn read(reader: &mut Reader) -> Result<Self, DecodeError> {
         Ok(Self { kind: reader.i32()?, done: reader.bool()?, error: reader.i32()? })
     }
+
+    fn read_in_request(reader: &mut Reader) -> Result<Self, DecodeError> {
+        Ok(Self { kind: reader.i32()?, done: reader.flag()?, error: reader.i32()? })
+    }
 }
 
 pub(crate) fn write_ops(ops: &[MultiOp], out: &mut impl BufMut) {
@@ -207,7 +211,7 @@ pub(crate) fn write_ops(ops: &[MultiOp], out: &mut impl BufMut) {
 pub(crate) fn read_ops(reader: &mut Reader) -> Result<Vec<MultiOp>, DecodeError> {
     let mut ops = Vec::new();
     loop {
-        let header = Header::read(reader)?;
+        let header = Header::read_in_request(reader)?;
         if header.done {
             return Ok(ops);
         }

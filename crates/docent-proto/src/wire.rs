@@ -1,6 +1,7 @@
 //! Jute's primitive types: big-endian integers, length-prefixed buffers and strings, counted vectors.
 
 use crate::DecodeError;
+use crate::text::text_of;
 use bytes::{Buf, BufMut, Bytes};
 
 /// A value that can be written to and read from the wire.
@@ -105,18 +106,41 @@ impl Reader {
     }
 
     pub(crate) fn string(&mut self) -> Result<String, DecodeError> {
-        self.optional_string()?.ok_or(DecodeError::InvalidString)
-    }
-
-    /// A string; `None` for null.
-    pub(crate) fn optional_string(&mut self) -> Result<Option<String>, DecodeError> {
-        let Some(length) = self.length()? else { return Ok(None) };
+        let length = self.length()?.ok_or(DecodeError::InvalidString)?;
         self.need(length)?;
         // A copy of just these bytes: turned into a vector, the last slice of a frame would keep the frame's
         // whole buffer.
         let string = std::str::from_utf8(&self.bytes[..length]).map(str::to_owned);
         self.bytes.advance(length);
-        string.map(Some).map_err(|_| DecodeError::InvalidString)
+        string.map_err(|_| DecodeError::InvalidString)
+    }
+
+    /// A boolean of a request, as the real server reads it: all but 0 is true.
+    pub(crate) fn flag(&mut self) -> Result<bool, DecodeError> {
+        self.need(1)?;
+        Ok(self.bytes.get_u8() != 0)
+    }
+
+    /// A string of a request that must not be null, as the real server reads it.
+    pub(crate) fn text(&mut self) -> Result<String, DecodeError> {
+        self.optional_text()?.ok_or(DecodeError::InvalidString)
+    }
+
+    /// A string of a request, as the real server reads it; `None` for null.
+    pub(crate) fn optional_text(&mut self) -> Result<Option<String>, DecodeError> {
+        Ok(self.buffer()?.map(|bytes| text_of(&bytes)))
+    }
+
+    /// A vector of a request, as the real server reads it: `None` for null, and empty for any other count
+    /// below zero. Memory grows with the items that are there, and nothing is reserved.
+    pub(crate) fn list<T>(
+        &mut self,
+        mut item: impl FnMut(&mut Self) -> Result<T, DecodeError>,
+    ) -> Result<Option<Vec<T>>, DecodeError> {
+        match self.i32()? {
+            -1 => Ok(None),
+            count => (0..count).map(|_| item(self)).collect::<Result<_, _>>().map(Some),
+        }
     }
 
     /// A counted vector; null reads as empty. Memory grows with the items that are there, not with the count.

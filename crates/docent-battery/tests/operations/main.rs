@@ -2,6 +2,7 @@
 
 mod queries;
 mod watches;
+mod wire;
 
 use docent_battery::{RawClient, RawError, TestServer};
 use docent_proto::{

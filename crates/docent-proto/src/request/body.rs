@@ -74,51 +74,51 @@ impl Request {
             return Create::read(kind, reader).map(Self::Create);
         }
         Ok(match op {
-            OpCode::Delete => Self::Delete { path: reader.string()?, version: reader.i32()? },
-            OpCode::Exists => Self::Exists { path: reader.string()?, watch: reader.bool()? },
-            OpCode::GetData => Self::GetData { path: reader.string()?, watch: reader.bool()? },
+            OpCode::Delete => Self::Delete { path: reader.text()?, version: reader.i32()? },
+            OpCode::Exists => Self::Exists { path: reader.text()?, watch: reader.flag()? },
+            OpCode::GetData => Self::GetData { path: reader.text()?, watch: reader.flag()? },
             OpCode::SetData => {
-                Self::SetData { path: reader.string()?, data: reader.buffer()?, version: reader.i32()? }
+                Self::SetData { path: nullable(reader)?, data: reader.buffer()?, version: reader.i32()? }
             }
-            OpCode::GetAcl => Self::GetAcl { path: reader.string()? },
+            OpCode::GetAcl => Self::GetAcl { path: reader.text()? },
             OpCode::SetAcl => {
-                Self::SetAcl { path: reader.string()?, acl: reader.vec(Acl::read)?, version: reader.i32()? }
+                Self::SetAcl { path: nullable(reader)?, acl: Acl::read_list(reader)?, version: reader.i32()? }
             }
-            OpCode::GetChildren => Self::GetChildren { path: reader.string()?, watch: reader.bool()? },
-            OpCode::GetChildren2 => Self::GetChildren2 { path: reader.string()?, watch: reader.bool()? },
-            OpCode::Sync => Self::Sync { path: reader.string()? },
+            OpCode::GetChildren => Self::GetChildren { path: reader.text()?, watch: reader.flag()? },
+            OpCode::GetChildren2 => Self::GetChildren2 { path: reader.text()?, watch: reader.flag()? },
+            OpCode::Sync => Self::Sync { path: nullable(reader)? },
             OpCode::Ping => Self::Ping,
-            OpCode::Check => Self::Check { path: reader.string()?, version: reader.i32()? },
+            OpCode::Check => Self::Check { path: nullable(reader)?, version: reader.i32()? },
             OpCode::Multi => Self::Multi(multi::read_ops(reader)?),
             OpCode::MultiRead => Self::MultiRead(multi::read_ops(reader)?),
             OpCode::Reconfig => Self::Reconfig {
-                joining: reader.optional_string()?,
-                leaving: reader.optional_string()?,
-                members: reader.optional_string()?,
+                joining: reader.optional_text()?,
+                leaving: reader.optional_text()?,
+                members: reader.optional_text()?,
                 config: reader.i64()?,
             },
             OpCode::CheckWatches => {
-                Self::CheckWatches { path: reader.string()?, kind: WatchKind::from_number(reader.i32()?)? }
+                Self::CheckWatches { path: reader.text()?, kind: WatchKind::from_number(reader.i32()?)? }
             }
             OpCode::RemoveWatches => {
-                Self::RemoveWatches { path: reader.string()?, kind: WatchKind::from_number(reader.i32()?)? }
+                Self::RemoveWatches { path: reader.text()?, kind: WatchKind::from_number(reader.i32()?)? }
             }
             OpCode::AddWatch => {
-                Self::AddWatch { path: reader.string()?, mode: WatchMode::from_number(reader.i32()?)? }
+                Self::AddWatch { path: nullable(reader)?, mode: WatchMode::from_number(reader.i32()?)? }
             }
             OpCode::Auth => {
                 let _kind = reader.i32()?;
-                Self::Auth { scheme: reader.string()?, credentials: reader.buffer()?.unwrap_or_default() }
+                read_credentials(reader)?
             }
             OpCode::SetWatches => Self::SetWatches(Watches::read(reader)?),
             OpCode::SetWatches2 => Self::SetWatches2 {
                 once: Watches::read(reader)?,
-                persistent: reader.vec(Reader::string)?,
-                recursive: reader.vec(Reader::string)?,
+                persistent: read_paths(reader)?,
+                recursive: read_paths(reader)?,
             },
             OpCode::Sasl => Self::Sasl { token: reader.buffer()? },
-            OpCode::GetEphemerals => Self::GetEphemerals { prefix: reader.string()? },
-            OpCode::GetAllChildrenNumber => Self::GetAllChildrenNumber { path: reader.string()? },
+            OpCode::GetEphemerals => Self::GetEphemerals { prefix: nullable(reader)? },
+            OpCode::GetAllChildrenNumber => Self::GetAllChildrenNumber { path: reader.text()? },
             OpCode::WhoAmI => Self::WhoAmI,
             OpCode::CloseSession => Self::CloseSession,
             OpCode::Create | OpCode::Create2 | OpCode::CreateContainer | OpCode::CreateTtl => {
@@ -137,9 +137,9 @@ impl Watches {
     fn read(reader: &mut Reader) -> Result<Self, DecodeError> {
         Ok(Self {
             relative_zxid: reader.i64()?,
-            data: reader.vec(Reader::string)?,
-            exist: reader.vec(Reader::string)?,
-            child: reader.vec(Reader::string)?,
+            data: read_paths(reader)?,
+            exist: read_paths(reader)?,
+            child: read_paths(reader)?,
         })
     }
 }
@@ -148,4 +148,21 @@ fn write_paths<'a>(out: &mut impl BufMut, lists: impl IntoIterator<Item = &'a Ve
     for paths in lists {
         out.vec(paths, |out, path| out.string(path));
     }
+}
+
+/// A list of paths, which the real server fails on when it is null.
+fn read_paths(reader: &mut Reader) -> Result<Vec<String>, DecodeError> {
+    reader.list(Reader::text)?.ok_or(DecodeError::NullVector)
+}
+
+/// A string that may be null, which is no path either.
+fn nullable(reader: &mut Reader) -> Result<String, DecodeError> {
+    reader.optional_text().map(Option::unwrap_or_default)
+}
+
+/// Credentials. Null is refused by all schemes but `ip`, which looks at the link: it is of no scheme.
+fn read_credentials(reader: &mut Reader) -> Result<Request, DecodeError> {
+    let (scheme, credentials) = (nullable(reader)?, reader.buffer()?);
+    let scheme = if credentials.is_some() || scheme == "ip" { scheme } else { String::new() };
+    Ok(Request::Auth { scheme, credentials: credentials.unwrap_or_default() })
 }

@@ -82,9 +82,9 @@ impl Create {
     }
 
     pub(crate) fn read(kind: CreateKind, reader: &mut Reader) -> Result<Self, DecodeError> {
-        let path = reader.string()?;
+        let path = reader.text()?;
         let data = reader.buffer()?;
-        let acl = reader.vec(Acl::read)?.into();
+        let acl = Acl::read_list(reader)?.into();
         let flags = reader.i32()?;
         let kind = if let CreateKind::Ttl(_) = kind { CreateKind::Ttl(reader.i64()?) } else { kind };
         Ok(Self { kind, path, data, acl, flags })

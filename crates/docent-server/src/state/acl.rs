@@ -64,7 +64,7 @@ pub(crate) fn fix(acl: &[Acl], identities: &[Identity]) -> Result<Arc<[Acl]>, Co
         match &*entry.scheme {
             "world" if entry.id == "anyone" => fixed.push(entry.clone()),
             "auth" => fixed.extend(authenticated(entry, identities)?),
-            "digest" if entry.id.split(':').count() == 2 => fixed.push(entry.clone()),
+            "digest" if is_digest(&entry.id) => fixed.push(entry.clone()),
             "ip" if is_ip(&entry.id) => fixed.push(entry.clone()),
             _ => return Err(Code::INVALID_ACL),
         }
@@ -106,26 +106,110 @@ pub(crate) fn check(acl: &[Acl], wanted: Permissions, identities: &[Identity]) -
     if granted { Ok(()) } else { Err(Code::NO_AUTH) }
 }
 
+/// True for a user and a hash. As Java cuts a text at colons, those at its end do not count.
+fn is_digest(id: &str) -> bool {
+    id.trim_end_matches(':').split(':').count() == 2
+}
+
 fn is_ip(id: &str) -> bool {
     ip_and_bits(id).is_some()
 }
 
-/// An address and how many of its bits count, as in `10.0.0.0/8`.
-fn ip_and_bits(id: &str) -> Option<(Vec<u8>, usize)> {
+/// An address and the number of its bits that count, as in `10.0.0.0/8`. ZooKeeper knows IPv4 alone here.
+fn ip_and_bits(id: &str) -> Option<(u32, u32)> {
     let (address, bits) = id.split_once('/').map_or((id, None), |(address, bits)| (address, Some(bits)));
-    let bytes = match address.parse::<IpAddr>().ok()? {
-        IpAddr::V4(address) => address.octets().to_vec(),
-        IpAddr::V6(address) => address.octets().to_vec(),
-    };
-    let all = bytes.len() * 8;
-    let bits = bits.map_or(Some(all), |bits| bits.parse().ok())?;
-    (bits <= all).then_some((bytes, bits))
+    let bits = bits.map_or(Some(32), |bits| bits.parse().ok())?;
+    (bits <= 32).then_some((ipv4(address)?, bits))
+}
+
+/// An address in four decimal parts, each of which may have a sign and leading zeros.
+fn ipv4(address: &str) -> Option<u32> {
+    let parts =
+        address.split('.').map(|part| part.parse().ok().and_then(|part: i32| u8::try_from(part).ok()));
+    let bytes: Vec<u8> = parts.collect::<Option<_>>()?;
+    bytes.try_into().ok().map(u32::from_be_bytes)
 }
 
 fn ip_matches(rule: &str, address: &str) -> bool {
-    let (Some((rule, bits)), Some((address, _))) = (ip_and_bits(rule), ip_and_bits(address)) else {
-        return false;
-    };
-    let bit = |bytes: &[u8], index: usize| bytes[index / 8] >> (7 - index % 8) & 1;
-    rule.len() == address.len() && (0..bits).all(|index| bit(&rule, index) == bit(&address, index))
+    let (Some((rule, bits)), Some(address)) = (ip_and_bits(rule), ipv4(address)) else { return false };
+    let mask = u32::MAX.checked_shl(32 - bits).unwrap_or(0);
+    rule & mask == address & mask
+}
+
+/// An address as Java writes it.
+pub(crate) fn host(address: IpAddr) -> String {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => address.segments().map(|part| format!("{part:x}")).join(":"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_taken_and_refused_as_by_zookeeper() {
+        for (scheme, taken, refused) in [
+            ("digest", &["a:b", ":b", "a:b::"][..], &["", "a", "a:", ":", ":::", "::b", "a:b:c"][..]),
+            (
+                "ip",
+                &["127.0.0.1", "127.0.0.1/0", "127.0.0.1/32", "+1.02.3.4", "1.2.3.4/+8", "1.2.3.4/08"],
+                &[
+                    "",
+                    "1.2.3",
+                    "1.2.3.4.5",
+                    "1.2.3.256",
+                    "1..3.4",
+                    " 1.2.3.4",
+                    "1.2.3.4/",
+                    "1.2.3.4/33",
+                    "1.2.3.4/-1",
+                    "1.2.3.4/8/1",
+                    "1.2.3.4/x",
+                    "::1",
+                    "::1/128",
+                    "localhost",
+                ],
+            ),
+            ("world", &["anyone"], &["", "someone"]),
+            ("super", &[], &["", "super"]),
+            ("sasl", &[], &["user"]),
+            ("", &[], &["", "anyone"]),
+        ] {
+            let fixed = |id: &&str| {
+                let entry =
+                    Acl { permissions: Permissions::ALL, scheme: scheme.into(), id: (*id).to_owned().into() };
+                fix(&[entry], &[]).is_ok()
+            };
+            assert!(taken.iter().all(fixed), "{scheme}: {taken:?}");
+            assert!(!refused.iter().any(fixed), "{scheme}: {refused:?}");
+        }
+    }
+
+    #[test]
+    fn an_address_is_matched_by_its_first_bits() {
+        for (rule, matches) in [
+            ("127.0.0.1", true),
+            ("127.0.0.2", false),
+            ("127.0.0.3/30", true),
+            ("127.0.0.3/31", false),
+            ("126.0.0.0/7", true),
+            ("10.0.0.0/8", false),
+            ("0.0.0.0/0", true),
+            ("127.255.0.0/8", true),
+        ] {
+            assert_eq!(ip_matches(rule, "127.0.0.1"), matches, "{rule}");
+            assert!(!ip_matches(rule, "0:0:0:0:0:0:0:1"), "{rule}");
+        }
+    }
+
+    #[test]
+    fn addresses_are_written_as_by_java() {
+        for (address, written) in
+            [("127.0.0.1", "127.0.0.1"), ("::ffff:10.1.2.3", "10.1.2.3"), ("fe80::1", "fe80:0:0:0:0:0:0:1")]
+        {
+            assert_eq!(host(address.parse().unwrap()), written);
+        }
+    }
 }

@@ -1,7 +1,7 @@
 use super::acl::Identity;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use docent_proto::Code;
+use docent_proto::{Code, text_of};
 use sha1::{Digest, Sha1};
 
 /// The identity that credentials prove; `None` where that is nothing new.
@@ -20,8 +20,9 @@ pub(crate) fn identity(scheme: &str, credentials: &[u8]) -> Result<Option<Identi
 /// The user, and the hash of user and password, as access control lists hold them:
 /// `user:base64(sha1(user:password))`.
 fn digest(credentials: &[u8]) -> String {
-    let user = credentials.split(|byte| *byte == b':').next().unwrap_or_default();
-    format!("{}:{}", String::from_utf8_lossy(user), STANDARD.encode(Sha1::digest(credentials)))
+    let text = text_of(credentials);
+    let user = text.split(':').next().unwrap_or_default();
+    format!("{user}:{}", STANDARD.encode(Sha1::digest(&text)))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-use super::acl::Identity;
+use super::acl::{Identity, host};
 use super::database::Database;
 use super::effects::Effects;
 use super::event::{Event, NO_ZXID};
@@ -70,7 +70,7 @@ impl State {
             return Handshake::Refused("the session is gone");
         };
         session.attached = true;
-        session.identities = vec![Identity { scheme: "ip".into(), id: peer.to_string() }];
+        session.identities = vec![Identity { scheme: "ip".into(), id: host(peer) }];
         Handshake::Attached(ConnectResponse {
             timeout_ms,
             session_id: id,
@@ -135,9 +135,9 @@ impl State {
     }
 
     /// The answer to an `op` whose body could not be read. It takes up a transaction number if `op` is a
-    /// write.
+    /// write, but for a change of members, which is read before that.
     pub(crate) fn unreadable(&mut self, op: OpCode, now: i64) -> Reply {
-        if is_write(op) {
+        if is_write(op) && op != OpCode::Reconfig {
             self.database.next_zxid(now);
         }
         Reply { zxid: self.database.zxid, result: Err(Code::MARSHALLING_ERROR), closes: false }
