@@ -63,21 +63,24 @@ impl<'a> Writer<'a> {
 
     /// Applies all operations or none. A failure is told in the results; the reply as a whole succeeds.
     fn multi(&mut self, ops: &[MultiOp], events: &mut Events) -> Result<Response, Code> {
-        if !ops.iter().all(can_be_written) {
+        if ops.iter().any(is_read) {
             return Err(Code::MARSHALLING_ERROR);
         }
         let prepared = self.prepare(|preparation| {
             let mut changes = Vec::with_capacity(ops.len());
             for (index, op) in ops.iter().enumerate() {
-                changes.push(preparation.operation(op).map_err(|code| (index, code))?);
+                if lacks_ttl(op) {
+                    return Err(Failure::Whole);
+                }
+                changes.push(preparation.operation(op).map_err(|code| Failure::At(index, code))?);
             }
             Ok(changes)
         });
-        let results = match prepared {
-            Ok(changes) => self.commit_all(changes, events),
-            Err((failed, code)) => failures(ops.len(), failed, code),
-        };
-        Ok(Response::Multi(results))
+        match prepared {
+            Ok(changes) => Ok(Response::Multi(self.commit_all(changes, events))),
+            Err(Failure::At(failed, code)) => Ok(Response::Multi(failures(ops.len(), failed, code))),
+            Err(Failure::Whole) => Err(Code::MARSHALLING_ERROR),
+        }
     }
 
     fn commit_all(&mut self, changes: Vec<Change>, events: &mut Events) -> Vec<MultiResult> {
@@ -93,6 +96,14 @@ impl<'a> Writer<'a> {
     }
 }
 
+/// Failure of a multi.
+enum Failure {
+    /// Of this operation, with this code.
+    At(usize, Code),
+    /// Of the request as a whole.
+    Whole,
+}
+
 /// The results of a multi whose operation `failed` failed with `code`.
 fn failures(count: usize, failed: usize, code: Code) -> Vec<MultiResult> {
     (0..count)
@@ -106,15 +117,14 @@ fn failures(count: usize, failed: usize, code: Code) -> Vec<MultiResult> {
         .collect()
 }
 
-/// False for reads, and for a mode with a time to live in a create that has none: such a multi is refused as
-/// a whole.
-fn can_be_written(op: &MultiOp) -> bool {
-    match op {
-        MultiOp::GetData { .. } | MultiOp::GetChildren { .. } => false,
-        MultiOp::Create(create) => {
-            let has_ttl = CreateMode::from_flags(create.flags).is_some_and(CreateMode::has_ttl);
-            !has_ttl || matches!(create.kind, CreateKind::Ttl(_))
-        }
-        MultiOp::Delete { .. } | MultiOp::SetData { .. } | MultiOp::Check { .. } => true,
-    }
+fn is_read(op: &MultiOp) -> bool {
+    matches!(op, MultiOp::GetData { .. } | MultiOp::GetChildren { .. })
+}
+
+/// True for a mode with a time to live in a create that has none: ZooKeeper refuses the multi as a whole when
+/// it comes to such an operation.
+fn lacks_ttl(op: &MultiOp) -> bool {
+    let MultiOp::Create(create) = op else { return false };
+    let has_ttl = CreateMode::from_flags(create.flags).is_some_and(CreateMode::has_ttl);
+    has_ttl && !matches!(create.kind, CreateKind::Ttl(_))
 }
