@@ -1,5 +1,8 @@
 #![doc = include_str!("../README.md")]
 
+#[macro_use]
+mod macros;
+
 #[cfg(feature = "cli")]
 pub mod cli;
 mod config;
@@ -9,6 +12,9 @@ mod journal;
 mod keep;
 mod limits;
 mod net;
+#[cfg(docent_planted)]
+#[doc(hidden)]
+pub mod planted;
 mod server;
 mod state;
 mod time;

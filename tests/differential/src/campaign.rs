@@ -68,8 +68,22 @@ impl Campaign {
         Ok(failures)
     }
 
+    /// Runs the scripts on these servers until one fails.
+    ///
+    /// # Errors
+    /// When a server is silent.
+    pub async fn first_failure(&self, servers: &Servers) -> Result<Option<Failure>> {
+        let mut results = self.scripts_on(servers, self.seed, self.scripts);
+        while let Some(found) = results.try_next().await? {
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
+
     /// Runs the scripts of these seeds on two servers, and tells for each whether it failed.
-    pub fn scripts_on<'a>(
+    fn scripts_on<'a>(
         &self,
         servers: &'a Servers,
         first: u64,

@@ -1,6 +1,41 @@
-use anyhow::{Result, bail};
+use anyhow::Result;
 use docent_differential::Campaign;
 
+/// Plants one defect after the other into the embedded server, until a script finds it, and prints a table.
+///
+/// # Errors
+/// When one is not found, or the build has none.
+#[cfg(docent_planted)]
+pub(crate) async fn run(campaign: Campaign) -> Result<()> {
+    use docent_differential::Servers;
+    use docent_server::planted::{Planted, plant};
+
+    let mut servers = Servers::start().await?;
+    println!("| planted defect | seed | steps left | found at |");
+    println!("|---|---|---|---|");
+    let mut survived = Vec::new();
+    for defect in Planted::ALL {
+        plant(Some(*defect));
+        servers.renew_embedded().await?;
+        match campaign.first_failure(&servers).await? {
+            Some(failure) => {
+                plant(None);
+                let otherwise = servers.difference(&failure.script).await?;
+                anyhow::ensure!(otherwise.is_none(), "seed {} differs without a defect, too", failure.seed);
+                let step = failure.difference.step.trim_start_matches("> ");
+                println!("| {} | {} | {} | `{step}` |", defect.name(), failure.seed, failure.script.len());
+            }
+            None => survived.push(defect.name()),
+        }
+    }
+    anyhow::ensure!(survived.is_empty(), "not found: {}", survived.join(", "));
+    println!("all {} found", Planted::ALL.len());
+    Ok(())
+}
+
+/// Defects are planted only into builds with `--cfg docent_planted`.
+#[cfg(not(docent_planted))]
+#[expect(clippy::unused_async, reason = "the other one waits")]
 pub(crate) async fn run(_campaign: Campaign) -> Result<()> {
-    bail!("defects are planted only into builds with --cfg docent_planted")
+    anyhow::bail!("defects are planted only into builds with --cfg docent_planted")
 }

@@ -150,7 +150,9 @@ impl Database {
 
     fn remove_node(&mut self, commit: Commit, path: &str, events: &mut Events) {
         let Some(node) = self.tree.remove(path) else { return };
-        if let Some(parent) = self.tree.parent_mut(path) {
+        if !planted!(StalePzxid)
+            && let Some(parent) = self.tree.parent_mut(path)
+        {
             parent.pzxid = commit.zxid;
         }
         match node.lifetime {
@@ -216,7 +218,7 @@ impl Database {
         let (ephemerals, timeout) = (std::mem::take(&mut session.ephemerals), session.timeout());
         let commit = Commit { zxid: self.next_zxid(now), session: id, now };
         self.journal.record(commit, TransactionKind::SessionEnded { cause, timeout }, &self.tree, "", 0);
-        for path in &ephemerals {
+        for path in ephemerals.iter().skip(usize::from(planted!(EphemeralOutlivesSession))) {
             self.remove_node(commit, path, &mut effects.events);
         }
         self.watches.remove_session(id);

@@ -64,6 +64,7 @@ impl Node {
 
     pub(crate) fn stat(&self) -> Stat {
         let children = count(self.children.len());
+        let counted = if planted!(WrongCversion) { self.creates } else { children };
         Stat {
             czxid: self.czxid,
             mzxid: self.mzxid,
@@ -71,7 +72,7 @@ impl Node {
             mtime: self.mtime,
             version: self.version,
             // Clients count deletions too: every child ever created but those still there was deleted once.
-            cversion: self.creates.wrapping_mul(2).wrapping_sub(children),
+            cversion: self.creates.wrapping_mul(2).wrapping_sub(counted),
             aversion: self.aversion,
             ephemeral_owner: self.lifetime.owner(),
             data_length: count(self.data.as_ref().map_or(0, Bytes::len)),

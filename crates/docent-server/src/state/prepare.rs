@@ -106,6 +106,7 @@ impl<'a> Preparation<'a> {
         let mut parent = self.record(parent_path)?;
         acl::check(&parent.acl, Permissions::CREATE, self.identities)?;
         let path = match mode.is_sequential() {
+            true if planted!(SequenceCountsChildren) => format!("{}{:010}", create.path, parent.children),
             true => format!("{}{:010}", create.path, parent.creates),
             false => create.path.clone(),
         };
@@ -166,7 +167,9 @@ impl<'a> Preparation<'a> {
     ) -> Result<Change, Code> {
         valid(path)?;
         let mut node = self.record(path)?;
-        acl::check(&node.acl, Permissions::WRITE, self.identities)?;
+        if !planted!(WriteWithoutPermission) {
+            acl::check(&node.acl, Permissions::WRITE, self.identities)?;
+        }
         let version = next_version(node.version, version)?;
         let bytes = tree::size(data);
         self.grow(0, bytes.saturating_sub(node.bytes))?;

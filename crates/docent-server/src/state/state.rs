@@ -81,7 +81,9 @@ impl State {
 
     /// Takes note that the link of a session is gone, and its watches with it.
     pub(crate) fn detach(&mut self, id: i64) {
-        self.database.watches.remove_session(id);
+        if !planted!(WatchesOutliveLink) {
+            self.database.watches.remove_session(id);
+        }
         self.database.sessions.detach(id);
     }
 

@@ -51,7 +51,7 @@ impl Reader<'_> {
         let since = once.relative_zxid;
         for path in &once.data {
             let kind = match self.tree.get(path) {
-                None => Some(EventKind::Deleted),
+                None => (!planted!(MissedDeletion)).then_some(EventKind::Deleted),
                 Some(node) => (node.mzxid > since).then_some(EventKind::DataChanged),
             };
             self.tell_or_set(Aspect::Data, path, kind, events);

@@ -87,6 +87,9 @@ impl WatchTable {
             watching.iter().filter(|(_, mode)| is_one(**mode)).map(|(session, _)| *session).collect()
         };
         let sessions = BTreeSet::from_iter(with(&is_told));
+        if planted!(OneShotStays) {
+            return Triggered { sessions, spent: Vec::new() };
+        }
         let spent = with(&|mode| mode == Mode::Once);
         watching.retain(|_, mode| *mode != Mode::Once);
         if watching.is_empty() {

@@ -30,8 +30,10 @@ impl Audience<'_> {
     /// Tells the sessions of `watching` that may read the node. The watches of the others are gone all the
     /// same.
     fn tell<'s>(self, watching: impl Iterator<Item = &'s i64>, kind: EventKind, events: &mut Events) {
-        let may_read =
-            |id: &&i64| acl::check(self.acl, Permissions::READ, self.sessions.identities(**id)).is_ok();
+        let may_read = |id: &&i64| {
+            planted!(EventWithoutPermission)
+                || acl::check(self.acl, Permissions::READ, self.sessions.identities(**id)).is_ok()
+        };
         let mut shared: Option<Arc<str>> = None;
         for id in watching.filter(may_read) {
             let path = Arc::clone(shared.get_or_insert_with(|| self.path.into()));
@@ -87,6 +89,9 @@ impl Watches {
 
     /// Removes watches of a kind; false when there was none.
     pub(crate) fn remove(&mut self, session: i64, path: &str, kind: WatchKind) -> bool {
+        if planted!(EventAfterRemoveWatches) {
+            return aspects(kind).iter().any(|aspect| self.get(session, *aspect, path).is_some());
+        }
         aspects(kind).iter().filter(|aspect| self.remove_one(session, **aspect, path)).count() > 0
     }
 
@@ -121,7 +126,9 @@ impl Watches {
     pub(crate) fn deleted(&mut self, node: Audience<'_>, parent: Audience<'_>, events: &mut Events) {
         let told = self.fire(Aspect::Data, node, EventKind::Deleted, events);
         let watching = self.trigger(Aspect::Children, node.path, EventKind::Deleted);
-        node.tell(watching.difference(&told), EventKind::Deleted, events);
+        if !planted!(LostWatchOnDelete) {
+            node.tell(watching.difference(&told), EventKind::Deleted, events);
+        }
         self.fire(Aspect::Children, parent, EventKind::ChildrenChanged, events);
     }
 

@@ -76,6 +76,11 @@ impl<'a> Writer<'a> {
             }
             Ok(changes)
         });
+        if planted!(WrongMultiRollback)
+            && let Err(Failure::At(failed, _)) = prepared
+        {
+            self.multi(&ops[..failed], events)?;
+        }
         match prepared {
             Ok(changes) => Ok(Response::Multi(self.commit_all(changes, events))),
             Err(Failure::At(failed, code)) => Ok(Response::Multi(failures(ops.len(), failed, code))),
