@@ -101,7 +101,7 @@ impl Request {
                 Self::CheckWatches { path: reader.text()?, kind: WatchKind::from_number(reader.i32()?)? }
             }
             OpCode::RemoveWatches => {
-                Self::RemoveWatches { path: reader.text()?, kind: WatchKind::from_number(reader.i32()?)? }
+                Self::RemoveWatches { path: nullable(reader)?, kind: WatchKind::from_number(reader.i32()?)? }
             }
             OpCode::AddWatch => {
                 Self::AddWatch { path: nullable(reader)?, mode: WatchMode::from_number(reader.i32()?)? }
