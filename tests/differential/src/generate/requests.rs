@@ -21,7 +21,6 @@ const KNOWN: &[&str] = &[
     "set-acl",
     "children",
     "children2",
-    "sync",
     "multi",
     "multi-read",
     "check",
@@ -30,7 +29,6 @@ const KNOWN: &[&str] = &[
     "remove-watches",
     "set-watches",
     "set-watches2",
-    "ephemerals",
     "count",
     "add-watch",
     "auth",
@@ -82,6 +80,10 @@ impl Generator {
         };
         let sequential = matches!(mode.as_str(), "2" | "3" | "6");
         let mut path = self.new_path();
+        // Null is found out at different moments: no other error shall be there.
+        if path == "null" {
+            return request("create2", [path, self.data(), "open".to_owned(), "0".to_owned()]);
+        }
         // An empty container goes at some time: nobody else has to do with it.
         let container = mode == "4" || name == "create-container";
         if container {
@@ -170,10 +172,12 @@ impl Generator {
     /// Watches that are set again; `seen` is the transaction from which on events are wanted.
     pub(super) fn set_watches(&mut self, seen: &str) -> Action {
         let seen = seen.to_owned();
+        // A real server sets what stands before a null list, and then fails.
+        let first = if self.chance(2) { "null".to_owned() } else { self.paths() };
         if self.chance(40) {
-            return request("set-watches", [seen, self.paths(), self.paths(), self.paths()]);
+            return request("set-watches", [seen, first, self.paths(), self.paths()]);
         }
-        let fields = [seen, self.paths(), self.paths(), self.paths(), self.paths(), self.paths()];
+        let fields = [seen, first, self.paths(), self.paths(), self.paths(), self.paths()];
         request("set-watches2", fields)
     }
 
@@ -191,7 +195,7 @@ impl Generator {
             0..4 => request("ephemerals", [self.path()]),
             4..8 => request("count", [self.path()]),
             8..10 => request("who-am-i", []),
-            10 => request("sync", [self.path()]),
+            10 => request("sync", [self.path_not_null()]),
             _ => {
                 let members = self.one_of(&["null", "\"\"", "server.1=localhost:1:2"]).to_owned();
                 request("reconfig", [members, "null".to_owned(), "null".to_owned(), "-1".to_owned()])

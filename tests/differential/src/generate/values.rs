@@ -32,8 +32,6 @@ const BAD_ACLS: &[&str] = &[
     "31:digest:a:b:c",
     "0:world:anyone",
     "64:world:anyone",
-    "31:null:null",
-    "31:world:null",
     "31:null:anyone",
     "31:ip:nonsense",
     "31:ip:127.0.0.1/33",
@@ -132,7 +130,6 @@ impl Generator {
     pub(super) fn paths(&mut self) -> String {
         match self.rng.usize(0..5) {
             0 => "-".to_owned(),
-            1 if self.chance(10) => "null".to_owned(),
             count => (0..count.max(1)).map(|_| self.path_not_null()).collect::<Vec<_>>().join(","),
         }
     }

@@ -18,6 +18,8 @@ const SHORT: i32 = 400;
 const PING: i32 = 11;
 const PING_XID: i32 = -2;
 const EVENT_XID: i32 = -1;
+/// Answer to an operation that servers do not know.
+const UNIMPLEMENTED: i32 = -6;
 
 /// Runs a script on a server, with all of its nodes below `root`, which must not be there yet.
 ///
@@ -160,7 +162,7 @@ impl Runner<'_> {
             None if step.is_some() && code == 0 => return Ok(()),
             _ => None,
         };
-        session.closing |= operation.is_some_and(|operation| closes(operation, code));
+        session.closing |= action.is_some_and(|action| closes(action, code));
         line.push(&format!("{} {code} ", operation.map_or("?", |operation| operation.name)));
         match operation {
             Some(operation) if operation.writes && code == 0 => line.zxid(zxid),
@@ -266,8 +268,12 @@ fn ends(action: &Action) -> bool {
 }
 
 /// True when the server closes the link after such a reply.
-fn closes(operation: &Operation, code: i32) -> bool {
-    operation.name == "close" || (operation.name == "auth" && code != 0)
+fn closes(action: &Action, code: i32) -> bool {
+    match action {
+        Action::Request(operation, _) => operation.name == "close" || (operation.name == "auth" && code != 0),
+        Action::Raw(..) => code == UNIMPLEMENTED,
+        _ => false,
+    }
 }
 
 fn event(root: &str, frame: &[u8], zxid: i64, code: i32, line: &mut Line) {
