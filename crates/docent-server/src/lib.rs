@@ -7,6 +7,7 @@ mod macros;
 pub mod cli;
 mod config;
 mod error;
+mod fault;
 mod info;
 mod journal;
 mod keep;
@@ -20,6 +21,7 @@ mod state;
 mod time;
 
 pub use error::StartError;
+pub use fault::{Armed, Operation};
 pub use info::{NodeInfo, SessionInfo};
 pub use journal::{EndCause, Transaction, TransactionKind};
 pub use keep::{KeepError, KeepFault};

@@ -1,4 +1,4 @@
-use crate::proxy::{Direction, Proxy};
+use crate::proxy::{Direction, On, Proxy, Rule};
 use crate::{Armed, ExpireError, Operation};
 use std::io;
 use std::net::SocketAddr;
@@ -71,24 +71,24 @@ impl FaultProxy {
     ///
     /// Paths are the server's, with the client's namespace.
     pub fn swallow_reply(&self, operation: Operation, path: &str) -> Armed {
-        self.proxy.add(operation.below(path).swallow_reply())
+        self.proxy.add(below(operation, path).swallow_reply())
     }
 
     /// Resets the link in place of the reply to the next such request, as
     /// [`swallow_reply`](Self::swallow_reply) finds it: the server applies it, and the client cannot know.
     pub fn break_after(&self, operation: Operation, path: &str) -> Armed {
-        self.proxy.add(operation.below(path).reset_after())
+        self.proxy.add(below(operation, path).reset_after())
     }
 
     /// Resets the link in place of the next such request, as [`swallow_reply`](Self::swallow_reply) finds it:
     /// the server does not get it, and the client cannot know.
     pub fn break_before(&self, operation: Operation, path: &str) -> Armed {
-        self.proxy.add(operation.below(path).reset_before())
+        self.proxy.add(below(operation, path).reset_before())
     }
 
     /// As [`break_after`](Self::break_after), and new links are reset, too, until [`heal`](Self::heal).
     pub fn cut_after(&self, operation: Operation, path: &str) -> Armed {
-        self.proxy.add(operation.below(path).cut_after())
+        self.proxy.add(below(operation, path).cut_after())
     }
 
     /// Delays all that comes in from now on, each way by `delay`, without reordering it.
@@ -144,4 +144,10 @@ impl FaultProxy {
         // On the heap: it is a whole session, and stands in the futures of whoever calls it.
         Box::pin(self.proxy.expire_session(session_id)).await
     }
+}
+
+/// The first request of a kind about a node at `path` or below it.
+fn below(operation: Operation, path: &str) -> On {
+    let path = path.to_owned();
+    Rule::on_any().when(move |request| operation.is_meant(&path, request))
 }

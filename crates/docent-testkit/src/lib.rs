@@ -6,18 +6,17 @@ mod in_line;
 #[doc(hidden)]
 pub mod internals;
 mod memory_net;
-mod operation;
 mod options;
 mod ports;
 mod proxy;
 mod raw;
 mod real;
 
+pub use docent_server::{Armed, Operation};
 pub use eventually::{NotMet, eventually};
 pub use fault_proxy::FaultProxy;
 pub use in_line::in_line;
 pub use memory_net::{MemoryListener, MemoryNet};
-pub use operation::Operation;
 pub use ports::Port;
-pub use proxy::{Armed, ExpireError};
+pub use proxy::ExpireError;
 pub use real::{Missing, RealServer, StartError};

@@ -1,11 +1,11 @@
 use super::expire::{ExpireError, Sessions};
 use super::lane::Flow;
 use super::link::Link;
-use super::rule::{Armed, Rule};
+use super::rule::Rule;
 use super::state::{State, Trace};
 use super::trace::{Direction, Traced};
 use crate::ports::Port;
-use docent_server::{Listener, Listening};
+use docent_server::{Armed, Listener, Listening};
 use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;

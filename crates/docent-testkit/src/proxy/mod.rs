@@ -14,5 +14,5 @@ pub use expire::{ExpireError, Sessions};
 pub use handle::Proxy;
 pub use keep_alive::KeptAlive;
 pub use lane::Flow;
-pub use rule::{Armed, On, Rule};
+pub use rule::{On, Rule};
 pub use trace::{Direction, Fate, FrameKind, Traced};

@@ -1,4 +1,5 @@
 use docent_proto::{MultiOp, OpCode, Request};
+use docent_server::Armed;
 use std::fmt;
 use tokio::sync::watch;
 
@@ -139,35 +140,5 @@ impl fmt::Debug for On {
 impl fmt::Debug for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Rule").field("on", &self.on).field("reaction", &self.reaction).finish_non_exhaustive()
-    }
-}
-
-/// Handle of a fault that waits for its request, which tells when it has happened.
-///
-/// # On drop
-/// The fault waits on.
-#[derive(Debug, Clone)]
-pub struct Armed {
-    fired: watch::Receiver<bool>,
-}
-
-impl Armed {
-    pub(super) fn new(fired: &watch::Sender<bool>) -> Self {
-        Self { fired: fired.subscribe() }
-    }
-
-    /// True once it has happened.
-    pub fn has_fired(&self) -> bool {
-        *self.fired.borrow()
-    }
-
-    /// Waits until it has happened. Waits for ever when the proxy ends before that.
-    ///
-    /// # Cancel safety
-    /// This method is cancel safe.
-    pub async fn fired(&self) {
-        if self.fired.clone().wait_for(|fired| *fired).await.is_err() {
-            std::future::pending::<()>().await;
-        }
     }
 }

@@ -1,4 +1,3 @@
-use crate::proxy::{On, Rule};
 use docent_proto::{MultiOp, Request};
 
 /// Kind of request that a fault waits for.
@@ -21,13 +20,10 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// The requests of this kind about a node at `path` or below it.
-    pub(crate) fn below(self, path: &str) -> On {
-        let top = path.trim_end_matches('/').to_owned();
-        Rule::on_any().when(move |request| self.is_meant(&top, request))
-    }
-
-    fn is_meant(self, top: &str, request: &Request) -> bool {
+    /// True for a request of this kind about a node at `path` or below it. Paths are the server's, with the
+    /// client's namespace.
+    pub fn is_meant(self, path: &str, request: &Request) -> bool {
+        let top = path.trim_end_matches('/');
         let meant = |kind, path: &str| (self == Self::Any || self == kind) && is_below(top, path);
         match request {
             Request::Multi(ops) | Request::MultiRead(ops) => {
@@ -81,7 +77,7 @@ mod tests {
     fn a_request_is_meant_by_its_kind_and_path() {
         let request = Request::Create(create("/locks/a"));
         for path in ["/locks", "/locks/", "/locks/a", "/", ""] {
-            assert!(Operation::Create.is_meant(path.trim_end_matches('/'), &request), "{path}");
+            assert!(Operation::Create.is_meant(path, &request), "{path}");
         }
         for path in ["/lock", "/locks/a/b", "/locks/ab"] {
             assert!(!Operation::Any.is_meant(path, &request), "{path}");
