@@ -71,4 +71,6 @@ pub enum EndCause {
     Closed,
     /// [`Server::expire`](crate::Server::expire) ended it.
     Forced,
+    /// [`Server::restart_empty`](crate::Server::restart_empty) lost it.
+    Lost,
 }

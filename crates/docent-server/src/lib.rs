@@ -27,4 +27,4 @@ pub use journal::{EndCause, Transaction, TransactionKind};
 pub use keep::{KeepError, KeepFault};
 pub use limits::Limits;
 pub use net::{Bind, Listener, Listening, TcpBind};
-pub use server::{Builder, Follower, FollowerBuilder, Server};
+pub use server::{Builder, Follower, FollowerBuilder, Link, Server};

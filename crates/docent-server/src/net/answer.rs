@@ -1,11 +1,13 @@
 use super::count::Timed;
 use super::ensemble::Ensemble;
+use super::faults::Unanswered;
 use super::members::{LEADER, MemberId};
 use super::pipe::Pipe;
 use super::traffic::Totals;
 use super::words::{self, View, Word};
 use crate::state::{
-    Behind, DELETE_CONTAINER, Effects, Handshake, Late, Refusal, is_write, jumps_the_line, needs_leader,
+    Behind, DELETE_CONTAINER, Effects, Handshake, Late, Refusal, Reply, is_write, jumps_the_line,
+    needs_leader,
 };
 use bytes::{Buf, Bytes, BytesMut};
 use docent_proto::{ConnectRequest, DecodeError, OpCode, Reader, Record, Request, write_frame, xid};
@@ -109,8 +111,9 @@ impl Ensemble {
             return None;
         }
         let behind = Behind { lag_ms: self.members.lag_ms(member), seen };
-        let mut effects = Effects::default();
-        let (reply, number) = match read_request(op, frame) {
+        let (mut effects, mut fate) = (Effects::default(), None);
+        let (reply, number) = match self.read_unless_refused(world, op, frame) {
+            Err(Unreadable::Refused(reply)) => (reply, number),
             Ok(request) if world == LEADER && self.is_refused(member, session, &request) => {
                 self.state.refuse(request.op(), now);
                 self.links.end(id);
@@ -121,6 +124,7 @@ impl Ensemble {
                 return None;
             }
             Ok(request) => {
+                fate = self.faults.meet(&request);
                 let number = if request == Request::Ping { xid::PING } else { number };
                 (self.state_of(world).apply_behind(behind, session, &request, now, &mut effects), number)
             }
@@ -139,9 +143,7 @@ impl Ensemble {
         }
         self.send_events(world, &effects.events);
         let failed = reply.result.is_err();
-        let bytes = self.links.get_mut(id).map(|link| link.reply(number, &reply));
-        self.count_sent(id, bytes);
-        self.admit_bytes(id);
+        self.reply(id, number, &reply, fate);
         if failed && OpCode::from_number(op) == Ok(OpCode::Auth) {
             self.count(member, |totals| totals.auth_failures += 1);
         }
@@ -149,6 +151,26 @@ impl Ensemble {
         self.expel_flooded(world, &effects);
         self.leave_ended(&effects, Some(id));
         Timed::answer(number, op, failed)
+    }
+
+    /// Reads a request, unless the server is read-only and refuses it.
+    fn read_unless_refused(&mut self, world: MemberId, op: i32, frame: Bytes) -> Result<Request, Unreadable> {
+        match self.state_of(world).refused_as_write(op) {
+            Some(reply) => Err(Unreadable::Refused(reply)),
+            None => read_request(op, frame),
+        }
+    }
+
+    /// Queues a reply, unless a fault leaves it out.
+    fn reply(&mut self, id: u64, number: i32, reply: &Reply, fate: Option<Unanswered>) {
+        let Some(link) = self.links.get_mut(id) else { return };
+        if let Some(fate) = fate {
+            link.ending |= reply.closes || fate == Unanswered::Broken;
+            return;
+        }
+        let bytes = link.reply(number, reply);
+        self.count_sent(id, Some(bytes));
+        self.admit_bytes(id);
     }
 
     /// True when the leader has to do with a request that it refuses, because the session went elsewhere.
@@ -192,6 +214,8 @@ fn read_handshake(frame: Bytes) -> Result<ConnectRequest, DecodeError> {
 }
 
 enum Unreadable {
+    /// It is refused, whether it could be read or not.
+    Refused(Reply),
     /// The operation is not one of ours.
     Operation,
     /// The operation is not for clients.

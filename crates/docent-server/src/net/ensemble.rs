@@ -1,3 +1,4 @@
+use super::faults::Faults;
 use super::links::Links;
 use super::members::{LEADER, MemberId, Members, Role, View};
 use super::pipe::Pipe;
@@ -8,8 +9,6 @@ use crate::state::{Effects, Events, State};
 use crate::time::Clock;
 use docent_proto::{Code, Record, ReplyHeader, write_frame, xid};
 use std::net::SocketAddr;
-use std::sync::Arc;
-use tokio::sync::Notify;
 
 /// Warnings of all links in a second.
 const WARNINGS: u32 = 100;
@@ -19,6 +18,7 @@ pub(crate) struct Ensemble {
     pub(crate) state: State,
     pub(crate) links: Links,
     pub(crate) members: Members,
+    pub(crate) faults: Faults,
     pub(super) limits: Limits,
     pub(super) clock: Clock,
     /// Lets warnings of all links through.
@@ -30,6 +30,7 @@ impl Ensemble {
         Self {
             links: Links::new(),
             members: Members::new(config.timeouts_ms(), clock.now_ms()),
+            faults: Faults::default(),
             limits: config.limits.clone(),
             warnings: Valve::new(WARNINGS),
             clock,
@@ -37,15 +38,10 @@ impl Ensemble {
         }
     }
 
-    /// Takes a new link in, and returns its number and its wake-up; `None` when there are as many as allowed,
-    /// or the member does not serve.
-    pub(super) fn enter(
-        &mut self,
-        peer: SocketAddr,
-        member: MemberId,
-        now: i64,
-    ) -> Option<(u64, Arc<Notify>)> {
-        if !self.serves(member) || !self.make_room(peer) {
+    /// Takes a new link in, and returns its number; `None` when there are as many as allowed, the member does
+    /// not serve, or links are refused.
+    pub(super) fn enter(&mut self, peer: SocketAddr, member: MemberId, now: i64) -> Option<u64> {
+        if !self.serves(member) || self.faults.refuses_links || !self.make_room(peer) {
             self.count(member, |totals| totals.links_refused += 1);
             return None;
         }
@@ -54,7 +50,23 @@ impl Ensemble {
 
     /// True when a member takes links in. Without a leader its followers do not either.
     fn serves(&self, id: MemberId) -> bool {
-        self.members.serves(id) && !self.state.is_frozen()
+        let has_leader = id == LEADER || !self.state.is_read_only();
+        self.members.serves(id) && has_leader && !self.state.is_frozen()
+    }
+
+    /// Begins or ends the mode in which the leader has lost its followers. Nothing happens when it is so
+    /// already.
+    pub(crate) fn set_read_only(&mut self, read_only: bool, now: i64) {
+        if self.state.is_read_only() != read_only {
+            self.cut_all();
+            self.members.lose_pipes();
+            self.state.set_read_only(read_only, now);
+        }
+    }
+
+    /// The session of a link.
+    pub(crate) fn session_of(&self, id: u64) -> Option<i64> {
+        self.links.get(id).and_then(|link| link.session)
     }
 
     /// Closes a link now. Its session goes on without it.

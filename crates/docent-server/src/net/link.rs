@@ -1,5 +1,7 @@
 use super::hub::{Hub, Progress};
 use super::members::MemberId;
+use super::shape::SharedShape;
+use super::shaped::Shaped;
 use bytes::BytesMut;
 use std::io;
 use std::net::SocketAddr;
@@ -24,13 +26,16 @@ pub(crate) struct Place {
     pub(super) id: u64,
     /// Notified when there is something to write, or the link was cut.
     pub(super) wake: Arc<Notify>,
+    pub(super) shape: SharedShape,
 }
 
 impl Place {
     /// Takes a new link in; `None` when there are as many as allowed, or the member does not serve.
     pub(crate) fn enter(hub: &Arc<Hub>, peer: SocketAddr, member: MemberId) -> Option<Self> {
-        let (id, wake) = hub.lock().enter(peer, member, hub.clock.now_ms())?;
-        Some(Self { hub: Arc::clone(hub), id, wake })
+        let mut ensemble = hub.lock();
+        let id = ensemble.enter(peer, member, hub.clock.now_ms())?;
+        let (_, wake, shape) = ensemble.links.parts(id)?;
+        Some(Self { hub: Arc::clone(hub), id, wake, shape })
     }
 }
 
@@ -39,9 +44,9 @@ pub(crate) async fn run<Io>(io: Io, place: Place, handshake: Duration)
 where
     Io: AsyncRead + AsyncWrite + Unpin,
 {
-    let Place { hub, id, wake } = &place;
+    let Place { hub, id, wake, shape } = &place;
     let (hub, id) = (hub.as_ref(), *id);
-    let (mut reader, mut writer) = tokio::io::split(io);
+    let (mut reader, mut writer) = tokio::io::split(Shaped::new(io, shape.clone()));
     let (mut input, mut output) = (BytesMut::new(), BytesMut::new());
     let too_late = Instant::now() + handshake.min(A_CENTURY);
     loop {

@@ -1,4 +1,5 @@
 use super::members::MemberId;
+use super::shape::SharedShape;
 use super::traffic::Activity;
 use super::valve::Valve;
 use crate::state::Reply;
@@ -40,6 +41,7 @@ pub(crate) struct Link {
     counted: usize,
     pub(super) warnings: Valve,
     pub(super) wake: Arc<Notify>,
+    pub(super) shape: SharedShape,
 }
 
 impl Link {
@@ -61,6 +63,7 @@ impl Link {
             warnings: Valve::new(1),
             activity: Activity { since_ms: now, heard_ms: now, ..Activity::default() },
             wake: Arc::new(Notify::new()),
+            shape: SharedShape::default(),
         }
     }
 
@@ -154,13 +157,16 @@ impl Links {
         self.links.iter().find(|(_, link)| link.session.is_none()).map(|(id, _)| *id)
     }
 
-    /// Adds a link, and returns its number and its wake-up.
-    pub(super) fn add(&mut self, peer: SocketAddr, member: MemberId, now: i64) -> (u64, Arc<Notify>) {
-        let link = Link::new(peer, member, now);
-        let wake = Arc::clone(&link.wake);
+    /// Adds a link, and returns its number.
+    pub(super) fn add(&mut self, peer: SocketAddr, member: MemberId, now: i64) -> u64 {
         self.last += 1;
-        self.links.insert(self.last, link);
-        (self.last, wake)
+        self.links.insert(self.last, Link::new(peer, member, now));
+        self.last
+    }
+
+    /// The client's address of a link, its wake-up and its shape.
+    pub(crate) fn parts(&self, id: u64) -> Option<(SocketAddr, Arc<Notify>, SharedShape)> {
+        self.get(id).map(|link| (link.peer, Arc::clone(&link.wake), link.shape.clone()))
     }
 
     pub(super) fn remove(&mut self, id: u64) -> Option<Link> {
@@ -182,7 +188,7 @@ impl Links {
         self.links.iter().map(|(id, link)| (*id, link))
     }
 
-    pub(super) fn ids(&self) -> Vec<u64> {
+    pub(crate) fn ids(&self) -> Vec<u64> {
         self.links.keys().copied().collect()
     }
 
@@ -196,7 +202,7 @@ impl Links {
     }
 
     /// The link of a session in a world.
-    pub(super) fn of_session(&self, world: MemberId, session: i64) -> Option<u64> {
+    pub(crate) fn of_session(&self, world: MemberId, session: i64) -> Option<u64> {
         self.by_session.get(&(world, session)).copied()
     }
 

@@ -148,7 +148,7 @@ impl Database {
         self.tree.add(path, node);
     }
 
-    fn remove_node(&mut self, commit: Commit, path: &str, events: &mut Events) {
+    pub(super) fn remove_node(&mut self, commit: Commit, path: &str, events: &mut Events) {
         let Some(node) = self.tree.remove(path) else { return };
         if !planted!(StalePzxid)
             && let Some(parent) = self.tree.parent_mut(path)
@@ -203,7 +203,11 @@ impl Database {
         stat
     }
 
-    pub(crate) fn open_session(&mut self, timeout_ms: i32, now: i64) -> i64 {
+    /// Opens a session, in a transaction unless it is a local one of a server that is read-only.
+    pub(crate) fn open_session(&mut self, timeout_ms: i32, is_local: bool, now: i64) -> i64 {
+        if is_local {
+            return self.sessions.open_local(timeout_ms, now);
+        }
         let id = self.sessions.open(timeout_ms, now);
         let commit = Commit { zxid: self.next_zxid(now), session: id, now };
         let opened = TransactionKind::SessionOpened { timeout: wire_timeout(timeout_ms) };
@@ -215,16 +219,24 @@ impl Database {
     /// session.
     pub(crate) fn end_session(&mut self, id: i64, cause: EndCause, now: i64, effects: &mut Effects) -> bool {
         let Some(session) = self.sessions.get_mut(id) else { return false };
+        if session.is_local {
+            self.forget_session(id, effects);
+            return true;
+        }
         let (ephemerals, timeout) = (std::mem::take(&mut session.ephemerals), session.timeout());
         let commit = Commit { zxid: self.next_zxid(now), session: id, now };
         self.journal.record(commit, TransactionKind::SessionEnded { cause, timeout }, &self.tree, "", 0);
         for path in ephemerals.iter().skip(usize::from(planted!(EphemeralOutlivesSession))) {
             self.remove_node(commit, path, &mut effects.events);
         }
+        self.forget_session(id, effects);
+        true
+    }
+
+    fn forget_session(&mut self, id: i64, effects: &mut Effects) {
         self.watches.remove_session(id);
         self.sessions.remove(id);
         effects.ended.push(id);
-        true
     }
 
     /// Deletes the containers that have lost their last child, each in a transaction of its own.

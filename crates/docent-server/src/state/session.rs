@@ -9,6 +9,8 @@ use std::time::Duration;
 pub(crate) struct Session {
     pub(crate) password: [u8; 16],
     pub(crate) timeout_ms: i32,
+    /// Set for a session of a server that is read-only. It was opened without a transaction, and ends so.
+    pub(super) is_local: bool,
     /// End of the tick in which it ends unless it is touched, in milliseconds.
     pub(super) expires_at: i64,
     /// Identities of the client on its present link.
@@ -26,6 +28,7 @@ impl Session {
         Self {
             password,
             timeout_ms,
+            is_local: false,
             expires_at: 0,
             identities: Vec::new(),
             ephemerals: BTreeSet::new(),

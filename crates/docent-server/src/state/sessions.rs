@@ -41,6 +41,20 @@ impl Sessions {
         self.last_id
     }
 
+    /// Opens a session without a transaction, and returns its id.
+    pub(super) fn open_local(&mut self, timeout_ms: i32, now: i64) -> i64 {
+        let id = self.open(timeout_ms, now);
+        if let Some(session) = self.get_mut(id) {
+            session.is_local = true;
+        }
+        id
+    }
+
+    /// Forgets the sessions that were opened so.
+    pub(super) fn remove_local(&mut self) {
+        self.sessions.retain(|_, session| !session.is_local);
+    }
+
     /// Adds a session that was opened by another server; false when it is there already.
     pub(super) fn restore(&mut self, id: i64, password: [u8; 16], timeout_ms: i32) -> bool {
         self.begin_after(id);
@@ -110,9 +124,11 @@ impl Sessions {
         }
     }
 
-    /// Sessions that were not touched in time, in the order of their ids.
-    pub(crate) fn overdue(&self, now: i64) -> Vec<i64> {
-        self.sessions.iter().filter(|(_, session)| session.expires_at <= now).map(|(id, _)| *id).collect()
+    /// Sessions that were not touched in time, in the order of their ids; `only_local` leaves out those that
+    /// were opened in a transaction.
+    pub(crate) fn overdue(&self, now: i64, only_local: bool) -> Vec<i64> {
+        let is_due = |session: &Session| session.expires_at <= now && (session.is_local || !only_local);
+        self.sessions.iter().filter(|(_, session)| is_due(session)).map(|(id, _)| *id).collect()
     }
 
     /// Time is cut into ticks, and a session ends at the end of the tick in which its timeout does.

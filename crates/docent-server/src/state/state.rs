@@ -20,6 +20,7 @@ pub(crate) struct State {
     config: Config,
     pub(super) database: Database,
     frozen: bool,
+    pub(super) read_only: bool,
 }
 
 impl State {
@@ -28,13 +29,14 @@ impl State {
     pub(crate) fn new(config: Config, origin: Origin) -> Self {
         let mut database = Database::new(&config);
         database.begin_after(if config.seed.is_some() { origin.without_transactions() } else { origin });
-        Self { database, config, frozen: false }
+        Self { database, config, frozen: false, read_only: false }
     }
 
     /// Copy of the state for a server that is cut off from this one. Later changes of one are not seen by the
     /// other.
     pub(crate) fn snapshot(&self) -> Self {
-        Self { config: self.config.clone(), database: self.database.snapshot(), frozen: true }
+        let (config, database) = (self.config.clone(), self.database.snapshot());
+        Self { config, database, frozen: true, read_only: false }
     }
 
     /// Opens the session a link asks for, or attaches the link to it, with a timeout within `timeouts_ms`.
@@ -45,7 +47,10 @@ impl State {
         peer: IpAddr,
         now: i64,
     ) -> Handshake {
-        let database = &mut self.database;
+        if let Some(reason) = self.refused_in_mode(request) {
+            return Handshake::Refused(reason);
+        }
+        let (database, is_read_only) = (&mut self.database, self.read_only);
         if request.last_zxid_seen > database.zxid {
             return Handshake::Refused("the client has seen newer transactions than this server has");
         }
@@ -54,7 +59,7 @@ impl State {
             if let Some(refusal) = refuses_session(database, &self.config.limits) {
                 return Handshake::Over(refusal);
             }
-            database.open_session(timeout_ms, now)
+            database.open_session(timeout_ms, is_read_only, now)
         } else {
             request.session_id
         };
@@ -63,7 +68,7 @@ impl State {
                 timeout_ms: 0,
                 session_id: 0,
                 password: Bytes::from_static(&[0; 16]),
-                read_only: request.read_only.map(|_| false),
+                read_only: request.read_only.map(|_| is_read_only),
             });
         }
         let Some(session) = database.sessions.get_mut(id) else {
@@ -75,7 +80,7 @@ impl State {
             timeout_ms,
             session_id: id,
             password: Bytes::copy_from_slice(&session.password),
-            read_only: request.read_only.map(|_| false),
+            read_only: request.read_only.map(|_| is_read_only),
         })
     }
 
@@ -220,7 +225,7 @@ impl State {
             return;
         }
         effects.events.limit(self.config.limits.events_per_transaction);
-        for id in self.database.sessions.overdue(now) {
+        for id in self.database.sessions.overdue(now, self.read_only) {
             self.database.end_session(id, EndCause::Expired, now, effects);
         }
         self.database.sessions.count_events(effects.events.as_slice());
@@ -228,7 +233,7 @@ impl State {
 
     /// Deletes the containers that have lost their last child, each in a transaction of its own.
     pub(crate) fn reap_containers(&mut self, now: i64, effects: &mut Effects) {
-        if self.frozen {
+        if self.frozen || self.read_only {
             return;
         }
         effects.events.limit(self.config.limits.events_per_transaction);

@@ -22,8 +22,8 @@ use docent::recipe::{
     Stage, SyncStream, Ticket, TicketBatch, VersionedNode, ViewLag, WaitError,
 };
 use docent::server::{
-    Builder, EndCause, Follower, FollowerBuilder, KeepError, KeepFault, Limits, Listening, NodeInfo, Server,
-    SessionInfo, StartError, TcpBind, Transaction as Entry, TransactionKind,
+    Builder, EndCause, Follower, FollowerBuilder, KeepError, KeepFault, Limits, Link, Listening, NodeInfo,
+    Server, SessionInfo, StartError, TcpBind, Transaction as Entry, TransactionKind,
 };
 use docent::time::{BootClock, ClockCheck, Timestamp, TokioClock};
 use docent::transport::{ServerAddress, TcpTransport};
@@ -40,7 +40,7 @@ rows! { shared:
     Acl, Children, CreateMode, Created, Node, NodeAcl, Permissions, Stat, Transaction, TransactionResult,
     CreatedOrSet, KeptNodeBuilder, ViewLag, Ahead, ClaimRequest, KeptStatus, Line, LineKey, Metric, MetricUnit, NodePath,
     Participant, Role, Series, VersionedNode,
-    Builder, FollowerBuilder<'static>, EndCause, Limits, NodeInfo, SessionInfo, Entry,
+    Builder, FollowerBuilder<'static>, EndCause, Limits, Link, NodeInfo, SessionInfo, Entry,
     TransactionKind,
     BootClock, ClockCheck, Timestamp, TokioClock,
     ServerAddress, TcpTransport,

@@ -35,6 +35,9 @@ impl<'a> View<'a> {
 
     /// Its place in the ensemble.
     pub(super) fn mode(self) -> &'static str {
+        if self.state.is_read_only() {
+            return "read-only";
+        }
         match (self.id, self.ensemble.members.count()) {
             (LEADER, 1) => "standalone",
             (LEADER, _) => "leader",

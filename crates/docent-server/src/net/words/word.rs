@@ -71,7 +71,7 @@ impl Word {
             Self::Wchs => watches::summary(view, out),
             Self::Wchc => watches::by_session(view, out),
             Self::Wchp => watches::by_path(view, out),
-            Self::Isro => out.write_str("rw"),
+            Self::Isro => out.write_str(if view.state.is_read_only() { "ro" } else { "rw" }),
             Self::Dirs => out.write_str("datadir_size: 0\nlogdir_size: 0\n"),
             Self::Crst => out.write_str("Connection stats reset.\n"),
             Self::Srst => out.write_str("Server stats reset.\n"),

@@ -13,8 +13,9 @@ impl State {
         let mut nodes: Vec<(&str, &Node)> = tree.iter().collect();
         // A parent comes before its children.
         nodes.sort_unstable_by_key(|(path, _)| *path);
-        let head = head(self.database.zxid, sessions.last_id(), sessions.len(), nodes.len());
-        let sessions = sessions.iter().map(|(id, session)| session_record(id, session));
+        let kept = || sessions.iter().filter(|(_, session)| !session.is_local);
+        let head = head(self.database.zxid, sessions.last_id(), kept().count(), nodes.len());
+        let sessions = kept().map(|(id, session)| session_record(id, session));
         let nodes = nodes.into_iter().map(|(path, node)| node_record(path, node));
         std::iter::once(head).chain(sessions).chain(nodes)
     }

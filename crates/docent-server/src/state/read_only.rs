@@ -1,0 +1,44 @@
+//! The state of a server that has lost its quorum and still serves those who only read.
+
+use super::op_code::{DELETE_CONTAINER, is_write};
+use super::reply::Reply;
+use super::state::State;
+use docent_proto::{Code, ConnectRequest, OpCode};
+
+impl State {
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
+    /// Begins or ends the mode. Sessions that were opened in it end with it, and all others have their full
+    /// timeout after it. No link is there that could be told.
+    pub(crate) fn set_read_only(&mut self, read_only: bool, now: i64) {
+        self.read_only = read_only;
+        self.database.sessions.remove_local();
+        self.database.sessions.touch_all(now);
+    }
+
+    /// Reason to close a link that asks for a session in this mode.
+    pub(super) fn refused_in_mode(&self, request: &ConnectRequest) -> Option<&'static str> {
+        let is_asked_for = request.read_only == Some(true);
+        let session = self.database.sessions.get(request.session_id);
+        match session {
+            _ if !self.read_only => None,
+            _ if !is_asked_for => Some("the server is read-only, and the client does not put up with that"),
+            Some(session) if !session.is_local => Some("the server is read-only, and the session is not"),
+            _ => None,
+        }
+    }
+
+    /// The answer to the operation with the number `op` where this mode refuses it. It takes up no
+    /// transaction number, and its fields are not looked at.
+    pub(crate) fn refused_as_write(&self, op: i32) -> Option<Reply> {
+        let changes = match OpCode::from_number(op) {
+            Ok(OpCode::CloseSession) => false,
+            Ok(op) => is_write(op) || op == OpCode::Sync,
+            Err(_) => op == DELETE_CONTAINER,
+        };
+        let refused = || Reply { zxid: self.zxid(), result: Err(Code::NOT_READ_ONLY), closes: false };
+        (self.read_only && changes).then(refused)
+    }
+}
