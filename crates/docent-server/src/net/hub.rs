@@ -14,6 +14,9 @@ const FULL: usize = 256 << 10;
 /// Bytes in front of a frame that say how long it is.
 const PREFIX: usize = 4;
 
+/// Requests of a link that are answered before others have their turn.
+const TURN: usize = 100;
+
 /// State that all links share, and for each link the bytes that wait to be written. Both are under one lock,
 /// so that events and replies are queued in the order of the changes they tell of.
 pub(crate) struct Hub {
@@ -27,6 +30,8 @@ pub(crate) struct Hub {
 pub(crate) enum Progress {
     /// Read on.
     Hungry,
+    /// Let others have their turn before the next requests.
+    Busy,
     /// Write first: the client does not keep up.
     Full,
     /// Write what there is, then close.
@@ -47,7 +52,7 @@ impl Hub {
         self.ensemble.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Answers all complete requests in `input`, until there are none or the client has to read first.
+    /// Answers complete requests in `input`, until there are none, or the client or others have to go first.
     /// The link's task has `unwritten` bytes to write still.
     pub(crate) fn receive(&self, id: u64, input: &mut BytesMut, unwritten: usize) -> Progress {
         let room = input.capacity();
@@ -66,7 +71,7 @@ impl Hub {
     }
 
     fn answer_all(&self, ensemble: &mut Ensemble, id: u64, input: &mut BytesMut) -> Progress {
-        loop {
+        for _ in 0..TURN {
             let Some(link) = ensemble.links.get(id) else { return Progress::Cut };
             if link.ending {
                 return Progress::Ending;
@@ -103,6 +108,7 @@ impl Hub {
                 ensemble.count_latency(id, timed, now, self.clock.now_ms());
             }
         }
+        Progress::Busy
     }
 
     /// Takes the bytes that wait to be written to a link.

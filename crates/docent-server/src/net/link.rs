@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::Notify;
+use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until, timeout};
 
 /// Most bytes asked of the transport at a time.
@@ -62,7 +63,7 @@ where
                 let _ = timeout(LAST_WORDS, end(&place, &mut writer, &mut output)).await;
                 break;
             }
-            Progress::Hungry | Progress::Full => {}
+            Progress::Hungry | Progress::Busy | Progress::Full => {}
         }
         if progress == Progress::Hungry {
             input.reserve(CHUNK);
@@ -83,6 +84,7 @@ where
                 Ok(0) | Err(_) => break,
                 Ok(_) => {}
             },
+            () = yield_now(), if progress == Progress::Busy => {}
             () = wake.notified() => {}
         }
     }

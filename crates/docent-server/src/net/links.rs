@@ -71,6 +71,7 @@ impl Link {
     pub(super) fn reply(&mut self, number: i32, reply: &Reply) -> usize {
         const PREFIX: usize = 4;
         let before = self.output.len();
+        self.output.reserve(reply.len_hint());
         let code = reply.result.as_ref().err().copied().unwrap_or(Code::OK);
         write_frame(&mut self.output, |out| {
             ReplyHeader { xid: number, zxid: reply.zxid, code }.write(out);

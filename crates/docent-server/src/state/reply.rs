@@ -1,4 +1,5 @@
-use docent_proto::{Code, Response};
+use bytes::Bytes;
+use docent_proto::{Code, MultiResult, Response};
 
 /// The answer to a request.
 #[derive(Debug)]
@@ -7,4 +8,28 @@ pub(crate) struct Reply {
     pub(crate) result: Result<Response, Code>,
     /// Set when the link ends once the answer is written.
     pub(crate) closes: bool,
+}
+
+impl Reply {
+    /// Bytes that it takes up at least, so that a long one is not moved while it is written.
+    pub(crate) fn len_hint(&self) -> usize {
+        const HEADER: usize = 20;
+        let size = |data: &Option<Bytes>| data.as_ref().map_or(0, Bytes::len);
+        let of_result = |result: &MultiResult| match result {
+            MultiResult::Data { data, .. } => size(data),
+            MultiResult::Children(names) => lengths(names),
+            _ => 0,
+        };
+        HEADER
+            + match &self.result {
+                Ok(Response::Data { data, .. }) => size(data),
+                Ok(Response::Children { names, .. } | Response::Ephemerals(names)) => lengths(names),
+                Ok(Response::Multi(results)) => results.iter().map(of_result).sum(),
+                _ => 0,
+            }
+    }
+}
+
+fn lengths(names: &[String]) -> usize {
+    names.iter().map(|name| 4 + name.len()).sum()
 }

@@ -88,6 +88,9 @@ impl Sessions {
         most_bytes: usize,
         notes: &mut Notes,
     ) -> Result<(), Code> {
+        // Before they are hashed, which takes time.
+        let admitted = notes.admit("auth_bytes_per_connection", credentials.len(), most_bytes);
+        admitted.map_err(|_| Code::AUTH_FAILED)?;
         let Some(identity) = auth::identity(scheme, credentials)? else { return Ok(()) };
         self.get_mut(id).ok_or(Code::AUTH_FAILED)?.add_identity(identity, most_bytes, notes)
     }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
+pub(crate) mod warnings;
 pub(crate) mod world;
 
 use bytes::{Bytes, BytesMut};
@@ -36,11 +37,16 @@ pub(crate) fn kept_port() -> (TcpSocket, SocketAddr) {
 
 /// The answer to a four-letter word.
 pub(crate) async fn ask(address: &str, word: &str) -> String {
-    let mut stream = TcpStream::connect(address).await.unwrap();
-    stream.write_all(word.as_bytes()).await.unwrap();
+    try_ask(address, word).await.expect("the server answers words")
+}
+
+/// As [`ask`]; `None` when the link is not taken in, or closed.
+pub(crate) async fn try_ask(address: &str, word: &str) -> Option<String> {
+    let mut stream = TcpStream::connect(address).await.ok()?;
+    stream.write_all(word.as_bytes()).await.ok()?;
     let mut text = String::new();
-    bounded(stream.read_to_string(&mut text)).await.unwrap();
-    text
+    bounded(stream.read_to_string(&mut text)).await.ok()?;
+    Some(text)
 }
 
 /// Any transport.
@@ -83,6 +89,11 @@ impl Peer {
         let mut peer = Self::over(TcpStream::connect(address).await.unwrap());
         assert!(peer.attach(&fresh(10_000)).await);
         peer
+    }
+
+    /// A link on which nothing was said yet; `None` when it cannot be had.
+    pub(crate) async fn dial(address: &str) -> Option<Self> {
+        TcpStream::connect(address).await.ok().map(Self::over)
     }
 
     /// A link on which nothing was said yet.
