@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod asked;
+mod claims;
 mod drain;
 mod ended;
 mod order;

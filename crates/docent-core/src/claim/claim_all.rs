@@ -1,7 +1,7 @@
 use crate::cleanup::{Deletion, Ended, ExactWrite, Made, Marker, OwnedNode};
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
-use crate::guard::{Beginning, Role, SessionGeneration};
+use crate::guard::{Beginning, Role, SessionGeneration, UnderWay};
 use crate::hold::Hold;
 use crate::node::Node;
 use crate::operation::{Attempts, Idempotency};
@@ -11,6 +11,8 @@ use crate::telemetry;
 use crate::time::Timestamp;
 use bytes::Bytes;
 use docent_proto::{Code, Create, CreateMode, MultiOp, Request, Response};
+use std::convert::Infallible;
+use std::future::pending;
 use std::sync::Arc;
 use tokio::time::Instant;
 
@@ -185,6 +187,8 @@ pub async fn claim_all(
     loop {
         let generation = attempts.generation().await?;
         let Some(marker) = attempts.marker(&generation).await? else { continue };
+        // The shutdown looks for writes under way after its stage has come, this one at the stage after that.
+        let mut under_way = Some(generation.held.begin_write());
         // The session is attached now, so that its timeout is known. A claim that is refused afterwards would
         // be counted all the same.
         if client.shared().refuses(Stage::of(recipe)) {
@@ -192,9 +196,15 @@ pub async fn claim_all(
         }
         refuse_short_lease(client, &generation, &attempts)?;
         let mut intent = Intent::submit(client, marker, &generation, &full);
+        let losses = intent.losses;
         let reads: Vec<_> =
             full.iter().map(|wanted| generation.session.submit(read(&wanted.node), Lane::Call)).collect();
-        match created(&mut intent, &mut attempts, &generation).await? {
+        let ended = tokio::select! {
+            biased;
+            ended = created(&mut intent, &mut attempts, &generation) => ended?,
+            never = until_link_lost(&generation, losses, &mut under_way) => match never {},
+        };
+        match ended {
             Attempt::Created(czxid) => {
                 // The session may have been taken up with a shorter timeout meanwhile.
                 if let Err(error) = refuse_short_lease(client, &generation, &attempts) {
@@ -202,6 +212,7 @@ pub async fn claim_all(
                     return Err(error);
                 }
                 let held = hold(client, intent, wanted, czxid, recipe);
+                drop(under_way);
                 let read = read_all(
                     &generation,
                     full.iter().map(|wanted| wanted.node.as_str()),
@@ -260,6 +271,19 @@ fn refused(
             }))
         }
     }
+}
+
+/// Keeps a write under way for the client's shutdown while the link lasts that it was sent on: in an outage
+/// nobody is told of it in time. Never resolves.
+async fn until_link_lost(
+    generation: &SessionGeneration,
+    losses: u64,
+    under_way: &mut Option<UnderWay<'_>>,
+) -> Infallible {
+    let mut link = generation.session.link();
+    let _ = link.wait_for(|link| !link.up || link.losses != losses).await;
+    *under_way = None;
+    pending().await
 }
 
 async fn created(

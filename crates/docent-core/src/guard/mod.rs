@@ -22,6 +22,6 @@ mod role;
 pub(crate) use beginning::Beginning;
 pub use fence::{Fence, ParseFenceError};
 pub(crate) use generation::SessionGeneration;
-pub(crate) use hold_state::{HoldState, HoldTable, REVOKE};
+pub(crate) use hold_state::{HoldState, HoldTable, REVOKE, UnderWay};
 pub use lost::{Lost, LostReason};
 pub use role::Role;

@@ -1,0 +1,57 @@
+//! Claims of a queue that are under way when their stage comes.
+
+use docent::recipe::{Stage, stage_reached};
+use docent::{Client, ConnectionState, Mutex, Queue};
+use docent_battery::{Armed, Backend, Proxy, Rule, both_backends};
+use docent_proto::OpCode;
+use docent_tests::{PATIENCE, builder, connect, soon};
+use std::time::Duration;
+
+fn jobs(client: &Client) -> Queue<String> {
+    Queue::new(client, "/jobs").unwrap()
+}
+
+/// Holds the next claim back on its way.
+fn hold_claim(proxy: &Proxy) -> Armed {
+    proxy.add(Rule::on(OpCode::Multi).path(|path| path.contains("/jobs/claims/")).hold())
+}
+
+both_backends! {
+    async fn a_claim_under_way_is_waited_for_and_no_hand_out(backend: Backend) {
+        let server = backend.start().await;
+        let (other, proxy) = (connect(&server).await, server.proxy().await);
+        let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
+        soon(jobs(&other).put(&"one".to_owned())).await.unwrap();
+        let claim = hold_claim(&proxy);
+        let taking = tokio::spawn(jobs(&client).take());
+        soon(claim.fired()).await;
+        let shutdown = tokio::spawn(client.shutdown(PATIENCE));
+        soon(stage_reached(&client, Stage::Deliveries)).await;
+        proxy.heal().await.unwrap();
+        let report = soon(shutdown).await.unwrap();
+        assert!(report.is_clean(), "{report}");
+        assert!(soon(taking).await.unwrap().is_err());
+        let again = soon(jobs(&other).take()).await.unwrap();
+        assert_eq!(again.deliveries(), Some(1), "nobody had it before");
+    }
+
+    async fn a_claim_that_an_outage_holds_up_does_not_hold_up_the_next_stage(backend: Backend) {
+        let server = backend.start().await;
+        let (other, proxy) = (connect(&server).await, server.proxy().await);
+        let client = builder(&server, proxy.connect_string()).session_timeout(PATIENCE * 2).connect().await.unwrap();
+        let guard = soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap();
+        soon(jobs(&other).put(&"one".to_owned())).await.unwrap();
+        let claim = hold_claim(&proxy);
+        let _taking = tokio::spawn(jobs(&client).take());
+        soon(claim.fired()).await;
+        proxy.cut().await;
+        client.state().reached(ConnectionState::Suspended).await;
+        // A part of it is longer than the test waits.
+        let shutdown = tokio::spawn(client.shutdown(PATIENCE * 10));
+        soon(guard.revoked()).await;
+        drop(guard);
+        let report = soon(client.shutdown(Duration::ZERO)).await;
+        assert!(report.held_on.is_empty(), "{report}");
+        soon(shutdown).await.unwrap();
+    }
+}
