@@ -7,5 +7,5 @@ mod witness;
 
 pub use desired::KeptStatus;
 pub(crate) use desired::{Desired, Farewell};
-pub(crate) use table::{FAREWELL, KeptTable, Progress, TaskEnd};
+pub(crate) use table::{Drained, KeptTable, Progress, TaskEnd};
 pub(crate) use witness::Witness;

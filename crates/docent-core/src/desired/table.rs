@@ -7,9 +7,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// Number of the wish to say farewell: no other comes after it.
-pub(crate) const FAREWELL: u64 = u64::MAX;
-
 /// The kept nodes of a client: at most one for a path.
 #[derive(Debug, Default)]
 pub(crate) struct KeptTable {
@@ -25,8 +22,7 @@ struct Entry {
     attempted: watch::Receiver<u64>,
     /// Number of the generation in which the node is present; 0 for none.
     present: watch::Receiver<u64>,
-    /// Number of the last wish that was fulfilled.
-    fulfilled: watch::Receiver<u64>,
+    drained: watch::Receiver<Option<Drained>>,
     wanted: watch::Receiver<Desired>,
     /// Handle that wants the node from now on: the task at the path, which was told to remove it, has not
     /// seen that yet.
@@ -51,6 +47,18 @@ pub(crate) struct Progress {
     /// Number of the last wish that failed; the highest number once the client is closed. Changed before the
     /// status is.
     pub(crate) refused: watch::Sender<u64>,
+    /// Result of the drain of the client's shutdown; `None` before it is known.
+    pub(crate) drained: watch::Sender<Option<Drained>>,
+}
+
+/// Result of the drain of a kept node: whether its readers can have heard that it leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Drained {
+    /// It is there with its last words, or as it was wanted after they were withdrawn.
+    Said,
+    /// Nobody hears of it at this path: the servers refuse it, somebody else's node is there, or it shall be
+    /// gone.
+    Unsaid,
 }
 
 impl TaskEnd {
@@ -61,11 +69,11 @@ impl TaskEnd {
 
 impl Entry {
     fn new(end: &TaskEnd) -> Self {
-        let Progress { attempted, present, fulfilled, .. } = &end.progress;
+        let Progress { attempted, present, drained, .. } = &end.progress;
         Self {
             attempted: attempted.subscribe(),
             present: present.subscribe(),
-            fulfilled: fulfilled.subscribe(),
+            drained: drained.subscribe(),
             wanted: end.wanted.clone(),
             successor: None,
         }
@@ -173,21 +181,22 @@ impl KeptTable {
         self.lock().values().any(|entry| entry.wanted.borrow().farewell.is_some())
     }
 
-    /// Waits until each node that has last words has said them, or has left. Returns the longest time that
-    /// readers of those get which were written.
+    /// Waits until each node that has last words has said them, cannot say them, or has left. Returns the
+    /// longest time that readers of those get which were written.
     pub(crate) async fn farewells_said(&self) -> Duration {
         let said: Vec<_> = self
             .lock()
             .values()
             .filter_map(|entry| {
                 let period = entry.wanted.borrow().farewell.as_ref()?.period;
-                Some((entry.fulfilled.clone(), period))
+                Some((entry.drained.clone(), period))
             })
             .collect();
-        let said = join_all(said.into_iter().map(|(mut fulfilled, period)| async move {
+        let said = join_all(said.into_iter().map(|(mut drained, period)| async move {
             // An error means that the node left before it could say anything.
-            let written = fulfilled.wait_for(|number| *number == FAREWELL).await.is_ok();
-            if written { period } else { Duration::ZERO }
+            let drained = drained.wait_for(Option::is_some).await;
+            let is_said = drained.is_ok_and(|drained| *drained == Some(Drained::Said));
+            if is_said { period } else { Duration::ZERO }
         }));
         said.await.into_iter().max().unwrap_or_default()
     }

@@ -10,6 +10,7 @@ mod table_entry;
 mod told;
 mod touch;
 mod trouble;
+mod wish;
 mod witness;
 
 pub use builder::KeptNodeBuilder;

@@ -6,9 +6,10 @@ use super::node::occupied;
 use super::table_entry::TableEntry;
 use super::told::Told;
 use super::trouble::Trouble;
+use super::wish::Wish;
 use super::{exact, touch, witness};
 use crate::cleanup::ExactWrite;
-use crate::desired::{Desired, FAREWELL, KeptStatus, Progress, TaskEnd};
+use crate::desired::{Desired, Drained, KeptStatus, Progress, TaskEnd};
 use crate::error::{Error, ErrorKind};
 use crate::guard::SessionGeneration;
 use crate::operation::Shared;
@@ -98,10 +99,13 @@ impl Reconciler {
             if let Some(successor) = self.shared.kept.successor(&self.full) {
                 self.hand_on(successor);
             }
-            let (wanted, number) = self.wish(&generation);
-            let done = match wanted {
+            let Wish { data, number } = self.wish(&generation);
+            let done = match data {
                 Some(data) => self.be_present(&generation, &data, number).await,
-                None => self.be_absent(&generation).await,
+                None => {
+                    self.drained(Drained::Unsaid);
+                    self.be_absent(&generation).await
+                }
             };
             match done {
                 // The table is left first: a caller that hears that the node is removed may keep a node there
@@ -131,22 +135,32 @@ impl Reconciler {
         }
     }
 
-    /// Data that the node must have, `None` when it must be gone, and the number of that wish.
-    fn wish(&mut self, generation: &SessionGeneration) -> (Option<Bytes>, u64) {
+    /// The state that the node must have now.
+    fn wish(&mut self, generation: &SessionGeneration) -> Wish {
         // A handle that was dropped wants the node absent.
         let dropped = self.wanted.has_changed().is_err();
         let stage = *self.stages.borrow_and_update();
         let Desired { data, anew, number, farewell, .. } = self.wanted.borrow_and_update().clone();
         // A settled node is kept only while it is present in this session: once gone it is gone for good.
         let wanted = data.filter(|_| !dropped && (anew || self.is_present(generation)));
-        match (wanted, farewell) {
+        match self.life.is_ephemeral() {
+            true => Wish::at(stage, number, wanted, farewell),
             // Others stay when the client is closed.
-            (wanted, _) if stage < Stage::Drain || !self.life.is_ephemeral() => (wanted, number),
-            (None, _) => (None, number),
-            (Some(_), _) if stage >= Stage::Deregister => (None, number),
-            (Some(_), Some(farewell)) => (Some(farewell.data), FAREWELL),
-            (wanted, None) => (wanted, number),
+            false => Wish::of(number, wanted),
         }
+    }
+
+    /// Tells the drain of the client's shutdown, once that has begun, whether it can be heard of.
+    fn drained(&self, drained: Drained) {
+        if *self.stages.borrow() >= Stage::Drain {
+            self.progress.drained.send_replace(Some(drained));
+        }
+    }
+
+    /// Notes that the wish with this number was not fulfilled.
+    fn not_fulfilled(&self, wish: Option<u64>) {
+        wish.map(|number| self.progress.refused.send_replace(number));
+        self.drained(Drained::Unsaid);
     }
 
     /// Goes on for `successor`: its predecessor is told that the node is removed, and the node stays for the
@@ -191,7 +205,7 @@ impl Reconciler {
         &mut self,
         generation: &Arc<SessionGeneration>,
         data: &Bytes,
-        wish: u64,
+        wish: Option<u64>,
     ) -> Result<bool, Trouble> {
         let found = self.look(generation, data).await?;
         match found {
@@ -205,7 +219,8 @@ impl Reconciler {
                 self.progress.present.send_replace(generation.number);
                 self.told.present(generation.number);
                 self.tell(KeptStatus::Present { generation: generation.number });
-                self.progress.fulfilled.send_replace(wish);
+                wish.map(|number| self.progress.fulfilled.send_replace(number));
+                self.drained(Drained::Said);
                 self.progress.attempted.send_replace(generation.number);
                 let (shared, life, touch) = (Arc::clone(&self.shared), self.life, self.touch);
                 tokio::select! {
@@ -215,6 +230,7 @@ impl Reconciler {
                 self.progress.present.send_replace(0);
             }
             Found::Foreign(session_id, watch) => {
+                self.drained(Drained::Unsaid);
                 let since = *self.occupied.get_or_insert_with(Instant::now);
                 // The node of a process that was restarted goes with its session, within a timeout. After
                 // twice that the status says that it fails; the node is waited for on.
@@ -224,7 +240,7 @@ impl Reconciler {
                     KeptStatus::Occupied { session_id }
                 } else {
                     self.told.occupied(session_id);
-                    self.progress.refused.send_replace(wish);
+                    self.not_fulfilled(wish);
                     KeptStatus::Failing(occupied(&self.path, session_id))
                 };
                 self.tell(status);
@@ -440,10 +456,10 @@ impl Reconciler {
         }
     }
 
-    async fn refused(&mut self, generation: &SessionGeneration, error: Error, wish: u64) {
+    async fn refused(&mut self, generation: &SessionGeneration, error: Error, wish: Option<u64>) {
         let error = error.at(&self.path);
         self.told.refused(&error);
-        self.progress.refused.send_replace(wish);
+        self.not_fulfilled(wish);
         self.tell(KeptStatus::Failing(error));
         self.progress.attempted.send_replace(generation.number);
         self.pause().await;
