@@ -1,8 +1,9 @@
 //! A shutdown while no server can be reached.
 
+use docent::recipe::KeptNode;
 use docent::{Client, ConnectionState, CreateMode, Mutex};
 use docent_battery::{Backend, both_backends};
-use docent_tests::{SHORT_SESSION, builder, connect, soon};
+use docent_tests::{SHORT_SESSION, builder, connect, soon, until};
 use std::time::Duration;
 
 both_backends! {
@@ -40,6 +41,28 @@ both_backends! {
         assert_eq!(left, [("/mine", session)], "{report}");
         // The next session never came to a server.
         assert_eq!(report.session_timeout, Some(SHORT_SESSION));
+    }
+
+    async fn nodes_of_such_a_session_that_were_replaced_are_not_named(backend: Backend) {
+        let server = backend.start().await;
+        let (proxy, other) = (server.proxy().await, connect(&server).await);
+        let client = builder(&server, proxy.connect_string()).session_timeout(SHORT_SESSION).connect().await.unwrap();
+        // While a guard of it is there, the client does not end the session that it gave up.
+        let guard = soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap();
+        let node = KeptNode::new(&client, "/kept", "1").unwrap();
+        soon(node.present()).await.unwrap();
+        until(async || other.children("/_docent/markers").await.is_ok_and(|markers| !markers.names.is_empty())).await;
+        let session = client.session_id().unwrap();
+        proxy.cut().await;
+        let _alive = soon(server.front().sessions().keep_alive(session, server.address())).await.unwrap();
+        soon(client.state().reached(ConnectionState::Lost)).await;
+        proxy.heal().await.unwrap();
+        until(async || other.get("/kept").await.unwrap().stat.owner == client.session_id()).await;
+        let report = soon(client.shutdown(Duration::from_secs(3))).await;
+        let left: Vec<_> = report.left.iter().map(|node| (&node.path, node.session_id)).collect();
+        assert_eq!(left, [(&guard.path(), session)], "{report}");
+        other.sync("/").await.unwrap();
+        assert_eq!(other.exists("/kept").await.unwrap(), None);
     }
 
     async fn a_shutdown_waits_for_servers_that_come_back_in_time(backend: Backend) {

@@ -400,7 +400,10 @@ impl Reconciler {
     ) -> Result<bool, Trouble> {
         let write = self.submit(generation, witness::while_it_lives(witness, ops)).await?;
         match exact::written(write).await? {
-            Written::Applied => Ok(true),
+            Written::Applied => {
+                self.shared.notes.forget_nodes_at(&self.full);
+                Ok(true)
+            }
             // The check of the witness failed: the session has ended, or nothing proves that it has not.
             Written::Refused(0, _) => Ok(false),
             // Somebody else was faster: the next look shows the node that is there now.
@@ -423,7 +426,10 @@ impl Reconciler {
     async fn be_absent(&mut self, generation: &Arc<SessionGeneration>) -> Result<bool, Trouble> {
         // No earlier create is on its way: each was answered or fenced out (decision 11). So the leader's
         // tree decides.
-        let Some(stat) = lookup::stat(generation, &self.full).await? else { return Ok(true) };
+        let Some(stat) = lookup::stat(generation, &self.full).await? else {
+            self.shared.notes.forget_nodes_at(&self.full);
+            return Ok(true);
+        };
         // A successor that came during the look wants the node, which is kept for it without being gone in
         // between.
         if self.shared.kept.has_successor(&self.full) {

@@ -57,6 +57,13 @@ impl ShutdownNotes {
         self.lock().abandoned.retain(|(abandoned, _)| *abandoned != session_id);
     }
 
+    /// Forgets nodes at a path of sessions that were given up: they are gone.
+    pub(crate) fn forget_nodes_at(&self, full: &str) {
+        let mut notes = self.lock();
+        let owned = notes.abandoned.iter_mut().map(|(_, owned)| owned);
+        owned.for_each(|owned| owned.retain(|path| path != full));
+    }
+
     pub(crate) fn abandoned(&self) -> Vec<(i64, Vec<String>)> {
         self.lock().abandoned.clone()
     }
