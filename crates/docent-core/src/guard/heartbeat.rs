@@ -15,12 +15,25 @@ use std::sync::Arc;
 /// Guards checked by one heartbeat.
 const GUARDS_PER_HEARTBEAT: usize = 64;
 
+/// Guards whose beginning one heartbeat records before it checks those whose turn it is: so that a new one
+/// does not wait until thousands were checked, nor keeps them from being checked.
+const RECORDS_FIRST: usize = GUARDS_PER_HEARTBEAT / 2;
+
 /// Runs for as long as the generation's session does, and does not end by itself. Cancel safe: it holds
 /// nothing that outlives it.
 pub(crate) async fn keep(generation: &Arc<SessionGeneration>) -> Infallible {
     let (refused, not_before) = (HashSet::new(), Timestamp::default());
-    let record_from = None;
-    Heartbeat { generation, cursor: 0, refused, unreadable: None, record_from, not_before }.run().await
+    let (record_from, record_not_before) = (None, not_before);
+    let heartbeat = Heartbeat {
+        generation,
+        cursor: 0,
+        refused,
+        unreadable: None,
+        record_from,
+        record_not_before,
+        not_before,
+    };
+    heartbeat.run().await
 }
 
 struct Heartbeat<'a> {
@@ -34,6 +47,9 @@ struct Heartbeat<'a> {
     /// Time from which on a guard has been held for so long that others are to see since when; `None` when
     /// nothing is left to record.
     record_from: Option<Timestamp>,
+    /// No heartbeat for the sake of that before this: many holds that begin together send at most one
+    /// heartbeat more between two that are due anyway.
+    record_not_before: Timestamp,
     /// No heartbeat before this: the last one was answered and proved nothing.
     not_before: Timestamp,
 }
@@ -92,7 +108,8 @@ impl Heartbeat<'_> {
     /// sent, sooner when that proved less than it could have (decision 3).
     fn due(&self) -> Timestamp {
         let renewal = self.generation.lease.proof() + self.generation.lease.timing().pulse();
-        self.record_from.map_or(renewal, |record| record.min(renewal)).max(self.not_before)
+        let record = self.record_from.map(|record| record.max(self.record_not_before));
+        record.map_or(renewal, |record| record.min(renewal)).max(self.not_before)
     }
 
     /// Time from which on the first of these is to record that it holds, if one has not. A hold that is over
@@ -110,7 +127,8 @@ impl Heartbeat<'_> {
         Some(if beating { lease } else { lease.min(self.due()) })
     }
 
-    /// Checks up to 64 guards, those first that were not checked the last time.
+    /// Checks up to 64 guards: up to half of them are the oldest whose beginning is due to be recorded, the
+    /// others those first that were not checked the last time.
     fn send(&mut self) -> Option<Beat> {
         let all = self.generation.held.all();
         let mut guards: Vec<_> =
@@ -123,10 +141,15 @@ impl Heartbeat<'_> {
         if guards.is_empty() {
             return None;
         }
-        let start = self.cursor % guards.len();
-        guards.rotate_left(start);
+        let (now, pulse) = (self.generation.clock.now(), self.generation.lease.timing().pulse());
+        let is_due =
+            |held: &HoldState| held.beginning().unrecorded().is_some() && held.since() + pulse <= now;
+        let first = turns(&mut guards, self.cursor, |held| is_due(held));
         guards.truncate(self.fitting(&guards));
-        self.cursor = self.cursor.wrapping_add(guards.len());
+        self.cursor = self.cursor.wrapping_add(guards.len().saturating_sub(first));
+        if guards.iter().any(|held| is_due(held)) {
+            self.record_not_before = now + pulse / 2;
+        }
         Some(self.check(guards))
     }
 
@@ -194,6 +217,17 @@ impl Heartbeat<'_> {
         // at.
         (!behind.is_empty()).then(|| self.check(behind))
     }
+}
+
+/// Brings guards, the oldest first, into the order in which they are checked: some that `come_first`, then
+/// the others from the one on whose turn it is. Returns the number of those that come first.
+fn turns<T>(guards: &mut Vec<T>, cursor: usize, come_first: impl Fn(&T) -> bool) -> usize {
+    let first: Vec<_> = guards.extract_if(.., |guard| come_first(guard)).take(RECORDS_FIRST).collect();
+    let count = first.len();
+    let start = cursor % guards.len().max(1);
+    guards.rotate_left(start);
+    guards.splice(..0, first);
+    count
 }
 
 /// The check of a guard's node; for one that has not recorded its beginning a write of it, which is refused
@@ -292,4 +326,38 @@ async fn until_absent(held: &HoldState) {
 
 fn is_absent(looked: Outcome) -> bool {
     matches!(looked, Outcome::Reply(reply) if reply.result == Err(Code::NO_NODE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The guards of one heartbeat, and the cursor after it.
+    fn beat(all: usize, cursor: usize, is_new: impl Fn(usize) -> bool) -> (Vec<usize>, usize) {
+        let mut guards: Vec<_> = (0..all).collect();
+        let first = turns(&mut guards, cursor, |guard| is_new(*guard));
+        assert_eq!(guards.iter().collect::<HashSet<_>>().len(), all);
+        guards.truncate(GUARDS_PER_HEARTBEAT);
+        let cursor = cursor + guards.len() - first;
+        (guards, cursor)
+    }
+
+    #[test]
+    fn the_beginning_of_a_new_hold_does_not_wait_for_thousands_of_others() {
+        let (guards, cursor) = beat(5_000, 100, |guard| guard >= 4_998);
+        assert_eq!(guards[..4], [4_998, 4_999, 100, 101]);
+        assert_eq!((guards.len(), cursor), (64, 162));
+    }
+
+    #[test]
+    fn holds_that_begin_together_do_not_keep_the_others_from_being_checked() {
+        let (mut cursor, mut checked) = (0, HashSet::new());
+        for _ in 0..5_000_usize.div_ceil(32) {
+            let (guards, next) = beat(5_000, cursor, |guard| guard >= 1_000);
+            checked.extend(guards);
+            cursor = next;
+        }
+        assert!((0..1_000).all(|guard| checked.contains(&guard)));
+        assert_eq!(beat(0, 7, |_| true), (Vec::new(), 7));
+    }
 }
