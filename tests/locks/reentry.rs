@@ -1,13 +1,14 @@
 //! Re-entry is explicit: by owner, by scope, by guard.
 
-use crate::connect;
 use crate::order::until_waiting;
+use crate::{builder, connect};
 use docent::locks::{AcquireError, Owner};
-use docent::{LostReason, Mutex};
+use docent::{ErrorKind, LostReason, Mutex, RwLock};
 use docent_battery::{Backend, both_backends};
 use docent_proto::OpCode;
-use docent_tests::soon;
+use docent_tests::{PATIENCE, soon};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 async fn outer(mutex: &Mutex) -> docent::Fence {
     let guard = mutex.acquire().await.unwrap();
@@ -102,6 +103,33 @@ both_backends! {
         let (guard, acquire) = soon(acquire).await;
         // Polled outside of the scope, it still re-enters.
         assert_eq!(soon(acquire).await.unwrap().fence(), guard.fence());
+    }
+
+    async fn an_acquire_that_joined_a_try_of_its_owner_waits_out_an_outage(backend: Backend) {
+        let server = backend.start().await;
+        let proxy = server.proxy().await;
+        let settings = builder(&server, proxy.connect_string()).operation_timeout(Duration::from_secs(1));
+        let client = settings.session_timeout(PATIENCE * 2).connect().await.unwrap();
+        let (mutex, lock, owner) = (
+            Mutex::new(&client, "/lock").unwrap(),
+            RwLock::new(&client, "/rw").unwrap(),
+            Owner::new(),
+        );
+        proxy.blackhole();
+        let (tried, trying) = (mutex.clone(), owner.clone());
+        let tried = tokio::spawn(trying.within(async move { tried.try_acquire().await }));
+        let (writer, writing) = (lock.clone(), owner.clone());
+        let writer = tokio::spawn(writing.within(async move { writer.try_write().await }));
+        tokio::task::yield_now().await;
+        let joined = tokio::spawn(mutex.acquire_as(&owner));
+        // It reads beside the writer once that has it.
+        let reader = tokio::spawn(lock.read_as(&owner));
+        for error in [soon(tried).await.unwrap().map(drop), soon(writer).await.unwrap().map(drop)] {
+            assert!(matches!(&error, Err(AcquireError::Core(error)) if error.kind() == ErrorKind::Timeout), "{error:?}");
+        }
+        proxy.heal().await.unwrap();
+        proxy.reset().await;
+        drop((soon(joined).await.unwrap().unwrap(), soon(reader).await.unwrap().unwrap()));
     }
 
     async fn re_entering_a_lost_hold_fails(backend: Backend) {

@@ -2,6 +2,7 @@
 
 use crate::error::after_wait;
 use crate::owner::{Access, OtherSide};
+use crate::refusal::{Refusal, refuse};
 use crate::standing::{Standing, Target, window};
 use crate::{AcquireError, NotAcquired, Owner};
 use docent_core::recipe::{self, Ahead, Hold, Line, Ticket};
@@ -48,14 +49,22 @@ pub(crate) fn reentered(hold: Arc<Hold>) -> Result<Arc<Hold>, Lost> {
     Ok(hold)
 }
 
-/// Gives an attempt that waits for nobody the operation timeout.
+/// Gives an attempt that waits for nobody the operation timeout. A refusal that is known by then is the
+/// result, also while it is still asked who holds it.
 pub(crate) fn in_time<'a, T: 'a>(
     line: &'a Line,
     attempt: impl Future<Output = Result<T, AcquireError>> + Send + 'a,
 ) -> impl Future<Output = Result<T, AcquireError>> + Send + 'a {
+    let refusal = Refusal::current();
     // Boxed before it is moved on: a future that is handed from one to the next has room in both.
-    let attempt = Box::pin(attempt);
-    recipe::in_time(line.client(), "acquire", line.path(), attempt)
+    let attempt = Box::pin(refusal.within(attempt));
+    async move {
+        let done = recipe::in_time(line.client(), "acquire", line.path(), attempt).await;
+        match (done, refusal.take()) {
+            (Err(AcquireError::Core(_)), Some(missed)) => Err(AcquireError::Busy(Box::new(missed))),
+            (done, _) => done,
+        }
+    }
 }
 
 /// Waits out what passes by itself, and returns any other error.
@@ -81,17 +90,28 @@ pub(crate) async fn enter(owner: Owner, side: LockSide) -> Result<Arc<Hold>, Acq
             Access::Started(acquiring) => (acquiring, false),
             Access::After(acquiring) => match acquiring.await {
                 // That attempt was one that does not wait.
-                Err(AcquireError::Busy(_)) => continue,
-                Err(error) => return Err(error),
+                Err(error) => {
+                    after_another(line, error).await?;
+                    continue;
+                }
                 // It is held until there is a hold beside it.
                 Ok(_writer) => return Box::pin(enter(owner, side.clone())).await,
             },
         };
         match acquiring.await {
             // The joined attempt was one that does not wait.
-            Err(AcquireError::Busy(_)) if joined => {}
+            Err(error) if joined => after_another(line, error).await?,
             result => return result,
         }
+    }
+}
+
+/// Waits after the failure of an attempt that was another call's, and may have been one that neither waits
+/// for its turn nor for servers. Returns any error that waiting does not help against.
+async fn after_another(line: &Line, error: AcquireError) -> Result<(), AcquireError> {
+    match error {
+        AcquireError::Busy(_) => Ok(()),
+        error => wait_out(line, error).await,
     }
 }
 
@@ -205,9 +225,7 @@ async fn try_tickets(line: &Line) -> Result<Hold, AcquireError> {
 
 /// Error for a line in which these are ahead, with the holder where that can be read.
 async fn busy(line: &Line, ahead: &Ahead) -> AcquireError {
-    let holder = line.holder(ahead).await.ok().flatten();
-    let missed = NotAcquired { ahead: ahead.count(), holder, ..NotAcquired::at(line.path()) };
-    AcquireError::Busy(Box::new(missed))
+    refuse(NotAcquired { ahead: ahead.count(), ..NotAcquired::at(line.path()) }, line.holder(ahead)).await
 }
 
 /// Gives up a share in a hold; the last one waits until its node is deleted.

@@ -8,6 +8,7 @@ mod mutex;
 mod not_acquired;
 mod owner;
 mod partition;
+mod refusal;
 mod rw_lock;
 mod semaphore;
 mod standing;

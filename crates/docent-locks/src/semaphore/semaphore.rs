@@ -3,6 +3,7 @@ use super::permits::{Permits, PermitsTaken};
 use super::shared_limit::Limit;
 use super::{SemaphoreBuilder, SharedLimit};
 use crate::acquire::{in_time, try_line, wait, wait_out, with_timeout};
+use crate::refusal::refuse;
 use crate::standing::Target;
 use crate::{AcquireError, NotAcquired, Permit};
 use docent_core::recipe::{Hold, HoldSet, Line, NodePath, debug_handle};
@@ -254,8 +255,7 @@ impl Semaphore {
     /// Error while there are not enough permits, or somebody waits, with one who has a permit where that can
     /// be read.
     async fn busy(&self) -> AcquireError {
-        let holder = Box::pin(self.permits.line().first()).await.ok().flatten();
-        AcquireError::Busy(Box::new(NotAcquired { holder, ..NotAcquired::at(&self.path) }))
+        refuse(NotAcquired::at(&self.path), Box::pin(self.permits.line().first())).await
     }
 
     fn check(&self, permits: u32) -> Result<(), Error> {
