@@ -3,7 +3,7 @@
 use crate::{builder, connect};
 use docent::locks::{AcquireError, NotAcquired, Role};
 use docent::{Client, MultiLock, Mutex, RwLock, Semaphore};
-use docent_battery::{Backend, TestServer, both_backends};
+use docent_battery::{Backend, Direction, Rule, TestServer, both_backends};
 use docent_proto::OpCode;
 use docent_tests::{soon, until};
 use std::time::Duration;
@@ -95,6 +95,48 @@ both_backends! {
             assert!(text.starts_with(&format!("acquire {path:?}: it is not free: held by {name}")), "{text}");
         }
         assert_eq!(soon(mutex.participants()).await.unwrap()[0].role, Role::Exclusive);
+    }
+
+    async fn a_refusal_stays_one_where_nobody_says_who_holds_it(backend: Backend) {
+        let server = backend.start().await;
+        let (first, proxy) = (labelled(&server, "first").await, server.proxy().await);
+        let settings = builder(&server, proxy.connect_string()).operation_timeout(Duration::from_secs(2));
+        let client = settings.session_timeout(TIME * 5).connect().await.unwrap();
+        let _held = soon(Mutex::new(&first, "/m").unwrap().acquire()).await.unwrap();
+        let _permit = soon(Semaphore::new(&first, "/s", 1).unwrap().acquire()).await.unwrap();
+        let (mutex, semaphore) = (Mutex::new(&client, "/m").unwrap(), Semaphore::new(&client, "/s", 1).unwrap());
+        let reads = |folder: &'static str| Rule::on(OpCode::GetData).path(move |path| path.contains(folder));
+        let asked = proxy.add(reads("/m/").swallow_reply());
+        let (busy, text) = missed(soon(MultiLock::new([&mutex]).unwrap().try_acquire()).await);
+        assert!(asked.has_fired() && busy.holder().is_none() && busy.servers_reachable(), "{busy:?}");
+        assert_eq!((busy.path(), busy.ahead()), ("/m", Some(1)));
+        assert_eq!(text, "acquire \"/m\": it is not free: 1 ahead");
+        // The next link.
+        proxy.reset().await;
+        let asked = proxy.add(reads("/s/leases/").swallow_reply());
+        let (busy, _) = missed(soon(semaphore.try_acquire()).await);
+        assert!(asked.has_fired() && busy.holder().is_none() && busy.path() == "/s", "{busy:?}");
+    }
+
+    async fn many_who_give_up_at_once_ask_together_who_is_in_the_way(backend: Backend) {
+        const MANY: usize = 100;
+        let server = backend.start().await;
+        let (first, proxy) = (labelled(&server, "first").await, server.proxy().await);
+        let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
+        let line = Mutex::new(&first, "/m").unwrap();
+        let _held = soon(line.acquire()).await.unwrap();
+        let mutex = Mutex::new(&client, "/m").unwrap();
+        let waiting: Vec<_> = (0..MANY).map(|_| tokio::spawn(mutex.acquire_timeout(TIME))).collect();
+        until(async || line.participants().await.unwrap().len() == MANY + 1).await;
+        let listings = || proxy.trace().iter().filter(|frame| frame.is_request(OpCode::GetChildren2)).count();
+        let before = listings();
+        proxy.set_delay(Direction::ToClient, Duration::from_millis(200));
+        for waiting in waiting {
+            let (late, _) = missed(soon(waiting).await.unwrap());
+            assert!(held_by(&late, "first") && late.servers_reachable() && late.ahead().is_some(), "{late:?}");
+        }
+        let asked = listings() - before;
+        assert!((1..MANY / 5).contains(&asked), "{asked} listings");
     }
 
     async fn an_acquire_that_succeeds_in_time_asks_for_nothing_else(backend: Backend) {

@@ -75,7 +75,7 @@ impl Target {
         Self { line: turns, semaphore: Some((path.to_owned(), permits)) }
     }
 
-    /// Asks who is in the way: a listing and a read.
+    /// Asks who is in the way: a listing and a read, which those of the client share who ask at the same time.
     pub(crate) async fn look(&self, standing: &Standing) {
         if let Err(error) = self.ask(standing).await
             && !error.is_retryable()
@@ -90,7 +90,7 @@ impl Target {
             let place = standing.lock();
             (place.line.clone().unwrap_or_else(|| self.line.clone()), place.ticket.clone())
         };
-        let ahead = line.ahead(ticket.as_deref()).await?;
+        let ahead = line.glance(ticket.as_deref()).await?;
         {
             let mut place = standing.lock();
             place.answered = true;
@@ -101,8 +101,8 @@ impl Target {
             place.ahead = ahead.count().filter(|_| ticket.is_some()).or(place.ahead);
         }
         let holder = match &self.semaphore {
-            Some((_, permits)) => permits.first().await?,
-            None => line.holder(&ahead).await?,
+            Some((_, permits)) => permits.glance_holder(&permits.glance(None).await?).await?,
+            None => line.glance_holder(&ahead).await?,
         };
         let mut place = standing.lock();
         if place.ticket == ticket {

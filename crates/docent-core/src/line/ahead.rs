@@ -20,6 +20,11 @@ impl Ahead {
         self.count
     }
 
+    /// Name of the first in the line, who holds it unless that was lost.
+    pub(super) fn first(&self) -> Option<&str> {
+        self.first.as_deref()
+    }
+
     /// True when nobody is waited for.
     pub fn is_nobody(&self) -> bool {
         self.count == Some(0)
@@ -36,11 +41,14 @@ impl Line {
     /// # Cancel safety
     /// This method is cancel safe.
     pub async fn ahead(&self, ticket: Option<&str>) -> Result<Ahead, Error> {
-        let names = names(self).await?;
+        self.ahead_listed(ticket, &names(self).await?)
+    }
+
+    pub(super) fn ahead_listed(&self, ticket: Option<&str>, names: &[String]) -> Result<Ahead, Error> {
         if ticket.is_none() {
-            self.refuse_all_others(None, &names)?;
+            self.refuse_all_others(None, names)?;
         }
-        Ok(self.ahead_among(ticket, &names))
+        Ok(self.ahead_among(ticket, names))
     }
 
     fn ahead_among(&self, ticket: Option<&str>, names: &[String]) -> Ahead {

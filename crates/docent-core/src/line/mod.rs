@@ -5,6 +5,7 @@ mod ahead;
 mod batch;
 mod downgrade;
 mod draw;
+mod glance;
 mod intent;
 mod kind;
 #[expect(clippy::module_inception, reason = "the folder is about it")]

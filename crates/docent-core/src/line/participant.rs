@@ -213,7 +213,7 @@ pub(super) async fn names(line: &Line) -> Result<Vec<String>, Error> {
     names_by(line, line.client().deadline()).await
 }
 
-async fn names_by(line: &Line, deadline: Instant) -> Result<Vec<String>, Error> {
+pub(super) async fn names_by(line: &Line, deadline: Instant) -> Result<Vec<String>, Error> {
     let client = by(deadline, line);
     let (result, _) =
         client.call("participants", line.path(), &|| list_request(line), Idempotency::Idempotent).await?;
@@ -270,28 +270,43 @@ async fn front(line: &Line) -> Result<Option<Participant>, Error> {
 
 /// `None` for a name that is no contender's, and for one that has left since.
 pub(super) async fn read(line: &Line, name: String, deadline: Instant) -> Result<Option<Participant>, Error> {
-    let Some((sequence, role)) = line.contender(&name) else { return Ok(None) };
+    if line.contender(&name).is_none() {
+        return Ok(None);
+    }
+    let found = read_node(line, &name, deadline).await?;
+    Ok(found.and_then(|found| of_node(line, name, found)))
+}
+
+/// Data and stat of a node as it was found.
+pub(super) type Found = (Bytes, docent_proto::Stat);
+
+/// Data and stat of the node with this name; `None` for one that has left.
+pub(super) async fn read_node(line: &Line, name: &str, deadline: Instant) -> Result<Option<Found>, Error> {
     let request = || Request::GetData { path: format!("{}/{name}", line.full_path()), watch: false };
     let (result, _) =
         by(deadline, line).call("participants", line.path(), &request, Idempotency::Idempotent).await?;
     match result {
-        Ok(Response::Data { data, stat }) => {
-            let times = Stat::from(stat);
-            Ok(Some(Participant {
-                name,
-                sequence,
-                role,
-                holds: false,
-                identity: data.unwrap_or_default(),
-                since: times.created,
-                session_id: stat.ephemeral_owner,
-                fence: Fence::from_czxid(stat.czxid),
-                has_payload: line.has_payload(),
-                // Another write of the data makes it unknown.
-                changed: (stat.version == 1).then_some(times.modified),
-            }))
-        }
+        Ok(Response::Data { data, stat }) => Ok(Some((data.unwrap_or_default(), stat))),
         Ok(_) | Err(Code::NO_NODE) => Ok(None),
         Err(code) => Err(Error::from_code(code, "participants").at(line.path())),
     }
+}
+
+/// The contender with this name, whose node was found so; `None` for a name that is no contender's.
+pub(super) fn of_node(line: &Line, name: String, (identity, stat): Found) -> Option<Participant> {
+    let (sequence, role) = line.contender(&name)?;
+    let times = Stat::from(stat);
+    Some(Participant {
+        name,
+        sequence,
+        role,
+        holds: false,
+        identity,
+        since: times.created,
+        session_id: stat.ephemeral_owner,
+        fence: Fence::from_czxid(stat.czxid),
+        has_payload: line.has_payload(),
+        // Another write of the data makes it unknown.
+        changed: (stat.version == 1).then_some(times.modified),
+    })
 }

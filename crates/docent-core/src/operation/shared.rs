@@ -1,4 +1,4 @@
-use super::ShutdownNotes;
+use super::{Glances, ShutdownNotes};
 use crate::cleanup::{Cleanup, CleanupContext, Host};
 use crate::desired::KeptTable;
 use crate::error::Error;
@@ -23,6 +23,7 @@ pub(crate) struct Shared {
     pub(crate) cleanup: Cleanup,
     pub(crate) kept: KeptTable,
     pub(crate) notes: ShutdownNotes,
+    pub(crate) glances: Glances,
     /// Sessions of earlier generations, with the paths of their witnesses.
     past_sessions: Mutex<Vec<(i64, String)>>,
 }
@@ -47,6 +48,7 @@ impl Shared {
             cleanup,
             kept: KeptTable::default(),
             notes: ShutdownNotes::default(),
+            glances: Glances::default(),
             past_sessions: Mutex::default(),
         };
         (Arc::new(shared), task)

@@ -1,0 +1,77 @@
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Shared, WeakShared};
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+/// Questions under way, by key: those who ask the same one meanwhile get the same answer.
+///
+/// An answer goes on for as long as somebody waits for it.
+pub(crate) struct Together<T>(Mutex<HashMap<String, WeakShared<BoxFuture<'static, T>>>>);
+
+impl<T> Default for Together<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<T: Clone + Send + 'static> Together<T> {
+    /// The answer under way for `key`; else `ask` begins it.
+    pub(crate) fn ask(
+        &self,
+        key: String,
+        ask: impl FnOnce() -> BoxFuture<'static, T>,
+    ) -> Shared<BoxFuture<'static, T>> {
+        let mut asked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let under_way = asked.get(&key).and_then(WeakShared::upgrade);
+        if let Some(under_way) = under_way.filter(|under_way| under_way.peek().is_none()) {
+            return under_way;
+        }
+        if asked.len() == asked.capacity() {
+            // Those that have ended are forgotten before the table would grow.
+            asked.retain(|_, answer| answer.upgrade().is_some());
+        }
+        let answer = ask().shared();
+        asked.extend(answer.downgrade().map(|weak| (key, weak)));
+        answer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::poll;
+    use std::cell::Cell;
+    use std::future::pending;
+
+    #[tokio::test]
+    async fn those_who_ask_meanwhile_get_the_same_answer_and_later_ones_another() {
+        let (together, asked) = (Together::default(), Cell::new(0));
+        let ask = |key: &str| {
+            together.ask(key.to_owned(), || {
+                asked.set(asked.get() + 1);
+                let number = asked.get();
+                async move {
+                    tokio::task::yield_now().await;
+                    number
+                }
+                .boxed()
+            })
+        };
+        let (first, second, other) = (ask("a"), ask("a"), ask("b"));
+        assert_eq!((first.await, second.await, other.await), (1, 1, 2));
+        assert_eq!(ask("a").await, 3);
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_nobody_waits_for_is_dropped() {
+        let together = Together::<u8>::default();
+        let mut never = together.ask("a".to_owned(), || pending().boxed());
+        assert!(poll!(&mut never).is_pending());
+        drop(never);
+        assert_eq!(together.ask("a".to_owned(), || async { 1 }.boxed()).await, 1);
+        for key in 0..1_000 {
+            drop(together.ask(key.to_string(), || pending().boxed()));
+        }
+        assert!(together.0.lock().unwrap().len() < 10);
+    }
+}
