@@ -82,7 +82,10 @@ where
                 }
                 return Ok(());
             }
-            term = election.term() => term?,
+            term = election.term() => match term {
+                Ok(term) => term,
+                Err(error) => return not_elected(error, stopped(&election, &stop).now_or_never().is_some()),
+            },
         };
         has_led = true;
         let (fence, began) = (term.share().hold.fence(), Instant::now());
@@ -110,6 +113,15 @@ where
                 }
             }
         }
+    }
+}
+
+/// Result of a run whose campaign ended with `error`. The end of the client is none of one that was told to
+/// stop: the stage of its shutdown may come between the look for that and the campaign's own.
+fn not_elected<E: From<Error>>(error: Error, told: bool) -> Result<(), E> {
+    match error.kind() {
+        ErrorKind::Closed if told => Ok(()),
+        _ => Err(error.into()),
     }
 }
 
@@ -191,5 +203,18 @@ fn may_go_on(resigned: Result<(), Error>, told: bool) -> Result<(), Error> {
         Err(error) if told && error.kind() == ErrorKind::Closed => Ok(()),
         Err(error) if !error.is_lost() && !error.is_retryable() => Err(error),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_campaign_that_the_shutdown_ended_is_no_error_of_the_run() {
+        let closed = || Error::closed("campaign", "/election");
+        assert!(not_elected::<Error>(closed(), true).is_ok());
+        assert!(not_elected::<Error>(closed(), false).is_err());
+        assert!(not_elected::<Error>(Error::invalid_input("campaign", "a rule"), true).is_err());
     }
 }
