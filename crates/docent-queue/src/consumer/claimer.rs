@@ -94,13 +94,23 @@ impl Claimer {
                 continue;
             }
             self.idle = None;
-            if endings.is_empty() && self.store.desk.end() {
-                self.running.0 = None;
+            if endings.is_empty() && self.ends() {
                 return;
             }
             // An ending tells the desk when it is done.
             beside(&mut endings, self.rest::<()>(None)).await;
         }
+    }
+
+    /// Ends the task at the desk if there is nothing to do. False when there is.
+    fn ends(&mut self) -> bool {
+        self.free.leave();
+        let ends = self.store.desk.end();
+        match ends {
+            true => self.running.0 = None,
+            false => self.free.go_on(),
+        }
+        ends
     }
 
     /// True once the client's shutdown wants nothing more to be taken.

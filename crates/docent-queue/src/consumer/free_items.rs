@@ -3,7 +3,7 @@ use docent_core::recipe::{ClaimResult, Hold, claim_all};
 use docent_core::{Error, ErrorKind, Node, planted};
 use futures_util::future::try_join;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 use tokio::time::Instant;
 
 /// Most items that are claimed in one write.
@@ -17,20 +17,29 @@ pub(super) struct FreeItems {
     backlog: Backlog,
 }
 
-// The next run of the task goes on with a long backlog: a listing for each item would cost much. Another one
-// is listed anew, so that fewer claims are in vain.
-impl Drop for FreeItems {
-    fn drop(&mut self) {
-        let backlog = std::mem::take(&mut self.backlog);
-        let backlog = if backlog.is_long() { backlog } else { Backlog::default() };
-        *self.store.backlog.lock().unwrap_or_else(PoisonError::into_inner) = backlog;
-    }
-}
-
 impl FreeItems {
     pub(super) fn new(store: Arc<Store>) -> Self {
-        let backlog = std::mem::take(&mut *store.backlog.lock().unwrap_or_else(PoisonError::into_inner));
-        Self { store, backlog }
+        let mut free = Self { store, backlog: Backlog::default() };
+        free.go_on();
+        free
+    }
+
+    /// Leaves a long backlog to the next run of the task: a listing for each item would cost much. Another
+    /// one is listed anew, so that fewer claims are in vain. Called before the task ends at the desk: from
+    /// then on the next run may begin.
+    pub(super) fn leave(&mut self) {
+        let backlog = std::mem::take(&mut self.backlog);
+        *self.kept() = if backlog.is_long() { backlog } else { Backlog::default() };
+    }
+
+    /// Goes on with the backlog that was [left](Self::leave) last.
+    pub(super) fn go_on(&mut self) {
+        let kept = std::mem::take(&mut *self.kept());
+        self.backlog = kept;
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Backlog> {
+        self.store.backlog.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// True when it is time to list the items because one came back, or its time has come.
