@@ -20,7 +20,7 @@ pub use balance::{OutlierPolicy, PickError, PickPolicy, Picked};
 pub use balanced::BalancedChannel;
 #[cfg(feature = "tower")]
 #[cfg_attr(docsrs, doc(cfg(feature = "tower")))]
-pub use balanced::{AttemptPolicy, Balanced, CallError, Outcome};
+pub use balanced::{AttemptPolicy, Balanced, CallError, Outcome, RetryBudget};
 pub use instance::{Instance, ServiceType, UriPart, UriSpec};
 pub use layout::RegistryLayout;
 pub use membership::{Member, MemberChange, MemberChanges, Members, Membership, Peer, Presence};

@@ -85,7 +85,7 @@ pub mod discovery {
     pub use docent_discovery::*;
     #[cfg(feature = "tower")]
     #[cfg_attr(docsrs, doc(cfg(feature = "tower")))]
-    pub use docent_discovery::{AttemptPolicy, Balanced, CallError, Discovered, Outcome};
+    pub use docent_discovery::{AttemptPolicy, Balanced, CallError, Discovered, Outcome, RetryBudget};
 }
 
 /// Configuration that is followed live, shared values and counters.

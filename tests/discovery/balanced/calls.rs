@@ -1,7 +1,9 @@
 //! Single requests to connections that do as they are told.
 
 use crate::scene::{orders, registry, until_ids};
-use docent::discovery::{AttemptPolicy, Balanced, CallError, Outcome, OutlierPolicy, PickPolicy};
+use docent::discovery::{
+    AttemptPolicy, Balanced, CallError, Outcome, OutlierPolicy, PickPolicy, RetryBudget,
+};
 use docent::{Client, Instance, Service};
 use docent_battery::{Backend, both_backends};
 use docent_tests::{PATIENCE, connect, soon};
@@ -213,6 +215,28 @@ both_backends! {
         stage.is_broken.store(true, Ordering::Relaxed);
         assert_eq!(ends(&orders_service, "one").await, set(["1", "2"]));
         assert!(stage.made() > 2);
+    }
+
+    async fn attempts_at_further_instances_have_one_budget_for_all_requests(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let _one = soon(registry(&client).register(orders("fails"))).await.unwrap();
+        let _two = soon(registry(&client).register(orders("refuses"))).await.unwrap();
+        let view = patient(&other).await;
+        until_ids(&view, &["fails", "refuses"]).await;
+        let (stage, mut arrived) = Stage::new();
+        let calls = balanced(&view, &stage);
+        let budget = RetryBudget::default().percent(10).min_per_second(0);
+        let (bounded, free) = (calls.clone().retry_budget(budget), calls.clone().retry_budget(None));
+        // With the default the few requests of a start may all go to another.
+        for (service, attempts) in [(bounded, 100..=110), (free, 200..=200), (calls, 200..=200)] {
+            let clones = [service.clone(), service];
+            for number in 0..100 {
+                assert!(ask(&clones[number % 2], "safe").await.is_err());
+            }
+            let count = std::iter::from_fn(|| arrived.try_recv().ok()).count();
+            assert!(attempts.contains(&count), "{count} attempts, not {attempts:?}");
+        }
     }
 
     async fn a_request_goes_to_another_instance_if_it_is_safe_or_never_left(backend: Backend) {

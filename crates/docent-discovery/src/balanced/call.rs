@@ -28,7 +28,12 @@ where
     pub(super) async fn send(self, mut request: R) -> CallResult<S, R> {
         let mut tried = Vec::new();
         let (mut attempts, mut last) = (0, None);
+        self.tokens.count();
         while let Some(picked) = self.pick(&tried).await {
+            // Only where there is another instance to ask.
+            if attempts > 0 && !self.may_try_again() {
+                break;
+            }
             tried.push(Arc::clone(picked.key()));
             request = match self.attempt(picked, request).await {
                 Attempt::LeftOut(request) => request,
@@ -45,6 +50,15 @@ where
             };
         }
         last.unwrap_or_else(|| Err(CallError::NoInstance { service: self.service.name().to_owned() }))
+    }
+
+    /// Takes a token for another attempt.
+    fn may_try_again(&self) -> bool {
+        let may = self.tokens.take();
+        if !may {
+            tracing::debug!(service = self.service.name(), "the budget for further attempts is used up");
+        }
+        may
     }
 
     /// An instance that was not tried yet. The first is waited for, if the policy says so.

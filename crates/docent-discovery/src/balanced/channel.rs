@@ -1,7 +1,7 @@
 use super::grpc::{self, GrpcError, GrpcLink, HeldBody};
 use super::replay::Replayed;
 use super::sender::Retry;
-use super::{AttemptPolicy, Balanced, CallError};
+use super::{AttemptPolicy, Balanced, CallError, RetryBudget};
 use crate::{Instance, Service};
 use docent_core::recipe::call_hook;
 use futures_util::FutureExt;
@@ -68,6 +68,14 @@ impl<P: Send + Sync + 'static> BalancedChannel<P> {
     #[must_use]
     pub fn attempt_policy(mut self, policy: AttemptPolicy) -> Self {
         self.balanced = self.balanced.attempt_policy(policy);
+        self
+    }
+
+    /// Budget of the attempts at further instances, for all calls together; `None` for no limit. Default: 20 %
+    /// of the calls and ten a second.
+    #[must_use]
+    pub fn retry_budget(mut self, budget: impl Into<Option<RetryBudget>>) -> Self {
+        self.balanced = self.balanced.retry_budget(budget);
         self
     }
 

@@ -12,6 +12,7 @@ mod links;
 mod outcome;
 #[cfg(feature = "tonic")]
 mod replay;
+mod retry_budget;
 mod sender;
 
 pub use attempt_policy::AttemptPolicy;
@@ -19,4 +20,5 @@ pub use attempt_policy::AttemptPolicy;
 pub use channel::BalancedChannel;
 pub use error::CallError;
 pub use outcome::Outcome;
+pub use retry_budget::RetryBudget;
 pub use sender::Balanced;

@@ -8,7 +8,7 @@ use docent::config::{
 #[cfg(feature = "tonic")]
 use docent::discovery::BalancedChannel;
 #[cfg(feature = "tower")]
-use docent::discovery::{AttemptPolicy, Balanced, CallError, Discovered, Outcome};
+use docent::discovery::{AttemptPolicy, Balanced, CallError, Discovered, Outcome, RetryBudget};
 use docent::discovery::{
     Instance, Instances, Member, MemberChange, MemberChanges, Members, Membership, OutlierPolicy, Peer,
     PickError, PickPolicy, Picked, Presence, Registration, RegistrationStatus, Registry, RegistryBuilder,
@@ -57,7 +57,7 @@ unique! { Discovered<u32, fn()> }
 type Calls = Balanced<u32, tower::util::BoxCloneService<String, String, std::io::Error>, String>;
 
 #[cfg(feature = "tower")]
-rows! { shared: AttemptPolicy, Calls, Outcome }
+rows! { shared: AttemptPolicy, Calls, Outcome, RetryBudget }
 
 #[cfg(feature = "tower")]
 rows! { error: CallError<std::fmt::Error> }
