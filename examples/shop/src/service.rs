@@ -107,6 +107,9 @@ impl Shop {
 pub async fn run(settings: Settings) -> anyhow::Result<()> {
     // First of all, so that a SIGTERM during the start does not just end the process.
     let terminate = signal(SignalKind::terminate())?;
+    if settings.leash {
+        wake_at_the_end_of_the_launcher()?;
+    }
     let listener = TcpListener::bind(settings.listen).await?;
     let shop = Shop::open(&settings, listener.local_addr()?).await?;
     say(format_args!("{} serves on {}", shop.name, listener.local_addr()?));
@@ -155,6 +158,18 @@ async fn asked_to_stop(mut terminate: Signal, leash: bool) {
         _ = terminate.recv() => tracing::info!("asked to stop"),
         () = input_ends(), if leash => tracing::info!("its leash is gone"),
     }
+}
+
+/// Lets a copy that stands still (SIGSTOP) go on when the process that started it ends, also by SIGKILL: then
+/// it notices the end of its leash.
+#[cfg(target_os = "linux")]
+fn wake_at_the_end_of_the_launcher() -> anyhow::Result<()> {
+    Ok(rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::CONT))?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn wake_at_the_end_of_the_launcher() -> anyhow::Result<()> {
+    Ok(())
 }
 
 /// A thread of its own reads: the runtime would wait for one of its own when it is shut down.

@@ -91,9 +91,18 @@ impl Stage {
     /// # Errors
     /// When it was not open, or does not come back.
     pub async fn freeze(&self, name: &str) -> anyhow::Result<Report> {
+        self.freeze_for(name, Duration::ZERO).await
+    }
+
+    /// As [`freeze`](Self::freeze), for at least so long.
+    ///
+    /// # Errors
+    /// As [`freeze`](Self::freeze).
+    pub async fn freeze_for(&self, name: &str, least: Duration) -> anyhow::Result<Report> {
         let from = Instant::now();
         self.fleet.copy(name)?.signal(Signal::STOP)?;
         self.until_gone(name).await?;
+        sleep_until(from + least).await;
         self.fleet.copy(name)?.signal(Signal::CONT)?;
         self.until_known(name).await?;
         Ok(self.report(from, Instant::now()).await)

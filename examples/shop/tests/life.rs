@@ -7,9 +7,12 @@ use docent_shop::fleet::Fleet;
 use docent_shop::policy::{self, Policy};
 use docent_shop::stock::Stock;
 use docent_shop::traffic::order;
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::Command;
 
 /// From SIGTERM to the end of the process.
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -25,6 +28,13 @@ async fn alone(scene: &Scene) -> Fleet {
 async fn until_announced(fleet: &Fleet) {
     let copy = fleet.copy("a").unwrap();
     until(async || readiness(copy).await["registration"] == "announced").await;
+}
+
+/// State of a process, as Linux tells it: `T` while it is stopped; `None` once it is gone.
+fn state_of(process: i32) -> Option<String> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // Behind the program's name, which is in parentheses.
+    stat.rsplit(") ").next()?.split(' ').next().map(str::to_owned)
 }
 
 /// State of the connection, as a copy tells it.
@@ -74,6 +84,36 @@ both_backends! {
         assert!(asked.elapsed() < DEADLINE, "it took {:?}:\n{}", asked.elapsed(), scene.log("a"));
         assert!(said.contains("/services/shop/a") && said.contains("/election/restock"), "{said}");
     }
+
+    async fn a_copy_that_stands_still_ends_with_a_launcher_that_is_killed(backend: Backend) {
+        let scene = Scene::set(backend).await;
+        let launch = scene.launch();
+        Stock::open(&launch.database()).unwrap();
+        // A launcher that leaves the copy's leash to this test, so that only its own end wakes the copy.
+        let mut launcher = Command::new("sh");
+        launcher.args(["-c", "exec 3<&0; \"$0\" \"$@\" <&3 & echo $!; wait"]).arg(&launch.program);
+        launcher.args(["serve", "--leash", "--name", "a", "--database"]).arg(launch.database());
+        launcher.args(launch.coordination.arguments());
+        launcher.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+        let mut launcher = launcher.spawn().unwrap();
+        let leash = launcher.stdin.take().unwrap();
+        let mut said = BufReader::new(launcher.stdout.take().unwrap()).lines();
+        // One is the launcher's, the other the copy's.
+        let mut lines = [(); 2].map(|()| String::new());
+        for line in &mut lines {
+            *line = soon(said.next_line()).await.unwrap().unwrap();
+        }
+        assert!(lines.iter().any(|line| line.starts_with("a serves on ")), "{lines:?}");
+        let copy: i32 = lines.iter().find_map(|line| line.parse().ok()).unwrap();
+        kill_process(Pid::from_raw(copy).unwrap(), Signal::STOP).unwrap();
+        until(async || state_of(copy).as_deref() == Some("T")).await;
+        soon(launcher.kill()).await.unwrap();
+        until(async || state_of(copy).is_none_or(|state| state != "T")).await;
+        drop(leash);
+        let stopped = soon(said.next_line()).await.unwrap().unwrap();
+        assert_eq!(stopped, "a has stopped, leaving nothing");
+    }
+
     async fn a_copy_that_drains_answers_until_it_goes_and_finishes_what_it_has(backend: Backend) {
         let scene = Scene::set(backend).await;
         let mut fleet = alone(&scene).await;

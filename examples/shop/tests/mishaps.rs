@@ -1,9 +1,10 @@
 //! Copies that die, stand still or drain, and servers that go away, under a hundred requests a second.
 
-use crate::scene::{Scene, readiness, soon};
+use crate::scene::{Scene, patiently, readiness, soon};
 use docent_battery::{Backend, both_backends};
 use docent_shop::stage::MOMENT;
 use docent_shop::traffic::Report;
+use std::time::Duration;
 use tokio::time::sleep;
 
 const COPIES: [&str; 3] = ["a", "b", "c"];
@@ -33,6 +34,24 @@ both_backends! {
         let report = soon(stage.freeze("b")).await.unwrap();
         // An order may have to wait for the lock that the copy had when it was stopped.
         assert!(report.failed_reads * 100 <= report.requests, "{report}");
+        let readiness = readiness(copy).await;
+        let session = &readiness["servers"]["connection"]["generation"];
+        assert_eq!((session, &readiness["ready"]), (&2.into(), &true.into()), "{readiness}");
+    }
+
+    async fn a_copy_with_the_default_session_that_stands_still_for_32_seconds_is_counted_and_bounded(backend: Backend) {
+        const STILL: Duration = Duration::from_secs(32);
+        let scene = Scene::with_sessions(backend, Duration::from_secs(20)).await;
+        let stage = scene.stage(&COPIES).await.under_traffic();
+        let report = patiently(stage.freeze_for("b", STILL)).await.unwrap();
+        // A hundred requests a second; a machine that is busy sends fewer.
+        assert!(report.requests >= 500, "{report}");
+        assert!(report.failed_reads * 100 <= report.requests, "{report}");
+        // Orders may have to wait for the lock that the copy had when it was stopped, until its session ends.
+        assert!(report.failed_orders.keys().all(|status| [0, 409, 503].contains(status)), "{report}");
+        assert!(report.failed() * 10 <= report.requests, "{report}");
+        let (copy, log) = (stage.fleet.copy("b").unwrap(), scene.log("b"));
+        assert!(log.contains("cause=\"the servers ended it: this process stood still\""), "{log}");
         let readiness = readiness(copy).await;
         let session = &readiness["servers"]["connection"]["generation"];
         assert_eq!((session, &readiness["ready"]), (&2.into(), &true.into()), "{readiness}");

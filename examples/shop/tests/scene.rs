@@ -63,6 +63,11 @@ pub(crate) async fn soon<F: Future>(future: F) -> F::Output {
     tokio::time::timeout(PATIENCE, future).await.expect("it is done well before the test's patience ends")
 }
 
+/// As `soon`, for what takes its time.
+pub(crate) async fn patiently<F: Future>(future: F) -> F::Output {
+    tokio::time::timeout(PATIENCE * 3, future).await.expect("it is done well before the test's patience ends")
+}
+
 /// Waits until `holds`, which is asked again and again.
 pub(crate) async fn until(mut holds: impl AsyncFnMut() -> bool) {
     soon(async {
