@@ -3,12 +3,13 @@
 use crate::log::{Log, assert_snapshot};
 use docent::client::ClientBuilder;
 use docent::{Client, ConnectionState, Election, Error, Instance, Mutex, Registry};
-use docent_battery::{Backend, TestServer, both_backends};
-use docent_tests::{SHORT_SESSION, builder, soon, tick, until};
+use docent_battery::{Backend, ServerOptions, TestServer, both_backends};
+use docent_tests::{PATIENCE, SHORT_SESSION, builder, soon, tick, until};
 use std::env;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
+use tokio::time::{Instant, sleep_until};
 
 /// Longer than any server takes to start again.
 const LONG_SESSION: Duration = Duration::from_secs(36);
@@ -82,8 +83,7 @@ fn signal(child: &Child, name: &str) {
 fn child_builder() -> Option<ClientBuilder> {
     let setup = env::var(CHILD).ok()?;
     let (connect_string, namespace) = setup.split_once(' ').unwrap();
-    let client = Client::builder(connect_string).namespace(namespace).session_timeout(SHORT_SESSION);
-    Some(client.server_tick(tick()))
+    Some(Client::builder(connect_string).namespace(namespace))
 }
 
 both_backends! {
@@ -171,6 +171,7 @@ both_backends! {
 
     async fn an_instance_that_is_killed_and_started_again(backend: Backend) {
         if let Some(builder) = child_builder() {
+            let builder = short(builder);
             let registry = Registry::new(&builder.connect().await.unwrap(), "/services").unwrap();
             let _web = registry.register(Instance::new("web", "10.0.0.2", 80).id("b")).await.unwrap();
             let _api = registry.register(Instance::new("api", "10.0.0.2", 81).id("b")).await.unwrap();
@@ -198,40 +199,79 @@ both_backends! {
 
     async fn a_process_that_stood_still(backend: Backend) {
         if let Some(builder) = child_builder() {
-            let (log, _logging) = Log::from_here_on();
-            let client = builder.label("shop").connect().await.unwrap();
-            let guard = Mutex::new(&client, "/locks/stock").unwrap().acquire().await.unwrap();
-            println!("{READY}");
-            said(&log, "shop", "generation=2").await;
-            assert!(!guard.is_held());
-            client.close().await;
-            print!("{}", log.text(&["shop"]));
-            println!("{READY}");
-            return std::io::stdout().flush().unwrap();
+            return stand_still(short(builder)).await;
         }
         let server = backend.start().await;
         let test = format!("{backend:?}::a_process_that_stood_still").to_lowercase();
-        let mut child = ready_child(&test, &server).await;
-        signal(&child, "-STOP");
         let other = named(&server, "other").await;
-        let lock = Mutex::new(&other, "/locks/stock").unwrap();
-        // Its session has ended, and others have the lock.
-        soon(soon(lock.acquire()).await.unwrap().release()).await.unwrap();
-        signal(&child, "-CONT");
-        let text = tokio::task::spawn_blocking(move || {
-            let text = hear(&mut child, READY);
-            child.wait().unwrap();
-            text
-        });
-        let mut text = soon(text).await.unwrap();
-        // It depends on the moment at which it was stopped in which way it notices first.
-        let ways = [
-            "the client stood still for so long that the servers may be about to end its session",
-            "the server closed the connection",
-        ];
-        for way in ways {
-            text = text.replace(way, "the server gave no reply in time");
-        }
-        assert_snapshot("stood-still", &text);
+        assert_snapshot("stood-still", &stopped(&test, &server, &other, Duration::ZERO).await);
     }
+
+    async fn a_process_with_default_settings_that_stood_still_for_32_seconds(backend: Backend) {
+        if let Some(builder) = child_builder() {
+            return stand_still(builder).await;
+        }
+        // As ZooKeeper's sample configuration has it.
+        let options = ServerOptions::default().tick(Duration::from_secs(2));
+        let server = backend.start_own_with(options).await;
+        let test = format!("{backend:?}::a_process_with_default_settings_that_stood_still_for_32_seconds");
+        let other = Client::builder(server.connect_string()).namespace(server.root());
+        let other = other.label("other").connect().await.unwrap();
+        let text = stopped(&test.to_lowercase(), &server, &other, Duration::from_secs(32)).await;
+        assert_snapshot("stood-still-for-32-s", &text);
+    }
+}
+
+/// A session timeout that is over soon.
+fn short(builder: ClientBuilder) -> ClientBuilder {
+    builder.session_timeout(SHORT_SESSION).server_tick(tick())
+}
+
+/// Longer than a process is stopped: when it goes on, its timers are as late as it is.
+const LONG: Duration = PATIENCE.saturating_mul(4);
+
+/// In a child process: holds a lock until its session is lost and another one is there, and tells its log.
+async fn stand_still(builder: ClientBuilder) {
+    let (log, _logging) = Log::from_here_on();
+    let client = builder.label("shop").connect().await.unwrap();
+    let guard = Mutex::new(&client, "/locks/stock").unwrap().acquire().await.unwrap();
+    println!("{READY}");
+    let next = async {
+        while !log.has("shop", "generation=2") {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(LONG, next).await.unwrap();
+    assert!(!guard.is_held());
+    client.close().await;
+    print!("{}", log.text(&["shop"]));
+    println!("{READY}");
+    std::io::stdout().flush().unwrap();
+}
+
+/// Log of a child that is stopped for `least`, and until its session has ended and `other` has its lock.
+async fn stopped(test: &str, server: &TestServer, other: &Client, least: Duration) -> String {
+    let mut child = ready_child(test, server).await;
+    signal(&child, "-STOP");
+    let until = Instant::now() + least;
+    let lock = Mutex::new(other, "/locks/stock").unwrap();
+    let acquired = tokio::time::timeout(LONG, lock.acquire()).await.unwrap();
+    soon(acquired.unwrap().release()).await.unwrap();
+    sleep_until(until).await;
+    signal(&child, "-CONT");
+    let text = tokio::task::spawn_blocking(move || {
+        let text = hear(&mut child, READY);
+        child.wait().unwrap();
+        text
+    });
+    let mut text = soon(text).await.unwrap();
+    // It depends on the moment at which it was stopped in which way it notices first.
+    let ways = [
+        "the client stood still for so long that the servers may be about to end its session",
+        "the server closed the connection",
+    ];
+    for way in ways {
+        text = text.replace(way, "the server gave no reply in time");
+    }
+    text
 }
