@@ -5,10 +5,23 @@ use docent::{Client, ConnectionState, Mutex, Queue};
 use docent_battery::{Armed, Backend, Proxy, Rule, both_backends};
 use docent_proto::OpCode;
 use docent_tests::{PATIENCE, builder, connect, soon};
+use futures_util::FutureExt;
 use std::time::Duration;
+use tokio::time::timeout;
+
+/// Long enough for a shutdown that does not wait to go on.
+const A_WHILE: Duration = Duration::from_millis(500);
 
 fn jobs(client: &Client) -> Queue<String> {
     Queue::new(client, "/jobs").unwrap()
+}
+
+/// Puts an item, where all folders are.
+async fn one_item(client: &Client) {
+    let jobs = jobs(client);
+    soon(jobs.put(&"before".to_owned())).await.unwrap();
+    soon(soon(jobs.take()).await.unwrap().ack()).await.unwrap();
+    soon(jobs.put(&"one".to_owned())).await.unwrap();
 }
 
 /// Holds the next claim back on its way.
@@ -20,13 +33,16 @@ both_backends! {
     async fn a_claim_under_way_is_waited_for_and_no_hand_out(backend: Backend) {
         let server = backend.start().await;
         let (other, proxy) = (connect(&server).await, server.proxy().await);
-        let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
-        soon(jobs(&other).put(&"one".to_owned())).await.unwrap();
+        // While it is held back, the link counts as alive.
+        let client = builder(&server, proxy.connect_string()).session_timeout(PATIENCE * 2).connect().await.unwrap();
+        one_item(&other).await;
         let claim = hold_claim(&proxy);
         let taking = tokio::spawn(jobs(&client).take());
         soon(claim.fired()).await;
-        let shutdown = tokio::spawn(client.shutdown(PATIENCE));
+        let mut shutdown = tokio::spawn(client.shutdown(PATIENCE));
         soon(stage_reached(&client, Stage::Deliveries)).await;
+        assert!(timeout(A_WHILE, &mut shutdown).await.is_err(), "its answer is not there yet");
+        assert!(stage_reached(&client, Stage::Locks).now_or_never().is_none(), "it is waited for");
         proxy.heal().await.unwrap();
         let report = soon(shutdown).await.unwrap();
         assert!(report.is_clean(), "{report}");
@@ -40,7 +56,7 @@ both_backends! {
         let (other, proxy) = (connect(&server).await, server.proxy().await);
         let client = builder(&server, proxy.connect_string()).session_timeout(PATIENCE * 2).connect().await.unwrap();
         let guard = soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap();
-        soon(jobs(&other).put(&"one".to_owned())).await.unwrap();
+        one_item(&other).await;
         let claim = hold_claim(&proxy);
         let _taking = tokio::spawn(jobs(&client).take());
         soon(claim.fired()).await;
