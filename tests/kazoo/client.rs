@@ -1,12 +1,12 @@
 //! A kazoo client in a process of its own, and a client of ours beside it.
 
-use crate::venv;
 use docent::Client;
 use docent::client::ParentKind;
 use docent_battery::{Proxy, TestServer};
 use docent_proto::OpCode;
 use docent_tests::peer::{Peer, Theirs};
-use docent_tests::{SESSION, builder, soon};
+use docent_tests::{SESSION, builder, soon, venv};
+use std::path::Path;
 use std::time::Duration;
 use tokio::process::Command;
 
@@ -47,7 +47,7 @@ impl<'a> Kazoo<'a> {
     /// As [`start`](Self::start), with this session timeout.
     pub(crate) async fn start_with(server: &'a TestServer, session_timeout: Duration) -> Self {
         let proxy = server.proxy().await;
-        let mut python = Command::new(venv::python().await);
+        let mut python = Command::new(venv::python(Path::new(env!("CARGO_TARGET_TMPDIR"))).await);
         python
             .arg(PROGRAM)
             .arg(format!("{}{}", proxy.connect_string(), server.root()))

@@ -10,7 +10,6 @@ mod lock;
 mod party;
 mod rw_lock;
 mod semaphore;
-mod venv;
 
 /// Runs each test on both backends, `embedded::name` and `real::name`, both only where ignored tests are
 /// asked for: they fetch kazoo.

@@ -6,6 +6,8 @@ use std::process::Command;
 const JAR: &str = "/usr/share/java/zookeeper.jar";
 const CURATOR_JARS: [&str; 2] =
     ["/usr/share/java/curator-recipes.jar", "/usr/share/java/curator-x-discovery.jar"];
+const C_HEADER: &str = "/usr/include/zookeeper/zookeeper.h";
+const C_SHELL: &str = "/usr/lib/zookeeper/bin/cli_mt";
 
 /// Sees to it that there is a Java runtime.
 pub(crate) fn ensure_java() -> Result<()> {
@@ -49,8 +51,28 @@ pub(crate) fn ensure_python() -> Result<()> {
     install("Python with venv", &["python3", "python3-venv"], "")
 }
 
+/// Sees to it that tests with the client in C can run: installs Debian's, with its shell, when it is missing and
+/// we may.
+pub(crate) fn ensure_c_client() -> Result<()> {
+    let mut wanted = Vec::new();
+    if !Path::new(C_HEADER).is_file() {
+        wanted.push("libzookeeper-mt-dev");
+    }
+    if !Path::new(C_SHELL).is_file() {
+        wanted.push("zookeeper-bin");
+    }
+    if !runs_with("cc", "--version") {
+        wanted.push("build-essential");
+    }
+    if wanted.is_empty() { Ok(()) } else { install("ZooKeeper's client in C", &wanted, "") }
+}
+
 fn runs(program: &str) -> bool {
-    succeeds(Command::new(program).arg("-version"))
+    runs_with(program, "-version")
+}
+
+fn runs_with(program: &str, argument: &str) -> bool {
+    succeeds(Command::new(program).arg(argument))
 }
 
 /// Installs packages, or says how to, and what else would do.

@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 
 const TESTS: &str = "test --workspace --all-features --no-fail-fast";
 
-/// Every test, also those that need a real ZooKeeper, Curator or kazoo. At the end it shows again what failed
+/// Every test, also those that need a real ZooKeeper, or the clients of others: Curator, kazoo, the one in C. At the end it shows again what failed
 /// tests panicked with; the last line says how many passed, failed and were skipped.
 pub(crate) fn run() -> Result<()> {
     let (mut summary, mut panics) = (Summary::default(), Panics::default());
@@ -30,6 +30,7 @@ fn run_stages(summary: &mut Summary, panics: &mut Panics) -> Result<()> {
     stages.run("packages", || {
         packages::ensure_zookeeper()?;
         packages::ensure_curator()?;
+        packages::ensure_c_client()?;
         packages::ensure_python()
     })?;
     let built = stages.run("build", || execute(&mut cargo(&format!("{TESTS} --no-run"))));

@@ -9,23 +9,26 @@ use tokio::sync::OnceCell;
 const VERSION: &str = "2.11.0";
 
 /// Words for a machine without Python, or with one that cannot make environments.
-pub(crate) const MISSING: &str = "install python3 and python3-venv; kazoo comes from PyPI by pip";
+pub const MISSING: &str = "install python3 and python3-venv; kazoo comes from PyPI by pip";
 
 /// Time within which pip has to be done.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// The environment's `python`, which knows kazoo. Makes the environment below cargo's target folder unless it
-/// is there: once for each version of Python.
-pub(crate) async fn python() -> &'static Path {
+/// The environment's `python`, which knows kazoo. Makes the environment below `folder`, where a suite has its
+/// files, unless it is there: once for each version of Python.
+///
+/// # Panics
+/// When Python is missing, with what to install, or kazoo cannot be installed.
+pub async fn python(folder: &Path) -> &'static Path {
     static PYTHON: OnceCell<PathBuf> = OnceCell::const_new();
-    PYTHON.get_or_init(made).await
+    PYTHON.get_or_init(|| made(folder)).await
 }
 
-async fn made() -> PathBuf {
+async fn made(folder: &Path) -> PathBuf {
     let version = "import sys; print('%d.%d.%d' % sys.version_info[:3])";
     let version = said(Command::new("python3").args(["-c", version])).await;
     let name = format!("kazoo-{VERSION}-python-{}", version.trim());
-    let venv = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let venv = folder.join(name);
     if !venv.exists() {
         make(&venv).await;
     }
@@ -42,7 +45,7 @@ async fn make(venv: &Path) {
     if let Err(error) = std::fs::rename(&new, venv) {
         // Somebody else's was first.
         assert!(venv.exists(), "cannot rename {new:?}: {error}");
-        std::fs::remove_dir_all(&new).unwrap();
+        std::fs::remove_dir_all(&new).expect("a folder that this process made can be removed");
     }
 }
 

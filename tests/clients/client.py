@@ -1,0 +1,188 @@
+"""Sessions of kazoo that do what they are told: `python client.py`.
+
+It says `ready`. Then each line that it reads is `NUMBER NAME VERB ARGUMENTS`, separated by single spaces, and is answered
+when it is done: `NUMBER ok VALUES`, `NUMBER no`, or `NUMBER error WHAT`, where an error of ZooKeeper's is its name in
+lower case. The verb `make session CONNECT-STRING TIMEOUT-MS` opens a session. Each has a thread of its own. The process
+ends when its input does.
+"""
+
+import os
+import queue
+import sys
+import threading
+
+from kazoo.client import KazooClient, KazooState
+from kazoo.exceptions import KazooException
+from kazoo.protocol.states import ZnodeStat
+from kazoo.security import ACL, CREATOR_ALL_ACL, OPEN_ACL_UNSAFE, Id
+
+MODES = {
+    "persistent": {},
+    "ephemeral": {"ephemeral": True},
+    "sequential": {"sequence": True},
+    "ephemeral-sequential": {"ephemeral": True, "sequence": True},
+}
+STATES = {"connected": KazooState.CONNECTED, "suspended": KazooState.SUSPENDED, "expired": KazooState.LOST}
+
+
+class Session:
+    def __init__(self, connect_string, timeout):
+        self.client = KazooClient(hosts=connect_string, timeout=int(timeout) / 1000)
+        self.events = queue.Queue()
+        self.states = []
+        self.state_changed = threading.Condition()
+        self.client.add_listener(self.note)
+        self.client.start(timeout=30)
+        self.until("connected")
+        self.id = self.client.client_id[0]
+        self.verbs = {
+            "id": lambda: self.id,
+            "create": self.create,
+            "create-mine": lambda path, data: self.client.create(path, data.encode(), acl=CREATOR_ALL_ACL),
+            "get": lambda path: read(self.client.get(path)),
+            "length": lambda path: len(self.client.get(path)[0]),
+            "exists": lambda path: self.client.exists(path) is not None,
+            "set": lambda path, data, version: self.client.set(path, data.encode(), int(version)).version,
+            "delete": lambda path, version: self.client.delete(path, int(version)),
+            "children": lambda path: sorted(self.client.get_children(path)),
+            "fill": self.fill,
+            "watch": self.watch,
+            "follow": self.follow,
+            "event": self.events.get,
+            "multi": self.multi,
+            "auth": lambda scheme, secret: self.client.add_auth(scheme, secret),
+            "acl": lambda path: [in_word(entry) for entry in self.client.get_acls(path)[0]],
+            "set-acl": self.set_acl,
+            "sync": lambda: self.client.sync("/") is not None,
+            "until": self.until,
+            "close": self.client.stop,
+        }
+
+    def note(self, state):
+        with self.state_changed:
+            self.states.append(state)
+            self.state_changed.notify_all()
+
+    def until(self, state):
+        """Waits until it was in this state since the last such wait."""
+        with self.state_changed:
+            while STATES[state] not in self.states:
+                self.state_changed.wait()
+            del self.states[: self.states.index(STATES[state]) + 1]
+
+    def create(self, mode, path, data):
+        return self.client.create(path, data.encode(), acl=OPEN_ACL_UNSAFE, **MODES[mode])
+
+    def fill(self, path, count):
+        """Makes so many children, all of them on the way at once."""
+        making = [self.client.create_async("%s/child-%05d" % (path, number)) for number in range(int(count))]
+        for made in making:
+            made.get()
+
+    def watch(self, kind, path):
+        ask = {"data": self.client.get, "exists": self.client.exists, "children": self.client.get_children}
+        ask[kind](path, watch=lambda event: self.events.put("%s:%s" % (event.type.lower(), event.path)))
+
+    def follow(self, kind, path):
+        """The recipes `DataWatch` and `ChildrenWatch`, whose calls become events."""
+        if kind == "data":
+            self.client.DataWatch(path, lambda data, stat: self.events.put(data.decode() if data is not None else "gone"))
+        else:
+            self.client.ChildrenWatch(path, lambda names: self.events.put(",".join(["children", *sorted(names)])))
+
+    def multi(self, *orders):
+        transaction = self.client.transaction()
+        for order in orders:
+            verb, path, *rest = order.split(":")
+            if verb == "create":
+                transaction.create(path, rest[0].encode())
+            elif verb == "set":
+                transaction.set_data(path, rest[0].encode(), int(rest[1]))
+            elif verb == "delete":
+                transaction.delete(path, int(rest[0]))
+            else:
+                transaction.check(path, int(rest[0]))
+        return [result(order.split(":")[0], one) for order, one in zip(orders, transaction.commit(), strict=True)]
+
+    def set_acl(self, path, permissions, scheme, identity):
+        bits = sum(1 << "rwcda".index(letter) for letter in permissions)
+        self.client.set_acls(path, [ACL(bits, Id(scheme, identity))])
+
+
+def read(answer):
+    data, stat = answer
+    return [data.decode(), stat.version]
+
+
+def result(verb, one):
+    if isinstance(one, Exception):
+        return named(one)
+    if isinstance(one, ZnodeStat):
+        return "set=%d" % one.version
+    return "created=%s" % one if verb == "create" else verb
+
+
+def in_word(entry):
+    letters = "".join(letter for bit, letter in enumerate("rwcda") if entry.perms & 1 << bit)
+    return "%s:%s:%s" % (letters, entry.id.scheme, entry.id.id)
+
+
+def named(error):
+    return type(error).__name__.lower().removesuffix("error")
+
+
+def in_words(answer):
+    """Nothing and yes have no values; a text and a number are one, and a list may be several."""
+    if answer is False:
+        return "no"
+    if answer is None or answer is True:
+        return "ok"
+    values = answer if isinstance(answer, list) else [answer]
+    return " ".join(["ok", *map(str, values)])
+
+
+class Thing:
+    """A session with a thread of its own, which carries out one order after the other."""
+
+    def __init__(self, say):
+        self.say = say
+        self.session = None
+        self.orders = queue.Queue()
+        threading.Thread(target=self.work, daemon=True).start()
+
+    def work(self):
+        while True:
+            number, verb, arguments = self.orders.get()
+            self.say(number, self.answer(verb, arguments))
+
+    def answer(self, verb, arguments):
+        try:
+            if verb == "make":
+                self.session = Session(*arguments[1:])
+                return "ok"
+            return in_words(self.session.verbs[verb](*arguments))
+        except KazooException as error:
+            return "error " + named(error)
+        except Exception as error:
+            return ("error %r" % error).replace("\n", " ")
+
+
+def main():
+    saying = threading.Lock()
+
+    def say(number, answer):
+        with saying:
+            print(number, answer, flush=True)
+
+    print("ready", flush=True)
+    things = {}
+    for line in sys.stdin:
+        number, name, verb, *arguments = line.rstrip("\n").split(" ")
+        if name not in things:
+            things[name] = Thing(say)
+        things[name].orders.put((number, verb, arguments))
+    # There may be threads that wait for ever, and no server to take leave of.
+    os._exit(0)
+
+
+main()

@@ -1,0 +1,50 @@
+//! Other people's clients on the embedded server and, for reference, on a real ZooKeeper: kazoo, ZooKeeper's own
+//! Java client and its shell, its C client and that one's shell, and Curator under contention.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod access;
+mod curator;
+mod family;
+mod links;
+mod multi;
+mod nodes;
+mod shells;
+mod watches;
+
+/// Runs each test for each of the clients named, on both backends, `kazoo_on_embedded::name` and so on, all of
+/// them only where ignored tests are asked for: they need what others wrote.
+macro_rules! for_clients {
+    ($($families:tt async fn $name:ident($family:ident: Family, $backend:ident: Backend) $body:block)+) => {
+        $(async fn $name($family: Family, $backend: Backend) $body)+
+
+        $($crate::for_clients! { @each $name $families })+
+    };
+    (@each $name:ident [$($family:ident),+]) => {
+        mod $name {
+            $($crate::for_clients! { @one $name $family })+
+        }
+    };
+    (@one $name:ident Kazoo) => { $crate::for_clients! { @on $name Kazoo kazoo } };
+    (@one $name:ident Java) => { $crate::for_clients! { @on $name Java java } };
+    (@one $name:ident C) => { $crate::for_clients! { @on $name C c } };
+    (@on $name:ident $family:ident $module:ident) => {
+        mod $module {
+            use $crate::family::Family;
+            use docent_battery::Backend;
+
+            #[tokio::test]
+            #[ignore = "needs other people's clients: run `cargo xtask test`"]
+            async fn embedded() {
+                super::super::$name(Family::$family, Backend::Embedded).await;
+            }
+
+            #[tokio::test]
+            #[ignore = "needs other people's clients and a real ZooKeeper: run `cargo xtask test`"]
+            async fn real() {
+                super::super::$name(Family::$family, Backend::Real).await;
+            }
+        }
+    };
+}
+use for_clients;
