@@ -1,4 +1,5 @@
-//! Docent side by side with its peers on one server. Start it with `cargo xtask bench session`.
+//! Docent side by side with its peers on one server, and its server side by side with a real ZooKeeper. Start it
+//! with `cargo xtask bench session` or `cargo xtask bench server`.
 //!
 //! The clients are measured in turns, each in a process of its own: this binary starts itself as one of them,
 //! so that CPU time is the client's alone. `docs/benchmarks.md` explains the measures and how to read them.
@@ -7,6 +8,7 @@ mod clients;
 mod measures;
 mod report;
 mod samples;
+mod server;
 mod session;
 mod worker;
 
@@ -23,6 +25,11 @@ struct Arguments {
 enum Bench {
     /// Our session, a bare client and zookeeper-client on one server.
     Session(session::Options),
+    /// The embedded server beside a real ZooKeeper.
+    Server(server::Options),
+    /// The embedded server: the command of the process whose memory is measured.
+    #[command(hide = true)]
+    Serve,
     /// Measures one client: the command of the measured processes.
     #[command(hide = true)]
     Worker(worker::Options),
@@ -32,6 +39,8 @@ fn main() -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     match Arguments::parse().bench {
         Bench::Session(options) => runtime.block_on(session::run(options)),
+        Bench::Server(options) => runtime.block_on(server::run(options)),
+        Bench::Serve => runtime.block_on(async { tokio::spawn(server::serve()).await? }),
         // On a worker's thread, as the tasks of a service run: the thread of `block_on` is none.
         Bench::Worker(options) => runtime.block_on(async { tokio::spawn(worker::run(options)).await? }),
     }

@@ -71,7 +71,8 @@ impl fmt::Display for Report {
     }
 }
 
-fn write_table<const N: usize>(f: &mut fmt::Formatter<'_>, rows: &[[String; N]]) -> fmt::Result {
+/// Writes rows, the first of which is the head.
+pub(crate) fn write_table<const N: usize>(f: &mut fmt::Formatter<'_>, rows: &[[String; N]]) -> fmt::Result {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
     for (index, row) in rows.iter().enumerate() {
         for (column, cell) in row.iter().enumerate() {

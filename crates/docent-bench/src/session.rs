@@ -83,7 +83,8 @@ async fn worker(which: Which, arguments: &[String]) -> Result<String> {
     String::from_utf8(output.stdout).context("a worker prints text")
 }
 
-async fn prepare(server: SocketAddr) -> Result<()> {
+/// Makes the nodes that clients use.
+pub(crate) async fn prepare(server: SocketAddr) -> Result<()> {
     let mut client = RawClient::open(server, Duration::from_secs(10)).await?;
     let node = Bytes::from(vec![b'x'; NODE_BYTES]);
     for (path, data) in [("/bench", Bytes::new()), (FOLDER, Bytes::new()), (NODE, node)] {
