@@ -36,6 +36,8 @@ mod watches;
 mod writer;
 
 #[cfg(test)]
+mod sequences;
+#[cfg(test)]
 mod tests;
 
 pub(crate) use effects::Effects;
