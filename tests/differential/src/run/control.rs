@@ -70,8 +70,9 @@ impl Control {
         Ok(())
     }
 
-    /// Writes down every node below the root, with all that servers tell of it.
-    pub(super) async fn survey(&mut self, lines: &mut Vec<Line>) -> Result<()> {
+    /// Writes down every node below the root, with all that servers tell of it. Gives their paths.
+    pub(super) async fn survey(&mut self, lines: &mut Vec<Line>) -> Result<Vec<String>> {
+        let mut all = Vec::new();
         let mut level = vec!["/".to_owned()];
         while !level.is_empty() {
             let mut asked = Vec::new();
@@ -90,9 +91,21 @@ impl Control {
                 next.extend(names(&replies[2])?.into_iter().map(|name| format!("{base}/{name}")));
             }
             next.sort();
+            all.append(&mut level);
             level = next;
         }
-        Ok(())
+        Ok(all)
+    }
+
+    /// Sets the data of all nodes and then deletes them, as far as a stranger may: watches that are left come
+    /// true. A container goes by itself, or so, but after its children in either case.
+    pub(super) async fn tear_down(&mut self, paths: &[String]) -> Result<()> {
+        let mut sorted: Vec<&str> = paths.iter().map(String::as_str).collect();
+        sorted.sort_unstable();
+        let sets = sorted.iter().map(|path| ("set", vec![*path, "end", "-1"]));
+        let deletes = sorted.iter().rev().map(|path| ("delete", vec![*path, "-1"]));
+        let requests: Vec<_> = sets.chain(deletes).collect();
+        self.ask_all(&requests).await.map(|_| ())
     }
 
     fn describe(&self, path: &str, replies: &[Reply]) -> Line {

@@ -238,7 +238,10 @@ impl Runner<'_> {
     async fn finish(mut self) -> Result<Record> {
         self.say("> end");
         self.barrier().await?;
-        self.control.survey(&mut self.lines).await?;
+        let paths = self.control.survey(&mut self.lines).await?;
+        self.say("> everything is deleted");
+        self.control.tear_down(&paths).await?;
+        self.barrier().await?;
         let numbers: HashMap<i64, usize> =
             self.sessions.iter().map(|(number, session)| (session.id, *number)).collect();
         let record = Record::new(render(&self.lines, &numbers));
