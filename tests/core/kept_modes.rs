@@ -178,35 +178,33 @@ both_backends! {
         soon(client.close()).await;
         assert_eq!(soon(with("/c", TTL)).await.unwrap_err().kind(), ErrorKind::Closed);
     }
-}
 
-#[tokio::test]
-#[ignore = "needs a real ZooKeeper: run `cargo xtask test`"]
-async fn a_node_with_a_time_to_live_is_touched_and_goes_once_nobody_keeps_it() {
-    let options =
-        ServerOptions::default().extended_types(true).container_check_interval(Duration::from_millis(100));
-    let server = Backend::Real.start_own_with(options).await;
-    let (client, other) = (connect(&server).await, connect(&server).await);
-    let node = kept(&client, "/a", CreateMode::PersistentTtl(TTL)).await;
-    let numbered = kept(&client, "/n-", CreateMode::PersistentSequentialTtl(TTL)).await;
-    let mut watched = other.watch_data("/a").unwrap();
-    let made = soon(watched.next()).await.unwrap().unwrap().unwrap().stat;
-    for path in ["/a", numbered.path()] {
-        let touch = format!("{path}/touch");
-        let first = other.exists(&touch).await.unwrap().unwrap().version;
-        // Longer than the time to live.
-        until(async || other.exists(&touch).await.unwrap().unwrap().version >= first + 5).await;
+    async fn a_node_with_a_time_to_live_is_touched_and_goes_once_nobody_keeps_it(backend: Backend) {
+        let options =
+            ServerOptions::default().extended_types(true).container_check_interval(Duration::from_millis(100));
+        let server = backend.start_own_with(options).await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let node = kept(&client, "/a", CreateMode::PersistentTtl(TTL)).await;
+        let numbered = kept(&client, "/n-", CreateMode::PersistentSequentialTtl(TTL)).await;
+        let mut watched = other.watch_data("/a").unwrap();
+        let made = soon(watched.next()).await.unwrap().unwrap().unwrap().stat;
+        for path in ["/a", numbered.path()] {
+            let touch = format!("{path}/touch");
+            let first = other.exists(&touch).await.unwrap().unwrap().version;
+            // Longer than the time to live.
+            until(async || other.exists(&touch).await.unwrap().unwrap().version >= first + 5).await;
+        }
+        assert_eq!(
+            other.exists("/a").await.unwrap().map(|stat| (stat.czxid, stat.version)),
+            Some((made.czxid, 0))
+        );
+        // Deleted by somebody, the child comes back.
+        other.delete("/a/touch", None).await.unwrap();
+        until(async || other.exists("/a/touch").await.unwrap().is_some()).await;
+        soon(node.remove()).await.unwrap();
+        assert_eq!(other.exists("/a").await.unwrap(), None);
+        let path = numbered.path().to_owned();
+        soon(client.close()).await;
+        until(async || other.exists(&path).await.unwrap().is_none()).await;
     }
-    assert_eq!(
-        other.exists("/a").await.unwrap().map(|stat| (stat.czxid, stat.version)),
-        Some((made.czxid, 0))
-    );
-    // Deleted by somebody, the child comes back.
-    other.delete("/a/touch", None).await.unwrap();
-    until(async || other.exists("/a/touch").await.unwrap().is_some()).await;
-    soon(node.remove()).await.unwrap();
-    assert_eq!(other.exists("/a").await.unwrap(), None);
-    let path = numbered.path().to_owned();
-    soon(client.close()).await;
-    until(async || other.exists(&path).await.unwrap().is_none()).await;
 }

@@ -34,11 +34,17 @@ enum Server {
 impl TestServer {
     pub(crate) async fn embedded(options: &ServerOptions, own: bool) -> Self {
         let port = Port::claim().expect("a port is free on loopback");
-        let server = docent_server::Server::builder()
+        let builder = docent_server::Server::builder();
+        let builder = match &options.super_digest {
+            Some(digest) => builder.super_digest(digest),
+            None => builder,
+        };
+        let server = builder
             .tick(options.tick)
             .session_timeouts(options.min_session_timeout, options.max_session_timeout)
             .container_check(options.container_check_interval)
             .zxid_in_events(options.zxid_in_events)
+            .ttl_nodes(options.extended_types)
             .port(port.address().port())
             .start()
             .await

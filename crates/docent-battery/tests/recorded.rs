@@ -4,8 +4,8 @@
 use bytes::{Bytes, BytesMut};
 use docent_battery::{Backend, RawClient, ServerOptions, both_backends};
 use docent_proto::{
-    Acl, Code, Create, CreateKind, CreateMode, Frames, MultiResult, OpCode, Record, ReplyHeader, Request,
-    RequestFrame, Response, Stat,
+    Acl, Code, Create, CreateMode, Frames, MultiResult, OpCode, Record, ReplyHeader, Request, RequestFrame,
+    Response, Stat,
 };
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -55,17 +55,6 @@ fn between() -> BTreeMap<i32, Request> {
         (26, Request::GetData { path: "/golden/m".into(), watch: true }),
         (27, Request::GetChildren { path: "/golden".into(), watch: true }),
     ])
-}
-
-/// The embedded server has no nodes with a time to live; as far as replies tell, a plain node is the same.
-fn sent_to(backend: Backend, request: &Request) -> Request {
-    match request {
-        Request::Create(create) if backend == Backend::Embedded && request.op() == OpCode::CreateTtl => {
-            let flags = CreateMode::Persistent.flags();
-            Request::Create(Create { kind: CreateKind::WithStat, flags, ..create.clone() })
-        }
-        other => other.clone(),
-    }
 }
 
 /// A reply without the parts that differ from run to run: times, session ids, and the number of transactions
@@ -140,7 +129,6 @@ both_backends! {
                 client.call(between[&number].clone()).await.ok();
                 continue;
             };
-            let request = sent_to(backend, request);
             let reply = client.ask(request.clone()).await.unwrap();
             if number == 1 {
                 before = reply.header.zxid - FIRST_CREATE;

@@ -12,9 +12,22 @@ pub(crate) struct Config {
     pub(crate) limits: Limits,
     pub(crate) journal: bool,
     pub(crate) zxid_in_events: bool,
+    pub(crate) ttl_nodes: bool,
+    pub(crate) super_user: Option<SuperUser>,
     pub(crate) seed: Option<u64>,
     pub(crate) clock: Option<Clock>,
     pub(crate) keep: Option<Keep>,
+}
+
+/// Digest of the user and password of the super user.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct SuperUser(pub(crate) String);
+
+// An unsalted hash of a password is never printed.
+impl std::fmt::Debug for SuperUser {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SuperUser(..)")
+    }
 }
 
 impl Default for Config {
@@ -26,6 +39,8 @@ impl Default for Config {
             limits: Limits::default(),
             journal: false,
             zxid_in_events: false,
+            ttl_nodes: false,
+            super_user: None,
             seed: None,
             clock: None,
             keep: None,

@@ -13,7 +13,8 @@ pub struct Transaction {
     /// Time of the commit, in milliseconds since 1970 by the server's clock, rounded down; it never
     /// decreases. See [`Builder::clock`](crate::Builder::clock) for how it compares with other clocks.
     pub time_ms: i64,
-    /// The session that asked for it; 0 for the server itself, which deletes empty containers.
+    /// The session that asked for it; 0 for the server itself, which deletes empty containers and
+    /// nodes whose time to live is over.
     pub session: i64,
     /// The change that was made.
     pub kind: TransactionKind,

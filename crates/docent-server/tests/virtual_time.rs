@@ -2,9 +2,10 @@
 
 mod support;
 
-use docent_proto::{Code, CreateMode, EventKind, Request, WatchEvent};
-use docent_server::{Limits, Server};
+use docent_proto::{Code, Create, CreateKind, CreateMode, EventKind, Request, WatchEvent};
+use docent_server::{Limits, Server, TransactionKind};
 use std::time::Duration;
+use support::node;
 use support::world::World;
 use tokio::time::{Instant, sleep};
 
@@ -69,6 +70,32 @@ async fn a_container_goes_some_time_after_its_last_child() {
     assert_eq!(world.server.nodes(), ["/never-used"]);
     assert_eq!(peer.event().await, WatchEvent { kind: EventKind::Deleted, path: "/used".into() });
     assert_eq!(peer.exists("/used", false).await, Err(Code::NO_NODE));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_with_a_time_to_live_goes_when_nobody_has_set_it_for_so_long() {
+    let builder = Server::builder().ttl_nodes(true).container_check(Duration::from_secs(5)).journal(true);
+    let world = World::new(builder).await;
+    let mut peer = world.peer(40_000).await;
+    for path in ["/alone", "/set", "/parent"] {
+        let kind = CreateKind::Ttl(8_000);
+        let create = Create { kind, ..node(path, CreateMode::PersistentTtl) };
+        peer.call(Request::Create(create)).await.unwrap();
+    }
+    peer.create("/parent/child", CreateMode::Persistent).await.unwrap();
+    sleep(Duration::from_secs(4)).await;
+    peer.set_data("/set", b"new").await.unwrap();
+    peer.exists("/alone", true).await.unwrap();
+    sleep(Duration::from_secs(5)).await;
+    assert_eq!(world.server.nodes(), ["/alone", "/parent", "/parent/child", "/set"]);
+    sleep(Duration::from_secs(2)).await;
+    assert_eq!(world.server.nodes(), ["/parent", "/parent/child", "/set"]);
+    assert_eq!(peer.event().await, WatchEvent { kind: EventKind::Deleted, path: "/alone".into() });
+    let last = world.server.journal().pop().expect("the deletion");
+    assert_eq!((last.kind, last.path.as_str(), last.session), (TransactionKind::Deleted, "/alone", 0));
+    peer.delete("/parent/child").await.unwrap();
+    sleep(Duration::from_secs(5)).await;
+    assert!(world.server.nodes().is_empty());
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,6 +2,9 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
+/// Property of the digest of the user that may do everything.
+const SUPER_DIGEST: &str = "zookeeper.DigestAuthenticationProvider.superDigest";
+
 /// Settings of a server, a [`RealServer`](crate::RealServer) or an embedded one.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -12,8 +15,11 @@ pub struct ServerOptions {
     pub min_session_timeout: Duration,
     /// Longest session timeout it grants. Default: 60 s.
     pub max_session_timeout: Duration,
-    /// Takes nodes with a time to live; the embedded server never does. Default: false, as real servers come.
+    /// Takes nodes with a time to live. Default: false, as real servers come.
     pub extended_types: bool,
+    /// Digest of a user that may do everything, as `user:` and the SHA-1 of `user:password` in Base64.
+    /// Default: none.
+    pub super_digest: Option<String>,
     /// Pause between its looks for empty containers and dead nodes with a time to live. Default: 200 ms.
     pub container_check_interval: Duration,
     /// A real server listens on one more port, for TLS; the properties say with which keys. Default: false.
@@ -39,6 +45,7 @@ impl Default for ServerOptions {
             min_session_timeout: Duration::from_millis(400),
             max_session_timeout: Duration::from_secs(60),
             extended_types: false,
+            super_digest: None,
             container_check_interval: Duration::from_millis(200),
             secure_port: false,
             sync_limit: 10,
@@ -68,6 +75,13 @@ impl ServerOptions {
     #[must_use]
     pub fn extended_types(mut self, enabled: bool) -> Self {
         self.extended_types = enabled;
+        self
+    }
+
+    /// Sets [`super_digest`](Self::super_digest).
+    #[must_use]
+    pub fn super_digest(mut self, digest: impl Into<String>) -> Self {
+        self.super_digest = Some(digest.into());
         self
     }
 
@@ -154,6 +168,8 @@ impl ServerOptions {
             ("org.slf4j.simpleLogger.defaultLogLevel", "warn"),
         ];
         arguments.extend(fixed.map(|(name, value)| format!("-D{name}={value}")));
+        let super_digest = self.super_digest.iter();
+        arguments.extend(super_digest.map(|digest| format!("-D{SUPER_DIGEST}={digest}")));
         arguments.extend(self.properties.iter().map(|(name, value)| format!("-D{name}={value}")));
         arguments
     }

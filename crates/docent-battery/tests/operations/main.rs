@@ -1,6 +1,8 @@
 //! Operations whose answers and events are the same on the embedded server and on a real one.
 
+mod lifetimes;
 mod queries;
+mod super_user;
 mod watches;
 mod wire;
 

@@ -24,6 +24,9 @@ Options:
       --min-session-timeout TIME Shortest session timeout granted; default two ticks
       --max-session-timeout TIME Longest session timeout granted; default twenty ticks
       --container-check TIME     Pause between looks for empty containers; default 1m
+      --ttl-nodes                Take nodes with a time to live
+      --super-digest DIGEST      Let a user do everything: the user, a colon, and the SHA-1 of
+                                 user:password in Base64
       --zxid-in-events           Number events as ZooKeeper does from 3.9 on
   -h, --help                     Print this
   -V, --version                  Print the version
@@ -97,6 +100,8 @@ impl Raw {
     fn option(mut self, name: &str, parser: &mut Parser) -> Result<Self, String> {
         match name {
             "allow-remote" => self.allow_remote = true,
+            "ttl-nodes" => self.builder = self.builder.ttl_nodes(true),
+            "super-digest" => self.builder = self.builder.super_digest(text(name, parser)?),
             "zxid-in-events" => self.builder = self.builder.zxid_in_events(true),
             "keep" => self.keep = Some(value(name, parser)?.into()),
             "host" => self.host = host(&text(name, parser)?)?,

@@ -95,7 +95,7 @@ impl<B: Bind> Serve<B> {
         let mut effects = Effects::default();
         ensemble.state.expire_overdue(now, &mut effects);
         if check_containers {
-            ensemble.state.reap_containers(now, &mut effects);
+            ensemble.state.reap(now, &mut effects);
         }
         ensemble.carry_out(&effects);
     }

@@ -1,4 +1,4 @@
-use crate::config::Config;
+use crate::config::{Config, SuperUser};
 use crate::keep::Keep;
 use crate::net::{Bind, TcpBind};
 use crate::time::Clock;
@@ -34,9 +34,32 @@ impl Builder {
         self
     }
 
-    /// Sets how often containers without children are looked for; default every 60 s.
+    /// Sets how often containers without children, and nodes whose time to live is over, are looked for;
+    /// default every 60 s.
     pub fn container_check(mut self, interval: Duration) -> Self {
         self.config.container_check = interval;
+        self
+    }
+
+    /// Lets clients create nodes with a time to live, as `extendedTypesEnabled` does; default off, for the code
+    /// [`UNIMPLEMENTED`](docent_proto::Code::UNIMPLEMENTED). Such a node is deleted when it has no child and its
+    /// data was not set for longer than its time, with the next [look](Self::container_check) for containers.
+    pub fn ttl_nodes(mut self, ttl_nodes: bool) -> Self {
+        self.config.ttl_nodes = ttl_nodes;
+        self
+    }
+
+    /// Names a user that may do everything whatever access control lists say; default none. `digest` is what
+    /// ZooKeeper takes as `DigestAuthenticationProvider.superDigest`: the user, a colon, and the SHA-1 of
+    /// `user:password` in Base64. Clients become that user by the scheme `digest` and `user:password`.
+    ///
+    /// ```
+    /// # use docent_server::Server;
+    /// // echo -n super:secret | openssl dgst -sha1 -binary | base64
+    /// let builder = Server::builder().super_digest("super:lK75jTNcA+U9vtVEw5vB51mj/w4=");
+    /// ```
+    pub fn super_digest(mut self, digest: impl Into<String>) -> Self {
+        self.config.super_user = Some(SuperUser(digest.into()));
         self
     }
 

@@ -1,18 +1,28 @@
-use super::acl::Identity;
+use super::acl::{Identity, SUPER};
+use crate::config::SuperUser;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use docent_proto::{Code, text_of};
 use sha1::{Digest, Sha1};
 
-/// The identity that credentials prove; `None` where that is nothing new.
+/// The identities that credentials prove.
 ///
 /// # Errors
 /// [`Code::AUTH_FAILED`] when the scheme is not one of ours.
-pub(crate) fn identity(scheme: &str, credentials: &[u8]) -> Result<Option<Identity>, Code> {
+pub(crate) fn identities(
+    scheme: &str,
+    credentials: &[u8],
+    super_user: Option<&SuperUser>,
+) -> Result<Vec<Identity>, Code> {
     match scheme {
-        "digest" => Ok(Some(Identity { scheme: "digest".into(), id: digest(credentials) })),
+        "digest" => {
+            let id = digest(credentials);
+            let is_super = super_user.is_some_and(|user| user.0 == id);
+            let more = is_super.then(|| Identity { scheme: SUPER.into(), id: String::new() });
+            Ok(more.into_iter().chain([Identity { scheme: "digest".into(), id }]).collect())
+        }
         // The address is an identity of every link from the start.
-        "ip" => Ok(None),
+        "ip" => Ok(Vec::new()),
         _ => Err(Code::AUTH_FAILED),
     }
 }

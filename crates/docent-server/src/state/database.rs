@@ -31,7 +31,10 @@ pub(crate) struct Database {
     pub(super) sessions: Sessions,
     pub(super) watches: Watches,
     pub(super) journal: Journal,
-    containers: BTreeSet<String>,
+    /// True when clients may create nodes with a time to live.
+    pub(super) ttl_nodes: bool,
+    /// Containers and nodes with a time to live.
+    watched_over: BTreeSet<String>,
     /// Most bytes of the trees of the past.
     past_bytes: usize,
     /// Limit that no request met, but time.
@@ -44,10 +47,11 @@ impl Database {
             zxid: 0,
             tree: Tree::new(),
             past: Past::default(),
-            sessions: Sessions::new(config.tick_ms(), config.seed),
+            sessions: Sessions::new(config),
             watches: Watches::default(),
             journal: Journal::new(config.journal),
-            containers: BTreeSet::new(),
+            ttl_nodes: config.ttl_nodes,
+            watched_over: BTreeSet::new(),
             past_bytes: config.limits.past_bytes,
             refusal: None,
         }
@@ -59,7 +63,7 @@ impl Database {
         self.sessions.begin_after(origin.session);
     }
 
-    /// Copy that neither keeps a journal nor deletes containers.
+    /// Copy that neither keeps a journal nor deletes nodes by itself.
     pub(crate) fn snapshot(&self) -> Self {
         Self {
             zxid: self.zxid,
@@ -68,7 +72,8 @@ impl Database {
             sessions: self.sessions.clone(),
             watches: self.watches.clone(),
             journal: Journal::new(false),
-            containers: BTreeSet::new(),
+            ttl_nodes: self.ttl_nodes,
+            watched_over: BTreeSet::new(),
             past_bytes: 0,
             refusal: None,
         }
@@ -134,16 +139,13 @@ impl Database {
 
     /// Adds a node to the tree and to the index of what ends its life, without a transaction.
     pub(super) fn restore(&mut self, path: &str, node: Node) {
-        match node.lifetime {
-            Lifetime::Persistent => {}
-            Lifetime::Container => {
-                self.containers.insert(path.to_owned());
-            }
-            Lifetime::Ephemeral(owner) => {
-                if let Some(session) = self.sessions.get_mut(owner) {
-                    session.ephemerals.insert(path.to_owned());
-                }
-            }
+        if node.lifetime.is_watched_over() {
+            self.watched_over.insert(path.to_owned());
+        }
+        if let Lifetime::Ephemeral(owner) = node.lifetime
+            && let Some(session) = self.sessions.get_mut(owner)
+        {
+            session.ephemerals.insert(path.to_owned());
         }
         self.tree.add(path, node);
     }
@@ -155,16 +157,13 @@ impl Database {
         {
             parent.pzxid = commit.zxid;
         }
-        match node.lifetime {
-            Lifetime::Persistent => {}
-            Lifetime::Container => {
-                self.containers.remove(path);
-            }
-            Lifetime::Ephemeral(owner) => {
-                if let Some(session) = self.sessions.get_mut(owner) {
-                    session.ephemerals.remove(path);
-                }
-            }
+        if node.lifetime.is_watched_over() {
+            self.watched_over.remove(path);
+        }
+        if let Lifetime::Ephemeral(owner) = node.lifetime
+            && let Some(session) = self.sessions.get_mut(owner)
+        {
+            session.ephemerals.remove(path);
         }
         self.journal.record(commit, TransactionKind::Deleted, &self.tree, path, node.lifetime.owner());
         let parent = audience(&self.tree, &self.sessions, commit.zxid, parent(path).unwrap_or("/"));
@@ -239,12 +238,11 @@ impl Database {
         effects.ended.push(id);
     }
 
-    /// Deletes the containers that have lost their last child, each in a transaction of its own.
-    pub(crate) fn reap_containers(&mut self, now: i64, events: &mut Events) {
-        let is_done = |path: &String| {
-            self.tree.get(path).is_some_and(|node| node.children.is_empty() && node.creates > 0)
-        };
-        let done: Vec<String> = self.containers.iter().filter(|path| is_done(path)).cloned().collect();
+    /// Deletes the containers that have lost their last child and the nodes whose time is over, each in a
+    /// transaction of its own.
+    pub(crate) fn reap(&mut self, now: i64, events: &mut Events) {
+        let is_done = |path: &String| self.tree.get(path).is_some_and(|node| node.is_done(now));
+        let done: Vec<String> = self.watched_over.iter().filter(|path| is_done(path)).cloned().collect();
         for path in done {
             let commit = Commit { zxid: self.next_zxid(now), session: 0, now };
             self.remove_node(commit, &path, events);

@@ -11,12 +11,22 @@ pub(crate) enum Lifetime {
     Ephemeral(i64),
     /// Goes when it has lost its last child.
     Container,
+    /// Goes when it has no child and so many milliseconds have passed since its data was set.
+    Ttl(i64),
 }
 
 impl Lifetime {
-    /// The session that owns the node; clients see 0 for containers too.
+    /// The session that owns the node; clients see 0 for containers and times to live too.
     pub(crate) fn owner(self) -> i64 {
         if let Self::Ephemeral(session) = self { session } else { 0 }
+    }
+
+    /// Longest time to live: ZooKeeper keeps it in five bytes of the owner's id.
+    pub(crate) const LONGEST_TTL_MS: i64 = 0xff_ffff_ffff;
+
+    /// True for a node that the server deletes some day by itself.
+    pub(crate) fn is_watched_over(self) -> bool {
+        matches!(self, Self::Container | Self::Ttl(_))
     }
 }
 
@@ -60,6 +70,16 @@ impl Node {
             aversion: 0,
             creates: 0,
         }
+    }
+
+    /// True when the server is to delete the node.
+    pub(crate) fn is_done(&self, now: i64) -> bool {
+        let is_over = match self.lifetime {
+            Lifetime::Persistent | Lifetime::Ephemeral(_) => false,
+            Lifetime::Container => self.creates > 0,
+            Lifetime::Ttl(ttl) => now.saturating_sub(self.mtime) > ttl,
+        };
+        is_over && self.children.is_empty()
     }
 
     pub(crate) fn stat(&self) -> Stat {

@@ -2,6 +2,7 @@
 //! Their order decides which of several errors a client sees, so it follows ZooKeeper's.
 
 use super::acl::{self, Identity};
+use super::database::Database;
 use super::node::{Lifetime, Node};
 use super::refusal::Notes;
 use super::tree::{self, SYSTEM, Tree};
@@ -65,6 +66,7 @@ impl From<&Node> for Record {
 pub(crate) struct Preparation<'a> {
     tree: &'a Tree,
     limits: &'a Limits,
+    ttl_nodes: bool,
     session: i64,
     identities: &'a [Identity],
     /// Nodes that earlier operations are about to change; `None` for those about to be deleted.
@@ -76,10 +78,19 @@ pub(crate) struct Preparation<'a> {
 }
 
 impl<'a> Preparation<'a> {
-    pub(crate) fn new(tree: &'a Tree, limits: &'a Limits, session: i64, identities: &'a [Identity]) -> Self {
-        let nodes = tree.len() - SYSTEM.len();
-        let (bytes, notes) = (tree.weight(), Notes::default());
-        Self { tree, limits, session, identities, pending: HashMap::new(), nodes, bytes, notes }
+    pub(crate) fn new(database: &'a Database, limits: &'a Limits, session: i64) -> Self {
+        let Database { tree, sessions, ttl_nodes, .. } = database;
+        Self {
+            tree,
+            limits,
+            ttl_nodes: *ttl_nodes,
+            session,
+            identities: sessions.identities(session),
+            pending: HashMap::new(),
+            nodes: tree.len() - SYSTEM.len(),
+            bytes: tree.weight(),
+            notes: Notes::default(),
+        }
     }
 
     /// Checks one operation of a multi.
@@ -95,12 +106,10 @@ impl<'a> Preparation<'a> {
 
     pub(crate) fn create(&mut self, create: &Create) -> Result<Change, Code> {
         let mode = CreateMode::from_flags(create.flags).ok_or(Code::BAD_ARGUMENTS)?;
-        if mode.has_ttl() {
+        if mode.has_ttl() && !self.ttl_nodes {
             return Err(Code::UNIMPLEMENTED);
         }
-        if matches!(create.kind, CreateKind::Ttl(ttl) if ttl >= 0) {
-            return Err(Code::BAD_ARGUMENTS);
-        }
+        check_ttl(mode, create.kind)?;
         let parent_path = parent_of(&create.path)?;
         let acl = self.fix(&create.acl)?;
         let mut parent = self.record(parent_path)?;
@@ -131,6 +140,7 @@ impl<'a> Preparation<'a> {
         self.pending.insert(path.clone(), Some(record));
         let lifetime = match create.kind {
             CreateKind::Container => Lifetime::Container,
+            CreateKind::Ttl(ttl) if mode.has_ttl() => Lifetime::Ttl(ttl),
             _ if is_ephemeral => Lifetime::Ephemeral(self.session),
             _ => Lifetime::Persistent,
         };
@@ -228,10 +238,21 @@ impl<'a> Preparation<'a> {
     }
 }
 
-/// In a multi the mode alone decides which kind of create it is, and only containers are answered with a
-/// stat.
+/// In a multi the mode alone decides which kind of create it is, and only containers and nodes with a time to
+/// live are answered with a stat.
 fn kind_in_multi(create: &Create) -> CreateKind {
-    if create.flags == CreateMode::Container.flags() { CreateKind::Container } else { CreateKind::Plain }
+    match (CreateMode::from_flags(create.flags), create.kind) {
+        (Some(CreateMode::Container), _) => CreateKind::Container,
+        (Some(mode), CreateKind::Ttl(ttl)) if mode.has_ttl() => CreateKind::Ttl(ttl),
+        _ => CreateKind::Plain,
+    }
+}
+
+/// Checks the time to live against the mode. Without one it counts as −1, which no mode that needs one takes.
+fn check_ttl(mode: CreateMode, kind: CreateKind) -> Result<(), Code> {
+    let ttl = if let CreateKind::Ttl(ttl) = kind { ttl } else { -1 };
+    let fits = if mode.has_ttl() { (1..=Lifetime::LONGEST_TTL_MS).contains(&ttl) } else { ttl < 0 };
+    if fits { Ok(()) } else { Err(Code::BAD_ARGUMENTS) }
 }
 
 /// The part of a path before the last slash. For a node at the top that is the empty path.

@@ -3,6 +3,7 @@ use super::auth;
 use super::event::Event;
 use super::refusal::Notes;
 use super::session::Session;
+use crate::config::{Config, SuperUser};
 use docent_proto::{Code, ConnectRequest};
 use std::collections::BTreeMap;
 
@@ -14,15 +15,17 @@ pub(crate) struct Sessions {
     last_id: i64,
     /// Source of passwords.
     random: fastrand::Rng,
+    super_user: Option<SuperUser>,
 }
 
 impl Sessions {
-    pub(crate) fn new(tick_ms: i64, seed: Option<u64>) -> Self {
+    pub(crate) fn new(config: &Config) -> Self {
         Self {
             sessions: BTreeMap::new(),
-            tick_ms,
+            tick_ms: config.tick_ms(),
             last_id: 0,
-            random: seed.map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed),
+            random: config.seed.map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed),
+            super_user: config.super_user.clone(),
         }
     }
 
@@ -80,7 +83,7 @@ impl Sessions {
         }
     }
 
-    /// Makes the client of a session's link one more identity, if the scheme is one of ours.
+    /// Gives the client of a session's link the identities that it proves, if the scheme is one of ours.
     pub(crate) fn authenticate(
         &mut self,
         id: i64,
@@ -91,8 +94,9 @@ impl Sessions {
         // Before they are hashed, which takes time.
         let admitted = notes.admit("auth_bytes_per_connection", credentials.len(), most_bytes);
         admitted.map_err(|_| Code::AUTH_FAILED)?;
-        let Some(identity) = auth::identity(scheme, credentials)? else { return Ok(()) };
-        self.get_mut(id).ok_or(Code::AUTH_FAILED)?.add_identity(identity, most_bytes, notes)
+        let identities = auth::identities(scheme, credentials, self.super_user.as_ref())?;
+        let session = self.get_mut(id).ok_or(Code::AUTH_FAILED)?;
+        identities.into_iter().try_for_each(|identity| session.add_identity(identity, most_bytes, notes))
     }
 
     /// Gives a session to the links of one member from here on.

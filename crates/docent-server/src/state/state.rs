@@ -231,13 +231,14 @@ impl State {
         self.database.sessions.count_events(effects.events.as_slice());
     }
 
-    /// Deletes the containers that have lost their last child, each in a transaction of its own.
-    pub(crate) fn reap_containers(&mut self, now: i64, effects: &mut Effects) {
+    /// Deletes the containers that have lost their last child and the nodes whose time is over, each in a
+    /// transaction of its own.
+    pub(crate) fn reap(&mut self, now: i64, effects: &mut Effects) {
         if self.frozen || self.read_only {
             return;
         }
         effects.events.limit(self.config.limits.events_per_transaction);
-        self.database.reap_containers(now, &mut effects.events);
+        self.database.reap(now, &mut effects.events);
         self.database.sessions.count_events(effects.events.as_slice());
     }
 

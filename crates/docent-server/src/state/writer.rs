@@ -93,8 +93,7 @@ impl<'a> Writer<'a> {
     }
 
     fn prepare<T, E>(&mut self, work: impl FnOnce(&mut Preparation<'_>) -> Result<T, E>) -> Result<T, E> {
-        let (Database { tree, sessions, .. }, session) = (&*self.database, self.commit.session);
-        let mut preparation = Preparation::new(tree, self.limits, session, sessions.identities(session));
+        let mut preparation = Preparation::new(self.database, self.limits, self.commit.session);
         let prepared = work(&mut preparation);
         self.refusal = preparation.notes.into_refusal();
         prepared

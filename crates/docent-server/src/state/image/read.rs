@@ -75,6 +75,7 @@ fn read_lifetime(fields: &mut Fields) -> Result<Lifetime, BadImage> {
         (0, _) => Ok(Lifetime::Persistent),
         (1, owner) => Ok(Lifetime::Ephemeral(owner)),
         (2, _) => Ok(Lifetime::Container),
+        (3, ttl @ 1..=Lifetime::LONGEST_TTL_MS) => Ok(Lifetime::Ttl(ttl)),
         _ => Err(BadImage("the kind of a node in it is unknown")),
     }
 }
@@ -98,7 +99,7 @@ fn fits(state: &State, path: &str, lifetime: Lifetime) -> bool {
     };
     let has_owner = match lifetime {
         Lifetime::Ephemeral(owner) => sessions.get(owner).is_some(),
-        Lifetime::Persistent | Lifetime::Container => true,
+        Lifetime::Persistent | Lifetime::Container | Lifetime::Ttl(_) => true,
     };
     let is_new = validate_path(path).is_ok() && tree.get(path).is_none();
     is_new && has_owner && (path == "/" || has_parent())

@@ -45,6 +45,7 @@ fn create() -> impl Strategy<Value = Request> {
         (CreateMode::PersistentSequential, CreateKind::Plain),
         (CreateMode::EphemeralSequential, CreateKind::Plain),
         (CreateMode::Container, CreateKind::Container),
+        (CreateMode::PersistentTtl, CreateKind::Ttl(70)),
     ];
     (path(), data(), acl(), select(modes)).prop_map(|(path, data, acl, (mode, kind))| {
         Request::Create(Create { kind, path, data, acl: acl.into(), flags: mode.flags() })
@@ -86,8 +87,13 @@ fn attach(state: &mut State, session_id: i64) {
     assert!(matches!(handshake, Handshake::Attached(_)), "{handshake:?}");
 }
 
+/// Settings by which a node may end in every way there is.
+fn config() -> Config {
+    Config { ttl_nodes: true, ..Config::default() }
+}
+
 fn lived(steps: &[Step]) -> State {
-    let mut state = State::new(Config::default(), NEVER);
+    let mut state = State::new(config(), NEVER);
     let mut clients = [4_000, 10_000, 40_000].map(|timeout_ms| open(&mut state, timeout_ms));
     for (time, Step { client, request }) in steps.iter().enumerate() {
         let now = NOW + i64::try_from(time).unwrap();
@@ -106,7 +112,7 @@ fn image(state: &State) -> Bytes {
 }
 
 fn load(image: Bytes, now: i64) -> Result<State, BadImage> {
-    State::from_image(image, Config::default(), NEVER, now)
+    State::from_image(image, config(), NEVER, now)
 }
 
 proptest! {
@@ -193,7 +199,7 @@ fn a_container_of_an_image_goes_when_it_has_lost_its_last_child() {
     ]);
     let mut loaded = load(image(&state), NOW).unwrap();
     loaded.expire(state.session_ids()[0], NOW, &mut Effects::default());
-    loaded.reap_containers(NOW, &mut Effects::default());
+    loaded.reap(NOW, &mut Effects::default());
     assert!(loaded.paths().is_empty());
 }
 

@@ -76,6 +76,7 @@ fn put_lifetime(out: &mut BytesMut, lifetime: Lifetime) {
         Lifetime::Persistent => (0, 0),
         Lifetime::Ephemeral(owner) => (1, owner),
         Lifetime::Container => (2, 0),
+        Lifetime::Ttl(ttl) => (3, ttl),
     };
     out.put_u8(kind);
     out.put_i64(number);
