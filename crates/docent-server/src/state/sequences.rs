@@ -205,7 +205,7 @@ impl Bench {
             Step::Pass(time) => {
                 self.now += time;
                 self.state.expire_overdue(self.now, &mut effects);
-                self.state.reap_containers(self.now, &mut effects);
+                self.state.reap(self.now, &mut effects);
             }
         }
         effects
