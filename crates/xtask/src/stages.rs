@@ -1,8 +1,9 @@
 use anyhow::{Result, ensure};
 use std::time::{Duration, Instant};
 
-/// CI allows 40 minutes: past this budget somebody has to make something faster.
-const BUDGET: Duration = Duration::from_secs(35 * 60);
+/// CI allows 45 minutes, the checks before this included: past this budget somebody has to make something
+/// faster.
+const BUDGET: Duration = Duration::from_secs(38 * 60);
 
 /// Announces the stages of a chore, and says how long each took.
 #[derive(Debug)]

@@ -7,10 +7,19 @@ use crate::stages::Stages;
 use crate::summary::Summary;
 use crate::versions::as_newer;
 use anyhow::{Context, Result, bail, ensure};
+use std::env;
 use std::io::{BufRead, BufReader};
+use std::num::NonZero;
 use std::process::{Command, Stdio};
+use std::thread::available_parallelism;
 
 const TESTS: &str = "test --workspace --all-features --no-fail-fast";
+
+/// Variable by which a test runner is told how many tests may run at the same time.
+const TEST_THREADS: &str = "RUST_TEST_THREADS";
+
+/// Most tests wait for a session to end, a link to come back or a server to start, and leave the cores idle.
+const THREADS_PER_CORE: usize = 2;
 
 /// Every test, also those that need a real ZooKeeper, or the clients of others: Curator, kazoo, the one in C. At the end it shows again what failed
 /// tests panicked with; the last line says how many passed, failed and were skipped.
@@ -48,7 +57,14 @@ fn run_stages(summary: &mut Summary, panics: &mut Panics) -> Result<()> {
     built.and(tested).and(newer).and(compared).and(simulated).and(in_time)
 }
 
+fn cores() -> usize {
+    available_parallelism().map_or(1, NonZero::get)
+}
+
 fn tests(command: &mut Command, summary: &mut Summary, panics: &mut Panics) -> Result<()> {
+    if env::var_os(TEST_THREADS).is_none() {
+        command.env(TEST_THREADS, (THREADS_PER_CORE * cores()).to_string());
+    }
     let mut child =
         command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot run {command:?}"))?;
     let output = child.stdout.take().context("the output was not piped")?;
