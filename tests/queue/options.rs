@@ -1,6 +1,6 @@
 //! Delays, priorities, and the other ways that an item can go.
 
-use crate::jobs::{A_WHILE, QUEUE, builder, drain, queue, take};
+use crate::jobs::{A_WHILE, QUEUE, builder, drain, finish, queue, take};
 use docent::queue::{AckError, DeadReason, PutError, PutOptions, QueueLayout, Raw};
 use docent::{Client, CreateMode, ErrorKind, Queue};
 use docent_battery::{Backend, both_backends};
@@ -36,11 +36,12 @@ both_backends! {
             let put = Instant::now();
             jobs.put_with(&1, later()).await.unwrap();
             jobs.put(&2).await.unwrap();
-            assert_eq!((drain(&jobs).await, jobs.len().await.unwrap()), (vec![2], 1));
+            assert_eq!(finish(&jobs).await, 2);
             let delayed = soon(jobs.take()).await.unwrap();
             assert!(put.elapsed() >= A_WHILE, "{:?}", put.elapsed());
             assert_eq!((*delayed.item(), delayed.deliveries()), (1, Some(1)));
             soon(delayed.ack()).await.unwrap();
+            assert_eq!(jobs.len().await.unwrap(), 0);
         }
     }
 
