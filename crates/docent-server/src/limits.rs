@@ -46,8 +46,8 @@ pub struct Limits {
     pub auth_bytes_per_connection: usize,
     /// Watches of one link, where one that stays counts twice; default 100,000. One more is refused.
     pub watches_per_connection: usize,
-    /// Bytes of the watches of one link, each of which counts 256 and twice its path; default 64 MiB. Watches
-    /// that need more are refused.
+    /// Bytes of the watches of one link, each of which counts 512 and twice its path; default 128 MiB.
+    /// Watches that need more are refused.
     pub watch_bytes_per_connection: usize,
     /// Bytes of the watches of all links, counted likewise; default 512 MiB.
     pub watch_bytes: usize,
@@ -70,8 +70,9 @@ pub struct Limits {
     /// Bytes of the trees that are kept for followers that lag, where each node counts 1 KiB besides its
     /// bytes; default 512 MiB. Beyond that the oldest are dropped: the followers lag less.
     pub past_bytes: usize,
-    /// Bytes of the journal, if one is kept, where each entry counts 256 besides its path and data; default 1
-    /// GiB. Writes beyond that are refused, and new sessions too.
+    /// Bytes of the journal, if one is kept, where each entry counts 384 besides its path and data; default 1
+    /// GiB. Writes and new sessions are refused while there is only room for the ends of all sessions and
+    /// nodes that are there.
     pub journal_bytes: usize,
     /// Time a new link has to open or attach to its session; default 10 s. After that it is closed.
     pub handshake: Duration,
@@ -89,7 +90,7 @@ impl Default for Limits {
             acl_bytes: 64 << 10,
             auth_bytes_per_connection: 16 << 10,
             watches_per_connection: 100_000,
-            watch_bytes_per_connection: 64 << 20,
+            watch_bytes_per_connection: 128 << 20,
             watch_bytes: 512 << 20,
             requests_per_connection: 10_000,
             queued_bytes_per_connection: 128 << 20,
@@ -105,15 +106,24 @@ impl Default for Limits {
 
 impl Limits {
     /// Bytes of memory that a server with these limits holds at most, whatever its clients do, what the
-    /// allocator cannot use between its pieces apart. That is, for the defaults, 5.9 GiB: 1 KiB for each node
-    /// and session, the bytes of nodes and watches, 48 KiB and its identities for each link, twice the bytes
-    /// that wait in links, the bytes of the past, of the journal and twice those held in followers, and for
-    /// the one request that is worked on 32 times the longest request, four times the longest reply, and 128
-    /// bytes for each event.
+    /// allocator cannot use between its pieces apart. It is the sum of:
+    /// - 1 KiB for each node and session, and the bytes of all nodes and watches;
+    /// - 48 KiB and the bytes of its identities for each link, and twice the bytes that wait in all links;
+    /// - for the one request that is worked on, 32 times the longest request, four times the longest reply, and
+    ///   128 bytes for each event of a transaction;
+    /// - the bytes of the past, twice those of held messages, and the bytes of the journal.
     ///
-    /// Without followers, nothing is held in them and no past is kept; without
-    /// [`Builder::journal`](crate::Builder::journal) there is none. A follower that is cut off has one more
-    /// copy of nodes and sessions.
+    /// The last line is there only with followers and a [journal](crate::Builder::journal). A follower that is
+    /// cut off has one more copy of nodes and sessions, and a link whose transport has a fault 2 MiB.
+    ///
+    /// ```
+    /// use docent_server::Limits;
+    ///
+    /// let defaults = Limits::default();
+    /// assert_eq!(defaults.memory() >> 20, 5_733);
+    /// let small = defaults.nodes(10_000).total_bytes(16 << 20).connections(100).queued_bytes(64 << 20);
+    /// assert!(small.memory() < 4 << 30);
+    /// ```
     pub fn memory(&self) -> u64 {
         let parts = [
             (self.nodes, NODE),

@@ -406,7 +406,7 @@ async fn the_past_over_the_limit_is_forgotten_oldest_first() {
 #[tokio::test(start_paused = true)]
 async fn a_journal_over_the_limit_refuses_writes_and_sessions_but_no_end() {
     let warnings = Warnings::watch();
-    let limits = Limits::default().journal_bytes(10_000);
+    let limits = Limits::default().journal_bytes(20_000);
     let world = World::new(Server::builder().limits(limits).journal(true)).await;
     let mut peer = world.peer(10_000).await;
     peer.create("/e", CreateMode::Ephemeral).await.expect("there is room");
@@ -415,7 +415,7 @@ async fn a_journal_over_the_limit_refuses_writes_and_sessions_but_no_end() {
         result = peer.set_data("/", &[0; 100]).await;
     }
     assert_eq!(result, Err(Code::QUOTA_EXCEEDED));
-    warnings.assert_about("journal_bytes", 10_000);
+    warnings.assert_about("journal_bytes", 20_000);
     let mut next = world.link();
     assert!(!next.attach(&fresh(10_000)).await);
     peer.call(Request::CloseSession).await.expect("it is the session's own");

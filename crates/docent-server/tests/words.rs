@@ -28,6 +28,16 @@ async fn each_member_tells_its_mode_and_its_own_links() {
 }
 
 #[tokio::test]
+async fn a_server_without_a_quorum_says_so() {
+    let server = Server::start().await.unwrap();
+    server.set_read_only(true);
+    let text = ask(server.connect_string(), "srvr").await;
+    assert!(has_line(&text, "READ-ONLY mode; serving only read-only clients"), "{text}");
+    assert!(has_line(&text, "Mode: read-only"), "{text}");
+    assert_eq!(ask(server.connect_string(), "isro").await, "ro");
+}
+
+#[tokio::test]
 async fn requests_that_wait_for_the_leader_are_outstanding() {
     let server = Server::start().await.unwrap();
     let follower = server.follower().start().await.unwrap();

@@ -107,5 +107,5 @@ async fn end<W: AsyncWrite + Unpin>(place: &Place, writer: &mut W, output: &mut 
             () = place.wake.notified() => {}
         }
     }
-    writer.shutdown().await
+    if place.hub.is_open(place.id) { writer.shutdown().await } else { Ok(()) }
 }

@@ -79,6 +79,11 @@ impl Database {
         }
     }
 
+    /// Bytes of the journal, as their limit counts them.
+    pub(super) fn journal_bytes(&self) -> usize {
+        self.journal.bytes(&self.tree, self.sessions.len())
+    }
+
     /// Takes the next transaction number, before the tree changes.
     pub(crate) fn next_zxid(&mut self, now: i64) -> i64 {
         self.past.remember(self.zxid, &self.tree, now);

@@ -3,6 +3,9 @@ use super::tree::Tree;
 use crate::{Transaction, TransactionKind};
 use bytes::Bytes;
 
+/// Bytes of an entry besides its path and data, with room for the list to grow.
+const ENTRY: usize = 384;
+
 /// The committed changes in their order, where they are kept at all.
 pub(crate) struct Journal {
     entries: Option<Vec<Transaction>>,
@@ -14,9 +17,11 @@ impl Journal {
         Self { entries: is_kept.then(Vec::new), bytes: 0 }
     }
 
-    /// Bytes that the entries take up, as their limit counts them.
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes
+    /// Bytes that the entries take up, as their limit counts them, with those of the ends of all nodes and
+    /// sessions that are there.
+    pub(crate) fn bytes(&self, tree: &Tree, sessions: usize) -> usize {
+        let ends = (tree.len() + sessions) * ENTRY + tree.bytes();
+        if self.entries.is_some() { self.bytes + ends } else { 0 }
     }
 
     /// Takes a change down that was made to `path` of `tree`.
@@ -28,7 +33,6 @@ impl Journal {
         path: &str,
         owner: i64,
     ) {
-        const ENTRY: usize = 256;
         if let Some(entries) = &mut self.entries {
             let Commit { zxid, session, now: time_ms } = commit;
             let written = matches!(kind, TransactionKind::Created | TransactionKind::DataSet { .. });

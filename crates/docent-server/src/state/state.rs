@@ -266,5 +266,5 @@ impl State {
 /// Limit that one more session would be over.
 fn refuses_session(database: &Database, limits: &Limits) -> Option<Refusal> {
     let sessions = Refusal::over("sessions", database.sessions.len() + 1, limits.sessions);
-    sessions.or(Refusal::over("journal_bytes", database.journal.bytes(), limits.journal_bytes))
+    sessions.or(Refusal::over("journal_bytes", database.journal_bytes(), limits.journal_bytes))
 }

@@ -32,7 +32,7 @@ impl<'a> Writer<'a> {
     /// Checks that the journal can take it.
     fn admit(&mut self) -> Result<(), Code> {
         let mut notes = Notes::default();
-        let admitted = notes.admit("journal_bytes", self.database.journal.bytes(), self.limits.journal_bytes);
+        let admitted = notes.admit("journal_bytes", self.database.journal_bytes(), self.limits.journal_bytes);
         self.refusal = notes.into_refusal();
         admitted
     }

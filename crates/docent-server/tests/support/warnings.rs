@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::{DefaultGuard, Interest, set_default};
-use tracing::{Event, Level, Metadata, Subscriber};
+use tracing::{Dispatch, Event, Level, Metadata, Subscriber};
 
 type Fields = BTreeMap<String, String>;
 
@@ -20,6 +20,9 @@ pub(crate) struct Warnings {
 impl Warnings {
     /// Looks at the warnings from here on.
     pub(crate) fn watch() -> Self {
+        // Where there is just one, a thread that has none may turn a warning off for all.
+        static OTHERS: OnceLock<[Dispatch; 2]> = OnceLock::new();
+        OTHERS.get_or_init(|| [(); 2].map(|()| Dispatch::new(Log(Arc::default()))));
         let seen = Arc::new(Mutex::new(Vec::new()));
         Self { _guard: set_default(Log(Arc::clone(&seen))), seen }
     }

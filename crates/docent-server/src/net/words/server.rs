@@ -12,6 +12,9 @@ pub(super) const VERSION: &str =
 /// Answers `srvr`, or `stat`, which lists the links too.
 pub(super) fn server(view: View<'_>, with_links: bool, out: &mut Text) -> fmt::Result {
     writeln!(out, "Zookeeper version: {VERSION}")?;
+    if view.state.is_read_only() {
+        writeln!(out, "READ-ONLY mode; serving only read-only clients")?;
+    }
     if with_links {
         writeln!(out, "Clients:")?;
         for (id, link) in view.links() {
