@@ -1,6 +1,7 @@
 use super::{Peer, TIMEOUT, secret};
 use docent_battery::{Backend, RawClient, both_backends};
 use docent_proto::{Acl, ClientInfo, Code, CreateMode, Request, Response};
+use std::time::Duration;
 
 async fn ephemerals(peer: &mut Peer, prefix: &str) -> Vec<String> {
     match peer.call(Request::GetEphemerals { prefix: prefix.into() }).await {
@@ -121,6 +122,21 @@ both_backends! {
             client.send_frame(&header(unknown)).await.unwrap();
             assert_eq!(client.frame().await.unwrap(), answer(-1, Code::UNIMPLEMENTED), "{unknown}");
             assert!(client.frame().await.is_err(), "the link is closed");
+        }
+    }
+
+    async fn a_session_that_does_nothing_but_log_in_expires(backend: Backend) {
+        const TIMEOUT: Duration = Duration::from_millis(400);
+        let server = backend.start().await;
+        let login = Request::Auth { scheme: "digest".into(), credentials: "alice:secret".into() };
+        for request in [login, Request::Sasl { token: Some("x".into()) }] {
+            let mut client = RawClient::open(server.address(), TIMEOUT).await.unwrap();
+            let logging_in = async {
+                while client.ask(request.clone()).await.is_ok() {
+                    tokio::time::sleep(TIMEOUT / 8).await;
+                }
+            };
+            tokio::time::timeout(TIMEOUT * 20, logging_in).await.expect("the server closes the link");
         }
     }
 }

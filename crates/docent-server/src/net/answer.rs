@@ -103,7 +103,9 @@ impl Ensemble {
         let (number, op) = (frame.get_i32(), frame.get_i32());
         let link = self.links.get(id)?;
         let (member, timeout_ms, seen, held) = (link.member, link.timeout_ms, link.seen, link.held);
-        self.hear(member, session, timeout_ms, now);
+        if !is_login(op) {
+            self.hear(member, session, timeout_ms, now);
+        }
         let world = self.members.world(member);
         let waits = |op| needs_leader(op) || (held && !jumps_the_line(op));
         if world != LEADER && OpCode::from_number(op).is_ok_and(waits) {
@@ -211,6 +213,11 @@ impl Ensemble {
 /// send more than older servers know.
 fn read_handshake(frame: Bytes) -> Result<ConnectRequest, DecodeError> {
     ConnectRequest::read(&mut Reader::new(frame))
+}
+
+/// True for requests that say who a client is: to ZooKeeper they are no sign of life of its session.
+fn is_login(op: i32) -> bool {
+    matches!(OpCode::from_number(op), Ok(OpCode::Auth | OpCode::Sasl))
 }
 
 enum Unreadable {
