@@ -141,6 +141,13 @@ both_backends! {
         assert_eq!(lines, COUNTS);
     }
 
+    async fn the_mask_of_traces_is_the_one_that_was_set(backend: Backend) {
+        let server = backend.start_own().await;
+        assert_eq!(ask(&server, "gtmk").await, "306");
+        assert_eq!(ask(&server, "stmk\0\0\0\0\0\0\x01\x02").await, "258");
+        assert_eq!(ask(&server, "gtmk").await, "258");
+    }
+
     async fn counts_are_those_of_what_was_sent(backend: Backend) {
         let server = backend.start_own().await;
         let mut client = server.client().await;

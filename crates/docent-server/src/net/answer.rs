@@ -23,6 +23,7 @@ impl Ensemble {
         let (text, is_whole) = word.answer(view, self.limits.longest_reply());
         match (word, member) {
             (Word::Crst, Some(member)) => self.links.reset_activity(member),
+            (Word::Stmk(mask), _) => self.trace_mask = mask,
             (Word::Srst, Some(member)) => self.count(member, Totals::reset),
             _ => {}
         }

@@ -12,6 +12,8 @@ use std::net::SocketAddr;
 
 /// Warnings of all links in a second.
 const WARNINGS: u32 = 100;
+/// Mask of traces that a real server starts with: requests, packets, sessions and warnings.
+const TRACE_MASK: i64 = 0b1_0011_0010;
 
 /// The leader's state, the links to it, and the members that took them in.
 pub(crate) struct Ensemble {
@@ -23,6 +25,8 @@ pub(crate) struct Ensemble {
     pub(super) clock: Clock,
     /// Lets warnings of all links through.
     pub(super) warnings: Valve,
+    /// Mask of traces that four-letter words ask for and set.
+    pub(super) trace_mask: i64,
 }
 
 impl Ensemble {
@@ -33,6 +37,7 @@ impl Ensemble {
             faults: Faults::default(),
             limits: config.limits.clone(),
             warnings: Valve::new(WARNINGS),
+            trace_mask: TRACE_MASK,
             clock,
             state,
         }

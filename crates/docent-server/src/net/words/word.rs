@@ -26,6 +26,10 @@ pub(in crate::net) enum Word {
     Crst,
     /// Begins the counts of the server anew.
     Srst,
+    /// Mask of the traces that are logged.
+    Gtmk,
+    /// Sets that mask, which changes nothing else: there are no traces.
+    Stmk(i64),
 }
 
 impl Word {
@@ -47,6 +51,8 @@ impl Word {
             b"dirs" => Self::Dirs,
             b"crst" => Self::Crst,
             b"srst" => Self::Srst,
+            b"gtmk" => Self::Gtmk,
+            b"stmk" => Self::Stmk(i64::from_be_bytes(*input[LENGTH..].first_chunk()?)),
             _ => return None,
         })
     }
@@ -75,6 +81,8 @@ impl Word {
             Self::Dirs => out.write_str("datadir_size: 0\nlogdir_size: 0\n"),
             Self::Crst => out.write_str("Connection stats reset.\n"),
             Self::Srst => out.write_str("Server stats reset.\n"),
+            Self::Gtmk => write!(out, "{}", view.ensemble.trace_mask),
+            Self::Stmk(mask) => write!(out, "{mask}"),
         }
     }
 }
