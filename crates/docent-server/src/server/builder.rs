@@ -41,9 +41,10 @@ impl Builder {
         self
     }
 
-    /// Lets clients create nodes with a time to live, as `extendedTypesEnabled` does; default off, for the code
-    /// [`UNIMPLEMENTED`](docent_proto::Code::UNIMPLEMENTED). Such a node is deleted when it has no child and its
-    /// data was not set for longer than its time, with the next [look](Self::container_check) for containers.
+    /// Lets clients create nodes with a time to live, as `extendedTypesEnabled` does; default off, for the
+    /// code [`UNIMPLEMENTED`](docent_proto::Code::UNIMPLEMENTED). Such a node is deleted when it has no child
+    /// and its data was not set for longer than its time, with the next [look](Self::container_check) for
+    /// containers.
     pub fn ttl_nodes(mut self, ttl_nodes: bool) -> Self {
         self.config.ttl_nodes = ttl_nodes;
         self

@@ -166,7 +166,7 @@ struct Bench {
 
 impl Bench {
     fn new(limits: Limits) -> Self {
-        let config = Config { limits, ..Config::default() };
+        let config = Config { limits, ttl_nodes: true, ..Config::default() };
         let state = State::new(config, Origin { zxid: 0, session: 0 });
         let mut bench = Self { state, sessions: vec![0; SESSIONS], now: 0, sent: 0 };
         (0..SESSIONS).for_each(|session| bench.attach(session));
