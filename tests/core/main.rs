@@ -29,6 +29,7 @@ mod options;
 mod outcomes;
 mod oversize;
 mod printed;
+mod read_only;
 mod renewed;
 mod retries;
 mod rollback;

@@ -5,6 +5,7 @@ mod error;
 mod java;
 mod peer_link;
 mod process;
+mod read_only;
 mod server;
 
 pub use ensemble::RealEnsemble;
