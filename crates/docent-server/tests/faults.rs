@@ -1,5 +1,7 @@
 //! Faults that a test plays on a server: one link, one reply, all new links, the server's memory.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 mod support;
 
 use docent_proto::{Code, CreateMode, EventKind, Request};

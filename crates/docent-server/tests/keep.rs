@@ -1,5 +1,7 @@
 //! The file that keeps a server's state between a clean stop and the next start.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 mod support;
 
 use docent_proto::{Acl, Code, ConnectRequest, Create, CreateMode, Permissions, Request, Response};

@@ -1,5 +1,7 @@
 //! The server as a program: its start line, its signals, its exit codes, and what it keeps.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 mod support;
 
 use docent_proto::{CreateMode, Request, Response};

@@ -1,5 +1,7 @@
 //! Servers that take the place of others on the same port.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 mod support;
 
 use docent_proto::{ConnectRequest, CreateMode};

@@ -24,7 +24,7 @@ impl Keep {
     /// The state in the file; `None` when there is no file.
     pub(crate) fn load(&self, config: Config, origin: Origin, now: i64) -> Result<Option<State>, KeepError> {
         let Some(bytes) = self.read().map_err(|fault| self.error(fault))? else { return Ok(None) };
-        let image = format::read(bytes).map_err(|fault| self.error(fault))?;
+        let image = format::read(&bytes).map_err(|fault| self.error(fault))?;
         let state = State::from_image(image, config, origin, now);
         state.map(Some).map_err(|bad| self.error(KeepFault::Content(bad.0)))
     }

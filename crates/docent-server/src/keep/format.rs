@@ -38,7 +38,7 @@ pub(super) fn write<P: AsRef<[u8]>>(
 }
 
 /// The image in a file.
-pub(super) fn read(file: Bytes) -> Result<Bytes, KeepFault> {
+pub(super) fn read(file: &Bytes) -> Result<Bytes, KeepFault> {
     let mut rest = file.clone();
     match read_version(&mut rest)? {
         VERSION => {}

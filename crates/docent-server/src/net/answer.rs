@@ -116,7 +116,7 @@ impl Ensemble {
         let behind = Behind { lag_ms: self.members.lag_ms(member), seen };
         let (mut effects, mut fate) = (Effects::default(), None);
         let (reply, number) = match self.read_unless_refused(world, op, frame) {
-            Err(Unreadable::Refused(reply)) => (reply, number),
+            Err(Unreadable::Refused) => (self.state_of(world).not_read_only(), number),
             Ok(request) if world == LEADER && self.is_refused(member, session, &request) => {
                 self.state.refuse(request.op(), now);
                 self.links.end(id);
@@ -158,9 +158,10 @@ impl Ensemble {
 
     /// Reads a request, unless the server is read-only and refuses it.
     fn read_unless_refused(&mut self, world: MemberId, op: i32, frame: Bytes) -> Result<Request, Unreadable> {
-        match self.state_of(world).refused_as_write(op) {
-            Some(reply) => Err(Unreadable::Refused(reply)),
-            None => read_request(op, frame),
+        if self.state_of(world).refuses_write(op) {
+            Err(Unreadable::Refused)
+        } else {
+            read_request(op, frame)
         }
     }
 
@@ -223,7 +224,7 @@ fn is_login(op: i32) -> bool {
 
 enum Unreadable {
     /// It is refused, whether it could be read or not.
-    Refused(Reply),
+    Refused,
     /// The operation is not one of ours.
     Operation,
     /// The operation is not for clients.

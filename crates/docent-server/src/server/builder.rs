@@ -106,11 +106,11 @@ impl Builder {
         self
     }
 
-    /// Sets the seed of session passwords, so that runs of a simulation repeat, and counts transactions from 1.
-    /// Without it passwords are random, and the first transaction has a number from the
-    /// [clock](Self::clock), as the ids of sessions have in either case.
+    /// Sets the seed of session passwords, so that runs of a simulation repeat. The first transaction has
+    /// number 1 then. Without a seed passwords are random, and that number comes from the
+    /// [clock](Self::clock), as the ids of sessions do in either case.
     ///
-    /// That number is the time in microseconds times 1,024. So a server that takes the place of another one
+    /// It is the time in microseconds times 1,024 then. So a server that takes the place of another one
     /// is ahead of all that the clients of that have seen; with a seed it may be behind, as one that was
     /// restored from an older copy, and such clients are refused.
     pub fn seed(mut self, seed: u64) -> Self {

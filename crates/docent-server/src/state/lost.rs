@@ -22,5 +22,6 @@ impl State {
             database.remove_node(commit, path, &mut effects.events);
         }
         database.tree = Tree::new();
+        database.past.clear();
     }
 }

@@ -44,6 +44,11 @@ impl Past {
         }
     }
 
+    /// Forgets all of it.
+    pub(super) fn clear(&mut self) {
+        self.versions.clear();
+    }
+
     /// Keeps the present, which is about to change.
     pub(crate) fn remember(&mut self, zxid: i64, tree: &Tree, now: i64) {
         self.forget(now);

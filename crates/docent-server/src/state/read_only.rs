@@ -30,15 +30,18 @@ impl State {
         }
     }
 
-    /// The answer to the operation with the number `op` where this mode refuses it. It takes up no
-    /// transaction number, and its fields are not looked at.
-    pub(crate) fn refused_as_write(&self, op: i32) -> Option<Reply> {
+    /// True for an operation that this mode refuses, by its number.
+    pub(crate) fn refuses_write(&self, op: i32) -> bool {
         let changes = match OpCode::from_number(op) {
             Ok(OpCode::CloseSession) => false,
             Ok(op) => is_write(op) || op == OpCode::Sync,
             Err(_) => op == DELETE_CONTAINER,
         };
-        let refused = || Reply { zxid: self.zxid(), result: Err(Code::NOT_READ_ONLY), closes: false };
-        (self.read_only && changes).then(refused)
+        self.read_only && changes
+    }
+
+    /// The answer to such an operation, whose fields are not looked at. It takes up no transaction number.
+    pub(crate) fn not_read_only(&self) -> Reply {
+        Reply { zxid: self.zxid(), result: Err(Code::NOT_READ_ONLY), closes: false }
     }
 }
