@@ -62,6 +62,9 @@ impl Ensemble {
 
     /// Closes a link that announced a frame that is too long, or that is none.
     pub(super) fn refuse_frame(&mut self, id: u64, error: &DecodeError) {
+        if let Some(member) = self.links.get(id).map(|link| link.member) {
+            self.count(member, |totals| totals.frames_refused += 1);
+        }
         if let DecodeError::FrameLength { length, limit } = error
             && let Ok(value) = usize::try_from(*length)
         {

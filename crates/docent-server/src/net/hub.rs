@@ -3,7 +3,7 @@ use super::links::{KEPT, Link};
 use crate::config::Config;
 use crate::state::{Refusal, State};
 use crate::time::Clock;
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use docent_proto::Frames;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -16,6 +16,9 @@ const PREFIX: usize = 4;
 
 /// Requests of a link that are answered before others have their turn.
 const TURN: usize = 100;
+
+/// Time after which they have it in any case, in milliseconds.
+const TURN_MS: i64 = 5;
 
 /// State that all links share, and for each link the bytes that wait to be written. Both are under one lock,
 /// so that events and replies are queued in the order of the changes they tell of.
@@ -71,44 +74,62 @@ impl Hub {
     }
 
     fn answer_all(&self, ensemble: &mut Ensemble, id: u64, input: &mut BytesMut) -> Progress {
+        let began = self.clock.now_ms();
         for _ in 0..TURN {
-            let Some(link) = ensemble.links.get(id) else { return Progress::Cut };
-            if link.ending {
-                return Progress::Ending;
-            }
-            if link.output.len() >= FULL || link.under_way() >= ensemble.limits.requests_per_connection {
-                return Progress::Full;
-            }
-            let (session, member, held) = (link.session, link.member, link.held);
-            // Requests behind the held one may wait for the leader, too; behind a handshake none do.
-            if held && (session.is_none() || ensemble.members.holding(member).is_none()) {
-                input.clear();
-                return Progress::Hungry;
-            }
-            let now = self.clock.now_ms();
-            if session.is_none() && ensemble.answer_word(id, input, now) {
-                continue;
-            }
-            let frame = match self.frames.next(input) {
-                Ok(Some(frame)) => frame,
-                Ok(None) => return Progress::Hungry,
-                Err(error) => {
-                    tracing::debug!(%error, "link closed");
-                    ensemble.count(member, |totals| totals.frames_refused += 1);
-                    ensemble.refuse_frame(id, &error);
-                    return Progress::Cut;
-                }
-            };
-            ensemble.count_received(id, PREFIX + frame.len(), now);
-            let timed = match session {
-                None => ensemble.handshake(id, frame, now),
-                Some(session) => ensemble.request(id, session, frame, now),
-            };
-            if let Some(timed) = timed {
-                ensemble.count_latency(id, timed, now, self.clock.now_ms());
+            match self.answer_next(ensemble, id, input) {
+                Ok(now) if now - began < TURN_MS => {}
+                Ok(_) => break,
+                Err(progress) => return progress,
             }
         }
         Progress::Busy
+    }
+
+    /// Answers the next request, and tells the time after it.
+    ///
+    /// # Errors
+    /// The next action of the link's task when there is none to answer now.
+    fn answer_next(&self, ensemble: &mut Ensemble, id: u64, input: &mut BytesMut) -> Result<i64, Progress> {
+        let link = ensemble.links.get(id).ok_or(Progress::Cut)?;
+        if link.ending {
+            return Err(Progress::Ending);
+        }
+        if link.output.len() >= FULL || link.under_way() >= ensemble.limits.requests_per_connection {
+            return Err(Progress::Full);
+        }
+        let (session, member, held) = (link.session, link.member, link.held);
+        // Requests behind the held one may wait for the leader, too; behind a handshake none do.
+        if held && (session.is_none() || ensemble.members.holding(member).is_none()) {
+            input.clear();
+            return Err(Progress::Hungry);
+        }
+        let now = self.clock.now_ms();
+        if session.is_none() && ensemble.answer_word(id, input, now) {
+            return Ok(now);
+        }
+        let frame = self.cut_frame(ensemble, id, input)?;
+        ensemble.count_received(id, PREFIX + frame.len(), now);
+        let timed = match session {
+            None => ensemble.handshake(id, frame, now),
+            Some(session) => ensemble.request(id, session, frame, now),
+        };
+        let done = self.clock.now_ms();
+        if let Some(timed) = timed {
+            ensemble.count_latency(id, timed, now, done);
+        }
+        Ok(done)
+    }
+
+    /// The next frame of `input`. The link is closed when that is none.
+    fn cut_frame(&self, ensemble: &mut Ensemble, id: u64, input: &mut BytesMut) -> Result<Bytes, Progress> {
+        match self.frames.next(input) {
+            Ok(frame) => frame.ok_or(Progress::Hungry),
+            Err(error) => {
+                tracing::debug!(%error, "link closed");
+                ensemble.refuse_frame(id, &error);
+                Err(Progress::Cut)
+            }
+        }
     }
 
     /// Takes the bytes that wait to be written to a link.
