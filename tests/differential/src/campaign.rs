@@ -1,5 +1,7 @@
-use crate::compare::Difference;
+use crate::compare::{Difference, compare};
+use crate::coverage::Coverage;
 use crate::generate::generate;
+use crate::run::Record;
 use crate::script::Step;
 use crate::servers::Servers;
 use crate::shrink::shrink;
@@ -45,14 +47,15 @@ impl Campaign {
     /// When a server cannot be started or is silent.
     pub async fn run(&self) -> Result<Vec<Failure>> {
         let (started, mut shown) = (Instant::now(), Instant::now());
-        let (mut failures, mut done) = (Vec::new(), 0);
+        let (mut failures, mut done, mut coverage) = (Vec::new(), 0, Coverage::default());
         while done < self.scripts && failures.len() < self.failures {
             let servers =
                 if self.real_twice { Servers::start_real().await? } else { Servers::start().await? };
             let count = ROUND.min(self.scripts - done);
             let mut results = self.scripts_on(&servers, self.seed + done, count);
-            while let Some(found) = results.try_next().await? {
+            while let Some((record, found)) = results.try_next().await? {
                 done += 1;
+                coverage.add(&record);
                 failures.extend(found);
                 if failures.len() >= self.failures {
                     break;
@@ -64,6 +67,7 @@ impl Campaign {
                 }
             }
         }
+        println!("{coverage}");
         println!("{done} scripts in {:.1} s, {} differ", started.elapsed().as_secs_f64(), failures.len());
         Ok(failures)
     }
@@ -74,7 +78,7 @@ impl Campaign {
     /// When a server is silent.
     pub async fn first_failure(&self, servers: &Servers) -> Result<Option<Failure>> {
         let mut results = self.scripts_on(servers, self.seed, self.scripts);
-        while let Some(found) = results.try_next().await? {
+        while let Some((_, found)) = results.try_next().await? {
             if found.is_some() {
                 return Ok(found);
             }
@@ -82,22 +86,23 @@ impl Campaign {
         Ok(None)
     }
 
-    /// Runs the scripts of these seeds on two servers, and tells for each whether it failed.
+    /// Runs the scripts of these seeds on two servers.
     fn scripts_on<'a>(
         &self,
         servers: &'a Servers,
         first: u64,
         count: u64,
-    ) -> impl stream::Stream<Item = Result<Option<Failure>>> + Unpin + 'a {
+    ) -> impl stream::Stream<Item = Result<(Record, Option<Failure>)>> + Unpin + 'a {
         let runs = (first..first + count).map(move |seed| try_seed(servers, seed));
         Box::pin(stream::iter(runs).buffer_unordered(self.at_once))
     }
 }
 
-async fn try_seed(servers: &Servers, seed: u64) -> Result<Option<Failure>> {
+/// The record of the real server, and the failure if there is one.
+async fn try_seed(servers: &Servers, seed: u64) -> Result<(Record, Option<Failure>)> {
     let script = generate(seed);
-    let found = servers.difference(&script).await.with_context(|| format!("seed {seed}"))?;
-    let Some(difference) = found else { return Ok(None) };
+    let (real, embedded) = servers.records(&script).await.with_context(|| format!("seed {seed}"))?;
+    let Some(difference) = compare(&real, &embedded) else { return Ok((real, None)) };
     let (script, difference) = shrink(servers, script, difference).await;
-    Ok(Some(Failure { seed, script, difference }))
+    Ok((real, Some(Failure { seed, script, difference })))
 }

@@ -7,6 +7,7 @@
 
 mod campaign;
 mod compare;
+mod coverage;
 mod fixed;
 mod generate;
 mod run;
@@ -16,6 +17,7 @@ mod shrink;
 
 pub use campaign::{Campaign, Failure};
 pub use compare::{ALLOWED, Allowed, Difference, compare};
+pub use coverage::Coverage;
 pub use fixed::{Fixed, fixed_scripts};
 pub use generate::generate;
 pub use run::{Record, run};

@@ -11,6 +11,8 @@ use std::time::Duration;
 /// Unit in which sessions expire, and pause between looks for containers: short, because scripts wait for both.
 const TICK: Duration = Duration::from_millis(100);
 const TIMEOUTS: (Duration, Duration) = (Duration::from_millis(400), Duration::from_secs(120));
+/// The user who may do everything, with the password `test`.
+const SUPER: &str = "super:D/InIHSb7yEEbrWz8b9l71RjZJU=";
 
 static ROOTS: AtomicU64 = AtomicU64::new(0);
 
@@ -30,7 +32,9 @@ pub async fn real() -> Result<RealServer> {
     let options = ServerOptions::default()
         .tick(TICK)
         .session_timeouts(TIMEOUTS.0, TIMEOUTS.1)
-        .container_check_interval(TICK);
+        .container_check_interval(TICK)
+        .extended_types(true)
+        .super_digest(SUPER);
     Ok(RealServer::start_with(options).await?)
 }
 
@@ -43,6 +47,8 @@ pub async fn embedded() -> Result<Server> {
         .tick(TICK)
         .session_timeouts(TIMEOUTS.0, TIMEOUTS.1)
         .container_check(TICK)
+        .ttl_nodes(true)
+        .super_digest(SUPER)
         .limits(Limits::default().nodes(10_000_000));
     Ok(server.start().await?)
 }

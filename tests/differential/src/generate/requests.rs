@@ -186,7 +186,11 @@ impl Generator {
             let fields = ["0".to_owned(), self.one_of(BAD_SCHEMES).to_owned(), "u:p".to_owned()];
             return request("auth", fields);
         }
-        let credentials = if self.chance(80) { "u:p" } else { self.one_of(CREDENTIALS) };
+        let credentials = match self.rng.u8(0..10) {
+            0..7 => "u:p",
+            7 => "super:test",
+            _ => self.one_of(CREDENTIALS),
+        };
         request("auth", ["0".to_owned(), "digest".to_owned(), credentials.to_owned()])
     }
 

@@ -90,12 +90,14 @@ impl Decoder<'_> {
         Ok(())
     }
 
+    /// The entries in their order. Those that stand for the identities of a client are in none.
     fn acl(&mut self) -> Result<()> {
         let count = self.i32()?;
-        for _ in 0..count {
-            let permissions = self.i32()?;
-            let (scheme, id) = (self.text()?, self.text()?);
-            self.line.push(&format!(" {permissions}:{scheme}:{id}"));
+        let entry = |_| Ok((format!("{}:{}", self.i32()?, self.text()?), self.text()?));
+        let mut entries = (0..count).map(entry).collect::<Result<Vec<_>>>()?;
+        entries.chunk_by_mut(|one, next| one.0 == next.0).for_each(<[_]>::sort);
+        for (scheme, id) in entries {
+            self.line.push(&format!(" {scheme}:{id}"));
         }
         Ok(())
     }
