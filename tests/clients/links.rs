@@ -5,8 +5,8 @@ use crate::for_clients;
 use docent_battery::{Backend, TestServer};
 use docent_tests::SHORT_SESSION;
 
-/// A client, and another whose links stay: the one in C, because two tests that hold a JVM each would wait for
-/// their second ones for ever.
+/// A client, and another whose links stay: the one in C, because two tests that hold a JVM each would wait
+/// for their second ones for ever.
 async fn beside(family: Family, server: &TestServer) -> (Other<'_>, Other<'_>) {
     (Other::start(family, server).await, Other::start(Family::C, server).await)
 }

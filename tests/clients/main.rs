@@ -1,5 +1,5 @@
-//! Other people's clients on the embedded server and, for reference, on a real ZooKeeper: kazoo, ZooKeeper's own
-//! Java client and its shell, its C client and that one's shell, and Curator under contention.
+//! Other people's clients on the embedded server and, for reference, on a real ZooKeeper: kazoo, ZooKeeper's
+//! own Java client and its shell, its C client and that one's shell, and Curator under contention.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -12,8 +12,8 @@ mod nodes;
 mod shells;
 mod watches;
 
-/// Runs each test for each of the clients named, on both backends, `kazoo_on_embedded::name` and so on, all of
-/// them only where ignored tests are asked for: they need what others wrote.
+/// Runs each test for each of the clients named, on both backends: `name::kazoo::embedded` and so on. All of
+/// them run only where ignored tests are asked for: they need programs that others wrote.
 macro_rules! for_clients {
     ($($families:tt async fn $name:ident($family:ident: Family, $backend:ident: Backend) $body:block)+) => {
         $(async fn $name($family: Family, $backend: Backend) $body)+

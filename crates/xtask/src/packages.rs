@@ -51,8 +51,8 @@ pub(crate) fn ensure_python() -> Result<()> {
     install("Python with venv", &["python3", "python3-venv"], "")
 }
 
-/// Sees to it that tests with the client in C can run: installs Debian's, with its shell, when it is missing and
-/// we may.
+/// Sees to it that tests with the client in C can run: installs Debian's, with its shell, when it is missing
+/// and we may.
 pub(crate) fn ensure_c_client() -> Result<()> {
     let mut wanted = Vec::new();
     if !Path::new(C_HEADER).is_file() {

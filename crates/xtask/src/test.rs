@@ -21,8 +21,9 @@ const TEST_THREADS: &str = "RUST_TEST_THREADS";
 /// Most tests wait for a session to end, a link to come back or a server to start, and leave the cores idle.
 const THREADS_PER_CORE: usize = 2;
 
-/// Every test, also those that need a real ZooKeeper, or the clients of others: Curator, kazoo, the one in C. At the end it shows again what failed
-/// tests panicked with; the last line says how many passed, failed and were skipped.
+/// Every test, also those that need a real ZooKeeper, or the clients of others: Curator, kazoo, the one in C.
+/// At the end it shows again what failed tests panicked with; the last line says how many passed, failed and
+/// were skipped.
 pub(crate) fn run() -> Result<()> {
     let (mut summary, mut panics) = (Summary::default(), Panics::default());
     let done = run_stages(&mut summary, &mut panics);

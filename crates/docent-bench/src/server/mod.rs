@@ -1,4 +1,5 @@
-//! The embedded server side by side with a real ZooKeeper: rates, memory, and the end of many sessions at once.
+//! The embedded server side by side with a real ZooKeeper: rates, memory, and the end of many sessions at
+//! once.
 
 mod bench;
 mod nodes;
