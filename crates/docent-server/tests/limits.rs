@@ -387,20 +387,27 @@ async fn the_past_over_the_limit_is_forgotten_oldest_first() {
     let warnings = Warnings::watch();
     let world = World::new(Server::builder().limits(Limits::default().past_bytes(50_000))).await;
     let (_follower, dial) = world.follower(|follower| follower.lag(Duration::from_secs(3_600))).await;
-    let mut reader = dial.peer(10_000).await;
-    let mut writer = world.peer(10_000).await;
-    let data = |response| match response {
-        Response::Data { data, .. } => data.map(|data| data.to_vec()),
-        other => panic!("{other:?}"),
-    };
-    writer.set_data("/", b"0").await.expect("the server goes on");
-    assert_eq!(data(reader.get_data("/", false).await.expect("the root exists")), Some(vec![]));
-    for n in 1..100_u8 {
-        writer.set_data("/", &[n]).await.expect("the server goes on");
+    // The same again in another life of the server, which has no past.
+    for _ in 0..2 {
+        let (mut reader, mut writer) = (dial.peer(10_000).await, world.peer(10_000).await);
+        writer.set_data("/", b"0").await.expect("the server goes on");
+        assert_eq!(shown(&mut reader).await, []);
+        for n in 1..100_u8 {
+            writer.set_data("/", &[n]).await.expect("the server goes on");
+        }
+        let shown = shown(&mut reader).await;
+        assert!(shown[0] > 80 && shown[0] < 99, "{shown:?}");
+        warnings.assert_about("past_bytes", 50_000);
+        world.server.restart_empty().await.expect("pipes are free");
     }
-    let shown = data(reader.get_data("/", false).await.expect("the root exists")).unwrap_or_default();
-    assert!(shown[0] > 80 && shown[0] < 99, "{shown:?}");
-    warnings.assert_about("past_bytes", 50_000);
+}
+
+/// The data of the root.
+async fn shown(reader: &mut Peer) -> Vec<u8> {
+    match reader.get_data("/", false).await {
+        Ok(Response::Data { data, .. }) => data.unwrap_or_default().to_vec(),
+        other => panic!("{other:?}"),
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -39,14 +39,14 @@ impl Past {
     pub(crate) fn keep(&mut self, span_ms: i64) {
         self.span_ms = span_ms;
         if span_ms == 0 {
-            self.versions.clear();
-            self.bytes = 0;
+            self.clear();
         }
     }
 
     /// Forgets all of it.
     pub(super) fn clear(&mut self) {
         self.versions.clear();
+        self.bytes = 0;
     }
 
     /// Keeps the present, which is about to change.
@@ -73,7 +73,7 @@ impl Past {
     /// Drops the oldest versions until the others are within a limit; tells of it if there was one.
     pub(crate) fn shrink(&mut self, most: usize) -> Option<Refusal> {
         let refusal = Refusal::over("past_bytes", self.bytes, most);
-        while self.bytes > most {
+        while self.bytes > most && !self.versions.is_empty() {
             self.drop_oldest();
         }
         refusal
