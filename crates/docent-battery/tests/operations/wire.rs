@@ -109,6 +109,7 @@ both_backends! {
             (OpCode::GetChildren2, &[0], unread, 0),
             (OpCode::GetAllChildrenNumber, &[], unread, 0),
             (OpCode::CheckWatches, &int(3), unread, 0),
+            (OpCode::RemoveWatches, &int(3), Code::NO_WATCHER, 0),
             (OpCode::Sync, &[], fine, 0),
             (OpCode::GetEphemerals, &[], fine, 0),
             (OpCode::AddWatch, &int(0), fine, 0),
