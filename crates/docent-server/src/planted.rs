@@ -1,5 +1,5 @@
-//! Defects that can be planted into this build, one at a time, to check that the comparison with a real server
-//! finds them.
+//! Defects that can be planted into this build, one at a time, to check that the comparison with a real
+//! server finds them.
 //!
 //! All of this exists only with `--cfg docent_planted`. The places in the code read
 //! `if planted!(WrongCversion)`.

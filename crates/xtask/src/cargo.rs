@@ -22,8 +22,8 @@ pub(crate) fn target() -> PathBuf {
         .map_or_else(|| root().join("target"), |path| root().join(Path::new(&path)))
 }
 
-/// Builds a program of the workspace with optimisations. With `planted` it has all defects that can be planted,
-/// and a build folder of its own, so that nothing else is built anew.
+/// Builds a program of the workspace with optimisations. With `planted` it has all defects that can be
+/// planted, and a build folder of its own, so that nothing else is built anew.
 pub(crate) fn build_program(package: &str, program: &str, planted: bool) -> Result<PathBuf> {
     let mut command = cargo(&format!("build --quiet --release --package {package} --bin {program}"));
     let target = if planted { target().join("planted") } else { target() };

@@ -1,9 +1,10 @@
-//! The same scripts on the embedded server and on a real ZooKeeper, with everything that they answer compared.
+//! The same scripts on the embedded server and on a real ZooKeeper, with everything that they answer
+//! compared.
 //!
-//! A script is a list of steps of up to four sessions: requests of every kind, good and bad, links that are lost,
-//! sessions that end. A run writes down all that comes back, in a form that is the same on every server that
-//! does the same: times are left out, transactions are numbered in the order of the script's own, sessions by
-//! their place in the script. So two servers differ where two records do.
+//! A script is a list of steps of up to four sessions: requests of every kind, good and bad, links that are
+//! lost, sessions that end. A run writes down all that comes back, in a form that is the same on every server
+//! that does the same: times are left out, transactions are numbered in the order of the script's own,
+//! sessions by their place in the script. So two servers differ where two records do.
 
 mod campaign;
 mod compare;

@@ -8,7 +8,8 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Unit in which sessions expire, and pause between looks for containers: short, because scripts wait for both.
+/// Unit in which sessions expire, and pause between looks for containers: short, because scripts wait for
+/// both.
 const TICK: Duration = Duration::from_millis(100);
 const TIMEOUTS: (Duration, Duration) = (Duration::from_millis(400), Duration::from_secs(120));
 /// The user who may do everything, with the password `test`.

@@ -5,8 +5,8 @@ use crate::servers::Servers;
 /// Runs that the shrinking of one script may take.
 const RUNS: usize = 400;
 
-/// Makes a script that shows a difference shorter, as long as it shows any: steps are left out, many at a time
-/// at first, then operations of multis.
+/// Makes a script that shows a difference shorter, as long as it shows any: steps are left out, many at a
+/// time at first, then operations of multis.
 pub async fn shrink(servers: &Servers, script: Vec<Step>, difference: Difference) -> (Vec<Step>, Difference) {
     let mut shrinking = Shrinking { servers, script, difference, runs: 0 };
     let mut size = shrinking.script.len() / 2;

@@ -297,7 +297,8 @@ proptest! {
     fn memory_grows_no_faster_than_what_is_sent(steps in steps()) {
         let mut bench = Bench::new(Limits::default());
         let base = bench.held();
-        // An entry of the scheme `auth` stands for all identities of the client, which have a limit of their own.
+        // An entry of the scheme `auth` stands for all identities of the client, which have a limit of their
+        // own.
         for step in steps.iter().filter(|step| !stands_for_others(step)) {
             bench.step(step);
             let (held, sent) = (bench.held(), bench.sent);

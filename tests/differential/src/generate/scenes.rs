@@ -157,8 +157,8 @@ impl Generator {
         self.push(other, action);
     }
 
-    /// A link takes the session over from the one before. Short timeouts are left out: the session would be over
-    /// at some time.
+    /// A link takes the session over from the one before. Short timeouts are left out: the session would be
+    /// over at some time.
     fn lone_attach(&mut self, session: usize) {
         let timeout = [TIMEOUT, 30_000, i32::MAX][self.rng.usize(0..3)];
         self.push(session, Action::Attach(timeout));

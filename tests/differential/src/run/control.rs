@@ -15,8 +15,8 @@ const OPEN: &str = "31:world:anyone";
 const REAPED: Duration = Duration::from_secs(2);
 const NO_NODE: i32 = -101;
 
-/// Session of a run that belongs to no script: it makes the root, waits for nodes to go, and looks at all that
-/// is left.
+/// Session of a run that belongs to no script: it makes the root, waits for nodes to go, and looks at all
+/// that is left.
 #[derive(Debug)]
 pub(super) struct Control {
     link: Link,

@@ -45,8 +45,8 @@ impl Line {
     }
 }
 
-/// Puts what is the same on every server in the place of numbers: the order of a script's transactions, and the
-/// place of a session in the script.
+/// Puts what is the same on every server in the place of numbers: the order of a script's transactions, and
+/// the place of a session in the script.
 pub(crate) fn render(lines: &[Line], sessions: &HashMap<i64, usize>) -> Vec<String> {
     let zxids: BTreeSet<i64> = lines.iter().flat_map(|line| &line.0).filter_map(own).collect();
     let zxids: Vec<i64> = zxids.into_iter().collect();
