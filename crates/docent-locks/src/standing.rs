@@ -75,7 +75,8 @@ impl Target {
         Self { line: turns, semaphore: Some((path.to_owned(), permits)) }
     }
 
-    /// Asks who is in the way: a listing and a read, which those of the client share who ask at the same time.
+    /// Asks who is in the way: a listing and a read, which calls of the client share that ask at the same
+    /// time.
     pub(crate) async fn look(&self, standing: &Standing) {
         if let Err(error) = self.ask(standing).await
             && !error.is_retryable()

@@ -71,8 +71,8 @@ impl<P: Send + Sync + 'static> BalancedChannel<P> {
         self
     }
 
-    /// Budget of the attempts at further instances, for all calls together; `None` for no limit. Default: 20 %
-    /// of the calls and ten a second.
+    /// Budget of the attempts at further instances, for all calls together; `None` for no limit. Default:
+    /// 20 % of the calls and ten a second.
     #[must_use]
     pub fn retry_budget(mut self, budget: impl Into<Option<RetryBudget>>) -> Self {
         self.balanced = self.balanced.retry_budget(budget);
