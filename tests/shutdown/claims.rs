@@ -39,7 +39,8 @@ both_backends! {
         let claim = hold_claim(&proxy);
         let taking = tokio::spawn(jobs(&client).take());
         soon(claim.fired()).await;
-        let mut shutdown = tokio::spawn(client.shutdown(PATIENCE));
+        // A part of it is longer than the test waits: earlier stages have nothing to end, and take none.
+        let mut shutdown = tokio::spawn(client.shutdown(PATIENCE * 10));
         soon(stage_reached(&client, Stage::Deliveries)).await;
         assert!(timeout(A_WHILE, &mut shutdown).await.is_err(), "its answer is not there yet");
         assert!(stage_reached(&client, Stage::Locks).now_or_never().is_none(), "it is waited for");

@@ -188,7 +188,7 @@ pub async fn claim_all(
         let generation = attempts.generation().await?;
         let Some(marker) = attempts.marker(&generation).await? else { continue };
         // The shutdown looks for writes under way after its stage has come, this one at the stage after that.
-        let mut under_way = Some(generation.held.begin_write());
+        let mut under_way = Some(generation.held.begin_write(recipe));
         // The session is attached now, so that its timeout is known. A claim that is refused afterwards would
         // be counted all the same.
         if client.shared().refuses(Stage::of(recipe)) {

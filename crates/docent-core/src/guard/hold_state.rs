@@ -382,8 +382,8 @@ impl fmt::Debug for HoldState {
 pub(crate) struct HoldTable {
     guards: Mutex<Guards>,
     live: AtomicUsize,
-    /// Writes under way that begin or end guards.
-    under_way: AtomicUsize,
+    /// Writes under way that begin or end guards, by the stage of those.
+    under_way: [AtomicUsize; Stage::OF_GUARDS.len()],
     /// Counts guards until they are dropped.
     alive: TaskTracker,
     /// Rung when a guard was added.
@@ -400,12 +400,15 @@ struct Guards {
 }
 
 /// A write under way that begins or ends guards.
-pub(crate) struct UnderWay<'a>(&'a HoldTable);
+pub(crate) struct UnderWay<'a> {
+    table: &'a HoldTable,
+    stage: Stage,
+}
 
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
-        self.0.under_way.fetch_sub(1, Ordering::SeqCst);
-        self.0.over.notify_waiters();
+        self.table.under_way(self.stage).fetch_sub(1, Ordering::SeqCst);
+        self.table.over.notify_waiters();
     }
 }
 
@@ -432,19 +435,31 @@ impl HoldTable {
         guards
     }
 
-    /// Counts a write that begins or ends guards, until what is returned is dropped: it is told by the
-    /// servers before the client's shutdown goes on to the next stage.
-    pub(crate) fn begin_write(&self) -> UnderWay<'_> {
-        self.under_way.fetch_add(1, Ordering::SeqCst);
-        UnderWay(self)
+    fn under_way(&self, stage: Stage) -> &AtomicUsize {
+        let [elections, deliveries, locks] = &self.under_way;
+        match stage {
+            Stage::Elections => elections,
+            Stage::Deliveries => deliveries,
+            _ => locks,
+        }
     }
 
-    /// True when all guards of a stage are lost or released, and no write is under way.
+    /// Counts a write that begins or ends guards of `recipe`, until the value that it returns is dropped: it
+    /// is told by the servers before the client's shutdown goes on from their stage to the next.
+    pub(crate) fn begin_write(&self, recipe: &str) -> UnderWay<'_> {
+        let stage = Stage::of(recipe);
+        self.under_way(stage).fetch_add(1, Ordering::SeqCst);
+        UnderWay { table: self, stage }
+    }
+
+    /// True when all guards of a stage are lost or released, and no write that begins or ends one is under
+    /// way.
     pub(crate) fn is_over(&self, stage: Stage) -> bool {
-        self.under_way.load(Ordering::SeqCst) == 0 && self.of(stage).is_empty()
+        self.under_way(stage).load(Ordering::SeqCst) == 0 && self.of(stage).is_empty()
     }
 
-    /// Waits until all guards of a stage are lost or released, and no write is under way.
+    /// Waits until all guards of a stage are lost or released, and no write that begins or ends one is under
+    /// way.
     pub(crate) async fn over(&self, stage: Stage) {
         loop {
             let over = self.over.notified();

@@ -266,7 +266,7 @@ impl Hold {
         if !holds.iter().all(is_ours) || !transaction.is_of(&first.client) {
             return Err(Error::invalid_input(operation, "what ends in one step must be of one client"));
         }
-        let generation = Arc::clone(&first.state.generation);
+        let (generation, recipe) = (Arc::clone(&first.state.generation), first.state.recipe());
         for hold in &holds {
             hold.check_for(operation)?;
             if hold.state.generation.number != generation.number {
@@ -276,7 +276,7 @@ impl Hold {
             }
         }
         // The client's shutdown waits for the write, though the holds are over before it.
-        let _under_way = generation.held.begin_write();
+        let _under_way = generation.held.begin_write(recipe);
         for hold in &mut holds {
             // From here on our own delete may end the hold, of which its watch tells: that is no loss.
             hold.state.hand_over().map_err(|reason| hold.lost_in(operation, reason))?;
