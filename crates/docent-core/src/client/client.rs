@@ -91,6 +91,11 @@ impl Client {
         Self { operation_timeout: timeout, ..self.clone() }
     }
 
+    /// Key of what clones share that have the same timeout and, if they are bound to one, the same session.
+    pub(crate) fn key(&self, full: &str) -> String {
+        format!("{:?} {:?} {full}", self.operation_timeout, self.bound)
+    }
+
     /// A clone whose operations happen in the present session or not at all: once that has ended they fail
     /// with `SessionChanged`.
     #[must_use]

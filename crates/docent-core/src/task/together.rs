@@ -1,12 +1,16 @@
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared, WeakShared};
 use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Mutex, PoisonError};
+
+/// Answer that several wait for; `None` where its code panicked.
+type Answer<T> = BoxFuture<'static, Option<T>>;
 
 /// Questions under way, by key: those who ask the same one meanwhile get the same answer.
 ///
 /// An answer goes on for as long as somebody waits for it.
-pub(crate) struct Together<T>(Mutex<HashMap<String, WeakShared<BoxFuture<'static, T>>>>);
+pub(crate) struct Together<T>(Mutex<HashMap<String, WeakShared<Answer<T>>>>);
 
 impl<T> Default for Together<T> {
     fn default() -> Self {
@@ -15,12 +19,9 @@ impl<T> Default for Together<T> {
 }
 
 impl<T: Clone + Send + 'static> Together<T> {
-    /// The answer under way for `key`; else `ask` begins it.
-    pub(crate) fn ask(
-        &self,
-        key: String,
-        ask: impl FnOnce() -> BoxFuture<'static, T>,
-    ) -> Shared<BoxFuture<'static, T>> {
+    /// The answer under way for `key`; else `ask` begins it. `None` where that panicked: a panic is told to
+    /// all who wait.
+    pub(crate) fn ask(&self, key: String, ask: impl FnOnce() -> BoxFuture<'static, T>) -> Shared<Answer<T>> {
         let mut asked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let under_way = asked.get(&key).and_then(WeakShared::upgrade);
         if let Some(under_way) = under_way.filter(|under_way| under_way.peek().is_none()) {
@@ -30,7 +31,7 @@ impl<T: Clone + Send + 'static> Together<T> {
             // Those that have ended are forgotten before the table would grow.
             asked.retain(|_, answer| answer.upgrade().is_some());
         }
-        let answer = ask().shared();
+        let answer = AssertUnwindSafe(ask()).catch_unwind().map(Result::ok).boxed().shared();
         asked.extend(answer.downgrade().map(|weak| (key, weak)));
         answer
     }
@@ -58,8 +59,17 @@ mod tests {
             })
         };
         let (first, second, other) = (ask("a"), ask("a"), ask("b"));
-        assert_eq!((first.await, second.await, other.await), (1, 1, 2));
-        assert_eq!(ask("a").await, 3);
+        assert_eq!((first.await, second.await, other.await), (Some(1), Some(1), Some(2)));
+        assert_eq!(ask("a").await, Some(3));
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_told_to_all_who_wait_and_the_next_one_asks_again() {
+        let together = Together::<u8>::default();
+        let ask = || together.ask("a".to_owned(), || async { panic!("of a hook") }.boxed());
+        let (first, second) = (ask(), ask());
+        assert_eq!((first.await, second.await), (None, None));
+        assert_eq!(together.ask("a".to_owned(), || async { 1 }.boxed()).await, Some(1));
     }
 
     #[tokio::test]
@@ -68,7 +78,7 @@ mod tests {
         let mut never = together.ask("a".to_owned(), || pending().boxed());
         assert!(poll!(&mut never).is_pending());
         drop(never);
-        assert_eq!(together.ask("a".to_owned(), || async { 1 }.boxed()).await, 1);
+        assert_eq!(together.ask("a".to_owned(), || async { 1 }.boxed()).await, Some(1));
         for key in 0..1_000 {
             drop(together.ask(key.to_string(), || pending().boxed()));
         }
