@@ -77,6 +77,8 @@ impl Client {
 
 /// Ends all that goes on: the time is over.
 fn cut_off(shared: &Shared) {
+    // Whoever is ended by that knows why.
+    shared.stages.enter(Stage::Close);
     shared.closing.cancel();
     let generation = shared.generation();
     generation.session.drain();

@@ -40,6 +40,8 @@ pub(super) struct Reconciler {
     successors: watch::Receiver<u64>,
     /// Tells of each stage of the client's shutdown.
     stages: watch::Receiver<Stage>,
+    /// Stage that the last wish was read at.
+    stage: Stage,
     /// Number of the last generation that is known to have ended.
     ended: u64,
     /// Time since when somebody else's node is at the path.
@@ -69,6 +71,7 @@ impl Reconciler {
             successors: shared.kept.successors(),
             told: Told::new(&shared.label, &path),
             stages: shared.stages.subscribe(),
+            stage: Stage::Open,
             shared,
             path,
             full,
@@ -139,20 +142,21 @@ impl Reconciler {
     fn wish(&mut self, generation: &SessionGeneration) -> Wish {
         // A handle that was dropped wants the node absent.
         let dropped = self.wanted.has_changed().is_err();
-        let stage = *self.stages.borrow_and_update();
+        self.stage = *self.stages.borrow_and_update();
         let Desired { data, anew, number, farewell, .. } = self.wanted.borrow_and_update().clone();
         // A settled node is kept only while it is present in this session: once gone it is gone for good.
         let wanted = data.filter(|_| !dropped && (anew || self.is_present(generation)));
         match self.life.is_ephemeral() {
-            true => Wish::at(stage, number, wanted, farewell),
+            true => Wish::at(self.stage, number, wanted, farewell),
             // Others stay when the client is closed.
             false => Wish::of(number, wanted),
         }
     }
 
-    /// Tells the drain of the client's shutdown, once that has begun, whether it can be heard of.
+    /// Tells the drain of the client's shutdown whether it can be heard of, once the wish is one of the drain:
+    /// it may have begun since the wish was read.
     fn drained(&self, drained: Drained) {
-        if *self.stages.borrow() >= Stage::Drain {
+        if self.stage >= Stage::Drain {
             self.progress.drained.send_replace(Some(drained));
         }
     }
@@ -442,6 +446,7 @@ impl Reconciler {
             return if replaced { Ok(false) } else { Err(Trouble::Busy) };
         }
         if owner != self.life.owner(generation.session.id()) {
+            self.shared.notes.forget_nodes_before(&self.full, owner);
             return Ok(true);
         }
         if self.life.ttl().is_some() && stat.num_children > 0 {
@@ -449,7 +454,11 @@ impl Reconciler {
         }
         let delete = self.submit(generation, [self.delete(stat.version)]).await?;
         match exact::written(delete).await? {
-            Written::Applied | Written::Refused(_, Code::NO_NODE | Code::BAD_VERSION) => Ok(false),
+            Written::Applied => {
+                self.shared.notes.forget_nodes_at(&self.full);
+                Ok(false)
+            }
+            Written::Refused(_, Code::NO_NODE | Code::BAD_VERSION) => Ok(false),
             Written::Refused(_, code) => Err(self.refusal(code)),
         }
     }

@@ -64,6 +64,14 @@ impl ShutdownNotes {
         owned.for_each(|owned| owned.retain(|path| path != full));
     }
 
+    /// As [`forget_nodes_at`](Self::forget_nodes_at), where the node of another session is at the path by
+    /// now.
+    pub(crate) fn forget_nodes_before(&self, full: &str, owner: i64) {
+        let mut notes = self.lock();
+        let others = notes.abandoned.iter_mut().filter(|(abandoned, _)| *abandoned != owner);
+        others.for_each(|(_, owned)| owned.retain(|path| path != full));
+    }
+
     pub(crate) fn abandoned(&self) -> Vec<(i64, Vec<String>)> {
         self.lock().abandoned.clone()
     }

@@ -61,8 +61,13 @@ impl Stages {
         self.stage.subscribe()
     }
 
+    /// Enters a stage, unless a later one has come.
     pub(crate) fn enter(&self, stage: Stage) {
-        self.stage.send_replace(stage);
+        self.stage.send_if_modified(|reached| {
+            let is_later = stage > *reached;
+            *reached = stage.max(*reached);
+            is_later
+        });
     }
 
     /// Ends the shutdown by `end` at the latest. True when it is the first one that is asked for.

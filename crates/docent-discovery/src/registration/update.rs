@@ -25,6 +25,9 @@ impl Registration {
         let encoded = change(&state.encoded)?;
         let (path, data) = checked(&self.client, &self.placement, &self.service, self.side, &encoded)?;
         if path == state.node.path() {
+            state.encoded = encoded;
+            // Before the data, which wakes the node's task: it looks at both.
+            self.set_farewell(&state);
             // While the state is locked, so that the newest update is written last.
             state.node.want(data);
         } else {
@@ -42,9 +45,9 @@ impl Registration {
             let replaced = std::mem::replace(&mut state.node, node);
             replaced.release();
             state.replaced.push(replaced);
+            state.encoded = encoded;
+            self.set_farewell(&state);
         }
-        state.encoded = encoded;
-        self.set_farewell(&state);
         state.waiting += 1;
         Ok(Replacing(self))
     }
