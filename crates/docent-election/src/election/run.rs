@@ -106,7 +106,8 @@ where
                 span.in_scope(|| tell_end(&election, fence, told, done.is_err()));
                 let resigned = term.resign().await;
                 done?;
-                may_go_on(resigned, told)?;
+                // It may have been told to stop while it resigned.
+                may_go_on(resigned, stopped(&election, &stop).now_or_never().is_some())?;
                 tokio::select! {
                     () = stopped(&election, &stop) => {}
                     () = election.rest(began) => {}
