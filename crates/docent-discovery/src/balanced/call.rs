@@ -27,18 +27,21 @@ where
     /// Sends a request to one instance after the other, until one did it or it must not be sent again.
     pub(super) async fn send(self, mut request: R) -> CallResult<S, R> {
         let mut tried = Vec::new();
-        let (mut attempts, mut last) = (0, None);
+        // The first attempt needs no token.
+        let (mut attempts, mut last, mut is_paid) = (0, None, true);
         self.tokens.count();
         while let Some(picked) = self.pick(&tried).await {
-            // Only where there is another instance to ask.
-            if attempts > 0 && !self.may_try_again() {
+            // Only where there is another instance to ask, and once for each attempt.
+            if !is_paid && !self.may_try_again() {
                 break;
             }
+            is_paid = true;
             tried.push(Arc::clone(picked.key()));
             request = match self.attempt(picked, request).await {
                 Attempt::LeftOut(request) => request,
                 Attempt::Over(result, again) => {
                     attempts += 1;
+                    is_paid = false;
                     match again.filter(|_| attempts < self.policy.limit) {
                         Some(again) => {
                             last = Some(result);
