@@ -15,27 +15,32 @@ const LOOK_AFTER: usize = 3;
 pub(super) struct FreeItems {
     store: Arc<Store>,
     backlog: Backlog,
+    /// True while the backlog is left to the next run of the task.
+    is_left: bool,
 }
 
 impl FreeItems {
     pub(super) fn new(store: Arc<Store>) -> Self {
-        let mut free = Self { store, backlog: Backlog::default() };
+        let mut free = Self { store, backlog: Backlog::default(), is_left: true };
         free.go_on();
         free
     }
 
-    /// Leaves a long backlog to the next run of the task: a listing for each item would cost much. Another
-    /// one is listed anew, so that fewer claims are in vain. Called before the task ends at the desk: from
-    /// then on the next run may begin.
+    /// Leaves a long backlog to the next run of the task: a listing for each item would cost much. The next
+    /// run lists a short one anew, so that fewer claims are in vain. Called before the task ends at the desk:
+    /// from then on the next run may begin.
     pub(super) fn leave(&mut self) {
-        let backlog = std::mem::take(&mut self.backlog);
-        *self.kept() = if backlog.is_long() { backlog } else { Backlog::default() };
+        self.is_left = self.backlog.is_long();
+        let left = if self.is_left { std::mem::take(&mut self.backlog) } else { Backlog::default() };
+        *self.kept() = left;
     }
 
-    /// Goes on with the backlog that was [left](Self::leave) last.
+    /// Goes on with the backlog that was [left](Self::leave) last, or with the own one, where that was not.
     pub(super) fn go_on(&mut self) {
-        let kept = std::mem::take(&mut *self.kept());
-        self.backlog = kept;
+        if std::mem::take(&mut self.is_left) {
+            let kept = std::mem::take(&mut *self.kept());
+            self.backlog = kept;
+        }
     }
 
     fn kept(&self) -> MutexGuard<'_, Backlog> {
