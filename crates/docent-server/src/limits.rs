@@ -109,12 +109,12 @@ impl Limits {
     /// allocator cannot use between its pieces apart. It is the sum of:
     /// - 1 KiB for each node and session, and the bytes of all nodes and watches;
     /// - 48 KiB and the bytes of its identities for each link, and twice the bytes that wait in all links;
-    /// - for the one request that is worked on, 32 times the longest request, four times the longest reply, and
-    ///   128 bytes for each event of a transaction;
+    /// - for the one request that is worked on, 32 times the longest request, four times the longest reply,
+    ///   and 128 bytes for each event of a transaction;
     /// - the bytes of the past, twice those of held messages, and the bytes of the journal.
     ///
-    /// The last line is there only with followers and a [journal](crate::Builder::journal). A follower that is
-    /// cut off has one more copy of nodes and sessions, and a link whose transport has a fault 2 MiB.
+    /// The last line is there only with followers and a [journal](crate::Builder::journal). A follower that
+    /// is cut off has one more copy of nodes and sessions, and a link whose transport has a fault 2 MiB.
     ///
     /// ```
     /// use docent_server::Limits;

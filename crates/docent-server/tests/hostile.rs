@@ -98,7 +98,7 @@ fn text(length: i32, bytes: &[u8]) -> Vec<u8> {
 }
 
 fn create(path: &[u8], flags: i32) -> Vec<u8> {
-    let length = i32::try_from(path.len()).unwrap();
+    let length = i32::try_from(path.len()).expect("it fits in a frame");
     let mut body = BytesMut::from(&text(length, path)[..]);
     body.put_i32(-1);
     body.put_i32(1);
