@@ -14,7 +14,7 @@ pub struct Transaction {
     /// decreases. See [`Builder::clock`](crate::Builder::clock) for how it compares with other clocks.
     pub time_ms: i64,
     /// The session that asked for it; 0 for the server itself, which deletes empty containers and
-    /// nodes whose time to live is over.
+    /// nodes whose time to live is over, or loses all.
     pub session: i64,
     /// The change that was made.
     pub kind: TransactionKind,

@@ -228,3 +228,15 @@ async fn a_restart_without_state_is_a_new_server_to_clients() {
         .collect();
     assert_eq!(gone, ["/a/mine", "/a"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_follower_that_lags_shows_nothing_of_a_state_that_was_lost() {
+    let world = World::new(Server::builder()).await;
+    let (_follower, dial) = world.follower(|builder| builder.lag(1_000 * SECOND)).await;
+    let mut peer = world.peer(40_000).await;
+    peer.create("/a", CreateMode::Persistent).await.unwrap();
+    peer.create("/b", CreateMode::Persistent).await.unwrap();
+    world.server.restart_empty().await.unwrap();
+    let mut peer = dial.peer(40_000).await;
+    assert_eq!(peer.exists("/a", false).await, Err(Code::NO_NODE));
+}
