@@ -1,4 +1,5 @@
-//! Four-letter words: what other people's tools read from a server.
+//! Four-letter words: the text that other people's tools read from a server.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use docent_battery::{Backend, RawClient, TestServer, both_backends};
 use docent_proto::{Acl, Create, CreateMode, Request};
