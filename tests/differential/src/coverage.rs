@@ -19,7 +19,7 @@ impl Coverage {
             match (line.starts_with("  "), words.next(), words.next()) {
                 (true, Some("!"), Some(kind)) => *self.events.entry(kind.to_owned()).or_default() += 1,
                 (true, Some(operation), Some(code)) if Operation::find(operation).is_some() => {
-                    self.reply(operation, code)
+                    self.reply(operation, code);
                 }
                 _ => {}
             }
