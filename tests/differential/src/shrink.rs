@@ -32,8 +32,10 @@ impl Shrinking<'_> {
         let (mut at, mut shorter) = (0, false);
         while at < self.script.len() {
             let mut candidate = self.script.clone();
-            candidate.drain(at..(at + size).min(candidate.len()));
-            if self.adopt(candidate).await {
+            let end = after(&candidate, at + size);
+            candidate.drain(at..end);
+            let splits = matches!(&self.script[at].action, Action::Gone(_));
+            if !splits && self.adopt(candidate).await {
                 shorter = true;
             } else {
                 at += size;
@@ -66,6 +68,15 @@ impl Shrinking<'_> {
             }
             _ => false,
         }
+    }
+}
+
+/// The end of a piece that is left out: a wait for a node to go stays with the step before it, without which
+/// the node would go at any time.
+fn after(script: &[Step], end: usize) -> usize {
+    match script.get(end) {
+        Some(Step { action: Action::Gone(_), .. }) => end + 1,
+        _ => end.min(script.len()),
     }
 }
 

@@ -27,8 +27,7 @@ const UNIMPLEMENTED: i32 = -6;
 /// When the server cannot be reached or is silent: that says nothing about the script.
 pub async fn run(script: &[Step], address: SocketAddr, root: &str) -> Result<Record> {
     let control = Control::open(address, root).await?;
-    let (sessions, lines) = (BTreeMap::new(), Vec::new());
-    let mut runner = Runner { script, address, root, control, sessions, lines };
+    let mut runner = Runner { script, address, root, control, sessions: BTreeMap::new(), lines: Vec::new() };
     for (index, step) in script.iter().enumerate() {
         runner.step(index, step).await.with_context(|| format!("step {index}: {step}"))?;
     }
@@ -222,15 +221,17 @@ impl Runner<'_> {
         self.connect(who, &connect).await
     }
 
-    /// The session leaves a node of its own behind, which goes with it.
+    /// Leaves a node of the session behind, which goes with it. The short timeout comes last, as nothing is
+    /// waited for under it.
     async fn expire(&mut self, who: usize) -> Result<()> {
-        self.attach(who, SHORT).await?;
+        self.attach(who, TIMEOUT).await?;
         let marker = format!("={}~{who}", self.root);
         let create = Operation::find("create").context("there is a create")?;
         let fields = [marker.as_str(), "null", "open", "1"].map(str::to_owned);
         let mut body = Vec::new();
         encode::body(create, &fields, Names { root: self.root, seen: 0 }, &mut body)?;
         self.send(who, usize::MAX, None, create.code, &body).await;
+        self.attach(who, SHORT).await?;
         self.detach(who).await?;
         self.control.await_gone(&marker).await
     }
