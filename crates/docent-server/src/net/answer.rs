@@ -144,6 +144,7 @@ impl Ensemble {
         if let Some(refusal) = effects.refusal {
             self.warn_link(id, refusal);
         }
+        self.count_work(id, effects.work());
         self.send_events(world, &effects.events);
         let failed = reply.result.is_err();
         self.reply(id, number, &reply, fate);

@@ -48,6 +48,14 @@ impl Ensemble {
         self.links.count() < self.limits.connections
     }
 
+    /// Closes the oldest link without a session, if there is one: the process can open no more.
+    pub(super) fn expel_without_session(&mut self) {
+        let count = self.links.count();
+        if let Some(id) = self.links.oldest_without_session() {
+            self.expel(id, Refusal { rule: "open files", value: count + 1, limit: count });
+        }
+    }
+
     /// Closes the links of sessions that had more events than a transaction may have.
     pub(super) fn expel_flooded(&mut self, world: MemberId, effects: &Effects) {
         let most = self.limits.events_per_transaction;

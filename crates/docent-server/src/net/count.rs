@@ -37,6 +37,13 @@ impl Ensemble {
         });
     }
 
+    /// Counts work that was done for a link.
+    pub(super) fn count_work(&mut self, id: u64, units: usize) {
+        if let Some(link) = self.links.get_mut(id) {
+            link.work += units;
+        }
+    }
+
     /// Counts a frame that was queued for a link; `reply` is its length if it is a reply.
     pub(super) fn count_sent(&mut self, id: u64, reply: Option<usize>) {
         let Some(link) = self.links.get_mut(id) else { return };

@@ -216,6 +216,14 @@ impl Ensemble {
         }
     }
 
+    /// Takes a step of the leader's state, in one transaction at most, and carries out its effects.
+    pub(crate) fn take_step<R>(&mut self, step: impl FnOnce(&mut State, &mut Effects) -> R) -> R {
+        let mut effects = Effects::default();
+        let result = step(&mut self.state, &mut effects);
+        self.carry_out(&effects);
+        result
+    }
+
     /// Carries out the effects of a step of the leader's state.
     pub(crate) fn carry_out(&mut self, effects: &Effects) {
         self.send_events(LEADER, &effects.events);

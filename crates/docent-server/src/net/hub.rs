@@ -1,5 +1,6 @@
+use super::buffers::Incoming;
 use super::ensemble::Ensemble;
-use super::links::{KEPT, Link};
+use super::links::Link;
 use crate::config::Config;
 use crate::state::{Refusal, State};
 use crate::time::Clock;
@@ -14,16 +15,19 @@ const FULL: usize = 256 << 10;
 /// Bytes in front of a frame that say how long it is.
 const PREFIX: usize = 4;
 
-/// Requests of a link that are answered before others have their turn.
-const TURN: usize = 100;
+/// Units of work that are done for a link before others have their turn. A unit is about what it takes to look
+/// at one node. Time is no measure here: runs of a simulation repeat.
+const TURN: usize = 20_000;
 
-/// Time after which they have it in any case, in milliseconds.
-const TURN_MS: i64 = 5;
+/// Units that each request takes, besides one for each of its bytes.
+const REQUEST: usize = 100;
 
 /// State that all links share, and for each link the bytes that wait to be written. Both are under one lock,
 /// so that events and replies are queued in the order of the changes they tell of.
 pub(crate) struct Hub {
     ensemble: Mutex<Ensemble>,
+    /// Held while one waits for the ensemble: a task that has just left it does not overtake those that wait.
+    next: Mutex<()>,
     pub(crate) clock: Clock,
     frames: Frames,
 }
@@ -47,55 +51,57 @@ impl Hub {
     pub(crate) fn new(config: &Config, clock: Clock, state: State) -> Self {
         let frames = Frames::new(config.limits.frame_bytes);
         let ensemble = Ensemble::new(config, state, clock.clone());
-        Self { ensemble: Mutex::new(ensemble), clock, frames }
+        Self { ensemble: Mutex::new(ensemble), next: Mutex::new(()), clock, frames }
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Ensemble> {
+        let _next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         // A panic while the lock was held must not take every other link down with it.
         self.ensemble.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Answers complete requests in `input`, until there are none, or the client or others have to go first.
-    /// The link's task has `unwritten` bytes to write still.
-    pub(crate) fn receive(&self, id: u64, input: &mut BytesMut, unwritten: usize) -> Progress {
-        let room = input.capacity();
+    /// The link's task holds `unwritten` bytes to write still.
+    pub(super) fn receive(&self, id: u64, input: &mut Incoming, unwritten: usize) -> Progress {
         let mut ensemble = self.lock();
         if let Some(link) = ensemble.links.get_mut(id) {
             link.unwritten(unwritten);
         }
-        let progress = self.answer_all(&mut ensemble, id, input);
+        let progress = self.answer_all(&mut ensemble, id, &mut input.bytes);
         if let Some(link) = ensemble.links.get_mut(id) {
-            link.coming(input.len());
+            link.coming(input.bytes.len());
+            if progress != Progress::Hungry {
+                link.work = 0;
+            }
         }
         ensemble.admit_bytes(id);
         drop(ensemble);
-        shrink(input, room);
+        input.settle();
         progress
     }
 
     fn answer_all(&self, ensemble: &mut Ensemble, id: u64, input: &mut BytesMut) -> Progress {
-        let began = self.clock.now_ms();
-        for _ in 0..TURN {
-            match self.answer_next(ensemble, id, input) {
-                Ok(now) if now - began < TURN_MS => {}
-                Ok(_) => break,
-                Err(progress) => return progress,
+        loop {
+            if let Err(progress) = self.answer_next(ensemble, id, input) {
+                return progress;
             }
         }
-        Progress::Busy
     }
 
-    /// Answers the next request, and tells the time after it.
+    /// Answers the next request.
     ///
     /// # Errors
     /// The next action of the link's task when there is none to answer now.
-    fn answer_next(&self, ensemble: &mut Ensemble, id: u64, input: &mut BytesMut) -> Result<i64, Progress> {
+    fn answer_next(&self, ensemble: &mut Ensemble, id: u64, input: &mut BytesMut) -> Result<(), Progress> {
         let link = ensemble.links.get(id).ok_or(Progress::Cut)?;
         if link.ending {
             return Err(Progress::Ending);
         }
         if link.output.len() >= FULL || link.under_way() >= ensemble.limits.requests_per_connection {
             return Err(Progress::Full);
+        }
+        if link.work >= TURN {
+            return Err(Progress::Busy);
         }
         let (session, member, held) = (link.session, link.member, link.held);
         // Requests behind the held one may wait for the leader, too; behind a handshake none do.
@@ -105,19 +111,19 @@ impl Hub {
         }
         let now = self.clock.now_ms();
         if session.is_none() && ensemble.answer_word(id, input, now) {
-            return Ok(now);
+            return Ok(());
         }
         let frame = self.cut_frame(ensemble, id, input)?;
         ensemble.count_received(id, PREFIX + frame.len(), now);
+        ensemble.count_work(id, REQUEST + frame.len());
         let timed = match session {
             None => ensemble.handshake(id, frame, now),
             Some(session) => ensemble.request(id, session, frame, now),
         };
-        let done = self.clock.now_ms();
         if let Some(timed) = timed {
-            ensemble.count_latency(id, timed, now, done);
+            ensemble.count_latency(id, timed, now, self.clock.now_ms());
         }
-        Ok(done)
+        Ok(())
     }
 
     /// The next frame of `input`. The link is closed when that is none.
@@ -151,12 +157,5 @@ impl Hub {
     /// True once the link has a session.
     pub(crate) fn is_attached(&self, id: u64) -> bool {
         self.lock().links.get(id).is_some_and(|link| link.session.is_some())
-    }
-}
-
-/// Leaves a large buffer of `room` bytes for a small one, if the bytes that are left would fit.
-fn shrink(input: &mut BytesMut, room: usize) {
-    if room > KEPT && input.len() <= room / 4 {
-        *input = BytesMut::from(&input[..]);
     }
 }

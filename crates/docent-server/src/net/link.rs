@@ -1,19 +1,17 @@
+use super::buffers::{Incoming, Outgoing};
 use super::hub::{Hub, Progress};
 use super::members::MemberId;
 use super::shape::SharedShape;
 use super::shaped::Shaped;
-use bytes::BytesMut;
+use std::future::ready;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::Notify;
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until, timeout};
-
-/// Most bytes asked of the transport at a time.
-const CHUNK: usize = 16 << 10;
 
 /// Time that a client has to read the last words of a link that is being closed.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -48,25 +46,23 @@ where
     let Place { hub, id, wake, shape } = &place;
     let (hub, id) = (hub.as_ref(), *id);
     let (mut reader, mut writer) = tokio::io::split(Shaped::new(io, shape.clone()));
-    let (mut input, mut output) = (BytesMut::new(), BytesMut::new());
+    let (mut input, mut output) = (Incoming::default(), Outgoing::default());
     let too_late = Instant::now() + handshake.min(A_CENTURY);
     loop {
-        let progress = hub.receive(id, &mut input, output.len());
+        let progress = hub.receive(id, &mut input, output.held());
         if output.is_empty() {
-            output = hub.take_output(id);
+            output.fill(hub.take_output(id));
         }
         match progress {
             Progress::Cut => break,
             Progress::Ending => {
-                output.unsplit(hub.take_output(id));
                 // A client that does not read is no reason to keep the link: the result does not matter.
                 let _ = timeout(LAST_WORDS, end(&place, &mut writer, &mut output)).await;
                 break;
             }
-            Progress::Hungry | Progress::Busy | Progress::Full => {}
-        }
-        if progress == Progress::Hungry {
-            input.reserve(CHUNK);
+            Progress::Hungry => input.reserve(),
+            // Also when the client reads as fast as it asks: a write that is ready lets nobody else go first.
+            Progress::Busy | Progress::Full => yield_now().await,
         }
         // In a fixed order, so that runs of a simulation repeat. Each turn looks at the hub, so the wake-up
         // may come last.
@@ -76,15 +72,15 @@ where
                 hub.give_up(id, handshake);
                 break;
             }
-            written = writer.write_buf(&mut output), if !output.is_empty() => match written {
+            written = output.write(&mut writer), if !output.is_empty() => match written {
                 Ok(0) | Err(_) => break,
                 Ok(_) => {}
             },
-            read = reader.read_buf(&mut input), if progress == Progress::Hungry => match read {
+            read = input.read(&mut reader), if progress == Progress::Hungry => match read {
                 Ok(0) | Err(_) => break,
                 Ok(_) => {}
             },
-            () = yield_now(), if progress == Progress::Busy => {}
+            () = ready(()), if progress == Progress::Busy => {}
             () = wake.notified() => {}
         }
     }
@@ -97,15 +93,28 @@ impl Drop for Place {
 }
 
 /// Writes the last bytes of a link, unless it is cut meanwhile.
-async fn end<W: AsyncWrite + Unpin>(place: &Place, writer: &mut W, output: &mut BytesMut) -> io::Result<()> {
+async fn end<W>(place: &Place, writer: &mut W, output: &mut Outgoing) -> io::Result<()>
+where
+    W: AsyncWrite + Unpin,
+{
+    drain(place, writer, output).await?;
+    output.fill(place.hub.take_output(place.id));
+    drain(place, writer, output).await?;
+    if place.hub.is_open(place.id) { writer.shutdown().await } else { Ok(()) }
+}
+
+async fn drain<W>(place: &Place, writer: &mut W, output: &mut Outgoing) -> io::Result<()>
+where
+    W: AsyncWrite + Unpin,
+{
     while !output.is_empty() && place.hub.is_open(place.id) {
         tokio::select! {
             biased;
-            written = writer.write_buf(output) => if written? == 0 {
-                return Ok(());
+            written = output.write(writer) => if written? == 0 {
+                return Err(io::ErrorKind::WriteZero.into());
             },
             () = place.wake.notified() => {}
         }
     }
-    if place.hub.is_open(place.id) { writer.shutdown().await } else { Ok(()) }
+    Ok(())
 }

@@ -5,7 +5,7 @@ use super::valve::Valve;
 use crate::state::Reply;
 use bytes::BytesMut;
 use docent_proto::{Code, Record, ReplyHeader, write_frame};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::sync::Notify;
@@ -35,6 +35,8 @@ pub(crate) struct Link {
     replies: usize,
     /// Bytes of the request that is coming in.
     coming: usize,
+    /// Work that was done for it since others had their turn.
+    pub(super) work: usize,
     /// Bytes and replies that the link's task has taken and not written.
     taken: (usize, usize),
     /// Bytes that were counted when it was last looked at.
@@ -58,6 +60,7 @@ impl Link {
             waiting: 0,
             replies: 0,
             coming: 0,
+            work: 0,
             taken: (0, 0),
             counted: 0,
             warnings: Valve::new(1),
@@ -97,7 +100,7 @@ impl Link {
         if self.output.capacity() > KEPT { std::mem::take(&mut self.output) } else { self.output.split() }
     }
 
-    /// Takes note of the bytes that the link's task has not written yet.
+    /// Takes note of the bytes that the link's task holds because it has not written all of them.
     pub(super) fn unwritten(&mut self, bytes: usize) {
         self.taken = (bytes, if bytes == 0 { 0 } else { self.taken.1 });
     }
@@ -124,6 +127,7 @@ pub(crate) struct Links {
     /// The link of a session. A session may have one more at each follower that is cut off, which knows no
     /// better.
     by_session: HashMap<(MemberId, i64), u64>,
+    without_session: BTreeSet<u64>,
     last: u64,
     /// Bytes that wait in all links.
     waiting: usize,
@@ -131,7 +135,13 @@ pub(crate) struct Links {
 
 impl Links {
     pub(super) fn new() -> Self {
-        Self { links: BTreeMap::new(), by_session: HashMap::new(), last: 0, waiting: 0 }
+        Self {
+            links: BTreeMap::new(),
+            by_session: HashMap::new(),
+            without_session: BTreeSet::new(),
+            last: 0,
+            waiting: 0,
+        }
     }
 
     /// Counts the bytes that wait in a link anew, and tells of them.
@@ -155,13 +165,14 @@ impl Links {
 
     /// The first of the links that have no session.
     pub(super) fn oldest_without_session(&self) -> Option<u64> {
-        self.links.iter().find(|(_, link)| link.session.is_none()).map(|(id, _)| *id)
+        self.without_session.first().copied()
     }
 
     /// Adds a link, and returns its number.
     pub(super) fn add(&mut self, peer: SocketAddr, member: MemberId, now: i64) -> u64 {
         self.last += 1;
         self.links.insert(self.last, Link::new(peer, member, now));
+        self.without_session.insert(self.last);
         self.last
     }
 
@@ -172,6 +183,7 @@ impl Links {
 
     pub(super) fn remove(&mut self, id: u64) -> Option<Link> {
         let link = self.links.remove(&id)?;
+        self.without_session.remove(&id);
         self.waiting -= link.counted;
         Some(link)
     }
@@ -210,6 +222,7 @@ impl Links {
     /// Makes `id` the link of a session in a world.
     pub(super) fn enter_session(&mut self, world: MemberId, session: i64, id: u64) {
         self.by_session.insert((world, session), id);
+        self.without_session.remove(&id);
     }
 
     pub(super) fn leave_session(&mut self, world: MemberId, session: i64) {

@@ -3,6 +3,7 @@
 
 mod answer;
 mod budget;
+mod buffers;
 mod count;
 mod ensemble;
 mod entrance;

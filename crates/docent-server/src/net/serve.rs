@@ -1,7 +1,7 @@
 use super::entrance::Entrance;
 use super::listener::Bind;
+use crate::EndCause;
 use crate::config::Config;
-use crate::state::Effects;
 use crate::time::millis;
 use std::io;
 use std::net::SocketAddr;
@@ -92,11 +92,12 @@ impl<B: Bind> Serve<B> {
 
     fn pass_time(&self, now: i64, check_containers: bool) {
         let mut ensemble = self.entrance.hub.lock();
-        let mut effects = Effects::default();
-        ensemble.state.expire_overdue(now, &mut effects);
-        if check_containers {
-            ensemble.state.reap(now, &mut effects);
+        for id in ensemble.state.overdue(now) {
+            ensemble.take_step(|state, effects| state.expire(id, EndCause::Expired, now, effects));
         }
-        ensemble.carry_out(&effects);
+        let done = if check_containers { ensemble.state.done(now) } else { Vec::new() };
+        for path in done {
+            ensemble.take_step(|state, effects| state.reap(&path, now, effects));
+        }
     }
 }

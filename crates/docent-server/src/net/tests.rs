@@ -1,27 +1,45 @@
+use super::buffers::Incoming;
+use super::entrance::Entrance;
 use super::hub::{Hub, Progress};
-use super::link::Place;
+use super::link::{Place, run};
+use super::listener::Listener;
 use super::members::LEADER;
 use crate::config::Config;
 use crate::state::{Origin, State};
 use crate::time::Clock;
 use bytes::{BufMut, Bytes, BytesMut};
-use docent_proto::{ConnectRequest, OpCode, Record, Request, RequestFrame, write_frame};
+use docent_proto::{
+    Acl, ConnectRequest, Create, CreateMode, MultiOp, OpCode, Record, Request, RequestFrame, write_frame,
+};
 use proptest::collection::vec;
 use proptest::prelude::{Strategy, any, prop_oneof};
 use proptest::proptest;
 use proptest::sample::select;
+use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+use tokio_util::task::TaskTracker;
 
-fn entered() -> Place {
+const HANDSHAKE: Duration = Duration::from_secs(10);
+
+fn hub() -> Arc<Hub> {
     let (config, clock) = (Config::default(), Clock::new(|| Duration::ZERO));
     let state = State::new(config.clone(), Origin::at(Duration::ZERO));
-    let hub = Arc::new(Hub::new(&config, clock, state));
-    Place::enter(&hub, ([127, 0, 0, 1], 1).into(), LEADER).expect("the first link is within the limit")
+    Arc::new(Hub::new(&config, clock, state))
+}
+
+fn entered(hub: &Arc<Hub>) -> Place {
+    Place::enter(hub, ([127, 0, 0, 1], 1).into(), LEADER).expect("there is room for some links")
 }
 
 fn connected() -> Place {
-    let place = entered();
+    connected_to(&hub())
+}
+
+fn connected_to(hub: &Arc<Hub>) -> Place {
+    let place = entered(hub);
     let mut input = BytesMut::new();
     let request = ConnectRequest {
         last_zxid_seen: 0,
@@ -31,8 +49,33 @@ fn connected() -> Place {
         read_only: None,
     };
     write_frame(&mut input, |out| request.write(out));
-    assert_eq!(place.hub.receive(place.id, &mut input, 0), Progress::Hungry);
+    assert_eq!(receive(&place, input), Progress::Hungry);
     place
+}
+
+fn receive(place: &Place, input: BytesMut) -> Progress {
+    place.hub.receive(place.id, &mut input.into(), 0)
+}
+
+/// Requests in one piece.
+fn requests(requests: impl IntoIterator<Item = Request>) -> BytesMut {
+    let mut out = BytesMut::new();
+    for (xid, request) in (1..).zip(requests) {
+        RequestFrame { xid, request }.encode(&mut out);
+    }
+    out
+}
+
+fn set_data(length: usize) -> Request {
+    Request::SetData { path: "/".into(), data: Some(vec![0; length].into()), version: -1 }
+}
+
+fn get_data() -> Request {
+    Request::GetData { path: "/".into(), watch: false }
+}
+
+fn create(path: String) -> MultiOp {
+    MultiOp::Create(Create::new(path, Bytes::new(), Acl::open(), CreateMode::Persistent, 0))
 }
 
 /// An operation that does not end the session.
@@ -56,14 +99,13 @@ fn body() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #[test]
     fn no_bytes_before_the_handshake_panic(bytes in vec(any::<u8>(), 0..200)) {
-        let place = entered();
-        place.hub.receive(place.id, &mut BytesMut::from(&bytes[..]), 0);
+        receive(&entered(&hub()), BytesMut::from(&bytes[..]));
     }
 
     #[test]
     fn no_bytes_after_the_handshake_panic(bytes in vec(any::<u8>(), 0..200)) {
         let place = connected();
-        place.hub.receive(place.id, &mut BytesMut::from(&bytes[..]), 0);
+        receive(&place, BytesMut::from(&bytes[..]));
     }
 
     #[test]
@@ -76,7 +118,7 @@ proptest! {
                 out.put_i32(op as i32);
                 out.put_slice(&body);
             });
-            place.hub.receive(place.id, &mut input, 0);
+            receive(&place, input);
         }
     }
 }
@@ -86,18 +128,112 @@ fn requests_wait_while_their_client_has_not_read_enough_of_the_answers() {
     const DATA: usize = 100_000;
     let place = connected();
     let (hub, id) = (&place.hub, place.id);
-    let mut input = BytesMut::new();
-    let data = Some(Bytes::from(vec![0; DATA]));
-    RequestFrame { xid: 1, request: Request::SetData { path: "/".into(), data, version: -1 } }
-        .encode(&mut input);
-    for xid in 2..100 {
-        let request = Request::GetData { path: "/".into(), watch: false };
-        RequestFrame { xid, request }.encode(&mut input);
-    }
+    let all = [set_data(DATA)].into_iter().chain((0..98).map(|_| get_data()));
+    let mut input = Incoming::from(requests(all));
     let mut rounds = 0;
-    while hub.receive(id, &mut input, 0) == Progress::Full {
+    while hub.receive(id, &mut input, 0) != Progress::Hungry {
         assert!(hub.take_output(id).len() < 4 * DATA);
         rounds += 1;
     }
-    assert!(rounds > 20 && input.is_empty(), "{rounds} rounds");
+    assert!(rounds > 20 && input.bytes.is_empty(), "{rounds} rounds");
+}
+
+#[test]
+fn requests_that_take_long_let_others_have_their_turn() {
+    let place = connected();
+    let (hub, id) = (&place.hub, place.id);
+    let below = (0..10_000).map(|n| create(format!("/a/{n}")));
+    let multi = Request::Multi([create("/a".into())].into_iter().chain(below).collect());
+    assert_eq!(receive(&place, requests([multi])), Progress::Busy);
+    assert_eq!(receive(&place, BytesMut::new()), Progress::Hungry);
+    hub.take_output(id);
+    let count = || Request::GetAllChildrenNumber { path: "/a".into() };
+    let mut input = Incoming::from(requests((0..20).map(|_| count())));
+    let mut turns = 0;
+    while hub.receive(id, &mut input, 0) == Progress::Busy {
+        turns += 1;
+    }
+    assert_eq!(turns, 20);
+    // What comes one by one counts as well.
+    let busy = (0..1_000).filter(|_| receive(&place, requests([Request::Ping])) == Progress::Busy).count();
+    assert!((4..20).contains(&busy), "{busy} turns");
+}
+
+/// Runs a link over a pipe in memory.
+fn over_pipe(place: Place, room: usize) -> DuplexStream {
+    let (near, far) = duplex(room);
+    tokio::spawn(run(far, place, HANDSHAKE));
+    near
+}
+
+#[tokio::test]
+async fn a_client_that_reads_as_fast_as_it_asks_lets_others_have_their_turn() {
+    const PINGS: usize = 1_000;
+    let hub = hub();
+    let (greedy, other) = (connected_to(&hub), connected_to(&hub));
+    for place in [&greedy, &other] {
+        hub.take_output(place.id);
+    }
+    let (mut greedy, mut other) = (over_pipe(greedy, 1 << 20), over_pipe(other, 1 << 20));
+    greedy.write_all(&requests((0..PINGS).map(|_| Request::Ping))).await.expect("there is room");
+    other.write_all(&requests([Request::Ping])).await.expect("there is room");
+    const REPLY: usize = 20;
+    other.read_exact(&mut [0; REPLY]).await.expect("it is answered");
+    drop(other);
+    let mut answered = vec![0; REPLY * PINGS];
+    let count = greedy.read(&mut answered).await.expect("some are answered") / REPLY;
+    assert!((1..PINGS / 2).contains(&count), "{count} were answered first");
+    greedy.read_exact(&mut answered[..REPLY * (PINGS - count)]).await.expect("all are answered");
+}
+
+#[tokio::test]
+async fn a_reply_counts_as_a_whole_until_its_buffer_is_left() {
+    const DATA: usize = 1_000_000;
+    let place = connected();
+    let hub = Arc::clone(&place.hub);
+    assert_eq!(receive(&place, requests([set_data(DATA)])), Progress::Busy);
+    hub.take_output(place.id);
+    let mut client = over_pipe(place, 1_000);
+    client.write_all(&requests([get_data()])).await.expect("there is room");
+    let mut left = DATA;
+    let mut part = vec![0; 1_000];
+    while left > 2_000 {
+        client.read_exact(&mut part).await.expect("the reply goes on");
+        left -= part.len();
+        client.write_all(&requests([Request::Ping])).await.expect("there is room");
+        // Until the link's task waits again.
+        for _ in 0..5 {
+            tokio::task::yield_now().await;
+        }
+        let waiting = hub.lock().links.waiting();
+        let least = if left > DATA / 2 + 10_000 { DATA } else { left.saturating_sub(2_000) };
+        assert!((least..DATA + 200_000).contains(&waiting), "{waiting} wait, {left} are left");
+    }
+}
+
+/// Listener of a process that has too many open files.
+struct Exhausted;
+
+impl Listener for Exhausted {
+    type Io = DuplexStream;
+
+    async fn accept(&mut self) -> io::Result<(DuplexStream, SocketAddr)> {
+        Err(io::Error::from_raw_os_error(24))
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        Ok(([127, 0, 0, 1], 2181).into())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn links_without_a_session_give_up_their_files_to_others() {
+    let hub = hub();
+    let (with_session, silent, later) = (connected_to(&hub), entered(&hub), entered(&hub));
+    let entrance =
+        Entrance { hub: Arc::clone(&hub), member: LEADER, links: TaskTracker::new(), handshake: HANDSHAKE };
+    for open in [[true, false, true], [true, false, false], [true, false, false]] {
+        entrance.admit(&mut Exhausted).await;
+        assert_eq!([&with_session, &silent, &later].map(|place| hub.is_open(place.id)), open);
+    }
 }

@@ -1,9 +1,8 @@
 use super::kept;
 use crate::config::Config;
 use crate::net::{Bind, Command, Entrance, Hub, LEADER, Listener, Serve, serve};
-use crate::state::Effects;
 use crate::time::{Clock, timeouts_ms};
-use crate::{Builder, FollowerBuilder, KeepError, NodeInfo, SessionInfo, StartError, Transaction};
+use crate::{Builder, EndCause, FollowerBuilder, KeepError, NodeInfo, SessionInfo, StartError, Transaction};
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -179,11 +178,8 @@ impl Server {
     /// Ends a session now: its ephemeral nodes are deleted in one transaction, watches fire, its link is
     /// closed unless that is a follower's that is cut off. False when there is no such session.
     pub fn expire(&self, session: i64) -> bool {
-        let mut ensemble = self.hub.lock();
-        let mut effects = Effects::default();
-        let existed = ensemble.state.expire(session, self.hub.clock.now_ms(), &mut effects);
-        ensemble.carry_out(&effects);
-        existed
+        let now = self.hub.clock.now_ms();
+        self.hub.lock().take_step(|state, effects| state.expire(session, EndCause::Forced, now, effects))
     }
 
     /// The ids of all sessions, in the order they were opened.

@@ -72,11 +72,15 @@ pub(crate) fn fix(acl: &[Acl], identities: &[Identity]) -> Result<Arc<[Acl]>, Co
             _ => return Err(Code::INVALID_ACL),
         }
     }
-    match &*fixed {
-        [] => Err(Code::INVALID_ACL),
-        list if *list == **OPEN => Ok(open()),
-        list if *list == **READ_ONLY => Ok(read_only()),
-        _ => Ok(fixed.into()),
+    if fixed.is_empty() { Err(Code::INVALID_ACL) } else { Ok(shared(fixed)) }
+}
+
+/// The list as it is stored: those that do not count are kept once.
+pub(crate) fn shared(list: Vec<Acl>) -> Arc<[Acl]> {
+    match &*list {
+        same if *same == **OPEN => open(),
+        same if *same == **READ_ONLY => read_only(),
+        _ => list.into(),
     }
 }
 

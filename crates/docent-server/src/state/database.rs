@@ -84,10 +84,14 @@ impl Database {
         self.journal.bytes(&self.tree, self.sessions.len())
     }
 
+    /// Nodes that are copied for the past by the next transaction.
+    pub(super) fn looks_to_remember(&self) -> usize {
+        self.past.looks_to_remember(&self.tree, self.past_bytes)
+    }
+
     /// Takes the next transaction number, before the tree changes.
     pub(crate) fn next_zxid(&mut self, now: i64) -> i64 {
-        self.past.remember(self.zxid, &self.tree, now);
-        self.refusal = self.past.shrink(self.past_bytes).or(self.refusal);
+        self.refusal = self.past.remember(self.zxid, &self.tree, now, self.past_bytes).or(self.refusal);
         self.zxid += 1;
         self.zxid
     }
@@ -243,15 +247,16 @@ impl Database {
         effects.ended.push(id);
     }
 
-    /// Deletes the containers that have lost their last child and the nodes whose time is over, each in a
-    /// transaction of its own.
-    pub(crate) fn reap(&mut self, now: i64, events: &mut Events) {
-        let is_done = |path: &String| self.tree.get(path).is_some_and(|node| node.is_done(now));
-        let done: Vec<String> = self.watched_over.iter().filter(|path| is_done(path)).cloned().collect();
-        for path in done {
-            let commit = Commit { zxid: self.next_zxid(now), session: 0, now };
-            self.remove_node(commit, &path, events);
-        }
+    /// The containers that have lost their last child and the nodes whose time is over.
+    pub(super) fn done(&self, now: i64) -> Vec<String> {
+        let is_done = |path: &&String| self.tree.get(path).is_some_and(|node| node.is_done(now));
+        self.watched_over.iter().filter(is_done).cloned().collect()
+    }
+
+    /// Deletes a node by the server itself, in a transaction of its own.
+    pub(super) fn reap(&mut self, path: &str, now: i64, events: &mut Events) {
+        let commit = Commit { zxid: self.next_zxid(now), session: 0, now };
+        self.remove_node(commit, path, events);
     }
 
     /// Puts a version of the past in the present's place, or back.

@@ -12,4 +12,13 @@ pub(crate) struct Effects {
     pub(crate) ended: Vec<i64>,
     /// Limit that the request met.
     pub(crate) refusal: Option<Refusal>,
+    /// Nodes and names that were looked at one by one.
+    pub(super) looks: usize,
+}
+
+impl Effects {
+    /// Units of work that the step took besides what its request says, of about the time of a look at a node.
+    pub(crate) fn work(&self) -> usize {
+        self.looks + self.events.as_slice().len() + self.later.as_slice().len()
+    }
 }

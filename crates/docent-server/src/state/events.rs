@@ -8,11 +8,13 @@ pub(crate) struct Events {
     most: usize,
     /// Sessions with events over the limit, which nobody tells them.
     missing: BTreeSet<i64>,
+    /// Those of them that have watches still.
+    watching: Vec<i64>,
 }
 
 impl Default for Events {
     fn default() -> Self {
-        Self { events: Vec::new(), most: usize::MAX, missing: BTreeSet::new() }
+        Self { events: Vec::new(), most: usize::MAX, missing: BTreeSet::new(), watching: Vec::new() }
     }
 }
 
@@ -25,9 +27,14 @@ impl Events {
     pub(crate) fn push(&mut self, event: Event) {
         if self.events.len() < self.most {
             self.events.push(event);
-        } else {
-            self.missing.insert(event.session);
+        } else if self.missing.insert(event.session) {
+            self.watching.push(event.session);
         }
+    }
+
+    /// The sessions that lost events since the last call, and will lose their links for it.
+    pub(crate) fn take_flooded(&mut self) -> Vec<i64> {
+        std::mem::take(&mut self.watching)
     }
 
     pub(crate) fn as_slice(&self) -> &[Event] {

@@ -49,13 +49,29 @@ impl Past {
         self.bytes = 0;
     }
 
-    /// Keeps the present, which is about to change.
-    pub(crate) fn remember(&mut self, zxid: i64, tree: &Tree, now: i64) {
+    /// Keeps the present, which is about to change, in up to `most` bytes for all that is kept: the oldest
+    /// versions make room. Tells of it if they had to.
+    pub(crate) fn remember(&mut self, zxid: i64, tree: &Tree, now: i64, most: usize) -> Option<Refusal> {
         self.forget(now);
-        if self.span_ms > 0 {
-            self.bytes += weight(tree);
+        if self.span_ms == 0 {
+            return None;
+        }
+        let added = weight(tree);
+        let refusal = Refusal::over("past_bytes", self.bytes + added, most);
+        while self.bytes + added > most && !self.versions.is_empty() {
+            self.drop_oldest();
+        }
+        // A version that has no room would only be dropped again.
+        if added <= most {
+            self.bytes += added;
             self.versions.push_back(Version { zxid, until_ms: now, tree: tree.clone() });
         }
+        refusal
+    }
+
+    /// Nodes that are copied to keep the present.
+    pub(crate) fn looks_to_remember(&self, tree: &Tree, most: usize) -> usize {
+        if self.span_ms > 0 && weight(tree) <= most { tree.len() } else { 0 }
     }
 
     fn forget(&mut self, now: i64) {
@@ -68,15 +84,6 @@ impl Past {
         if let Some(version) = self.versions.pop_front() {
             self.bytes -= weight(&version.tree);
         }
-    }
-
-    /// Drops the oldest versions until the others are within a limit; tells of it if there was one.
-    pub(crate) fn shrink(&mut self, most: usize) -> Option<Refusal> {
-        let refusal = Refusal::over("past_bytes", self.bytes, most);
-        while self.bytes > most && !self.versions.is_empty() {
-            self.drop_oldest();
-        }
-        refusal
     }
 
     /// The oldest version that may be shown; `None` when that is the present.

@@ -8,6 +8,7 @@ use super::tree::{self, Tree};
 use super::watches::{Aspect, Watches};
 use crate::Limits;
 use docent_proto::{Acl, Code, MultiOp, MultiResult, Permissions, Request, Response};
+use std::ops::Bound;
 
 /// Answers requests of a session that change nothing but its watches.
 pub(crate) struct Reader<'a> {
@@ -18,13 +19,15 @@ pub(crate) struct Reader<'a> {
     pub(super) session: i64,
     identities: &'a [Identity],
     pub(super) notes: Notes,
+    /// Nodes and names that were looked at one by one.
+    pub(super) looks: usize,
 }
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(database: &'a mut Database, limits: &'a Limits, session: i64) -> Self {
         let Database { tree, sessions, watches, .. } = database;
         let identities = sessions.identities(session);
-        Self { tree, sessions, watches, limits, session, identities, notes: Notes::default() }
+        Self { tree, sessions, watches, limits, session, identities, notes: Notes::default(), looks: 0 }
     }
 
     /// Answers a request. `events` are due before the answer.
@@ -57,7 +60,9 @@ impl<'a> Reader<'a> {
             Request::GetEphemerals { prefix } => self.ephemerals(prefix).map(Response::Ephemerals),
             Request::GetAllChildrenNumber { path } => {
                 self.readable(path)?;
-                Ok(Response::Count(self.tree.count_below(path)))
+                let (count, looks) = self.tree.count_below(path);
+                self.looks += looks;
+                Ok(Response::Count(count))
             }
             Request::WhoAmI => Ok(Response::Clients(self.identities.iter().map(Identity::client).collect())),
             Request::CheckWatches { path, kind } => self.check_watches(path, *kind),
@@ -85,9 +90,11 @@ impl<'a> Reader<'a> {
     /// The session's ephemeral nodes whose paths begin so.
     fn ephemerals(&mut self, prefix: &str) -> Result<Vec<String>, Code> {
         let trimmed = prefix.trim_matches(|c| c <= ' ');
-        let is_asked = |path: &&String| matches!(trimmed, "" | "/") || path.starts_with(prefix);
-        let all = self.sessions.get(self.session).into_iter().flat_map(|session| &session.ephemerals);
-        self.listed(all.filter(is_asked))
+        let prefix = if matches!(trimmed, "" | "/") { "" } else { prefix };
+        let from = (Bound::Included(prefix), Bound::Unbounded);
+        let all = self.sessions.get(self.session).into_iter();
+        let behind = all.flat_map(|session| session.ephemerals.range::<str, _>(from));
+        self.listed(behind.take_while(|path| path.starts_with(prefix)))
     }
 
     /// Names for a reply, if it is not too long.
@@ -96,7 +103,10 @@ impl<'a> Reader<'a> {
         names: impl IntoIterator<Item = &'n String, IntoIter: Clone>,
     ) -> Result<Vec<String>, Code> {
         let names = names.into_iter();
-        self.admit_reply(names.clone().map(|name| name_weight(name)).sum())?;
+        let (count, bytes) =
+            names.clone().fold((0, 0), |(n, bytes), name| (n + 1, bytes + name_weight(name)));
+        self.looks += count;
+        self.admit_reply(bytes)?;
         Ok(names.cloned().collect())
     }
 
@@ -117,6 +127,7 @@ impl<'a> Reader<'a> {
             };
             let node = self.readable(path);
             bytes += node.map_or(RESULT, |node| weight(node, is_listing));
+            self.looks += node.map_or(0, |node| if is_listing { node.children.len() } else { 0 });
             self.admit_reply(bytes)?;
             results.push(match node {
                 Ok(node) if is_listing => MultiResult::Children(node.children.iter().cloned().collect()),
@@ -139,7 +150,7 @@ impl<'a> Reader<'a> {
 }
 
 /// Bytes of a result of a multi-read without data and names.
-const RESULT: usize = 80;
+const RESULT: usize = 81;
 
 /// Bytes that the data of a node or the names of its children take up in a multi-read.
 fn weight(node: &Node, is_listing: bool) -> usize {

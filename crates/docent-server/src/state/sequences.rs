@@ -6,9 +6,9 @@ use super::node::Node;
 use super::session::Session;
 use super::tree::{self, SYSTEM};
 use super::{Effects, Handshake, Origin, State};
-use crate::Limits;
 use crate::config::Config;
 use crate::limits::NODE;
+use crate::{EndCause, Limits};
 use bytes::{Bytes, BytesMut};
 use docent_proto::{
     Acl, ConnectRequest, Create, CreateKind, MultiOp, Permissions, Request, RequestFrame, WatchKind,
@@ -204,8 +204,12 @@ impl Bench {
             Step::Attach(session) => self.attach(*session),
             Step::Pass(time) => {
                 self.now += time;
-                self.state.expire_overdue(self.now, &mut effects);
-                self.state.reap(self.now, &mut effects);
+                for id in self.state.overdue(self.now) {
+                    self.state.expire(id, EndCause::Expired, self.now, &mut effects);
+                }
+                for path in self.state.done(self.now) {
+                    self.state.reap(&path, self.now, &mut effects);
+                }
             }
         }
         effects

@@ -112,7 +112,10 @@ impl State {
             | Request::SetAcl { .. }
             | Request::Check { .. }
             | Request::Reconfig { .. }
-            | Request::Multi(_) => Writer::begin(database, limits, session, now).write(request, effects),
+            | Request::Multi(_) => {
+                effects.looks += database.looks_to_remember();
+                Writer::begin(database, limits, session, now).write(request, effects)
+            }
             Request::CloseSession => {
                 database.end_session(session, EndCause::Closed, now, effects);
                 Ok(Response::Empty)
@@ -129,7 +132,7 @@ impl State {
             read => {
                 let mut reader = Reader::new(database, limits, session);
                 let answer = reader.answer(read, &mut effects.events);
-                notes = reader.notes;
+                (notes, effects.looks) = (reader.notes, effects.looks + reader.looks);
                 answer
             }
         };
@@ -211,34 +214,29 @@ impl State {
         self.database.sessions.touch(id, timeout_ms, now);
     }
 
-    /// Ends a session from outside.
-    pub(crate) fn expire(&mut self, id: i64, now: i64, effects: &mut Effects) -> bool {
+    /// Ends a session, in a transaction of its own. False when there is no such session.
+    pub(crate) fn expire(&mut self, id: i64, cause: EndCause, now: i64, effects: &mut Effects) -> bool {
         effects.events.limit(self.config.limits.events_per_transaction);
-        let existed = self.database.end_session(id, EndCause::Forced, now, effects);
+        let existed = self.database.end_session(id, cause, now, effects);
         self.database.sessions.count_events(effects.events.as_slice());
         existed
     }
 
-    /// Ends the sessions that were silent for too long.
-    pub(crate) fn expire_overdue(&mut self, now: i64, effects: &mut Effects) {
-        if self.frozen {
-            return;
-        }
-        effects.events.limit(self.config.limits.events_per_transaction);
-        for id in self.database.sessions.overdue(now, self.read_only) {
-            self.database.end_session(id, EndCause::Expired, now, effects);
-        }
-        self.database.sessions.count_events(effects.events.as_slice());
+    /// The sessions that were silent for too long and end now.
+    pub(crate) fn overdue(&self, now: i64) -> Vec<i64> {
+        if self.frozen { Vec::new() } else { self.database.sessions.overdue(now, self.read_only) }
     }
 
-    /// Deletes the containers that have lost their last child and the nodes whose time is over, each in a
-    /// transaction of its own.
-    pub(crate) fn reap(&mut self, now: i64, effects: &mut Effects) {
-        if self.frozen || self.read_only {
-            return;
-        }
+    /// The containers that have lost their last child and the nodes whose time is over, for
+    /// [`reap`](Self::reap).
+    pub(crate) fn done(&self, now: i64) -> Vec<String> {
+        if self.frozen || self.read_only { Vec::new() } else { self.database.done(now) }
+    }
+
+    /// Deletes one of them, in a transaction of its own.
+    pub(crate) fn reap(&mut self, path: &str, now: i64, effects: &mut Effects) {
         effects.events.limit(self.config.limits.events_per_transaction);
-        self.database.reap(now, &mut effects.events);
+        self.database.reap(path, now, &mut effects.events);
         self.database.sessions.count_events(effects.events.as_slice());
     }
 

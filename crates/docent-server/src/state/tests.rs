@@ -1,10 +1,11 @@
 use super::event::Event;
 use super::{Effects, Handshake, Origin, State};
+use crate::Limits;
 use crate::config::Config;
 use bytes::Bytes;
 use docent_proto::{
     Acl, Code, ConnectRequest, Create, CreateKind, CreateMode, EventKind, MultiOp, MultiResult, Request,
-    Response, Stat, WatchKind, Watches,
+    Response, Stat, WatchKind, WatchMode, Watches,
 };
 
 /// A state with sessions, driven by hand.
@@ -16,11 +17,11 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
-        Self {
-            state: State::new(Config::default(), Origin { zxid: 0, session: 0 }),
-            events: Vec::new(),
-            now: 0,
-        }
+        Self::with(Config::default())
+    }
+
+    fn with(config: Config) -> Self {
+        Self { state: State::new(config, Origin { zxid: 0, session: 0 }), events: Vec::new(), now: 0 }
     }
 
     fn session(&mut self) -> i64 {
@@ -62,6 +63,13 @@ impl Bench {
     fn watch_children(&mut self, session: i64, path: &str) {
         let request = Request::GetChildren { path: path.into(), watch: true };
         assert!(matches!(self.call(session, &request), Ok(Response::Children { .. })));
+    }
+
+    fn count_below(&mut self, session: i64, path: &str) -> i32 {
+        match self.call(session, &Request::GetAllChildrenNumber { path: path.into() }) {
+            Ok(Response::Count(count)) => count,
+            other => panic!("{other:?}"),
+        }
     }
 
     fn stat(&self, path: &str) -> Stat {
@@ -386,10 +394,61 @@ fn closing_a_session_deletes_its_ephemeral_nodes_and_nothing_else() {
 fn a_session_in_one_tick_outlives_its_timeout_and_ends_with_the_tick() {
     let mut bench = Bench::new();
     let session = bench.session();
-    let mut effects = Effects::default();
     // Timeout 10 s from 0, tick 2 s: the tick in which it ends is over at 12 s.
-    bench.state.expire_overdue(11_999, &mut effects);
-    assert!(effects.ended.is_empty());
-    bench.state.expire_overdue(12_000, &mut effects);
-    assert_eq!(effects.ended, [session]);
+    assert!(bench.state.overdue(11_999).is_empty());
+    assert_eq!(bench.state.overdue(12_000), [session]);
+}
+
+#[test]
+fn watches_of_a_session_that_has_too_many_events_are_gone_within_the_transaction() {
+    let limits = Limits::default().events_per_transaction(3);
+    let mut bench = Bench::with(Config { limits, ..Config::default() });
+    let sessions = [(); 5].map(|()| bench.session());
+    for session in sessions {
+        let request = Request::AddWatch { path: "/".into(), mode: WatchMode::Persistent };
+        bench.call(session, &request).unwrap();
+    }
+    assert_eq!(bench.state.watch_count(), 10);
+    let writer = bench.session();
+    let set = |_| MultiOp::SetData { path: "/".into(), data: None, version: -1 };
+    bench.multi(writer, (0..2).map(set).collect());
+    assert_eq!(bench.news().len(), 3);
+    assert_eq!(bench.state.watch_count(), 0);
+}
+
+#[test]
+fn nodes_below_a_node_are_counted_whatever_is_beside_it() {
+    let mut bench = Bench::new();
+    let session = bench.session();
+    for path in ["/a", "/a/b", "/a/b/c", "/a/d", "/ab", "/ab/c", "/b"] {
+        bench.create(session, path, CreateMode::Persistent).unwrap();
+    }
+    let few = [("/a", 3), ("/a/b", 1), ("/a/b/c", 0), ("/ab", 1), ("/b", 0), ("/", 10), ("", 11)];
+    assert_eq!(few.map(|(path, _)| (path, bench.count_below(session, path))), few);
+    // Beside many nodes the ones below are found by their names.
+    for n in 0..100 {
+        bench.create(session, &format!("/b/{n}"), CreateMode::Persistent).unwrap();
+    }
+    let many = [("/a", 3), ("/a/b", 1), ("/a/b/c", 0), ("/ab", 1), ("/b", 100), ("/", 110), ("", 111)];
+    assert_eq!(many.map(|(path, _)| (path, bench.count_below(session, path))), many);
+}
+
+#[test]
+fn ephemeral_nodes_are_listed_by_the_beginning_of_their_paths() {
+    let mut bench = Bench::new();
+    let session = bench.session();
+    for path in ["/a", "/ab", "/b"] {
+        bench.create(session, path, CreateMode::Ephemeral).unwrap();
+    }
+    for (prefix, paths) in [
+        ("", &["/a", "/ab", "/b"][..]),
+        (" / ", &["/a", "/ab", "/b"]),
+        ("/a", &["/a", "/ab"]),
+        ("/b", &["/b"]),
+        ("/c", &[]),
+    ] {
+        let request = Request::GetEphemerals { prefix: prefix.into() };
+        let paths = paths.iter().map(|path| (*path).to_owned()).collect();
+        assert_eq!(bench.call(session, &request), Ok(Response::Ephemerals(paths)), "{prefix:?}");
+    }
 }

@@ -96,15 +96,42 @@ impl Tree {
         self.nodes.iter().map(|(path, node)| (path.as_str(), node))
     }
 
-    /// Number of the nodes below a node. For the root, ZooKeeper counts all but the root; for the empty path,
-    /// which is the root too, the root as well.
-    pub(crate) fn count_below(&self, path: &str) -> i32 {
-        let is_below = |node: &&String| {
-            node.strip_prefix(path)
-                .is_some_and(|rest| rest.starts_with('/') && (rest.len() > 1 || path.is_empty()))
+    /// Number of the nodes below a node, and how many were looked at for that. For the root, ZooKeeper counts
+    /// all but the root; for the empty path, which is the root too, the root as well.
+    pub(crate) fn count_below(&self, path: &str) -> (i32, usize) {
+        let all = self.len();
+        let (count, looks) = match path {
+            "" => (all, 0),
+            "/" => (all - 1, 0),
+            // To find a node by its path takes longer than to look at the next one.
+            _ => match self.walk(path, all / 8) {
+                Some(count) => (count, 8 * count),
+                None => (self.nodes.keys().filter(|node| is_below(node, path)).count(), 2 * all),
+            },
         };
-        let count = if path == "/" { self.len() - 1 } else { self.nodes.keys().filter(is_below).count() };
-        i32::try_from(count).unwrap_or(i32::MAX)
+        (i32::try_from(count).unwrap_or(i32::MAX), looks)
+    }
+
+    /// Number of the nodes below a node; `None` when there are more than `most`.
+    fn walk(&self, path: &str, most: usize) -> Option<usize> {
+        let (mut path, mut count) = (path.to_owned(), 0);
+        let mut levels = vec![(path.len(), self.get(&path)?.children.iter())];
+        while let Some((length, names)) = levels.last_mut() {
+            path.truncate(*length);
+            let Some(name) = names.next() else {
+                levels.pop();
+                continue;
+            };
+            count += 1;
+            if count > most {
+                return None;
+            }
+            path.push('/');
+            path.push_str(name);
+            let node = self.nodes.get(&path).filter(|node| !node.children.is_empty());
+            levels.extend(node.map(|node| (path.len(), node.children.iter())));
+        }
+        Some(count)
     }
 
     /// Number of nodes.
@@ -137,6 +164,11 @@ pub(crate) fn owned(data: Option<&Bytes>) -> Option<Bytes> {
 
 pub(crate) fn size(data: Option<&Bytes>) -> usize {
     data.map_or(0, Bytes::len)
+}
+
+/// True for the path of a node below the one at `path`, which is not the root.
+fn is_below(node: &str, path: &str) -> bool {
+    node.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'))
 }
 
 fn root_alias(path: &str) -> &str {

@@ -141,6 +141,10 @@ impl Watches {
     ) -> BTreeSet<i64> {
         let sessions = self.trigger(aspect, node.path, kind);
         node.tell(sessions.iter(), kind, events);
+        // So that what is left of the transaction does not find them again and again.
+        for flooded in events.take_flooded() {
+            self.remove_session(flooded);
+        }
         sessions
     }
 

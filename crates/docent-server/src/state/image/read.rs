@@ -1,11 +1,13 @@
 use super::fields::{BadImage, Fields};
 use crate::config::Config;
+use crate::state::acl;
 use crate::state::node::{Lifetime, Node};
 use crate::state::origin::Origin;
 use crate::state::state::State;
 use crate::state::tree::SYSTEM;
 use bytes::Bytes;
 use docent_proto::{Acl, Permissions, parent, validate_path};
+use std::sync::Arc;
 
 impl State {
     /// State of an image, whose numbers go on behind those of the image and of `origin`. Each session has its
@@ -18,7 +20,7 @@ impl State {
     ) -> Result<Self, BadImage> {
         let mut state = Self::new(config, origin);
         let mut fields = Fields::new(image);
-        state.database.begin_after(Origin { zxid: fields.i64()?, session: fields.i64()? });
+        state.database.begin_after(Origin { zxid: number(&mut fields)?, session: number(&mut fields)? });
         let (sessions, nodes) = (fields.u32()?, fields.u32()?);
         for _ in 0..sessions {
             read_session(&mut state, &mut fields)?;
@@ -36,8 +38,15 @@ impl State {
     }
 }
 
+/// A number of a transaction or a session, with room for all that come after it.
+fn number(fields: &mut Fields) -> Result<i64, BadImage> {
+    let number = fields.i64()?;
+    let is_one = (0..1 << 62).contains(&number);
+    if is_one { Ok(number) } else { Err(BadImage("a number in it is out of range")) }
+}
+
 fn read_session(state: &mut State, fields: &mut Fields) -> Result<(), BadImage> {
-    let (id, password, timeout_ms) = (fields.i64()?, fields.array()?, fields.i32()?);
+    let (id, password, timeout_ms) = (number(fields)?, fields.array()?, fields.i32()?);
     if timeout_ms <= 0 || !state.database.sessions.restore(id, password, timeout_ms) {
         return Err(BadImage("a session in it cannot be"));
     }
@@ -48,7 +57,7 @@ fn read_node(state: &mut State, fields: &mut Fields) -> Result<(), BadImage> {
     let path = fields.string()?;
     let data = if is_there(fields)? { Some(fields.bytes()?) } else { None };
     let (lifetime, acl) = (read_lifetime(fields)?, read_acl(fields)?);
-    let mut node = Node::new(data, acl.into(), lifetime, 0, 0);
+    let mut node = Node::new(data, acl, lifetime, 0, 0);
     for number in [&mut node.czxid, &mut node.mzxid, &mut node.pzxid, &mut node.ctime, &mut node.mtime] {
         *number = fields.i64()?;
     }
@@ -80,13 +89,13 @@ fn read_lifetime(fields: &mut Fields) -> Result<Lifetime, BadImage> {
     }
 }
 
-fn read_acl(fields: &mut Fields) -> Result<Vec<Acl>, BadImage> {
+fn read_acl(fields: &mut Fields) -> Result<Arc<[Acl]>, BadImage> {
     let mut acl = Vec::new();
     for _ in 0..fields.u32()? {
         let permissions = Permissions(fields.i32()?);
         acl.push(Acl { permissions, scheme: fields.string()?.into(), id: fields.string()?.into() });
     }
-    Ok(acl)
+    Ok(acl::shared(acl))
 }
 
 /// True for a node that a server could have made: below a node that may have children, owned by a session
@@ -102,5 +111,6 @@ fn fits(state: &State, path: &str, lifetime: Lifetime) -> bool {
         Lifetime::Persistent | Lifetime::Container | Lifetime::Ttl(_) => true,
     };
     let is_new = validate_path(path).is_ok() && tree.get(path).is_none();
-    is_new && has_owner && (path == "/" || has_parent())
+    let stays = lifetime == Lifetime::Persistent || !SYSTEM.contains(&path);
+    is_new && stays && has_owner && (path == "/" || has_parent())
 }

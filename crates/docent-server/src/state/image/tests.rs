@@ -1,12 +1,14 @@
-use super::fields::BadImage;
+use super::fields::{BadImage, put_bytes};
+use crate::EndCause;
 use crate::config::Config;
-use crate::state::{Effects, Handshake, Origin, State};
+use crate::state::{Effects, Handshake, Origin, State, acl};
 use bytes::{BufMut, Bytes, BytesMut};
 use docent_proto::{Acl, ConnectRequest, Create, CreateKind, CreateMode, Permissions, Request};
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::sample::select;
 use proptest::{prop_assert, prop_assert_eq, proptest};
+use std::sync::Arc;
 
 const NOW: i64 = 1_000_000;
 
@@ -161,12 +163,9 @@ proptest! {
 #[test]
 fn each_session_has_its_full_timeout_after_it_was_loaded() {
     let later = NOW + 3_600_000;
-    let mut loaded = load(image(&lived(&[])), later).unwrap();
-    let mut effects = Effects::default();
-    loaded.expire_overdue(later + 3_999, &mut effects);
-    assert!(effects.ended.is_empty());
-    loaded.expire_overdue(later + 6_000, &mut effects);
-    assert_eq!(effects.ended.len(), 1, "that with the shortest timeout ends with its tick");
+    let loaded = load(image(&lived(&[])), later).unwrap();
+    assert!(loaded.overdue(later + 3_999).is_empty());
+    assert_eq!(loaded.overdue(later + 6_000).len(), 1, "that with the shortest timeout ends with its tick");
 }
 
 #[test]
@@ -198,8 +197,9 @@ fn a_container_of_an_image_goes_when_it_has_lost_its_last_child() {
         request("/c/e", CreateMode::Ephemeral, CreateKind::Plain),
     ]);
     let mut loaded = load(image(&state), NOW).unwrap();
-    loaded.expire(state.session_ids()[0], NOW, &mut Effects::default());
-    loaded.reap(NOW, &mut Effects::default());
+    loaded.expire(state.session_ids()[0], EndCause::Expired, NOW, &mut Effects::default());
+    assert_eq!(loaded.done(NOW), ["/c"]);
+    loaded.reap("/c", NOW, &mut Effects::default());
     assert!(loaded.paths().is_empty());
 }
 
@@ -241,5 +241,49 @@ fn states_in_which_no_server_can_be_are_refused() {
         (&[4_000], &[("/a", 1), ("/a/b", 0)]),
     ] {
         assert!(load(made(timeouts, nodes), NOW).is_err(), "{timeouts:?} {nodes:?}");
+    }
+}
+
+/// An image with one session and the nodes that every server has.
+fn forged(zxid: i64, last_id: i64, session: i64, lifetime: impl Fn(&str) -> (u8, i64)) -> Bytes {
+    let mut out = BytesMut::new();
+    out.put_i64(zxid);
+    out.put_i64(last_id);
+    out.put_u32(1);
+    out.put_u32(4);
+    out.put_i64(session);
+    out.put_slice(&[0; 16]);
+    out.put_i32(4_000);
+    for path in ["/", "/zookeeper", "/zookeeper/config", "/zookeeper/quota"] {
+        put_bytes(&mut out, path.as_bytes());
+        out.put_u8(0);
+        let (kind, number) = lifetime(path);
+        out.put_u8(kind);
+        out.put_i64(number);
+        out.put_u32(1);
+        out.put_i32(Permissions::ALL.0);
+        put_bytes(&mut out, b"world");
+        put_bytes(&mut out, b"anyone");
+        out.put_slice(&[0; 5 * 8 + 3 * 4]);
+    }
+    out.freeze()
+}
+
+#[test]
+fn an_image_that_no_server_wrote_is_refused() {
+    let stays = |_: &str| (0, 0);
+    let loaded = load(forged(5, 7, 7, stays), NOW).unwrap();
+    assert_eq!(loaded.database.tree.weight(), 0);
+    assert!(Arc::ptr_eq(&loaded.database.tree.get("/").unwrap().acl, &acl::open()));
+    for (zxid, last_id, session) in
+        [(i64::MAX, 7, 7), (5, i64::MAX, 7), (5, 7, i64::MAX), (-1, 7, 7), (5, -1, 7), (5, 7, i64::MIN)]
+    {
+        assert!(load(forged(zxid, last_id, session, stays), NOW).is_err(), "{zxid} {last_id} {session}");
+    }
+    for lifetime in [(1, 7), (2, 0), (3, 1)] {
+        for goes in ["/", "/zookeeper", "/zookeeper/config", "/zookeeper/quota"] {
+            let lifetime = |path: &str| if path == goes { lifetime } else { (0, 0) };
+            assert!(load(forged(5, 7, 7, lifetime), NOW).is_err(), "{goes}");
+        }
     }
 }
