@@ -1,5 +1,5 @@
-//! Docent side by side with its peers on one server, and its server side by side with a real ZooKeeper. Start it
-//! with `cargo xtask bench session` or `cargo xtask bench server`.
+//! Docent side by side with its peers on one server, and its server side by side with a real ZooKeeper. Start
+//! it with `cargo xtask bench session` or `cargo xtask bench server`.
 //!
 //! The clients are measured in turns, each in a process of its own: this binary starts itself as one of them,
 //! so that CPU time is the client's alone. `docs/benchmarks.md` explains the measures and how to read them.

@@ -31,8 +31,8 @@ pub struct ServerOptions {
     /// 3.9 on; a real one does what its version does. Default: true where the environment variable
     /// `DOCENT_EMBEDDED_AS` is `3.9`.
     pub zxid_in_events: bool,
-    /// The Java process of a real server has the JVM's own settings, but for its largest heap, 1 GiB, in place
-    /// of small ones that start quickly. Default: false.
+    /// The Java process of a real server has the JVM's own settings, but for its largest heap, 1 GiB, in
+    /// place of small ones that start quickly. Default: false.
     pub long_lived: bool,
     /// More system properties of the Java process of a real server. Default: none.
     pub properties: Vec<(String, String)>,

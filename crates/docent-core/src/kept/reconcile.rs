@@ -153,8 +153,8 @@ impl Reconciler {
         }
     }
 
-    /// Tells the drain of the client's shutdown whether it can be heard of, once the wish is one of the drain:
-    /// it may have begun since the wish was read.
+    /// Tells the drain of the client's shutdown whether it can be heard of, once the wish is one of the
+    /// drain: it may have begun since the wish was read.
     fn drained(&self, drained: Drained) {
         if self.stage >= Stage::Drain {
             self.progress.drained.send_replace(Some(drained));
