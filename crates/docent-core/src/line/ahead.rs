@@ -41,12 +41,12 @@ impl Line {
     /// # Cancel safety
     /// This method is cancel safe.
     pub async fn ahead(&self, ticket: Option<&str>) -> Result<Ahead, Error> {
-        self.ahead_listed(ticket, &names(self).await?)
+        self.ahead_listed(ticket, &names(self).await?).await
     }
 
-    pub(super) fn ahead_listed(&self, ticket: Option<&str>, names: &[String]) -> Result<Ahead, Error> {
+    pub(super) async fn ahead_listed(&self, ticket: Option<&str>, names: &[String]) -> Result<Ahead, Error> {
         if ticket.is_none() {
-            self.refuse_all_others(None, names)?;
+            self.refuse_all_others(None, names).await?;
         }
         Ok(self.ahead_among(ticket, names))
     }

@@ -61,7 +61,7 @@ pub(super) async fn draw(line: &Line, data: Option<Bytes>) -> Result<Ticket, Err
     let Drawn { mut tickets, names, .. } = draw_together(line, data, 1, true).await?;
     let Some(mut ticket) = tickets.pop() else { return Err(unexpected(line.operation(), &Response::Empty)) };
     if let Some(names) = names {
-        line.refuse_all_others(Some(ticket.name()), &names)?;
+        line.refuse_all_others(Some(ticket.name()), &names).await?;
         ticket.position = line.position(ticket.name(), &names);
         ticket.ahead = line.ahead_of(&ticket, &names);
     }

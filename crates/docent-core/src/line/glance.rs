@@ -22,7 +22,7 @@ impl Line {
             async move { Ok(names_by(&line, line.client().deadline()).await?.into()) }.boxed()
         });
         match names.await {
-            Some(names) => self.ahead_listed(ticket, &names?),
+            Some(names) => self.ahead_listed(ticket, &names?).await,
             None => self.ahead(ticket).await,
         }
     }

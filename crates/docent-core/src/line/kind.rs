@@ -15,8 +15,11 @@ const MARKERS: &[(&str, &str)] = &[
     ("__rlock__", "kazoo's read lock"),
 ];
 
-/// Folders below a semaphore's node, which has both as long as it is used.
-const SEMAPHORE: [&str; 2] = ["locks", "leases"];
+/// Folder of a semaphore's node for the turns, which the servers remove while nobody waits for one.
+const TURNS: &str = "locks";
+
+/// Folder of a semaphore's node for the permits, which is there as long as one is out.
+const LEASES: &str = "leases";
 
 /// Name of the kind of lines with `marker`.
 fn named(marker: &str) -> &str {
@@ -39,11 +42,6 @@ fn is_id(text: &str) -> bool {
     let id = protected.unwrap_or(text);
     let lengths: &[usize] = if protected.is_some() { &[32, 36] } else { &[0, 32] };
     lengths.contains(&id.len()) && id.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
-}
-
-/// True when the children of a node are those of a semaphore's.
-fn has_semaphore(names: &[String]) -> bool {
-    SEMAPHORE.iter().all(|folder| names.iter().any(|name| name == folder))
 }
 
 /// Error of a contender of the kind `ours` at `path`, where `found` shows that the path is used by `theirs`.
@@ -90,11 +88,22 @@ impl Line {
 
     /// As [`refuse_others`](Self::refuse_others), where the ticket was just taken, or is about to be: the
     /// node of a semaphore is no line either.
-    pub(super) fn refuse_all_others(&self, own: Option<&str>, names: &[String]) -> Result<(), Error> {
-        if has_semaphore(names) {
-            return Err(self.mixed("semaphore", "leases"));
+    pub(super) async fn refuse_all_others(&self, own: Option<&str>, names: &[String]) -> Result<(), Error> {
+        let has = |folder: &str| names.iter().any(|name| name == folder);
+        // One folder alone may be somebody else's.
+        if has(LEASES) && (has(TURNS) || Box::pin(self.has_permits()).await?) {
+            return Err(self.mixed("semaphore", LEASES));
         }
         self.refuse_others(own, names)
+    }
+
+    /// True when the folder of a semaphore's permits has one.
+    async fn has_permits(&self) -> Result<bool, Error> {
+        match self.client().children(&format!("{}/{LEASES}", self.path())).await {
+            Ok(children) => Ok(children.names.iter().any(|name| known(name).is_some())),
+            Err(error) if matches!(error.kind(), ErrorKind::NoNode | ErrorKind::NoAuth) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     fn mixed(&self, theirs: &str, found: &str) -> Error {
