@@ -15,8 +15,8 @@ const FULL: usize = 256 << 10;
 /// Bytes in front of a frame that say how long it is.
 const PREFIX: usize = 4;
 
-/// Units of work that are done for a link before others have their turn. A unit is about what it takes to look
-/// at one node. Time is no measure here: runs of a simulation repeat.
+/// Units of work that are done for a link before others have their turn. A unit is about what it takes to
+/// look at one node. Time is no measure here: runs of a simulation repeat.
 const TURN: usize = 20_000;
 
 /// Units that each request takes, besides one for each of its bytes.
