@@ -1,6 +1,7 @@
 use crate::Limits;
 use crate::keep::Keep;
 use crate::time::{Clock, millis, timeouts_ms};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// Settings that a server is started with; see [`Builder`](crate::Builder) for the meaning of the fields.
@@ -17,6 +18,30 @@ pub(crate) struct Config {
     pub(crate) seed: Option<u64>,
     pub(crate) clock: Option<Clock>,
     pub(crate) keep: Option<Keep>,
+    pub(crate) words: Words,
+}
+
+/// Four-letter words that are answered.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum Words {
+    #[default]
+    All,
+    Only(BTreeSet<String>),
+}
+
+impl Words {
+    /// The words of a list, in which `*` is all of them.
+    pub(crate) fn listed(words: BTreeSet<String>) -> Self {
+        if words.contains("*") { Self::All } else { Self::Only(words) }
+    }
+
+    /// True for a word that is answered.
+    pub(crate) fn allow(&self, word: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(words) => words.contains(word),
+        }
+    }
 }
 
 /// Digest of the user and password of the super user.
@@ -44,6 +69,7 @@ impl Default for Config {
             seed: None,
             clock: None,
             keep: None,
+            words: Words::All,
         }
     }
 }

@@ -8,6 +8,7 @@ pub mod cli;
 mod config;
 mod error;
 mod fault;
+mod files;
 mod info;
 mod journal;
 mod keep;

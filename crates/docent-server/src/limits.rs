@@ -25,7 +25,7 @@ pub struct Limits {
     /// closes the link.
     pub frame_bytes: usize,
     /// Longest reply in bytes; default 64 MiB, never more than 1 GiB. Each name counts 32 bytes besides its
-    /// length, and each result of a multi-read 80. A longer one is refused, and the answer to a four-letter
+    /// length, and each result of a multi-read 81. A longer one is refused, and the answer to a four-letter
     /// word cut off.
     pub reply_bytes: usize,
     /// Links that are open at the same time; default 10,000. One more is closed, unless there is one without
@@ -107,20 +107,22 @@ impl Default for Limits {
 impl Limits {
     /// Bytes of memory that a server with these limits holds at most, whatever its clients do, what the
     /// allocator cannot use between its pieces apart. It is the sum of:
-    /// - 1 KiB for each node and session, and the bytes of all nodes and watches;
+    /// - 1 KiB for each node and session, twice the bytes of all nodes, whose paths are told when a session
+    ///   ends, and the bytes of all watches;
     /// - 48 KiB and the bytes of its identities for each link, and twice the bytes that wait in all links;
     /// - for the one request that is worked on, 32 times the longest request, four times the longest reply,
     ///   and 128 bytes for each event of a transaction;
     /// - the bytes of the past, twice those of held messages, and the bytes of the journal.
     ///
     /// The last line is there only with followers and a [journal](crate::Builder::journal). A follower that
-    /// is cut off has one more copy of nodes and sessions, and a link whose transport has a fault 2 MiB.
+    /// is cut off has one more copy of nodes, sessions and watches, a link whose transport has a fault 2 MiB,
+    /// and a server that starts with a [kept](crate::Builder::keep) state the whole file.
     ///
     /// ```
     /// use docent_server::Limits;
     ///
     /// let defaults = Limits::default();
-    /// assert_eq!(defaults.memory() >> 20, 5_733);
+    /// assert_eq!(defaults.memory() >> 20, 6_245);
     /// let small = defaults.nodes(10_000).total_bytes(16 << 20).connections(100).queued_bytes(64 << 20);
     /// assert!(small.memory() < 4 << 30);
     /// ```
@@ -128,7 +130,7 @@ impl Limits {
         let parts = [
             (self.nodes, NODE),
             (self.sessions, SESSION),
-            (self.total_bytes, 1),
+            (self.total_bytes, 2),
             (self.watch_bytes, 1),
             (self.connections, LINK),
             (self.connections, self.auth_bytes_per_connection),

@@ -44,6 +44,7 @@ async fn numbers_of_sequential_children_can_be_skipped_but_do_not_go_back() {
     let first = peer.create("/line/n-", CreateMode::EphemeralSequential).await;
     assert_eq!(first, Ok("/line/n-2146435071".to_owned()));
     assert!(!server.skip_numbers("/line", 2_146_435_071), "that number is taken");
+    assert_eq!(server.node_count(), server.nodes().len());
 }
 
 #[tokio::test]

@@ -6,8 +6,9 @@ use docent_proto::{
     Acl, Code, Create, CreateMode, EventKind, MultiOp, MultiResult, Permissions, Request, Response,
     WatchEvent, WatchMode, Watches,
 };
-use docent_server::{Follower, Server};
+use docent_server::{Follower, Limits, Server};
 use std::time::Duration;
+use support::warnings::Warnings;
 use support::world::{Dial, World};
 use support::{Peer, node};
 
@@ -299,4 +300,20 @@ async fn a_follower_that_is_cut_off_shows_what_was_there_then_and_lags_again_whe
     assert!(peer.is_closed().await);
     let mut peer = dial.attach(&ticket).await;
     assert_eq!(children(&mut peer, false).await, [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_has_missed_too_much_closes_its_link() {
+    let warnings = Warnings::watch();
+    let world = World::new(Server::builder().limits(Limits::default().events_per_transaction(10))).await;
+    let (_follower, dial) = world.follower(|builder| builder.lag(Duration::from_secs(2))).await;
+    let mut reader = dial.peer(TIMEOUT_MS).await;
+    let mut writer = world.peer(TIMEOUT_MS).await;
+    writer.create("/line", CreateMode::Persistent).await.expect("there is none");
+    writer.set_data("/", b"x").await.expect("the root exists");
+    // Each number that is skipped looks like two changes of the children.
+    assert!(world.server.skip_numbers("/line", 1_000_000_000));
+    reader.send(Request::AddWatch { path: "/line".into(), mode: WatchMode::Persistent }).await;
+    assert!(reader.is_closed().await);
+    warnings.assert_about("events_per_transaction", 10);
 }

@@ -18,7 +18,8 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_docent-server");
 fn command(args: &[&str]) -> Command {
     let mut command = Command::new(PROGRAM);
     command.args(args).env_remove("RUST_LOG").stdin(Stdio::null());
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    // What is logged depends on the machine, such as on the files that a process may open.
+    command.env("RUST_LOG", "error").stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 

@@ -58,3 +58,37 @@ async fn an_answer_ends_at_the_longest_reply() {
     let text = ask(server.connect_string(), "mntr").await;
     assert!(text.starts_with("zk_version\t3.8.0") && text.len() <= 100, "{text}");
 }
+
+#[tokio::test]
+async fn words_that_are_not_allowed_are_not_executed() {
+    let server = Server::builder().four_letter_words(["srvr", "ruok"]).start().await.unwrap();
+    assert_eq!(ask(server.connect_string(), "ruok").await, "imok");
+    for word in ["wchp", "srst", "crst", "mntr"] {
+        let refusal = format!("{word} is not executed because it is not in the whitelist.\n");
+        assert_eq!(ask(server.connect_string(), word).await, refusal);
+    }
+    // Six came so far, and none began the counts anew.
+    assert!(has_line(&ask(server.connect_string(), "srvr").await, "Received: 6"));
+    let server = Server::builder().four_letter_words(["*"]).start().await.unwrap();
+    assert_eq!(ask(server.connect_string(), "isro").await, "rw");
+}
+
+#[tokio::test]
+async fn watches_are_told_in_order() {
+    let server = Server::builder().seed(1).start().await.unwrap();
+    let (mut one, mut other) = (Peer::open(&server).await, Peer::open(&server).await);
+    let ids = [&one, &other].map(|peer| format!("{:#x}", peer.session.session_id));
+    let [first, second] = &ids;
+    for path in ["/c", "/a", "/b"] {
+        let _ = one.exists(path, true).await;
+    }
+    let _ = other.exists("/b", true).await;
+    other.call(Request::GetChildren { path: "/".into(), watch: true }).await.unwrap();
+    let told = |word| ask(server.connect_string(), word);
+    assert_eq!(told("wchs").await, "2 connections watching 3 paths\nTotal watches:4\n");
+    let by_path = format!("/a\n\t{first}\n/b\n\t{first}\n\t{second}\n/c\n\t{first}\n\n");
+    assert_eq!(told("wchp").await, by_path);
+    assert_eq!(told("wchc").await, format!("{first}\n\t/a\n\t/b\n\t/c\n{second}\n\t/b\n\n"));
+    one.create("/b", CreateMode::Persistent).await.unwrap();
+    assert_eq!(told("wchs").await, "1 connections watching 2 paths\nTotal watches:2\n");
+}

@@ -27,6 +27,7 @@ Options:
       --ttl-nodes                Take nodes with a time to live
       --super-digest DIGEST      Let a user do everything: the user, a colon, and the SHA-1 of
                                  user:password in Base64
+      --words LIST               Four-letter words to answer, as srvr,ruok; default * for all
       --zxid-in-events           Number events as ZooKeeper does from 3.9 on
   -h, --help                     Print this
   -V, --version                  Print the version
@@ -102,6 +103,7 @@ impl Raw {
             "allow-remote" => self.allow_remote = true,
             "ttl-nodes" => self.builder = self.builder.ttl_nodes(true),
             "super-digest" => self.builder = self.builder.super_digest(text(name, parser)?),
+            "words" => self.builder = words(self.builder, &text(name, parser)?),
             "zxid-in-events" => self.builder = self.builder.zxid_in_events(true),
             "keep" => self.keep = Some(value(name, parser)?.into()),
             "host" => self.host = host(&text(name, parser)?)?,
@@ -146,6 +148,10 @@ fn value(name: &str, parser: &mut Parser) -> Result<OsString, String> {
 
 fn text(name: &str, parser: &mut Parser) -> Result<String, String> {
     value(name, parser)?.string().map_err(|error| format!("--{name}: {error}"))
+}
+
+fn words(builder: Builder, list: &str) -> Builder {
+    builder.four_letter_words(list.split(',').map(str::trim))
 }
 
 fn host(text: &str) -> Result<IpAddr, String> {
@@ -197,6 +203,7 @@ mod tests {
             ("min-session-timeout", "1s"),
             ("max-session-timeout", "2m"),
             ("container-check", "1s"),
+            ("words", "srvr, ruok"),
         ];
         let mut args: Vec<OsString> =
             values.iter().map(|(name, value)| format!("--{name}={value}").into()).collect();

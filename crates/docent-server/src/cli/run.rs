@@ -1,6 +1,7 @@
 use super::options::{HELP, Options, Order, parse};
 use super::signals::Signals;
-use crate::{Server, StartError};
+use crate::files::most_files;
+use crate::{Limits, Server, StartError};
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -75,8 +76,11 @@ async fn live(name: &str, Options { builder, keep }: Options, stop: &Cancellatio
         Err(error) => return fail(name, explained(&error), 1),
     };
     say(greeting(name, &server, keep.as_ref()));
+    if let Some(warning) = few_files(most_files(), Limits::default().connections) {
+        tracing::warn!("{warning}");
+    }
     stop.cancelled().await;
-    let (nodes, sessions) = (server.nodes().len(), server.session_count());
+    let (nodes, sessions) = (server.node_count(), server.session_count());
     match (server.try_stop().await, keep) {
         (Err(error), _) => fail(name, error, 1),
         (Ok(()), Some(file)) => {
@@ -93,6 +97,14 @@ fn greeting(name: &str, server: &Server, keep: Option<&PathBuf>) -> String {
         None => "in memory".to_owned(),
     };
     format!("{name} {version}: embedded server for ZooKeeper clients on {address}, {store}")
+}
+
+/// Warning of a process that may open fewer files than there may be links; negative where it is not known.
+fn few_files(files: i64, links: usize) -> Option<String> {
+    let is_few = usize::try_from(files).is_ok_and(|files| files < links);
+    is_few.then(|| {
+        format!("at most {files} open files, and so fewer than {links} links; ulimit -n permits more")
+    })
 }
 
 /// The error, with what the user can do about it.
@@ -117,4 +129,16 @@ fn say(line: impl Display) -> u8 {
 fn fail(name: &str, error: impl Display, code: u8) -> u8 {
     let _ = writeln!(io::stderr(), "{name}: {error}");
     code
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_may_open_too_few_files_is_told() {
+        let warning = few_files(1_024, 10_000).expect("they are too few");
+        assert!(warning.contains("1024") && warning.contains("10000"), "{warning}");
+        assert_eq!([-1, 10_000, i64::MAX].map(|files| few_files(files, 10_000)), [None, None, None]);
+    }
 }

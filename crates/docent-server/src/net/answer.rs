@@ -16,15 +16,19 @@ impl Ensemble {
     /// Answers a four-letter word at the front of `input`; false when there is none.
     pub(super) fn answer_word(&mut self, id: u64, input: &mut BytesMut, now: i64) -> bool {
         let Some(word) = Word::read(input) else { return false };
+        let name = String::from_utf8_lossy(&input[..words::LENGTH]).into_owned();
         input.clear();
         self.count_received(id, words::LENGTH, now);
         let Some(view) = View::new(self, id, now) else { return false };
-        let member = self.links.get(id).map(|link| link.member);
-        let (text, is_whole) = word.answer(view, self.limits.longest_reply());
-        match (word, member) {
-            (Word::Crst, Some(member)) => self.links.reset_activity(member),
-            (Word::Stmk(mask), _) => self.trace_mask = mask,
-            (Word::Srst, Some(member)) => self.count(member, Totals::reset),
+        let (member, allowed) = (view.id(), self.words.allow(&name));
+        let (text, is_whole) = match allowed {
+            true => word.answer(view, self.limits.longest_reply()),
+            false => (format!("{name} is not executed because it is not in the whitelist.\n"), true),
+        };
+        match word {
+            Word::Crst if allowed => self.links.reset_activity(member),
+            Word::Stmk(mask) if allowed => self.trace_mask = mask,
+            Word::Srst if allowed => self.count(member, Totals::reset),
             _ => {}
         }
         if let Some(link) = self.links.get_mut(id) {

@@ -4,7 +4,7 @@ use super::members::{LEADER, MemberId, Members, Role, View};
 use super::pipe::Pipe;
 use super::valve::Valve;
 use crate::Limits;
-use crate::config::Config;
+use crate::config::{Config, Words};
 use crate::state::{Effects, Events, State};
 use crate::time::Clock;
 use docent_proto::{Code, Record, ReplyHeader, write_frame, xid};
@@ -22,6 +22,7 @@ pub(crate) struct Ensemble {
     pub(crate) members: Members,
     pub(crate) faults: Faults,
     pub(super) limits: Limits,
+    pub(super) words: Words,
     pub(super) clock: Clock,
     /// Lets warnings of all links through.
     pub(super) warnings: Valve,
@@ -36,6 +37,7 @@ impl Ensemble {
             members: Members::new(config.timeouts_ms(), clock.now_ms()),
             faults: Faults::default(),
             limits: config.limits.clone(),
+            words: config.words.clone(),
             warnings: Valve::new(WARNINGS),
             trace_mask: TRACE_MASK,
             clock,

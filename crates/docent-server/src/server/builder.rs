@@ -1,4 +1,4 @@
-use crate::config::{Config, SuperUser};
+use crate::config::{Config, SuperUser, Words};
 use crate::keep::Keep;
 use crate::net::{Bind, TcpBind};
 use crate::time::Clock;
@@ -92,6 +92,24 @@ impl Builder {
     /// Keeps a list of all committed transactions, which grows for as long as the server lives; default off.
     pub fn journal(mut self, journal: bool) -> Self {
         self.config.journal = journal;
+        self
+    }
+
+    /// Sets which four-letter words are answered, as ZooKeeper's `4lw.commands.whitelist` does; default `*`,
+    /// which is all of them. A real server answers `srvr` alone unless it is told otherwise. The others are
+    /// answered with a line that says so.
+    ///
+    /// Anybody who reaches the port may send one, without a session or a password: `wchc`, `wchp`, `cons` and
+    /// `dump` show the ids of sessions, the addresses of clients and the paths that they watch, whatever access
+    /// control lists say, and `crst`, `srst` and `stmk` reset counts. Think of that where the server listens
+    /// for other machines.
+    ///
+    /// ```
+    /// # use docent_server::Server;
+    /// let builder = Server::builder().four_letter_words(["ruok", "srvr", "mntr"]);
+    /// ```
+    pub fn four_letter_words<W: Into<String>>(mut self, words: impl IntoIterator<Item = W>) -> Self {
+        self.config.words = Words::listed(words.into_iter().map(Into::into).collect());
         self
     }
 

@@ -225,6 +225,11 @@ impl Server {
         self.hub.lock().state.paths()
     }
 
+    /// Number of [`nodes`](Self::nodes), which is there without a look at each.
+    pub fn node_count(&self) -> usize {
+        self.hub.lock().state.made_count()
+    }
+
     /// A node, read past all access control; `None` when it does not exist.
     pub fn node(&self, path: &str) -> Option<NodeInfo> {
         self.hub.lock().state.node_info(path)

@@ -36,9 +36,9 @@ impl State {
         }
         let mut reply = self.apply(session, request, now, effects);
         if reply.result.is_ok() {
-            let stays = stays_of(request).into_iter();
-            let missed = stays.flat_map(|(path, mode)| self.database.missed(version, session, path, mode));
-            effects.later.extend(missed.take(most.saturating_add(1)));
+            let stays = stays_of(request);
+            effects.later.extend(self.database.missed(version, session, &stays, most.saturating_add(1)));
+            effects.looks += self.database.looks_for_missed(version, &stays);
             self.database.sessions.count_events(effects.later.as_slice());
         }
         // Where an event tells of a change, the client knows the present.

@@ -4,7 +4,6 @@ use super::effects::Effects;
 use super::event::Event;
 use super::events::Events;
 use super::journal::Journal;
-use super::missed::missed;
 use super::node::{Lifetime, Node};
 use super::origin::Origin;
 use super::past::Past;
@@ -17,7 +16,7 @@ use super::watches::{Aspect, Audience, Watches};
 use crate::config::Config;
 use crate::journal::{EndCause, TransactionKind};
 use bytes::Bytes;
-use docent_proto::{Acl, MultiResult, Permissions, Stat, WatchMode, parent};
+use docent_proto::{Acl, MultiResult, Permissions, Stat, parent};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -278,18 +277,6 @@ impl Database {
         let may_know = acl::check(&node.acl, Permissions::READ, self.sessions.identities(session)).is_ok();
         self.watches.remove_one(session, aspect, path);
         may_know.then(|| Event::new(session, kind, path, zxid))
-    }
-
-    /// Events that a watch that stays, set in a version of the past, tells until the present is there.
-    pub(crate) fn missed(&self, version: usize, session: i64, path: &str, mode: WatchMode) -> Vec<Event> {
-        let may_know =
-            |node: &Node| acl::check(&node.acl, Permissions::READ, self.sessions.identities(session)).is_ok();
-        let steps = self.past.steps(version, (self.zxid, &self.tree));
-        let all = steps.flat_map(|(zxid, before, after)| {
-            missed(before, after, path, mode).into_iter().map(move |missed| (zxid, missed))
-        });
-        let told = all.filter(|(_, missed)| may_know(missed.node));
-        told.map(|(zxid, missed)| Event::new(session, missed.kind, missed.path, zxid)).collect()
     }
 }
 

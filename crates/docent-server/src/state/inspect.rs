@@ -46,9 +46,19 @@ impl State {
         self.database.sessions.iter().map(|(id, session)| (id, session.expires_at))
     }
 
-    /// The watches on data and existence, each as path and session, in no order.
-    pub(crate) fn data_watches(&self) -> impl Iterator<Item = (&str, i64)> {
+    /// The sessions that watch the data of each path, in the order of the paths.
+    pub(crate) fn data_watches(&self) -> impl Iterator<Item = (&str, impl Iterator<Item = i64>)> {
         self.database.watches.on_data()
+    }
+
+    /// The paths whose data each session watches, both in order.
+    pub(crate) fn data_watches_by_session(&self) -> impl Iterator<Item = (i64, impl Iterator<Item = &str>)> {
+        self.database.watches.on_data_by_session()
+    }
+
+    /// Number of paths whose data is watched, and of the watches on them.
+    pub(crate) fn data_watch_count(&self) -> (usize, usize) {
+        self.database.watches.count_on_data()
     }
 
     pub(crate) fn session(&self, id: i64) -> Option<SessionInfo> {
@@ -61,6 +71,11 @@ impl State {
             watches: self.database.watches.count_of(id),
             events_sent: session.events_sent,
         })
+    }
+
+    /// Number of the nodes that clients made.
+    pub(crate) fn made_count(&self) -> usize {
+        self.database.tree.len() - SYSTEM.len()
     }
 
     /// The paths of all nodes that clients made, in order.

@@ -1,5 +1,5 @@
 use docent_proto::{EventKind, WatchMode};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Life and reach of a watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +19,8 @@ impl Mode {
 /// The watches on one aspect of nodes, by path. A session has one at most on each path.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct WatchTable {
-    by_path: HashMap<String, BTreeMap<i64, Mode>>,
+    by_path: BTreeMap<String, BTreeMap<i64, Mode>>,
+    count: usize,
     /// Number of recursive watches by the length of their path: where a path is cut to find those above it.
     recursive: BTreeMap<usize, usize>,
 }
@@ -40,6 +41,7 @@ impl WatchTable {
             Some(sessions) => sessions.insert(session, mode),
             None => self.by_path.entry(path.to_owned()).or_default().insert(session, mode),
         };
+        self.count += usize::from(old.is_none());
         self.count_recursive(path, old, Some(mode));
     }
 
@@ -50,6 +52,7 @@ impl WatchTable {
         if sessions.is_empty() {
             self.by_path.remove(path);
         }
+        self.count -= usize::from(old.is_some());
         self.count_recursive(path, old, None);
         old.is_some()
     }
@@ -63,11 +66,19 @@ impl WatchTable {
         self.by_path.contains_key(path)
     }
 
-    /// The watches, each as path and session.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, i64)> {
-        self.by_path
-            .iter()
-            .flat_map(|(path, sessions)| sessions.keys().map(|session| (path.as_str(), *session)))
+    /// The sessions that watch each path, in the order of the paths.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, impl Iterator<Item = i64>)> {
+        self.by_path.iter().map(|(path, sessions)| (path.as_str(), sessions.keys().copied()))
+    }
+
+    /// Number of watched paths.
+    pub(crate) fn path_count(&self) -> usize {
+        self.by_path.len()
+    }
+
+    /// Number of watches.
+    pub(crate) fn count(&self) -> usize {
+        self.count
     }
 
     /// Takes note of a change of a node, and removes the watches that come true once. A recursive watch tells
@@ -91,6 +102,7 @@ impl WatchTable {
             return Triggered { sessions, spent: Vec::new() };
         }
         let spent = with(&|mode| mode == Mode::Once);
+        self.count -= spent.len();
         watching.retain(|_, mode| *mode != Mode::Once);
         if watching.is_empty() {
             self.by_path.remove(path);

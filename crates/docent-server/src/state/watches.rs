@@ -4,7 +4,7 @@ use super::events::Events;
 use super::sessions::Sessions;
 use super::watch_table::{Mode, WatchTable};
 use docent_proto::{Acl, EventKind, Permissions, WatchKind};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Aspect of a node that a watch looks at. A watch that stays looks at both.
@@ -47,7 +47,7 @@ impl Audience<'_> {
 pub(crate) struct Watches {
     data: WatchTable,
     children: WatchTable,
-    by_session: HashMap<i64, Own>,
+    by_session: BTreeMap<i64, Own>,
     bytes: usize,
 }
 
@@ -175,9 +175,27 @@ impl Watches {
         }
     }
 
-    /// The watches on data, each as path and session.
-    pub(crate) fn on_data(&self) -> impl Iterator<Item = (&str, i64)> {
+    /// The sessions that watch the data of each path, in the order of the paths.
+    pub(crate) fn on_data(&self) -> impl Iterator<Item = (&str, impl Iterator<Item = i64>)> {
         self.data.iter()
+    }
+
+    /// The paths whose data each session watches, both in order.
+    pub(crate) fn on_data_by_session(&self) -> impl Iterator<Item = (i64, impl Iterator<Item = &str>)> {
+        self.by_session.iter().filter_map(|(session, own)| {
+            // Those on data come first.
+            let mut paths = own.watches.iter().map_while(|(aspect, path)| match aspect {
+                Aspect::Data => Some(path.as_str()),
+                Aspect::Children => None,
+            });
+            let first = paths.next()?;
+            Some((*session, std::iter::once(first).chain(paths)))
+        })
+    }
+
+    /// Number of paths whose data is watched, and of the watches on them.
+    pub(crate) fn count_on_data(&self) -> (usize, usize) {
+        (self.data.path_count(), self.data.count())
     }
 
     /// Watches of one session. One that stays counts twice, once for each aspect.
@@ -197,7 +215,7 @@ impl Watches {
 
     /// Watches of all sessions.
     pub(crate) fn count(&self) -> usize {
-        self.by_session.values().map(|own| own.watches.len()).sum()
+        self.data.count() + self.children.count()
     }
 }
 

@@ -1,8 +1,8 @@
 use super::server::VERSION;
 use super::text::Text;
 use super::view::View;
+use crate::files::{most_files, open_files};
 use std::fmt::{self, Display, Write};
-use std::fs;
 
 /// Answers `mntr`: the gauges of a server, and those of its counters that this one has.
 pub(super) fn monitor(view: View<'_>, out: &mut Text) -> fmt::Result {
@@ -42,17 +42,4 @@ pub(super) fn monitor(view: View<'_>, out: &mut Text) -> fmt::Result {
     say("connection_rejected", &totals.links_refused)?;
     say("bytes_received_count", &totals.bytes_received)?;
     say("connection_request_count", &totals.handshakes)
-}
-
-/// Number of files that the process has open; −1 where the system does not tell.
-fn open_files() -> i64 {
-    let count = fs::read_dir("/proc/self/fd").map(Iterator::count);
-    count.ok().and_then(|count| i64::try_from(count).ok()).unwrap_or(-1)
-}
-
-/// Number of files that the process may have open; −1 where the system does not tell.
-fn most_files() -> i64 {
-    let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
-    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
-    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(-1)
 }

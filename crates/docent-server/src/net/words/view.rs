@@ -23,6 +23,11 @@ impl<'a> View<'a> {
         Some(Self { ensemble, state: ensemble.state_seen_by(id), id, member, asking, now })
     }
 
+    /// The member.
+    pub(in crate::net) fn id(self) -> MemberId {
+        self.id
+    }
+
     /// The member's links, in the order they came.
     pub(super) fn links(self) -> impl Iterator<Item = (u64, &'a Link)> {
         self.ensemble.links.iter().filter(move |(_, link)| link.member == self.id)

@@ -1,0 +1,16 @@
+//! The files of this process, which links are too.
+
+use std::fs;
+
+/// Number of files that the process has open; −1 where the system does not tell.
+pub(crate) fn open_files() -> i64 {
+    let count = fs::read_dir("/proc/self/fd").map(Iterator::count);
+    count.ok().and_then(|count| i64::try_from(count).ok()).unwrap_or(-1)
+}
+
+/// Number of files that the process may have open; −1 where the system does not tell.
+pub(crate) fn most_files() -> i64 {
+    let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(-1)
+}
