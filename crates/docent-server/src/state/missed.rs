@@ -114,7 +114,7 @@ impl<'a> Step<'a> {
     }
 }
 
-/// Events of a node, as many as its versions tell: they are made one by one, since a version may be far ahead.
+/// Events of a node, as many as its versions tell. They are made one by one: a version may be far ahead.
 fn events<'a>(
     before: Option<&'a Node>,
     after: Option<&'a Node>,
