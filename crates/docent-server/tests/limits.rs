@@ -3,7 +3,8 @@
 mod support;
 
 use docent_proto::{
-    Acl, Code, Create, CreateMode, MultiOp, Permissions, Request, Response, WatchMode, Watches,
+    Acl, Code, Create, CreateMode, EventKind, MultiOp, Permissions, Request, Response, WatchEvent, WatchMode,
+    Watches,
 };
 use docent_server::{Limits, Server};
 use std::collections::BTreeSet;
@@ -361,6 +362,29 @@ async fn events_of_a_transaction_over_the_limit_close_the_links_that_would_be_to
     }
     assert_eq!(warnings.about("events_per_transaction").len(), 2);
     assert_eq!(world.server.session_count(), 6);
+}
+
+#[tokio::test(start_paused = true)]
+async fn sessions_that_end_in_the_same_tick_have_their_events_each() {
+    let world = World::new(Server::builder().limits(Limits::default().events_per_transaction(3))).await;
+    let mut watcher = world.peer(40_000).await;
+    let mode = WatchMode::PersistentRecursive;
+    watcher.call(Request::AddWatch { path: "/".into(), mode }).await.expect("there is room");
+    let mut owners = Vec::new();
+    for name in ["a", "b", "c"] {
+        let mut owner = world.peer(4_000).await;
+        for n in 0..2 {
+            owner.create(&format!("/{name}{n}"), CreateMode::Ephemeral).await.expect("there is none");
+            assert_eq!(watcher.event().await.kind, EventKind::Created);
+        }
+        owners.push(owner);
+    }
+    world.end_of(&owners[0]).await;
+    assert_eq!(world.server.session_count(), 1);
+    for path in ["/a0", "/a1", "/b0", "/b1", "/c0", "/c1"] {
+        assert_eq!(watcher.event().await, WatchEvent { kind: EventKind::Deleted, path: path.into() });
+    }
+    watcher.call(Request::Ping).await.expect("its link is open");
 }
 
 #[tokio::test(start_paused = true)]
