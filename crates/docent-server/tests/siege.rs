@@ -370,6 +370,25 @@ async fn small_requests_without_end(address: String) {
     .await;
 }
 
+async fn looks_at_all_nodes_without_end(address: String) {
+    let Some(mut peer) = attacker(&address).await else { return };
+    let _ = peer.create("/all", CreateMode::Persistent).await;
+    for start in (0..19_000).step_by(1_000) {
+        let create = |n| MultiOp::Create(node(&format!("/all/{n}"), CreateMode::Persistent));
+        let _ = peer.call(Request::Multi((start..start + 1_000).map(create).collect())).await;
+    }
+    crowd(4, |_| {
+        let address = address.clone();
+        async move {
+            let Some(mut peer) = attacker(&address).await else { return };
+            let count = frame(OpCode::GetAllChildrenNumber as i32, b"\0\0\0\x04/all").repeat(1_000);
+            peer.send_bytes(&count).await;
+            while peer.reply().await.is_some() {}
+        }
+    })
+    .await;
+}
+
 // One after the other: each looks at the memory of the whole process.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_attack_takes_more_memory_than_the_limits_say_or_keeps_others_waiting() {
@@ -388,5 +407,6 @@ async fn no_attack_takes_more_memory_than_the_limits_say_or_keeps_others_waiting
     besiege("links without number", &attackers, links_without_number).await;
     besiege("multis without end", &attackers, multis_without_end).await;
     besiege("small requests without end", &attackers, small_requests_without_end).await;
+    besiege("looks at all nodes without end", &attackers, looks_at_all_nodes_without_end).await;
     attackers.shutdown_background();
 }
