@@ -100,9 +100,9 @@ impl Builder {
     /// answered with a line that says so.
     ///
     /// Anybody who reaches the port may send one, without a session or a password: `wchc`, `wchp`, `cons` and
-    /// `dump` show the ids of sessions, the addresses of clients and the paths that they watch, whatever access
-    /// control lists say, and `crst`, `srst` and `stmk` reset counts. Think of that where the server listens
-    /// for other machines.
+    /// `dump` show the ids of sessions, the addresses of clients and the paths that they watch, whatever
+    /// access control lists say, and `crst` and `srst` begin counts anew. Think of that where the server
+    /// listens for other machines.
     ///
     /// ```
     /// # use docent_server::Server;
