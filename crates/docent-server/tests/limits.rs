@@ -281,6 +281,41 @@ async fn a_client_that_does_not_read_is_not_answered_without_end() {
     }
 }
 
+async fn version(peer: &mut Peer, path: &str) -> i32 {
+    match peer.exists(path, false).await {
+        Ok(Response::Stat(stat)) => stat.version,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_over_the_limit_of_a_link_wait_until_it_reads() {
+    const REQUESTS: i32 = 1_500;
+    const LIMIT: i32 = 10;
+    /// Answers of 88 bytes that a pipe has room for.
+    const PIPE: i32 = (1 << 16) / 88 + 1;
+    let limits = Limits::default().requests_per_connection(LIMIT as usize);
+    let world = World::new(Server::builder().limits(limits)).await;
+    let (mut greedy, mut other) = (world.peer(10_000).await, world.peer(10_000).await);
+    other.create("/a", CreateMode::Persistent).await.expect("there is room");
+    for _ in 0..REQUESTS {
+        greedy.send(Request::SetData { path: "/a".into(), data: None, version: -1 }).await;
+    }
+    // It goes on for as long as there is room for answers.
+    let (mut done, mut same) = (0, 0);
+    while same < 100 {
+        let now = version(&mut other, "/a").await;
+        same = if now == done { same + 1 } else { 0 };
+        done = now;
+    }
+    assert!((PIPE / 2..=PIPE + LIMIT).contains(&done), "{done} of {REQUESTS} requests were carried out");
+    for xid in 1..=REQUESTS {
+        let (header, _) = greedy.reply().await.expect("the link stays open");
+        assert_eq!((header.xid, header.code), (xid, Code::OK));
+    }
+    assert_eq!(version(&mut other, "/a").await, REQUESTS);
+}
+
 /// A server whose links are short pipes in memory, and two clients of it: of these the first watches a node
 /// and does not read, and the second changes the node.
 async fn deaf(limits: Limits) -> (World, Peer, Peer, String) {
