@@ -83,6 +83,7 @@ pub(crate) async fn enter(owner: Owner, side: LockSide) -> Result<Arc<Hold>, Acq
         None => wait(line.clone()),
         Some(writer) => read_beside(writer, line.clone(), true),
     };
+    // Waits after the failure of another call are on the heap, because they are rare.
     loop {
         let (acquiring, joined) = match owner.enter(&key, other.as_ref(), acquire)? {
             Access::Held(hold) => return Ok(reentered(hold)?),
@@ -91,7 +92,7 @@ pub(crate) async fn enter(owner: Owner, side: LockSide) -> Result<Arc<Hold>, Acq
             Access::After(acquiring) => match acquiring.await {
                 // That attempt was one that does not wait.
                 Err(error) => {
-                    after_another(line, error).await?;
+                    Box::pin(after_another(line, error)).await?;
                     continue;
                 }
                 // It is held until there is a hold beside it.
@@ -100,7 +101,7 @@ pub(crate) async fn enter(owner: Owner, side: LockSide) -> Result<Arc<Hold>, Acq
         };
         match acquiring.await {
             // The joined attempt was one that does not wait.
-            Err(error) if joined => after_another(line, error).await?,
+            Err(error) if joined => Box::pin(after_another(line, error)).await?,
             result => return result,
         }
     }
