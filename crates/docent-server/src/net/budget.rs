@@ -23,6 +23,13 @@ impl Ensemble {
         }
     }
 
+    /// True while links that were closed have not given back their memory, and there is no room beside them:
+    /// nothing more is answered before they did.
+    pub(super) fn is_crowded(&self) -> bool {
+        let leaving = self.links.leaving();
+        leaving > 0 && leaving + self.links.waiting() >= self.limits.queued_bytes
+    }
+
     /// Checks the bytes of messages that wait in followers, before some are added. The link that sent them is
     /// closed if they are too many.
     pub(super) fn admit_held(&mut self, id: u64, bytes: usize) -> bool {

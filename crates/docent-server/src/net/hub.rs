@@ -100,7 +100,7 @@ impl Hub {
         if link.output.len() >= FULL || link.under_way() >= ensemble.limits.requests_per_connection {
             return Err(Progress::Full);
         }
-        if link.work >= TURN {
+        if link.work >= TURN || ensemble.is_crowded() {
             return Err(Progress::Busy);
         }
         let (session, member, held) = (link.session, link.member, link.held);

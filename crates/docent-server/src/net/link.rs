@@ -88,7 +88,10 @@ where
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.hub.lock().cut(self.id);
+        let mut ensemble = self.hub.lock();
+        ensemble.cut(self.id);
+        // The task's buffers were dropped before this.
+        ensemble.links.left(self.id);
     }
 }
 

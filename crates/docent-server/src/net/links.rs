@@ -131,6 +131,8 @@ pub(crate) struct Links {
     last: u64,
     /// Bytes that wait in all links.
     waiting: usize,
+    /// Bytes that the tasks of links which were cut hold until they end, by link and in all.
+    leaving: (HashMap<u64, usize>, usize),
 }
 
 impl Links {
@@ -141,6 +143,7 @@ impl Links {
             without_session: BTreeSet::new(),
             last: 0,
             waiting: 0,
+            leaving: (HashMap::new(), 0),
         }
     }
 
@@ -156,6 +159,16 @@ impl Links {
     /// Bytes that wait in all links.
     pub(super) fn waiting(&self) -> usize {
         self.waiting
+    }
+
+    /// Bytes that the tasks of links which were cut hold until they end.
+    pub(super) fn leaving(&self) -> usize {
+        self.leaving.1
+    }
+
+    /// Takes note that the task of a link has ended.
+    pub(super) fn left(&mut self, id: u64) {
+        self.leaving.1 -= self.leaving.0.remove(&id).unwrap_or_default();
     }
 
     /// The link in which most bytes wait.
@@ -185,6 +198,11 @@ impl Links {
         let link = self.links.remove(&id)?;
         self.without_session.remove(&id);
         self.waiting -= link.counted;
+        let held = link.coming + link.taken.0;
+        if held > 0 {
+            self.leaving.0.insert(id, held);
+            self.leaving.1 += held;
+        }
         Some(link)
     }
 
