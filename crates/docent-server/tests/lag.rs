@@ -82,6 +82,20 @@ async fn an_own_write_ends_it_also_one_that_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_own_write_is_made_where_most_of_the_past_is_over() {
+    let (world, _follower, dial) = world().await;
+    let (mut peer, mut other) = (dial.peer(TIMEOUT_MS).await, world.peer(TIMEOUT_MS).await);
+    for path in ["/a", "/b", "/c", "/d", "/e"] {
+        other.create(path, CreateMode::Persistent).await.expect("there is none");
+    }
+    world.at(1_500).await;
+    other.create("/f", CreateMode::Persistent).await.expect("there is none");
+    world.at(2_500).await;
+    peer.create("/g", CreateMode::Persistent).await.expect("there is none");
+    assert!(peer.exists("/f", false).await.is_ok(), "it knows its own write, which came later");
+}
+
+#[tokio::test(start_paused = true)]
 async fn nothing_is_shown_that_is_older_than_what_the_client_has_seen() {
     let (world, _follower, dial) = world().await;
     let mut writer = world.peer(TIMEOUT_MS).await;

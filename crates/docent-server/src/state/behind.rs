@@ -35,8 +35,9 @@ impl State {
             return reply;
         }
         let mut reply = self.apply(session, request, now, effects);
-        if reply.result.is_ok() {
-            let stays = stays_of(request);
+        let stays = stays_of(request);
+        // No other request asks for the past: a write may have made versions of it go.
+        if reply.result.is_ok() && !stays.is_empty() {
             effects.later.extend(self.database.missed(version, session, &stays, most.saturating_add(1)));
             effects.looks += self.database.looks_for_missed(version, &stays);
             self.database.sessions.count_events(effects.later.as_slice());

@@ -54,7 +54,7 @@ impl Database {
         let identities = self.sessions.identities(session);
         let may_know = |node: &Node| acl::check(&node.acl, Permissions::READ, identities).is_ok();
         let looks = watches.iter().any(is_recursive);
-        let steps = self.past.steps(version, (self.zxid, &self.tree)).filter(|_| !watches.is_empty());
+        let steps = self.past.steps(version, (self.zxid, &self.tree));
         let steps: Vec<Step<'_>> =
             steps.map(|(zxid, before, after)| Step::new(zxid, before, after, looks)).collect();
         let pairs = watches.iter().flat_map(|watch| steps.iter().map(move |step| (step, watch)));
