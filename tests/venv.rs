@@ -14,14 +14,17 @@ pub const MISSING: &str = "install python3 and python3-venv; kazoo comes from Py
 /// Time within which pip has to be done.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// The environment's `python`, which knows kazoo. Makes the environment below `folder`, where a suite has its
-/// files, unless it is there: once for each version of Python.
+/// A command that runs `program` with a Python that knows kazoo and writes nothing beside the sources. Its
+/// environment is made below `folder`, where a suite has its files, unless it is there: once for each version
+/// of Python.
 ///
 /// # Panics
 /// When Python is missing, with what to install, or kazoo cannot be installed.
-pub async fn python(folder: &Path) -> &'static Path {
+pub async fn python(folder: &Path, program: &str) -> Command {
     static PYTHON: OnceCell<PathBuf> = OnceCell::const_new();
-    PYTHON.get_or_init(|| made(folder)).await
+    let mut python = Command::new(PYTHON.get_or_init(|| made(folder)).await);
+    python.args(["-B", program]);
+    python
 }
 
 async fn made(folder: &Path) -> PathBuf {

@@ -1,12 +1,10 @@
 """Sessions of kazoo that do what they are told: `python client.py`.
 
-It says `ready`. Then each line that it reads is `NUMBER NAME VERB ARGUMENTS`, separated by single spaces, and is answered
-when it is done: `NUMBER ok VALUES`, `NUMBER no`, or `NUMBER error WHAT`, where an error of ZooKeeper's is its name in
-lower case. The verb `make session CONNECT-STRING TIMEOUT-MS` opens a session. Each has a thread of its own. The process
-ends when its input does.
+It carries out the orders that `orders.py` describes. An error of ZooKeeper's is its name in lower case. The verb `make
+session CONNECT-STRING TIMEOUT-MS` opens a session.
 """
 
-import os
+import pathlib
 import queue
 import sys
 import threading
@@ -15,6 +13,9 @@ from kazoo.client import KazooClient, KazooState
 from kazoo.exceptions import KazooException
 from kazoo.protocol.states import ZnodeStat
 from kazoo.security import ACL, CREATOR_ALL_ACL, OPEN_ACL_UNSAFE, Id
+
+sys.path.append(str(pathlib.Path(__file__).parents[1]))
+from orders import serve
 
 MODES = {
     "persistent": {},
@@ -131,58 +132,8 @@ def named(error):
     return type(error).__name__.lower().removesuffix("error")
 
 
-def in_words(answer):
-    """Nothing and yes have no values; a text and a number are one, and a list may be several."""
-    if answer is False:
-        return "no"
-    if answer is None or answer is True:
-        return "ok"
-    values = answer if isinstance(answer, list) else [answer]
-    return " ".join(["ok", *map(str, values)])
+def describe(error):
+    return named(error) if isinstance(error, KazooException) else repr(error)
 
 
-class Thing:
-    """A session with a thread of its own, which carries out one order after the other."""
-
-    def __init__(self, say):
-        self.say = say
-        self.session = None
-        self.orders = queue.Queue()
-        threading.Thread(target=self.work, daemon=True).start()
-
-    def work(self):
-        while True:
-            number, verb, arguments = self.orders.get()
-            self.say(number, self.answer(verb, arguments))
-
-    def answer(self, verb, arguments):
-        try:
-            if verb == "make":
-                self.session = Session(*arguments[1:])
-                return "ok"
-            return in_words(self.session.verbs[verb](*arguments))
-        except KazooException as error:
-            return "error " + named(error)
-        except Exception as error:
-            return ("error %r" % error).replace("\n", " ")
-
-
-def main():
-    saying = threading.Lock()
-
-    def say(number, answer):
-        with saying:
-            print(number, answer, flush=True)
-
-    print("ready", flush=True)
-    things = {}
-    for line in sys.stdin:
-        number, name, verb, *arguments = line.rstrip("\n").split(" ")
-        if name not in things:
-            things[name] = Thing(say)
-        things[name].orders.put((number, verb, arguments))
-    # There may be threads that wait for ever, and no server to take leave of.
-    os._exit(0)
-
-
-main()
+serve(lambda _, *arguments: Session(*arguments).verbs, describe)

@@ -46,11 +46,7 @@ impl Family {
 
     async fn program(self) -> Command {
         match self {
-            Self::Kazoo => {
-                let mut python = Command::new(venv::python(Path::new(BUILT)).await);
-                python.arg(format!("{SOURCES}/client.py"));
-                python
-            }
+            Self::Kazoo => venv::python(Path::new(BUILT), &format!("{SOURCES}/client.py")).await,
             Self::Java => java("Client").await,
             Self::C => Command::new(c_program().await),
         }

@@ -3,7 +3,7 @@
 use crate::family::{Family, Other};
 use crate::for_clients;
 use docent_battery::{Backend, TestServer};
-use docent_tests::SHORT_SESSION;
+use docent_tests::{SESSION, SHORT_SESSION};
 
 /// A client, and another whose links stay: the one in C, because two tests that hold a JVM each would wait
 /// for their second ones for ever.
@@ -81,7 +81,8 @@ for_clients! {
     [Kazoo, Java, C] async fn a_session_outlives_a_restart_of_the_server(family: Family, backend: Backend) {
         let server = backend.start_own().await;
         let other = Other::start(family, &server).await;
-        let session = other.session().await;
+        // A restart of a real server may take longer than a short session lasts.
+        let session = other.session_with(4 * SESSION).await;
         session.done("create ephemeral /mine x").await;
         let id = session.done("id").await;
         server.stop().await;

@@ -20,7 +20,7 @@ struct Shell {
     proxy: Proxy,
     input: ChildStdin,
     output: ChildStdout,
-    /// What it said that no test has looked at yet.
+    /// Text from it that no test has looked at yet.
     said: String,
     process: Child,
 }

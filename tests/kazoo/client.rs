@@ -8,7 +8,6 @@ use docent_tests::peer::{Peer, Theirs};
 use docent_tests::{SESSION, builder, soon, venv};
 use std::path::Path;
 use std::time::Duration;
-use tokio::process::Command;
 
 const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/kazoo/peer.py");
 
@@ -47,9 +46,8 @@ impl<'a> Kazoo<'a> {
     /// As [`start`](Self::start), with this session timeout.
     pub(crate) async fn start_with(server: &'a TestServer, session_timeout: Duration) -> Self {
         let proxy = server.proxy().await;
-        let mut python = Command::new(venv::python(Path::new(env!("CARGO_TARGET_TMPDIR"))).await);
+        let mut python = venv::python(Path::new(env!("CARGO_TARGET_TMPDIR")), PROGRAM).await;
         python
-            .arg(PROGRAM)
             .arg(format!("{}{}", proxy.connect_string(), server.root()))
             .arg(session_timeout.as_millis().to_string());
         Self { peer: Peer::start(&mut python, venv::MISSING).await, server, proxy }

@@ -1,52 +1,17 @@
 """A kazoo client that does what it is told: `python peer.py CONNECT-STRING SESSION-TIMEOUT-MS`.
 
-Once it is connected it says `ready`. Then each line that it reads is `NUMBER THING VERB ARGUMENTS`, separated by
-single spaces, and is answered when it is done, not before: `NUMBER ok VALUES`, `NUMBER no`, or `NUMBER error WHAT`.
-A thing is made by the verb `make KIND ARGUMENTS`. Each has a thread of its own: waiting holds up nothing else. The
-process ends when its input does.
+Once it is connected it carries out the orders that `orders.py` describes. A thing is made by the verb `make KIND
+ARGUMENTS`.
 """
 
-import os
-import queue
+import pathlib
 import sys
 import threading
 
 from kazoo.client import KazooClient
 
-
-class Thing:
-    """A recipe at work, by a thread of its own that carries out one order after the other."""
-
-    def __init__(self, client, say):
-        self.client = client
-        self.say = say
-        self.verbs = {}
-        self.orders = queue.Queue()
-        threading.Thread(target=self.work, daemon=True).start()
-
-    def work(self):
-        while True:
-            number, verb, arguments = self.orders.get()
-            self.say(number, self.answer(verb, arguments))
-
-    def answer(self, verb, arguments):
-        try:
-            if verb == "make":
-                self.verbs = KINDS[arguments[0]](self.client, *arguments[1:])
-                return "ok"
-            return in_words(self.verbs[verb](*arguments))
-        except Exception as error:
-            return ("error %r" % error).replace("\n", " ")
-
-
-def in_words(result):
-    """Nothing and yes have no values; a text and a number are one, and a list may be several."""
-    if result is False:
-        return "no"
-    if result is None or result is True:
-        return "ok"
-    values = result if isinstance(result, list) else [result]
-    return " ".join(["ok", *map(str, values)])
+sys.path.append(str(pathlib.Path(__file__).parents[1]))
+from orders import serve
 
 
 def lock_of(kind):
@@ -154,21 +119,7 @@ KINDS = {
 def main(connect_string, session_timeout):
     client = KazooClient(hosts=connect_string, timeout=int(session_timeout) / 1000)
     client.start(timeout=30)
-    saying = threading.Lock()
-
-    def say(number, answer):
-        with saying:
-            print(number, answer, flush=True)
-
-    print("ready", flush=True)
-    things = {}
-    for line in sys.stdin:
-        number, name, verb, *arguments = line.rstrip("\n").split(" ")
-        if name not in things:
-            things[name] = Thing(client, say)
-        things[name].orders.put((number, verb, arguments))
-    # There may be threads that wait for ever, and no server to take leave of.
-    os._exit(0)
+    serve(lambda kind, *arguments: KINDS[kind](client, *arguments))
 
 
 main(*sys.argv[1:])

@@ -33,6 +33,19 @@ pub struct ConnectResponse {
 
 const PROTOCOL_VERSION: i32 = 0;
 
+impl ConnectRequest {
+    /// The request of a client that has seen nothing to open a session with this timeout, in milliseconds.
+    pub fn new_session(timeout_ms: i32) -> Self {
+        Self {
+            last_zxid_seen: 0,
+            timeout_ms,
+            session_id: 0,
+            password: Bytes::from_static(&[0; 16]),
+            read_only: Some(false),
+        }
+    }
+}
+
 impl Record for ConnectRequest {
     fn write(&self, out: &mut impl BufMut) {
         out.put_i32(PROTOCOL_VERSION);

@@ -46,7 +46,7 @@ pub struct Limits {
     pub auth_bytes_per_connection: usize,
     /// Watches of one link, where one that stays counts twice; default 100,000. One more is refused.
     pub watches_per_connection: usize,
-    /// Bytes of the watches of one link, each of which counts 512 and twice its path; default 128 MiB.
+    /// Bytes of the watches of one link, each of which counts 640 and twice its path; default 128 MiB.
     /// Watches that need more are refused.
     pub watch_bytes_per_connection: usize,
     /// Bytes of the watches of all links, counted likewise; default 512 MiB.

@@ -1,5 +1,5 @@
 //! Defects that can be planted into this build, one at a time, to check that the comparison with a real
-//! server finds them.
+//! server finds them, and the simulation those that its observers see.
 //!
 //! All of this exists only with `--cfg docent_planted`. The places in the code read
 //! `if planted!(WrongCversion)`.
@@ -56,8 +56,20 @@ catalogue! {
     EphemeralOutlivesSession = "ephemeral-outlives-session",
     /// The number of a sequential node counts the children that are there.
     SequenceCountsChildren = "sequence-counts-children",
-    /// Who may not read a node hears of its changes.
+    /// Events of a node are told to sessions that may not read it.
     EventWithoutPermission = "event-without-permission",
+    /// A recursive watch says nothing of deletions further down than its node's grandchildren.
+    RecursiveMissesDeepDeletes = "recursive-misses-deep-deletes",
+    /// A persistent watch is gone once it came true.
+    PersistentFiresOnce = "persistent-fires-once",
+    /// Recursive watches are not set again.
+    RecursiveNotSetAgain = "recursive-not-set-again",
+    /// A session that watches a node's data and its children is told twice of its deletion.
+    DeletionToldTwice = "deletion-told-twice",
+    /// The number of nodes below a node is that of its children.
+    ChildrenCountedAlone = "children-counted-alone",
+    /// The ephemeral nodes of the oldest session are listed as those of each.
+    EphemeralsOfAnother = "ephemerals-of-another",
 }
 
 /// Plants a defect in the place of the last one, in all servers of the process; `None` for no defect.

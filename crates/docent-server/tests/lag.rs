@@ -226,6 +226,63 @@ async fn a_watch_that_stays_tells_all_changes_since_the_past_it_was_set_in() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn several_watches_that_are_set_again_tell_each_change_once_and_in_the_order_of_transactions() {
+    use EventKind::{ChildrenChanged, Created, DataChanged, Deleted};
+    let (world, _follower, dial) = world().await;
+    let mut writer = world.peer(TIMEOUT_MS).await;
+    for path in ["/a", "/a/b", "/c"] {
+        writer.create(path, CreateMode::Persistent).await.unwrap();
+    }
+    world.at(1_000).await;
+    let ticket = writer.ticket();
+    writer.set_data("/c", b"1").await.unwrap();
+    writer.set_data("/a/b", b"2").await.unwrap();
+    writer.create("/c/gone", CreateMode::Persistent).await.unwrap();
+    writer.delete("/c/gone").await.unwrap();
+    writer.create("/a/gone", CreateMode::Persistent).await.unwrap();
+    writer.delete("/a/gone").await.unwrap();
+    let paths = |paths: &[&str]| Vec::from_iter(paths.iter().map(|path| (*path).to_owned()));
+    let again = Request::SetWatches2 {
+        once: Watches {
+            relative_zxid: ticket.last_zxid_seen,
+            exist: paths(&["/a/gone", "/c/gone"]),
+            ..Watches::default()
+        },
+        persistent: paths(&["/a/b", "/c"]),
+        recursive: paths(&["/a"]),
+    };
+    let told = |events: &[(EventKind, &str)]| -> Vec<WatchEvent> {
+        events.iter().map(|(kind, path)| WatchEvent { kind: *kind, path: (*path).to_owned() }).collect()
+    };
+    let mut peer = dial.attach(&ticket).await;
+    peer.call(again.clone()).await.unwrap();
+    assert_eq!((peer.last_zxid, peer.events.len()), (ticket.last_zxid_seen, 0));
+    peer.exists("/c", false).await.unwrap();
+    let missed = told(&[
+        (DataChanged, "/c"),
+        (DataChanged, "/a/b"),
+        (Created, "/c/gone"),
+        (ChildrenChanged, "/c"),
+        (ChildrenChanged, "/c"),
+        (Created, "/a/gone"),
+        (Deleted, "/a/gone"),
+    ]);
+    let mut events = Vec::from_iter(peer.events.drain(..));
+    // Those of one transaction come in no order.
+    events[2..4].sort_by_key(|event| event.kind as i32);
+    assert_eq!(events, missed);
+    // One that was told on the way to the answer has brought the server to the present.
+    let mut writer = world.peer(TIMEOUT_MS).await;
+    writer.create("/c/gone", CreateMode::Persistent).await.unwrap();
+    let mut peer = dial.attach(&ticket).await;
+    peer.call(again).await.unwrap();
+    assert_eq!(Vec::from_iter(peer.events.drain(..)), told(&[(Created, "/c/gone")]));
+    assert!(peer.last_zxid > ticket.last_zxid_seen);
+    peer.exists("/c", false).await.unwrap();
+    assert!(peer.events.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_watch_that_stays_tells_nothing_of_what_its_client_may_not_read() {
     let (world, _follower, dial) = world().await;
     let mut writer = world.peer(TIMEOUT_MS).await;
@@ -330,4 +387,27 @@ async fn a_watch_that_has_missed_too_much_closes_its_link() {
     reader.send(Request::AddWatch { path: "/line".into(), mode: WatchMode::Persistent }).await;
     assert!(reader.is_closed().await);
     warnings.assert_about("events_per_transaction", 10);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_went_with_its_child_tells_of_the_child_first() {
+    use EventKind::{ChildrenChanged, Deleted};
+    let (world, _follower, dial) = world().await;
+    let mut writer = world.peer(TIMEOUT_MS).await;
+    for path in ["/a", "/a/b"] {
+        writer.create(path, CreateMode::Persistent).await.unwrap();
+    }
+    world.at(1_000).await;
+    let ticket = writer.ticket();
+    let both = ["/a/b", "/a"].map(|path| MultiOp::Delete { path: path.into(), version: -1 });
+    writer.call(Request::Multi(both.into())).await.unwrap();
+    let once = Request::GetChildren { path: "/a".into(), watch: true };
+    let stays = Request::AddWatch { path: "/a".into(), mode: WatchMode::Persistent };
+    for (request, missed) in [(once, vec![ChildrenChanged]), (stays, vec![ChildrenChanged, Deleted])] {
+        let mut peer = dial.attach(&ticket).await;
+        peer.call(request).await.unwrap();
+        assert_eq!(peer.exists("/a", false).await, Err(Code::NO_NODE));
+        let told: Vec<EventKind> = peer.events.drain(..).map(|event| event.kind).collect();
+        assert_eq!(told, missed);
+    }
 }

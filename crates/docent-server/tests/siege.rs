@@ -222,6 +222,32 @@ async fn a_million_watches(address: String) {
     .await;
 }
 
+async fn chains_of_recursive_watches(address: String) {
+    const DEPTH: usize = 1_500;
+    let Some(mut first) = attacker(&address).await else { return };
+    let path = "/d".repeat(DEPTH);
+    let chain: Vec<String> = (1..=DEPTH).map(|depth| path[..2 * depth].to_owned()).collect();
+    for piece in chain.chunks(100) {
+        let create = |path: &String| MultiOp::Create(node(path, CreateMode::Persistent));
+        first.call(Request::Multi(piece.iter().map(create).collect())).await.expect("there is room");
+    }
+    let touch = MultiOp::SetData { path, data: None, version: -1 };
+    crowd(2, |_| {
+        let (address, recursive, touch) = (address.clone(), chain.clone(), touch.clone());
+        async move {
+            let Some(mut peer) = attacker(&address).await else { return };
+            for recursive in recursive.chunks(100).map(<[String]>::to_vec) {
+                let (once, persistent) = (Watches::default(), Vec::new());
+                let _ = peer.call(Request::SetWatches2 { once, persistent, recursive }).await;
+            }
+            loop {
+                let _ = peer.call(Request::Multi(vec![touch.clone(); 100])).await;
+            }
+        }
+    })
+    .await;
+}
+
 async fn replies_that_nobody_reads(address: String) {
     let Some(mut first) = attacker(&address).await else { return };
     first.set_data("/", &[7; 1_000_000]).await.expect("it fits");
@@ -399,6 +425,7 @@ async fn no_attack_takes_more_memory_than_the_limits_say_or_keeps_others_waiting
     besiege("identities", &attackers, identities).await;
     besiege("long watches", &attackers, long_watches).await;
     besiege("a million watches", &attackers, a_million_watches).await;
+    besiege("chains of recursive watches", &attackers, chains_of_recursive_watches).await;
     besiege("replies that nobody reads", &attackers, replies_that_nobody_reads).await;
     besiege("events that nobody reads", &attackers, events_that_nobody_reads).await;
     besiege("lists that are too long", &attackers, lists_that_are_too_long).await;

@@ -1,5 +1,5 @@
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Property of the digest of the user that may do everything.
@@ -34,6 +34,9 @@ pub struct ServerOptions {
     /// The Java process of a real server has the JVM's own settings, but for its largest heap, 1 GiB, in
     /// place of small ones that start quickly. Default: false.
     pub long_lived: bool,
+    /// Folder in which a real server gets a folder of its own for data, configuration and log. Default: that
+    /// of the system for temporary files.
+    pub parent_folder: Option<PathBuf>,
     /// More system properties of the Java process of a real server. Default: none.
     pub properties: Vec<(String, String)>,
 }
@@ -51,6 +54,7 @@ impl Default for ServerOptions {
             sync_limit: 10,
             zxid_in_events: std::env::var_os("DOCENT_EMBEDDED_AS").is_some_and(|version| version == "3.9"),
             long_lived: false,
+            parent_folder: None,
             properties: Vec::new(),
         }
     }
@@ -117,6 +121,13 @@ impl ServerOptions {
     #[must_use]
     pub fn long_lived(mut self, enabled: bool) -> Self {
         self.long_lived = enabled;
+        self
+    }
+
+    /// Sets [`parent_folder`](Self::parent_folder).
+    #[must_use]
+    pub fn parent_folder(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.parent_folder = Some(folder.into());
         self
     }
 

@@ -242,11 +242,5 @@ impl RawClient {
 const HEADER: usize = 16;
 
 fn new_session(timeout: Duration) -> ConnectRequest {
-    ConnectRequest {
-        last_zxid_seen: 0,
-        timeout_ms: i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX),
-        session_id: 0,
-        password: Bytes::from_static(&[0; 16]),
-        read_only: Some(false),
-    }
+    ConnectRequest::new_session(i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX))
 }

@@ -226,6 +226,35 @@ both_backends! {
         assert_eq!(watcher.news().await, told);
     }
 
+    async fn one_request_sets_watches_on_several_nodes_at_any_time(backend: Backend) {
+        let server = backend.start().await;
+        let (mut watcher, mut writer) = (Peer::of(&server).await, Peer::of(&server).await);
+        let [old, changed, gone, anew] = ["old", "changed", "gone", "new"].map(|name| server.path(name));
+        for path in [&old, &changed, &gone] {
+            writer.create(path).await;
+        }
+        writer.create_as(&anew, CreateMode::Persistent, secret(USER)).await;
+        let relative_zxid = writer.0.ask(Request::Ping).await.unwrap().header.zxid;
+        watcher.watch_data(&old).await;
+        writer.set(&changed).await;
+        writer.delete(&gone).await;
+        let data = vec![old.clone(), changed.clone(), gone.clone(), anew.clone()];
+        let watches = Watches { relative_zxid, data, ..Watches::default() };
+        assert_eq!(watcher.call(Request::SetWatches(watches)).await, Ok(Response::Empty));
+        assert_eq!(watcher.news().await, [(DataChanged, changed.clone()), (Deleted, gone.clone())]);
+        // The two that fired have left nothing, and one node is watched once.
+        for path in [&changed, &old] {
+            writer.set(path).await;
+            writer.set(path).await;
+        }
+        writer.create(&gone).await;
+        assert_eq!(watcher.news().await, [(DataChanged, old)]);
+        // The watch on a node that the client may not read is there, but tells nothing.
+        assert_eq!(watcher.check(&anew, WatchKind::Data).await, Ok(()));
+        writer.delete(&anew).await;
+        assert_eq!(watcher.news().await, []);
+    }
+
     async fn watches_that_stay_end_with_their_link(backend: Backend) {
         let server = backend.start().await;
         let (mut watcher, mut writer) = (Peer::of(&server).await, Peer::of(&server).await);

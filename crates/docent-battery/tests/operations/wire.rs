@@ -182,13 +182,7 @@ both_backends! {
     async fn the_flag_for_a_read_only_server_may_be_any_byte(backend: Backend) {
         let server = backend.start().await;
         let mut connect = BytesMut::new();
-        docent_proto::ConnectRequest {
-            last_zxid_seen: 0,
-            timeout_ms: 10_000,
-            session_id: 0,
-            password: Bytes::from_static(&[0; 16]),
-            read_only: None,
-        }
+        docent_proto::ConnectRequest { read_only: None, ..docent_proto::ConnectRequest::new_session(10_000) }
         .write(&mut connect);
         for flag in [0, 1, 2, 0xff] {
             let mut frame = connect.clone();

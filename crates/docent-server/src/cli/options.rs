@@ -27,7 +27,8 @@ Options:
       --ttl-nodes                Take nodes with a time to live
       --super-digest DIGEST      Let a user do everything: the user, a colon, and the SHA-1 of
                                  user:password in Base64
-      --words LIST               Four-letter words to answer, as srvr,ruok; default * for all
+      --words LIST               Four-letter words to answer besides srvr, as mntr,ruok; default * for
+                                 all
       --zxid-in-events           Number events as ZooKeeper does from 3.9 on
   -h, --help                     Print this
   -V, --version                  Print the version

@@ -15,20 +15,25 @@ use docent_proto::{ConnectRequest, DecodeError, OpCode, Reader, Record, Request,
 impl Ensemble {
     /// Answers a four-letter word at the front of `input`; false when there is none.
     pub(super) fn answer_word(&mut self, id: u64, input: &mut BytesMut, now: i64) -> bool {
-        let Some(word) = Word::read(input) else { return false };
-        let name = String::from_utf8_lossy(&input[..words::LENGTH]).into_owned();
+        let Some(name) = words::name(input) else { return false };
+        // A word that is not allowed is answered whatever follows it.
+        let word = self.words.allow(name).then(|| Word::read(input));
+        if word == Some(None) {
+            return false;
+        }
+        let word = word.flatten();
         input.clear();
         self.count_received(id, words::LENGTH, now);
         let Some(view) = View::new(self, id, now) else { return false };
-        let (member, allowed) = (view.id(), self.words.allow(&name));
-        let (text, is_whole) = match allowed {
-            true => word.answer(view, self.limits.longest_reply()),
-            false => (format!("{name} is not executed because it is not in the whitelist.\n"), true),
+        let member = view.id();
+        let (text, is_whole) = match word {
+            Some(word) => word.answer(view, self.limits.longest_reply()),
+            None => (format!("{name} is not executed because it is not in the whitelist.\n"), true),
         };
         match word {
-            Word::Crst if allowed => self.links.reset_activity(member),
-            Word::Stmk(mask) if allowed => self.trace_mask = mask,
-            Word::Srst if allowed => self.count(member, Totals::reset),
+            Some(Word::Crst) => self.links.reset_activity(member),
+            Some(Word::Stmk(mask)) => self.trace_mask = mask,
+            Some(Word::Srst) => self.count(member, Totals::reset),
             _ => {}
         }
         if let Some(link) = self.links.get_mut(id) {
@@ -119,7 +124,7 @@ impl Ensemble {
         }
         let behind = Behind { lag_ms: self.members.lag_ms(member), seen };
         let (mut effects, mut fate) = (Effects::default(), None);
-        let (reply, number) = match self.read_unless_refused(world, op, frame) {
+        let (reply, number) = match self.read_unless_refused(member, op, frame) {
             Err(Unreadable::Refused) => (self.state_of(world).not_read_only(), number),
             Ok(request) if world == LEADER && self.is_refused(member, session, &request) => {
                 self.state.refuse(request.op(), now);
@@ -162,7 +167,16 @@ impl Ensemble {
     }
 
     /// Reads a request, unless the server is read-only and refuses it.
-    fn read_unless_refused(&mut self, world: MemberId, op: i32, frame: Bytes) -> Result<Request, Unreadable> {
+    fn read_unless_refused(
+        &mut self,
+        member: MemberId,
+        op: i32,
+        frame: Bytes,
+    ) -> Result<Request, Unreadable> {
+        if self.members.is_old(member) && OpCode::from_number(op).is_ok_and(is_new) {
+            return Err(Unreadable::Operation);
+        }
+        let world = self.members.world(member);
         if self.state_of(world).refuses_write(op) {
             Err(Unreadable::Refused)
         } else {
@@ -225,6 +239,19 @@ fn read_handshake(frame: Bytes) -> Result<ConnectRequest, DecodeError> {
 /// True for requests that say who a client is: to ZooKeeper they are no sign of life of its session.
 fn is_login(op: i32) -> bool {
     matches!(OpCode::from_number(op), Ok(OpCode::Auth | OpCode::Sasl))
+}
+
+/// True for operations that came with ZooKeeper 3.6 or later.
+fn is_new(op: OpCode) -> bool {
+    matches!(
+        op,
+        OpCode::MultiRead
+            | OpCode::AddWatch
+            | OpCode::SetWatches2
+            | OpCode::GetEphemerals
+            | OpCode::GetAllChildrenNumber
+            | OpCode::WhoAmI
+    )
 }
 
 enum Unreadable {

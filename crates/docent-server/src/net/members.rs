@@ -17,6 +17,8 @@ pub(super) struct Member {
     /// Time by which it is behind the leader while it follows.
     lag_ms: i64,
     role: Role,
+    /// True for one that has only the operations of ZooKeeper 3.5.
+    is_old: bool,
     /// The port it listens on.
     pub(super) port: u16,
     /// Time at which it began.
@@ -26,7 +28,7 @@ pub(super) struct Member {
 
 impl Member {
     fn new(timeouts_ms: (i32, i32), lag_ms: i64, role: Role, since_ms: i64) -> Self {
-        Self { timeouts_ms, lag_ms, role, port: 0, since_ms, totals: Totals::default() }
+        Self { timeouts_ms, lag_ms, role, is_old: false, port: 0, since_ms, totals: Totals::default() }
     }
 }
 
@@ -115,6 +117,17 @@ impl Members {
     pub(crate) fn set_timeouts_ms(&mut self, id: MemberId, timeouts_ms: (i32, i32)) {
         if let Some(member) = self.members.get_mut(&id) {
             member.timeouts_ms = timeouts_ms;
+        }
+    }
+
+    /// True for a member that has only the operations of ZooKeeper 3.5.
+    pub(super) fn is_old(&self, id: MemberId) -> bool {
+        self.members.get(&id).is_some_and(|member| member.is_old)
+    }
+
+    pub(crate) fn set_old(&mut self, id: MemberId, is_old: bool) {
+        if let Some(member) = self.members.get_mut(&id) {
+            member.is_old = is_old;
         }
     }
 

@@ -41,13 +41,7 @@ fn connected() -> Place {
 fn connected_to(hub: &Arc<Hub>) -> Place {
     let place = entered(hub);
     let mut input = BytesMut::new();
-    let request = ConnectRequest {
-        last_zxid_seen: 0,
-        timeout_ms: 10_000,
-        session_id: 0,
-        password: Bytes::new(),
-        read_only: None,
-    };
+    let request = ConnectRequest { read_only: None, ..ConnectRequest::new_session(10_000) };
     write_frame(&mut input, |out| request.write(out));
     assert_eq!(receive(&place, input), Progress::Hungry);
     place

@@ -96,8 +96,8 @@ impl Builder {
     }
 
     /// Sets which four-letter words are answered, as ZooKeeper's `4lw.commands.whitelist` does; default `*`,
-    /// which is all of them. A real server answers `srvr` alone unless it is told otherwise. The others are
-    /// answered with a line that says so.
+    /// which is all of them. `srvr` is always one of them, and the only one that a real server answers unless
+    /// it is told otherwise. The others are answered with a line that says so.
     ///
     /// Anybody who reaches the port may send one, without a session or a password: `wchc`, `wchp`, `cons` and
     /// `dump` show the ids of sessions, the addresses of clients and the paths that they watch, whatever

@@ -113,6 +113,12 @@ impl Follower {
         self.hub.lock().members.set_timeouts_ms(self.member, timeouts_ms(min, max));
     }
 
+    /// Answers clients of this follower as ZooKeeper 3.5 does from now on, or no longer, as in an ensemble
+    /// that is being upgraded; see [`Server::set_3_5`](crate::Server::set_3_5).
+    pub fn set_3_5(&self, is_old: bool) {
+        self.hub.lock().members.set_old(self.member, is_old);
+    }
+
     /// Sets the time by which it is behind its leader from now on; zero for not at all, which is the default.
     ///
     /// A follower that lags answers `exists`, `getData`, `getChildren` and `multiRead` from the tree as it

@@ -175,6 +175,14 @@ impl Server {
         self.hub.lock().members.set_timeouts_ms(LEADER, timeouts_ms(min, max));
     }
 
+    /// Answers clients of this listener as ZooKeeper 3.5 does from now on, or no longer: operations that came
+    /// with 3.6 or later, among them `addWatch`, `setWatches2` and the multi of reads, are refused with
+    /// [`UNIMPLEMENTED`](docent_proto::Code::UNIMPLEMENTED), and the link is closed after that answer. Links
+    /// stay, with the watches that they have.
+    pub fn set_3_5(&self, is_old: bool) {
+        self.hub.lock().members.set_old(LEADER, is_old);
+    }
+
     /// Ends a session now: its ephemeral nodes are deleted in one transaction, watches fire, its link is
     /// closed unless that is a follower's that is cut off. False when there is no such session.
     pub fn expire(&self, session: i64) -> bool {

@@ -1,14 +1,14 @@
-//! Events that a watch that stays tells of the steps from a tree of the past to the present.
+//! Events that watches that stay tell of the steps from a tree of the past to the present.
 
 use super::acl;
 use super::database::Database;
 use super::event::Event;
 use super::node::Node;
+use super::recursive::RecursiveWatches;
 use super::tree::Tree;
 use docent_proto::{EventKind, Permissions, Request, WatchMode};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::iter::repeat_n;
-use std::ops::Bound;
 use std::sync::Arc;
 
 fn is_recursive((_, mode): &(&str, WatchMode)) -> bool {
@@ -35,15 +35,15 @@ pub(crate) fn stays_of(request: &Request) -> Vec<(&str, WatchMode)> {
 }
 
 impl Database {
-    /// Nodes that [`missed`](Self::missed) looks at.
-    pub(crate) fn looks_for_missed(&self, version: usize, watches: &[(&str, WatchMode)]) -> usize {
+    /// Nodes that are looked at to find what these watches and so many that come true once have missed.
+    pub(crate) fn looks_for_missed(&self, version: usize, stays: &[(&str, WatchMode)], once: usize) -> usize {
         let steps = self.past.steps(version, (self.zxid, &self.tree)).count();
-        let each = if watches.iter().any(is_recursive) { 2 * self.tree.len() } else { 0 };
-        steps * (watches.len() + each)
+        let each = if stays.iter().any(is_recursive) { 2 * self.tree.len() } else { 0 };
+        steps * (stays.len() + once + each)
     }
 
     /// Events that watches that stay, set in a version of the past, tell until the present is there, up to
-    /// `most`.
+    /// `most`, in the order of transactions: one change is told once, however many watches it concerns.
     pub(crate) fn missed(
         &self,
         version: usize,
@@ -53,13 +53,10 @@ impl Database {
     ) -> Vec<Event> {
         let identities = self.sessions.identities(session);
         let may_know = |node: &Node| acl::check(&node.acl, Permissions::READ, identities).is_ok();
-        let looks = watches.iter().any(is_recursive);
+        let stays = Stays::new(watches);
         let steps = self.past.steps(version, (self.zxid, &self.tree));
-        let steps: Vec<Step<'_>> =
-            steps.map(|(zxid, before, after)| Step::new(zxid, before, after, looks)).collect();
-        let pairs = watches.iter().flat_map(|watch| steps.iter().map(move |step| (step, watch)));
-        let all = pairs
-            .flat_map(|(step, (path, mode))| step.missed(path, *mode).map(move |missed| (step.zxid, missed)));
+        let all = steps
+            .flat_map(|(zxid, before, after)| stays.missed(before, after).map(move |missed| (zxid, missed)));
         let told = all.filter(|(_, missed)| may_know(missed.node)).take(most);
         let mut shared: Arc<str> = "".into();
         let event = |(zxid, missed): (i64, Missed<'_>)| {
@@ -72,45 +69,54 @@ impl Database {
     }
 }
 
-/// Step from one tree to the next, by a transaction.
-struct Step<'a> {
-    zxid: i64,
-    before: &'a Tree,
-    after: &'a Tree,
-    /// Paths of the nodes that are not the same in both, if they are asked for.
-    changed: BTreeSet<&'a str>,
+/// Watches that stay, of one session.
+struct Stays<'a> {
+    persistent: BTreeSet<&'a str>,
+    recursive: RecursiveWatches,
+    is_any_recursive: bool,
 }
 
-impl<'a> Step<'a> {
-    /// `looks_for_changes` takes time for all nodes of both trees, once for all watches.
-    fn new(zxid: i64, before: &'a Tree, after: &'a Tree, looks_for_changes: bool) -> Self {
-        let is_changed = |path: &&str| events(before.get(path), after.get(path)).next().is_some();
-        let all = before.iter().chain(after.iter()).filter(|_| looks_for_changes);
-        Self { zxid, before, after, changed: all.map(|(path, _)| path).filter(is_changed).collect() }
-    }
-
-    /// Events that a watch tells of this step.
-    fn missed(&self, path: &'a str, mode: WatchMode) -> impl Iterator<Item = Missed<'a>> {
-        let is_recursive = mode == WatchMode::PersistentRecursive;
-        let paths = if is_recursive { self.changed_at_or_below(path) } else { vec![path] };
-        let (before, after) = (self.before, self.after);
-        let all = paths.into_iter().flat_map(move |path| {
-            let events = events(before.get(path), after.get(path));
-            events.map(move |(kind, node)| Missed { kind, path, node })
-        });
-        all.filter(move |missed| !is_recursive || missed.kind != EventKind::ChildrenChanged)
-    }
-
-    /// Children are deleted before their parents, and created after them.
-    fn changed_at_or_below(&self, path: &str) -> Vec<&'a str> {
-        let is_below = |node: &&str| match node.strip_prefix(path) {
-            Some(rest) => rest.is_empty() || rest.starts_with('/') || path == "/",
-            None => false,
+impl<'a> Stays<'a> {
+    /// Of two at one path the last one counts.
+    fn new(watches: &[(&'a str, WatchMode)]) -> Self {
+        const ONE_SESSION: i64 = 0;
+        let modes: BTreeMap<&str, WatchMode> = watches.iter().copied().collect();
+        let (recursive, persistent): (Vec<_>, Vec<_>) = modes.into_iter().partition(is_recursive);
+        let mut stays = Self {
+            persistent: persistent.into_iter().map(|(path, _)| path).collect(),
+            recursive: RecursiveWatches::default(),
+            is_any_recursive: !recursive.is_empty(),
         };
-        let from = self.changed.range::<str, _>((Bound::Included(path), Bound::Unbounded));
-        let below = from.copied().take_while(|node| node.starts_with(path)).filter(is_below);
-        let (gone, there): (Vec<&str>, Vec<&str>) = below.partition(|path| self.after.get(path).is_none());
-        gone.into_iter().rev().chain(there).collect()
+        recursive.iter().for_each(|(path, _)| stays.recursive.add(ONE_SESSION, path));
+        stays
+    }
+
+    /// Events of the step from one tree to the next, by a transaction.
+    fn missed<'t>(&self, before: &'t Tree, after: &'t Tree) -> impl Iterator<Item = Missed<'t>>
+    where
+        'a: 't,
+    {
+        self.concerned(before, after).flat_map(move |path| {
+            let tells_of_children = self.persistent.contains(path);
+            let told = events(before.get(path), after.get(path))
+                .filter(move |(kind, _)| tells_of_children || *kind != EventKind::ChildrenChanged);
+            told.map(move |(kind, node)| Missed { kind, path, node })
+        })
+    }
+
+    /// Paths of watched nodes that may have changed: children before their parents where they are gone, and
+    /// behind them where they are there. With a recursive watch that takes time for all nodes of both trees.
+    fn concerned<'t>(&self, before: &'t Tree, after: &'t Tree) -> impl Iterator<Item = &'t str>
+    where
+        'a: 't,
+    {
+        let all = before.iter().chain(after.iter()).filter(|_| self.is_any_recursive).map(|(path, _)| path);
+        let is_changed = |path: &str| events(before.get(path), after.get(path)).next().is_some();
+        let below = all.filter(|path| is_changed(path) && self.recursive.covers(path));
+        let concerned: BTreeSet<&str> = below.chain(self.persistent.iter().copied()).collect();
+        let (gone, there): (Vec<&str>, Vec<&str>) =
+            concerned.into_iter().partition(|path| after.get(path).is_none());
+        gone.into_iter().rev().chain(there)
     }
 }
 
@@ -120,7 +126,11 @@ fn events<'a>(
     after: Option<&'a Node>,
 ) -> impl Iterator<Item = (EventKind, &'a Node)> {
     let same = before.zip(after).filter(|(old, new)| old.czxid == new.czxid).map(|(old, _)| old);
-    let deleted = before.filter(|_| same.is_none()).map(|old| (EventKind::Deleted, old));
+    let old = before.filter(|_| same.is_none());
+    // Its children were deleted by the same transaction, before it.
+    let emptied =
+        old.into_iter().flat_map(|old| repeat_n((EventKind::ChildrenChanged, old), old.children.len()));
+    let deleted = old.map(|old| (EventKind::Deleted, old));
     let created = after.filter(|_| same.is_none()).map(|new| (EventKind::Created, new));
     let changes = after.into_iter().flat_map(move |new| {
         let (old, stat) = (same.map(Node::stat).unwrap_or_default(), new.stat());
@@ -128,5 +138,5 @@ fn events<'a>(
         let data = repeat_n((EventKind::DataChanged, new), times(stat.version, old.version));
         data.chain(repeat_n((EventKind::ChildrenChanged, new), times(stat.cversion, old.cversion)))
     });
-    deleted.into_iter().chain(created).chain(changes)
+    emptied.chain(deleted).chain(created).chain(changes)
 }

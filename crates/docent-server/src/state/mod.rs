@@ -23,6 +23,7 @@ mod past;
 mod prepare;
 mod read_only;
 mod reader;
+mod recursive;
 mod refusal;
 mod reply;
 mod session;

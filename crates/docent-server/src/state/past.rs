@@ -165,11 +165,19 @@ fn change<'a>(
     match (before, after) {
         (None, None) => None,
         (None, Some(node)) => Some((EventKind::Created, node)),
-        (Some(node), None) => Some((EventKind::Deleted, node)),
-        (Some(old), Some(new)) if old.czxid != new.czxid => Some((EventKind::Deleted, old)),
+        (Some(node), None) => Some((gone(aspect, node), node)),
+        (Some(old), Some(new)) if old.czxid != new.czxid => Some((gone(aspect, old), old)),
         (Some(old), Some(new)) => match aspect {
             Aspect::Data => (old.mzxid != new.mzxid).then_some((EventKind::DataChanged, new)),
             Aspect::Children => (old.pzxid != new.pzxid).then_some((EventKind::ChildrenChanged, new)),
         },
+    }
+}
+
+/// First event of the transaction that deleted a node: if it had children, that deleted these before it.
+fn gone(aspect: Aspect, node: &Node) -> EventKind {
+    match aspect {
+        Aspect::Children if !node.children.is_empty() => EventKind::ChildrenChanged,
+        _ => EventKind::Deleted,
     }
 }

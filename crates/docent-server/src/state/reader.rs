@@ -60,8 +60,11 @@ impl<'a> Reader<'a> {
             Request::GetEphemerals { prefix } => self.ephemerals(prefix).map(Response::Ephemerals),
             Request::GetAllChildrenNumber { path } => {
                 self.readable(path)?;
-                let (count, looks) = self.tree.count_below(path);
+                let (mut count, looks) = self.tree.count_below(path);
                 self.looks += looks;
+                if planted!(ChildrenCountedAlone) {
+                    count = i32::try_from(self.node(path)?.children.len()).unwrap_or(i32::MAX);
+                }
                 Ok(Response::Count(count))
             }
             Request::WhoAmI => Ok(Response::Clients(self.identities.iter().map(Identity::client).collect())),
@@ -92,7 +95,9 @@ impl<'a> Reader<'a> {
         let trimmed = prefix.trim_matches(|c| c <= ' ');
         let prefix = if matches!(trimmed, "" | "/") { "" } else { prefix };
         let from = (Bound::Included(prefix), Bound::Unbounded);
-        let all = self.sessions.get(self.session).into_iter();
+        let oldest = || self.sessions.iter().next().map(|(id, _)| id);
+        let session = if planted!(EphemeralsOfAnother) { oldest() } else { Some(self.session) };
+        let all = session.and_then(|id| self.sessions.get(id)).into_iter();
         let behind = all.flat_map(|session| session.ephemerals.range::<str, _>(from));
         self.listed(behind.take_while(|path| path.starts_with(prefix)))
     }

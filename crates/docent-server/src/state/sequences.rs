@@ -175,13 +175,7 @@ impl Bench {
 
     fn attach(&mut self, session: usize) {
         self.state.detach(self.sessions[session]);
-        let request = ConnectRequest {
-            last_zxid_seen: 0,
-            timeout_ms: 10_000,
-            session_id: 0,
-            password: Bytes::new(),
-            read_only: None,
-        };
+        let request = ConnectRequest { read_only: None, ..ConnectRequest::new_session(10_000) };
         let password = |session: &Session| Bytes::copy_from_slice(&session.password);
         let old = self.state.database.sessions.get(self.sessions[session]).map(password);
         let again = old.map(|password| ConnectRequest {
@@ -245,7 +239,7 @@ impl Bench {
         nodes + self.state.database.watches.bytes() + identities
     }
 
-    /// What is counted as it changes is what there is.
+    /// Counts that are kept from change to change are those of the nodes and watches there are.
     fn check_books(&self) {
         let (tree, watches) = (&self.state.database.tree, &self.state.database.watches);
         assert_eq!(tree.weight(), tree.iter().map(|(path, node)| weight(path, node)).sum::<usize>());

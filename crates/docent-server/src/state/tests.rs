@@ -25,13 +25,7 @@ impl Bench {
     }
 
     fn session(&mut self) -> i64 {
-        let request = ConnectRequest {
-            last_zxid_seen: 0,
-            timeout_ms: 10_000,
-            session_id: 0,
-            password: Bytes::new(),
-            read_only: None,
-        };
+        let request = ConnectRequest { read_only: None, ..ConnectRequest::new_session(10_000) };
         match self.state.connect(&request, (4_000, 40_000), [127, 0, 0, 1].into(), self.now) {
             Handshake::Attached(response) => response.session_id,
             other => panic!("{other:?}"),

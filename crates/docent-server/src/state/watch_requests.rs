@@ -68,6 +68,7 @@ impl Reader<'_> {
             self.tell_or_set(Aspect::Children, path, kind, events);
         }
         let stays = |mode| move |path| (path, Mode::Stays(mode));
+        let recursive = if planted!(RecursiveNotSetAgain) { &[] } else { recursive };
         let persistent = persistent.iter().map(stays(WatchMode::Persistent));
         for (path, mode) in persistent.chain(recursive.iter().map(stays(WatchMode::PersistentRecursive))) {
             self.set(&BOTH, path, mode)?;

@@ -1,3 +1,4 @@
+use super::recursive::RecursiveWatches;
 use docent_proto::{EventKind, WatchMode};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,8 +22,7 @@ impl Mode {
 pub(crate) struct WatchTable {
     by_path: BTreeMap<String, BTreeMap<i64, Mode>>,
     count: usize,
-    /// Number of recursive watches by the length of their path: where a path is cut to find those above it.
-    recursive: BTreeMap<usize, usize>,
+    recursive: RecursiveWatches,
 }
 
 /// Sessions that a change concerns.
@@ -42,7 +42,10 @@ impl WatchTable {
             None => self.by_path.entry(path.to_owned()).or_default().insert(session, mode),
         };
         self.count += usize::from(old.is_none());
-        self.count_recursive(path, old, Some(mode));
+        match mode.is_recursive() {
+            true => self.recursive.add(session, path),
+            false => self.forget_recursive(session, path, old),
+        }
     }
 
     /// Removes a watch; false when there was none.
@@ -53,7 +56,7 @@ impl WatchTable {
             self.by_path.remove(path);
         }
         self.count -= usize::from(old.is_some());
-        self.count_recursive(path, old, None);
+        self.forget_recursive(session, path, old);
         old.is_some()
     }
 
@@ -86,8 +89,11 @@ impl WatchTable {
     pub(crate) fn trigger(&mut self, path: &str, kind: EventKind) -> Triggered {
         let is_told = |mode: Mode| kind != EventKind::ChildrenChanged || !mode.is_recursive();
         let mut triggered = self.trigger_at(path, is_told);
-        if kind != EventKind::ChildrenChanged {
-            self.trigger_above(path, &mut triggered.sessions);
+        let misses = planted!(RecursiveMissesDeepDeletes)
+            && kind == EventKind::Deleted
+            && path.matches('/').count() > 3;
+        if kind != EventKind::ChildrenChanged && !misses {
+            triggered.sessions.extend(self.recursive.at_and_above(path));
         }
         triggered
     }
@@ -101,45 +107,24 @@ impl WatchTable {
         if planted!(OneShotStays) {
             return Triggered { sessions, spent: Vec::new() };
         }
-        let spent = with(&|mode| mode == Mode::Once);
+        let is_spent = |mode| {
+            mode == Mode::Once
+                || (planted!(PersistentFiresOnce) && mode == Mode::Stays(WatchMode::Persistent))
+        };
+        let spent = with(&is_spent);
         self.count -= spent.len();
-        watching.retain(|_, mode| *mode != Mode::Once);
+        watching.retain(|_, mode| !is_spent(*mode));
         if watching.is_empty() {
             self.by_path.remove(path);
         }
         Triggered { sessions, spent }
     }
 
-    /// Adds the sessions with a recursive watch on a node above `path`.
-    fn trigger_above(&self, path: &str, sessions: &mut BTreeSet<i64>) {
-        for length in self.recursive.range(..path.len()).map(|(length, _)| *length) {
-            let Some(above) = above(path, length) else { continue };
-            let watching = self.by_path.get(above).into_iter().flatten();
-            sessions.extend(watching.filter(|(_, mode)| mode.is_recursive()).map(|(session, _)| *session));
+    fn forget_recursive(&mut self, session: i64, path: &str, old: Option<Mode>) {
+        if old.is_some_and(Mode::is_recursive) {
+            self.recursive.remove(session, path);
         }
     }
-
-    fn count_recursive(&mut self, path: &str, old: Option<Mode>, new: Option<Mode>) {
-        let is_recursive = |mode: Option<Mode>| mode.is_some_and(Mode::is_recursive);
-        match (is_recursive(old), is_recursive(new)) {
-            (false, true) => *self.recursive.entry(path.len()).or_default() += 1,
-            (true, false) => {
-                if let Some(count) = self.recursive.get_mut(&path.len()) {
-                    *count -= 1;
-                    if *count == 0 {
-                        self.recursive.remove(&path.len());
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
-/// The node above `path` whose own path has so many bytes, if there is one.
-fn above(path: &str, length: usize) -> Option<&str> {
-    let is_cut = length == 1 || path.as_bytes().get(length) == Some(&b'/');
-    path.get(..length).filter(|above| is_cut && above.starts_with('/'))
 }
 
 #[cfg(test)]
@@ -149,20 +134,20 @@ mod tests {
     const RECURSIVE: Mode = Mode::Stays(WatchMode::PersistentRecursive);
 
     #[test]
-    fn a_recursive_watch_reaches_what_is_below_its_node_and_nothing_beside_it() {
+    fn a_recursive_watch_reaches_what_is_below_its_node_until_another_takes_its_place() {
         let mut table = WatchTable::default();
         table.add(1, "/", RECURSIVE);
-        table.add(2, "/a", RECURSIVE);
         table.add(3, "/a/b", RECURSIVE);
-        let mut told = |path: &str| Vec::from_iter(table.trigger(path, EventKind::Created).sessions);
-        assert_eq!(told("/"), [1]);
-        assert_eq!(told("/a"), [1, 2]);
-        assert_eq!(told("/ab"), [1]);
-        assert_eq!(told("/a/b/c"), [1, 2, 3]);
-        assert_eq!(told("/a/bc"), [1, 2]);
-        table.remove(2, "/a");
+        let told =
+            |table: &mut WatchTable, path: &str, kind| Vec::from_iter(table.trigger(path, kind).sessions);
+        assert_eq!(told(&mut table, "/a", EventKind::Created), [1]);
+        assert_eq!(told(&mut table, "/a/b/c", EventKind::Created), [1, 3]);
+        assert_eq!(told(&mut table, "/a/b", EventKind::Deleted), [1, 3]);
+        assert!(told(&mut table, "/a/b", EventKind::ChildrenChanged).is_empty());
         table.add(3, "/a/b", Mode::Once);
-        assert_eq!(Vec::from_iter(table.trigger("/a/b/c", EventKind::Deleted).sessions), [1]);
-        assert_eq!(table.recursive, BTreeMap::from([(1, 1)]));
+        assert_eq!(told(&mut table, "/a/b/c", EventKind::Deleted), [1]);
+        table.add(3, "/a/b", RECURSIVE);
+        table.remove(1, "/");
+        assert_eq!(told(&mut table, "/a/b/c", EventKind::DataChanged), [3]);
     }
 }

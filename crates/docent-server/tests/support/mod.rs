@@ -64,13 +64,7 @@ pub(crate) struct Peer {
 }
 
 pub(crate) fn fresh(timeout_ms: i32) -> ConnectRequest {
-    ConnectRequest {
-        last_zxid_seen: 0,
-        timeout_ms,
-        session_id: 0,
-        password: Bytes::from_static(&[0; 16]),
-        read_only: Some(false),
-    }
+    ConnectRequest::new_session(timeout_ms)
 }
 
 impl Peer {

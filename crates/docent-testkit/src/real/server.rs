@@ -244,7 +244,8 @@ impl Inner {
     ) -> Result<Self, StartError> {
         let port = Port::claim()?;
         let secure_port = options.secure_port.then(Port::claim).transpose()?;
-        let folder = tempfile::Builder::new().prefix("docent-zookeeper-").tempdir()?;
+        let parent = options.parent_folder.clone().unwrap_or_else(std::env::temp_dir);
+        let folder = tempfile::Builder::new().prefix("docent-zookeeper-").tempdir_in(parent)?;
         let watchdog = Watchdog::over(folder.path())?;
         // From here on the watchdog is the one that removes it.
         let folder = folder.keep();

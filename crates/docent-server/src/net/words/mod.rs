@@ -10,4 +10,4 @@ mod watches;
 mod word;
 
 pub(super) use view::View;
-pub(super) use word::{LENGTH, Word};
+pub(super) use word::{LENGTH, Word, name};

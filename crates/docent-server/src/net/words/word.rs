@@ -32,8 +32,23 @@ pub(in crate::net) enum Word {
     Stmk(i64),
 }
 
+/// Name of the word at the front of what came in, whether it is allowed or not, and complete or not.
+pub(in crate::net) fn name(input: &[u8]) -> Option<&'static str> {
+    const NAMES: [&str; 18] = [
+        "ruok", "srvr", "stat", "mntr", "conf", "cons", "dump", "envi", "wchs", "wchc", "wchp", "isro",
+        "dirs", "crst", "srst", "gtmk", "stmk", "hash",
+    ];
+    // The interruption that a telnet client sends.
+    const TELNET_CLOSE: &[u8] = &[0xff, 0xf4, 0xff, 0xfd];
+
+    match input.get(..LENGTH)? {
+        TELNET_CLOSE => Some("telnet close"),
+        word => NAMES.into_iter().find(|name| name.as_bytes() == word),
+    }
+}
+
 impl Word {
-    /// The word at the front of what came in; `None` when there is none.
+    /// The word at the front of what came in; `None` when there is none with an answer, or not all of it.
     pub(in crate::net) fn read(input: &[u8]) -> Option<Self> {
         Some(match input.get(..LENGTH)? {
             b"ruok" => Self::Ruok,

@@ -66,13 +66,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn open(state: &mut State, timeout_ms: i32) -> i64 {
-    let request = ConnectRequest {
-        last_zxid_seen: 0,
-        timeout_ms,
-        session_id: 0,
-        password: Bytes::new(),
-        read_only: None,
-    };
+    let request = ConnectRequest { read_only: None, ..ConnectRequest::new_session(timeout_ms) };
     match state.connect(&request, (4_000, 40_000), [127, 0, 0, 1].into(), NOW) {
         Handshake::Attached(response) => response.session_id,
         other => panic!("{other:?}"),

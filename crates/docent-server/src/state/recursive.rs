@@ -1,0 +1,129 @@
+use std::collections::hash_map::RandomState;
+use std::collections::{BTreeSet, HashMap};
+use std::hash::{BuildHasher, Hasher};
+
+/// Sessions with recursive watches, by the nodes that these are on. A change finds those at and above its
+/// node by one walk along its own path, however long the paths are that are watched: a node is known by a
+/// fingerprint of its path, which the walk carries on from component to component.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RecursiveWatches {
+    keys: [RandomState; 2],
+    sessions: HashMap<Fingerprint, BTreeSet<i64>>,
+}
+
+/// 128 bits of a path by keys that nobody knows: no two paths have the same in the life of a server, and no
+/// client can look for such paths.
+type Fingerprint = [u64; 2];
+
+impl RecursiveWatches {
+    pub(crate) fn add(&mut self, session: i64, path: &str) {
+        if let Some(fingerprint) = self.fingerprint(path) {
+            self.sessions.entry(fingerprint).or_default().insert(session);
+        }
+    }
+
+    pub(crate) fn remove(&mut self, session: i64, path: &str) {
+        let Some(fingerprint) = self.fingerprint(path) else { return };
+        let Some(sessions) = self.sessions.get_mut(&fingerprint) else { return };
+        sessions.remove(&session);
+        if sessions.is_empty() {
+            self.sessions.remove(&fingerprint);
+        }
+    }
+
+    /// The sessions with a watch on the node at `path` or on one above it, from the root down. One with
+    /// several watches comes several times.
+    pub(crate) fn at_and_above(&self, path: &str) -> impl Iterator<Item = i64> {
+        let is_any = !self.sessions.is_empty();
+        let walk = is_any.then(|| self.fingerprints(path)).into_iter().flatten();
+        walk.filter_map(|fingerprint| self.sessions.get(&fingerprint)).flatten().copied()
+    }
+
+    /// True when a node at `path` or above it is watched.
+    pub(crate) fn covers(&self, path: &str) -> bool {
+        self.at_and_above(path).next().is_some()
+    }
+
+    fn fingerprint(&self, path: &str) -> Option<Fingerprint> {
+        // No node is below the empty path.
+        if path.is_empty() { None } else { self.fingerprints(path).last() }
+    }
+
+    /// Fingerprints of the root, of each node on the way, and of the node itself. Each byte is read once.
+    fn fingerprints(&self, path: &str) -> impl Iterator<Item = Fingerprint> {
+        let mut hashers = self.keys.each_ref().map(RandomState::build_hasher);
+        components(path).map(move |component| {
+            hashers.each_mut().map(|hasher| {
+                hasher.write(component.as_bytes());
+                hasher.write_u8(b'/');
+                hasher.finish()
+            })
+        })
+    }
+}
+
+/// The components of a path, of which the first is the empty one of the root.
+fn components(path: &str) -> impl Iterator<Item = &str> {
+    let path = if path == "/" { "" } else { path };
+    path.split('/')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn watching(watches: &[(i64, &str)]) -> RecursiveWatches {
+        let mut recursive = RecursiveWatches::default();
+        watches.iter().for_each(|(session, path)| recursive.add(*session, path));
+        recursive
+    }
+
+    fn told(recursive: &RecursiveWatches, path: &str) -> Vec<i64> {
+        recursive.at_and_above(path).collect()
+    }
+
+    #[test]
+    fn a_watch_reaches_its_node_and_what_is_below_it() {
+        let mut recursive = watching(&[(1, "/"), (2, "/a"), (3, "/a/b"), (4, "/a")]);
+        assert_eq!(told(&recursive, "/"), [1]);
+        assert_eq!(told(&recursive, "/a"), [1, 2, 4]);
+        assert_eq!(told(&recursive, "/ab"), [1]);
+        assert_eq!(told(&recursive, "/a/b/c"), [1, 2, 4, 3]);
+        assert_eq!(told(&recursive, "/a/bc"), [1, 2, 4]);
+        recursive.remove(2, "/a");
+        recursive.remove(1, "/");
+        assert_eq!(told(&recursive, "/a/b"), [4, 3]);
+        assert!(!recursive.covers("/b") && recursive.covers("/a"));
+    }
+
+    #[test]
+    fn a_path_that_no_node_has_reaches_nothing() {
+        for odd in ["", "a", "a/b", "//", "/a/", "//a", "/a//b"] {
+            let recursive = watching(&[(1, odd)]);
+            for path in ["/", "/a", "/a/b", "/b/a"] {
+                assert!(!recursive.covers(path), "{odd:?} reaches {path}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_change_reads_its_own_path_once_however_many_nodes_above_it_are_watched() {
+        const DEPTH: usize = 2_000;
+        let path = "/a".repeat(DEPTH);
+        let above = |depth: usize| &path[..2 * depth];
+        let recursive = watching(&Vec::from_iter((1..=DEPTH).map(|depth| (7, above(depth)))));
+        assert_eq!(recursive.fingerprints(&path).count(), DEPTH + 1, "one look for each node on the way");
+        let read: usize = components(&path).map(|component| component.len() + 1).sum();
+        assert_eq!(read, path.len() + 1, "each byte is read once");
+        assert_eq!(recursive.at_and_above(&path).count(), DEPTH);
+    }
+
+    #[test]
+    fn nothing_is_left_of_watches_that_are_removed() {
+        let mut recursive = watching(&[(1, "/a/b"), (2, "/a/b"), (1, "/")]);
+        for (session, path) in [(1, "/a/b"), (2, "/a/b"), (1, "/"), (3, "/c")] {
+            recursive.remove(session, path);
+        }
+        assert!(recursive.sessions.is_empty());
+    }
+}
